@@ -1,0 +1,1 @@
+"""The command line: a thin surface that reads the verbs' signatures."""

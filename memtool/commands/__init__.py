@@ -1,0 +1,60 @@
+"""The verbs, one module each.
+
+A module holds a typed function that takes the workspace and returns a value, and a function
+`render` that writes the value as text.
+
+A verb's parameters, types, defaults and help stand once: in its signature and docstring. The
+command line, the Python API and the manual read them from there.
+"""
+
+from __future__ import annotations
+
+from memtool.value import Value
+
+
+class Verb(Value):
+    """A row of the table of verbs; `module` is also the name of the function."""
+
+    name: str
+    group: str
+    summary: str
+    module: str = ""
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb("init", "start", "make the memory directory of a repository"),
+    Verb("status", "start", "how the memories stand, and what is wrong with them"),
+    Verb("config", "start", "show or change a setting"),
+    Verb("alias", "start", "words that mean the same in a search"),
+    Verb("new", "write", "write a memory from the template of its type"),
+    Verb("remember", "write", "write down what the user said, in one line"),
+    Verb("supersede", "write", "correct a memory: a new one takes its place"),
+    Verb("confirm", "write", "vouch for a memory as it stands"),
+    Verb("pin", "write", "always inject a memory first"),
+    Verb("unpin", "write", "take a memory out of the pinned tier"),
+    Verb("deprecate", "write", "keep a memory, but no longer inject it"),
+    Verb("archive", "write", "put a memory away; it is found only when asked for"),
+    Verb("forget", "write", "delete a memory softly, with a reason"),
+    Verb("restore", "write", "undo archive, deprecate or forget"),
+    Verb("list", "read", "the memories that match filters"),
+    Verb("show", "read", "one memory with everything derived from it"),
+    Verb("search", "read", "the memories that answer a question, best first"),
+    Verb("inject", "read", "the block of memories that an agent gets"),
+    Verb("log", "prove", "the history of a memory and its lineage, or of all"),
+    Verb("blame", "prove", "who wrote each field and section, in which commit"),
+    Verb("why", "prove", "the chain of sources behind a memory"),
+    Verb("diff", "prove", "what changed between two revisions, in memory terms"),
+    Verb("import", "move", "take over ADRs, PEPs, agent files or JSON lines", "import_"),
+    Verb("export", "move", "write the memories as JSON lines"),
+)
+"""Every verb in the order of the help page. Rows are explicit: importing registers nothing."""
+
+GROUPS = {
+    "start": "begin and look after",
+    "write": "write and correct",
+    "read": "read",
+    "prove": "prove",
+    "move": "move in and out",
+}
+
+BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}

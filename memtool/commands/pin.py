@@ -1,0 +1,28 @@
+"""`memtool pin`: a memory that every block begins with."""
+
+from __future__ import annotations
+
+from memtool.commands import writing
+from memtool.commands.writing import Changed
+from memtool.commands.writing import render_changed as render
+from memtool.workspace import Workspace
+
+__all__ = ["pin", "render"]
+
+
+def pin(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+    """Put a memory into the pinned tier, so that it is always injected first.
+
+    A pinned memory does not expire by the time to live of its category.
+
+    Example:
+        memtool pin dec-2026-02-22-keep-sessions-in-redis --commit
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+    return writing.change(
+        ws, id, lambda _memory: {"status": "pinned"}, "pin", commit=commit, dry_run=dry_run
+    )

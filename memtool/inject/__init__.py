@@ -1,0 +1,1 @@
+"""What an agent sees: budget, tiers, the block and its formats."""

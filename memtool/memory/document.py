@@ -1,0 +1,173 @@
+"""Documents: bytes of a memory file to a Memory and back, and single keys changed in place.
+
+Reading accepts any strict YAML; writing knows one canonical form. A file that a person wrote is
+never rewritten as a whole: `edit` replaces only the lines of the keys that change, and keeps the
+body, the comments, the order, the line ends and the byte-order mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from memtool.memory import canonical, schema
+from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory.fields import order
+from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.problem import Problem
+
+MAX_BYTES = 64 * 1024
+MAX_HEADER = 16 * 1024
+
+
+class Unreadable(ValueError):
+    """The bytes are not a memory; `problems` says why, at least one of them."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = problems
+
+
+def read(data: bytes, path: str = "", categories: Collection[str] = DEFAULT_CATEGORIES) -> Memory:
+    """Read the bytes of one file.
+
+    Raises:
+        Unreadable: with every problem that was found.
+    """
+    text = _text(data, path)
+    fields, lines, body = _parse(text, path)
+    problems = schema.problems(fields, lines, path, categories)
+    if problems:
+        raise Unreadable(problems)
+    return Memory(fields=fields, body=body)
+
+
+def write(memory: Memory) -> bytes:
+    """Return the canonical bytes: fields in the table's order, LF, the body as it is."""
+    return f"---\n{canonical.write(memory.fields)}---\n{memory.body}".encode()
+
+
+def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") -> bytes:
+    """Return the bytes with some keys set, or dropped where the value is None.
+
+    Every other line keeps its bytes. Raises Unreadable where the file cannot be read.
+    """
+    from memtool.memory import strict
+
+    text = _text(data, path)
+    parts = strict.split(text)
+    if parts is None:
+        raise Unreadable([_no_frontmatter(path)])
+    header, body = parts
+    newline = "\r\n" if "\r\n" in header else "\n"
+    spans = strict.read_header(header).spans
+    rows = header.split("\n")
+    for key in sorted(changes, key=order, reverse=True):
+        value = changes[key]
+        new = [] if value is None else canonical.write_key(key, value).split("\n")[:-1]
+        new = [row + newline[:-1] for row in new]
+        if key in spans:
+            first, last = spans[key]
+        else:
+            before = [spans[other][1] for other in spans if order(other) < order(key)]
+            first = max(before, default=1) + 1
+            last = first - 1
+        rows[first - 1 : last] = new
+        spans = strict.read_header("\n".join(rows)).spans
+    opening = text[: len(text) - len(body)]
+    start = opening.index(header)
+    edited = opening[:start] + "\n".join(rows) + opening[start + len(header) :] + body
+    mark = data[:3] if data.startswith(b"\xef\xbb\xbf") else b""
+    return mark + edited.encode()
+
+
+def _text(data: bytes, path: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise Unreadable(
+            [
+                _problem(
+                    path,
+                    "too-large",
+                    f"{len(data):,} bytes, {MAX_BYTES:,} are allowed",
+                    "split it, or keep the long text in a file that the memory names as its source",
+                )
+            ]
+        )
+    if b"\0" in data:
+        raise Unreadable([_problem(path, "not-utf8", "it holds NUL bytes", "save it as UTF-8")])
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(
+            [Problem(path, line, "not-utf8", "it is not UTF-8 text", "save it as UTF-8")]
+        ) from None
+    return text.removeprefix("\ufeff")
+
+
+def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
+    if "\n<<<<<<< " in text and "\n>>>>>>> " in text:
+        line = text.count("\n", 0, text.index("\n<<<<<<< ")) + 2
+        raise Unreadable(
+            [
+                Problem(
+                    path,
+                    line,
+                    "conflict-markers",
+                    "a merge is unfinished here",
+                    "keep one side, then git add it",
+                )
+            ]
+        )
+    parts = canonical.split(text)
+    if parts is not None and len(parts[0]) <= MAX_HEADER:
+        known = canonical.read(parts[0])
+        if known is not None:
+            return known[0], known[1], parts[1]
+    return _parse_strictly(text, path)
+
+
+def _parse_strictly(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
+    from memtool.memory import strict  # YAML costs three interpreter starts
+
+    parts = strict.split(text)
+    if parts is None:
+        raise Unreadable([_no_frontmatter(path)])
+    header, body = parts
+    if len(header) > MAX_HEADER:
+        raise Unreadable(
+            [
+                _problem(
+                    path,
+                    "too-large",
+                    f"the frontmatter has {len(header):,} characters, {MAX_HEADER:,} are allowed",
+                )
+            ]
+        )
+    try:
+        known = strict.read_header(header)
+    except strict.NotStrict as error:
+        raise Unreadable(
+            [
+                Problem(
+                    path,
+                    error.line,
+                    "bad-yaml",
+                    f"the frontmatter cannot be read: {error}",
+                    "quote the value, or write it on one line",
+                )
+            ]
+        ) from None
+    return known.fields, {key: span[0] for key, span in known.spans.items()}, body
+
+
+def _problem(path: str, code: str, message: str, hint: str = "") -> Problem:
+    return Problem(path, 1, code, message, hint)
+
+
+def _no_frontmatter(path: str) -> Problem:
+    return _problem(
+        path,
+        "no-frontmatter",
+        "it does not begin with a block between two lines of ---",
+        "memtool new writes one; a file that is no memory begins with _ or README",
+    )

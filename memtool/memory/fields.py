@@ -1,0 +1,112 @@
+"""The field table: every key a memory may have, what it holds, and when it may change.
+
+It validates (`schema`), orders and writes (`document`), is the reference in the manual, and
+says which keys are the *claim* of a memory: those never change once it is confirmed and committed.
+"""
+
+from __future__ import annotations
+
+from memtool.value import Value
+
+TYPES = ("episodic", "semantic", "decision", "state")
+STATUSES = ("candidate", "confirmed", "pinned", "deprecated", "archived", "deleted")
+CONFIDENCES = ("low", "medium", "high")
+SCOPES = ("project", "global")
+TEMPORAL_CLASSES = ("eternal", "long_term", "medium_term", "short_term", "ephemeral")
+AWAITING = ("decision", "implementation")
+SOURCE_KINDS = ("commit", "file", "url", "human", "session", "tool", "memory")
+RELATIONS = ("supersedes", "related_to", "resolves", "derived_from", "parent", "blocked_by")
+
+# What a key may hold: `line` is one line of text, `when` a moment or a plain date, `ids`, `words`
+# and `sources` are lists, `mapping` is a small table of lines.
+KINDS = (
+    "id", "moment", "when", "choice", "category", "line", "flag", "count", "number", "share",
+    "words", "paths", "ids", "sources", "mapping",
+)  # fmt: skip
+LIST_KINDS = frozenset({"words", "paths", "ids", "sources"})
+NUMBER_KINDS = frozenset({"number", "share"})
+
+
+class Field(Value):
+    """One key. `mutable` keys may change after confirmation; all others belong to the claim."""
+
+    name: str
+    kind: str
+    group: str
+    doc: str
+    required: bool = False
+    mutable: bool = False
+    choices: tuple[str, ...] = ()
+    block: bool = False
+    """Written one item a line, for lists that are reviewed and blamed item by item."""
+    default: str = ""
+
+
+FIELDS: tuple[Field, ...] = (
+    Field("id", "id", "identity", "the file name without .md", required=True),
+    Field("timestamp", "moment", "identity", "when it was written, RFC 3339 with a zone",
+          required=True),
+    Field("type", "choice", "identity", "what kind of memory this is", required=True,
+          choices=TYPES),
+    Field("title", "line", "identity", "one line that says it", required=True),
+    Field("category", "category", "identity", "a row of the category table; by default the type's"),
+    Field("status", "choice", "lifecycle", "where it stands in its life", mutable=True,
+          choices=STATUSES, default="confirmed"),
+    Field("confidence", "choice", "identity", "how sure the author is", required=True,
+          choices=CONFIDENCES),
+    Field("source", "sources", "identity", "where the claim comes from, at least one",
+          required=True, block=True),
+    Field("tags", "words", "retrieval", "key words to find it by", mutable=True),
+    Field("files", "paths", "retrieval", "files or globs that it governs"),
+    Field("supersedes", "ids", "relations", "the memories that this one replaces", block=True),
+    Field("related_to", "ids", "relations", "memories worth reading beside it", block=True),
+    Field("resolves", "ids", "relations", "open questions or errors that it settles", block=True),
+    Field("derived_from", "ids", "relations", "memories that it sums up", block=True),
+    Field("parent", "ids", "relations", "the larger work that it belongs to", block=True),
+    Field("blocked_by", "ids", "relations", "memories that must be settled first", block=True),
+    Field("valid_from", "when", "validity", "not alive before this moment or day"),
+    Field("valid_through", "when", "validity", "not alive after this moment or day", mutable=True),
+    Field("aliases", "words", "retrieval", "other names for its subject"),
+    Field("trigger_phrases", "words", "retrieval", "phrases in a prompt that call for it"),
+    Field("question_types", "words", "retrieval", "kinds of question it answers: how, why, what"),
+    Field("domain", "line", "retrieval", "area of the product"),
+    Field("feature", "line", "retrieval", "feature of the product"),
+    Field("importance", "share", "retrieval", "0 to 1; 0.5 when absent", mutable=True),
+    Field("scope", "choice", "retrieval", "this project, or every project of the user",
+          choices=SCOPES, default="project"),
+    Field("temporal_class", "choice", "retrieval", "how long such knowledge lasts; eternal has no "
+          "time to live", choices=TEMPORAL_CLASSES),
+    Field("fade_rate", "number", "retrieval", "decay per day, instead of the category's"),
+    Field("action_required", "flag", "work", "somebody has to act on it: true or false"),
+    Field("awaiting", "choice", "work", "what it waits for", choices=AWAITING),
+    Field("task_id", "line", "work", "the task that it belongs to"),
+    Field("iteration", "count", "work", "which attempt at the task"),
+    Field("error_signature", "line", "work", "exception type and top frame"),
+    Field("environment", "line", "work", "where it was seen"),
+    Field("agent", "line", "work", "the agent that wrote it"),
+    Field("session", "line", "work", "the session that it comes from"),
+    Field("privacy", "words", "governance", "labels for handling", mutable=True),
+    Field("checked", "mapping", "governance", "last confirmation: at, by, commit", mutable=True,
+          choices=("at", "by", "commit")),
+    Field("deleted", "mapping", "governance", "soft deletion: at, by, reason, the status it had",
+          mutable=True, choices=("at", "by", "reason", "was")),
+    Field("conflicts_accepted", "ids", "governance", "contradictions that were accepted",
+          mutable=True, block=True),
+)  # fmt: skip
+
+BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
+ORDER: dict[str, int] = {field.name: number for number, field in enumerate(FIELDS)}
+REQUIRED: tuple[str, ...] = tuple(field.name for field in FIELDS if field.required)
+OWN_PREFIX = "x-"
+"""Keys that begin so are the user's own: one line of text each, never interpreted."""
+
+
+def is_mutable(key: str) -> bool:
+    """Tell whether a key may change in a confirmed memory (lifecycle, governance, the user's)."""
+    field = BY_NAME.get(key)
+    return field.mutable if field else key.startswith(OWN_PREFIX)
+
+
+def order(key: str) -> tuple[int, str]:
+    """Sort key of canonical writing: the table's order, then the user's own keys by name."""
+    return (ORDER.get(key, len(FIELDS)), key)

@@ -1,0 +1,224 @@
+"""The rules of the field table: which raw fields are a memory, and what is wrong where not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from memtool.memory import moments
+from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory.fields import (
+    BY_NAME,
+    LIST_KINDS,
+    OWN_PREFIX,
+    REQUIRED,
+    SOURCE_KINDS,
+    Field,
+)
+from memtool.memory.memory import Fields, FieldValue
+from memtool.memory.problem import Problem
+
+MAX_LINE = 500
+MAX_ITEMS = 200
+_ID_START = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_ID_CHARS = _ID_START | frozenset("._-")
+_HEX = frozenset("0123456789abcdef")
+# Joiners that scripts and emoji need, and spaces that `isprintable` calls unprintable.
+_HARMLESS = frozenset("\u200c\u200d\u00a0\u202f\u3000")
+
+
+def is_id(text: str) -> bool:
+    """Tell whether the text may be an id: `[a-z0-9][a-z0-9._-]{2,119}`."""
+    return 3 <= len(text) <= 120 and text[0] in _ID_START and all(c in _ID_CHARS for c in text)
+
+
+def is_line(text: str) -> bool:
+    """Tell whether the text is one visible line: no controls, no direction marks, not too long."""
+    if text.isprintable():
+        return len(text) <= MAX_LINE
+    return len(text) <= MAX_LINE and all(c.isprintable() or c in _HARMLESS for c in text)
+
+
+def is_inside(path: str) -> bool:
+    """Tell whether a path or glob is relative, uses `/`, and stays inside the repository."""
+    return bool(path) and path[0] not in "/~" and "\\" not in path and ".." not in path.split("/")
+
+
+def source_fault(source: str) -> str:
+    """Return what is wrong with a source, or an empty text."""
+    kind, colon, rest = source.partition(":")
+    if not colon or kind not in SOURCE_KINDS or not rest.strip():
+        return f"{source!r} is not a source: write one of " + ", ".join(
+            f"{name}:…" for name in SOURCE_KINDS
+        )
+    if kind == "commit" and not (4 <= len(rest) <= 64 and set(rest) <= _HEX):
+        return f"{source!r} does not name a commit by its hexadecimal id"
+    if kind == "file" and not is_inside(rest):
+        return f"{source!r} must name a file inside the repository, relative to its top"
+    if kind == "memory" and not is_id(rest):
+        return f"{source!r} does not name a memory by its id"
+    return ""
+
+
+def _each(test: Callable[[str], bool], complaint: str) -> Callable[[tuple[str, ...]], str]:
+    def fault(items: tuple[str, ...]) -> str:
+        return next((f"{item!r} {complaint}" for item in items if not test(item)), "")
+
+    return fault
+
+
+def _parses(read: Callable[[str], int], example: str) -> Callable[[str], str]:
+    def fault(text: str) -> str:
+        try:
+            read(text)
+        except ValueError:
+            return f"{text!r} is not a time such as {example}"
+        return ""
+
+    return fault
+
+
+def _number_fault(text: str, most: float) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return f"{text!r} is not a number"
+    return "" if 0 <= number <= most else f"{text} is not between 0 and {most:g}"
+
+
+_SCALAR_FAULTS: dict[str, Callable[[str], str]] = {
+    "id": lambda t: "" if is_id(t) else f"{t!r} is not an id: 3 to 120 of a-z 0-9 . _ -",
+    "moment": _parses(moments.parse, "2026-02-22T19:33:00Z"),
+    "when": _parses(moments.start, "2026-12-31 or 2026-02-22T19:33:00Z"),
+    "line": lambda t: "" if t.strip() else "is empty",
+    "flag": lambda t: "" if t in ("true", "false") else f"{t!r} is neither true nor false",
+    "count": lambda t: "" if t.isascii() and t.isdigit() else f"{t!r} is not a whole number",
+    "number": lambda t: _number_fault(t, 1e6),
+    "share": lambda t: _number_fault(t, 1.0),
+    "choice": lambda _t: "",
+    "category": lambda _t: "",
+}
+_LIST_FAULTS: dict[str, Callable[[tuple[str, ...]], str]] = {
+    "words": _each(lambda t: bool(t.strip()), "is an empty item"),
+    "paths": _each(is_inside, "is not a path inside the repository, relative to its top"),
+    "ids": _each(is_id, "is not an id"),
+    "sources": lambda items: next(filter(None, map(source_fault, items)), ""),
+}
+
+
+def value_fault(field: Field, value: FieldValue, categories: Collection[str]) -> str:
+    """Return what is wrong with the value of a key as one clause, or an empty text."""
+    if field.kind == "mapping":
+        return _mapping_fault(field, value)
+    if field.kind in LIST_KINDS:
+        if not isinstance(value, tuple):
+            return f"is a list: write [{value if isinstance(value, str) else ''}]"
+        if len(value) > MAX_ITEMS:
+            return f"has {len(value)} items, {MAX_ITEMS} are allowed"
+        if not all(map(is_line, value)):
+            return "has an item with hidden characters or over 500 characters"
+        return _LIST_FAULTS[field.kind](value)
+    if not isinstance(value, str):
+        return "is one line of text, not a list or table"
+    if not is_line(value):
+        return "has hidden characters, line breaks or over 500 characters"
+    known = field.choices if field.kind == "choice" else categories
+    if field.kind in ("choice", "category") and value not in known:
+        return f"{value!r} is not one of {', '.join(sorted(known))}{_nearest(value, known)}"
+    return _SCALAR_FAULTS[field.kind](value)
+
+
+def _mapping_fault(field: Field, value: FieldValue) -> str:
+    if not isinstance(value, dict):
+        return f"is a table of {', '.join(field.choices)}"
+    for key, text in value.items():
+        if key not in field.choices:
+            return f"has no {key!r}, only {', '.join(field.choices)}"
+        if not is_line(text):
+            return f"has hidden characters, line breaks or over 500 characters in {key}"
+    if "at" not in value:
+        return "needs `at`, the moment when it happened"
+    return _SCALAR_FAULTS["moment"](value["at"])
+
+
+def _nearest(word: str, known: Collection[str]) -> str:
+    import difflib  # only a wrong word pays for it
+
+    near = difflib.get_close_matches(word, sorted(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def problems(
+    fields: Fields,
+    lines: dict[str, int],
+    path: str,
+    categories: Collection[str] = DEFAULT_CATEGORIES,
+) -> list[Problem]:
+    """Return every breach of the field table, in the order of the file.
+
+    `lines` gives the line of each key; `path` is the file's place in the repository, empty for
+    a draft that has none yet.
+    """
+    found = list(_key_problems(fields, lines, path, categories))
+    name = path.rpartition("/")[2]
+    written_id = fields.get("id")
+    if name and not any(p.line == lines.get("id") for p in found) and name != f"{written_id}.md":
+        found.append(
+            Problem(
+                path,
+                lines.get("id", 1),
+                "wrong-name",
+                f"the file is named {name} but its id is {written_id}",
+                f"git mv {path} {path[: len(path) - len(name)]}{written_id}.md",
+            )
+        )
+    if not found:
+        found.extend(_window_problems(fields, lines, path))
+    return found
+
+
+def _key_problems(
+    fields: Fields, lines: dict[str, int], path: str, categories: Collection[str]
+) -> Iterator[Problem]:
+    for key, value in fields.items():
+        line = lines.get(key, 1)
+        field = BY_NAME.get(key)
+        if field is not None:
+            fault = value_fault(field, value, categories)
+            if fault:
+                yield Problem(path, line, "bad-value", f"{key}: {fault}", f"edit {path or key}")
+        elif not key.startswith(OWN_PREFIX):
+            near = _nearest(key, BY_NAME)
+            yield Problem(
+                path,
+                line,
+                "unknown-key",
+                f"no memory has the key {key!r}{near}",
+                f"for a key of your own write {OWN_PREFIX}{key}",
+            )
+        elif not isinstance(value, str) or not is_line(value):
+            yield Problem(path, line, "bad-value", f"{key}: is one line of visible text", "")
+    for key in REQUIRED:
+        if not fields.get(key):
+            yield Problem(
+                path,
+                lines.get(key, 1),
+                "missing-key",
+                f"the key {key} is required",
+                f"add {key}: {BY_NAME[key].doc}",
+            )
+
+
+def _window_problems(fields: Fields, lines: dict[str, int], path: str) -> Iterator[Problem]:
+    begin, finish = fields.get("valid_from"), fields.get("valid_through")
+    if (
+        isinstance(begin, str)
+        and isinstance(finish, str)
+        and moments.end(finish) < moments.start(begin)
+    ):
+        yield Problem(
+            path,
+            lines.get("valid_through", 1),
+            "bad-window",
+            f"it is valid through {finish}, before it begins on {begin}",
+            "correct valid_through",
+        )

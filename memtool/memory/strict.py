@@ -1,0 +1,167 @@
+"""Strict YAML for frontmatter that somebody else wrote: python-frontmatter, with its traps shut.
+
+python-frontmatter finds the fences; the header is then read event by event. Nothing is ever
+composed, so nothing recurses (the C composer of PyYAML dies at 100,000 brackets), and every scalar
+stays the text that was written: no type guessing, no aliases, anchors, tags, merges or duplicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import yaml
+from frontmatter.default_handlers import YAMLHandler
+
+from memtool.memory.memory import Fields, FieldValue
+from memtool.value import Value
+
+MAX_DEPTH = 16
+"""Openers that a header may nest before it is refused unread; a memory needs two."""
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class NotStrict(ValueError):
+    """The header is not a flat mapping of text, lists and small tables. `line` counts from 1."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class Header(Value):
+    """A header that was read. `spans` gives the first and last line of each key, from 1."""
+
+    fields: Fields
+    spans: dict[str, tuple[int, int]]
+
+
+HANDLER = YAMLHandler()
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """Split a document into header and body, or return None where no closed block opens it.
+
+    The header keeps the line feed after the opening fence, so its line numbers are the file's.
+    """
+    if not HANDLER.detect(text):
+        return None
+    try:
+        _, body = HANDLER.split(text)
+    except ValueError:  # the block is never closed: python-frontmatter finds two parts, not three
+        return None
+    # The pattern of a fence swallows the blank lines behind it; here they belong to what follows.
+    fence_end = text.rindex("-", 0, len(text) - len(body)) + 1
+    header = text[len(text) - len(text.lstrip("-")) : text.rindex("\n", 0, fence_end) + 1]
+    rest = text[fence_end:].lstrip(" \t")
+    return header, rest[2:] if rest.startswith("\r\n") else rest[1:]
+
+
+def read_header(header: str) -> Header:
+    """Read a header as text, lists of text and tables of text.
+
+    Raises:
+        NotStrict: it is anything else; the message is one clause, with the line.
+    """
+    _refuse_depth(header)
+    try:
+        reader = _Reader(yaml.parse(header, Loader=LOADER))
+        fields, starts = reader.document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = (error.problem or error.context or "not YAML").replace("\n", " ")
+        raise NotStrict(what, (mark.line if mark else 0) + 1) from None
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, NotStrict):
+            raise
+        raise NotStrict(f"not YAML: {str(error).splitlines()[0]}") from None
+    return Header(fields=fields, spans=_spans(header, starts))
+
+
+def _refuse_depth(header: str) -> None:
+    depth = 0
+    for number, line in enumerate(header.split("\n"), 1):
+        depth += line.count("[") + line.count("{") - line.count("]") - line.count("}")
+        if depth > MAX_DEPTH or line.count("[") > 8 * MAX_DEPTH:
+            raise NotStrict("brackets nest too deeply", number)
+        depth = max(depth, 0)
+
+
+class _Reader:
+    """Walks YAML events in order; its state is the place in the stream."""
+
+    def __init__(self, events: Iterator[yaml.Event]) -> None:
+        self.events = events
+
+    def next(self) -> yaml.Event:
+        event = next(self.events)
+        line = _line(event)
+        if isinstance(event, yaml.AliasEvent):
+            raise NotStrict("aliases (*name) are not allowed", line)
+        if getattr(event, "anchor", None):
+            raise NotStrict("anchors (&name) are not allowed", line)
+        tag = getattr(event, "tag", None)
+        if tag:
+            raise NotStrict(f"tags such as {tag} are not allowed", line)
+        return event
+
+    def document(self) -> tuple[Fields, list[tuple[str, int]]]:
+        self.next()  # the stream's start
+        first = self.next()
+        if isinstance(first, yaml.StreamEndEvent):
+            raise NotStrict("it is empty")
+        event = self.next()
+        if not isinstance(event, yaml.MappingStartEvent):
+            raise NotStrict("it is not a list of `key: value` lines", _line(event))
+        fields: Fields = {}
+        starts: list[tuple[str, int]] = []
+        while not isinstance(event := self.next(), yaml.MappingEndEvent):
+            line = _line(event)
+            key = self.scalar(event, "a key")
+            if key in fields:
+                raise NotStrict(f"the key {key} stands twice", line)
+            if key == "<<":
+                raise NotStrict("merge keys (<<) are not allowed", line)
+            fields[key] = self.value(key)
+            starts.append((key, line))
+        self.next()  # the document's end
+        if not isinstance(event := self.next(), yaml.StreamEndEvent):
+            raise NotStrict("it holds a second YAML document", _line(event))
+        return fields, starts
+
+    def value(self, key: str) -> FieldValue:
+        event = self.next()
+        if isinstance(event, yaml.SequenceStartEvent):
+            items = []
+            while not isinstance(event := self.next(), yaml.SequenceEndEvent):
+                items.append(self.scalar(event, f"an item of {key}"))
+            return tuple(items)
+        if isinstance(event, yaml.MappingStartEvent):
+            table: dict[str, str] = {}
+            while not isinstance(event := self.next(), yaml.MappingEndEvent):
+                name = self.scalar(event, f"a key of {key}")
+                if name in table:
+                    raise NotStrict(f"{key}.{name} stands twice", _line(event))
+                table[name] = self.scalar(self.next(), f"{key}.{name}")
+            return table
+        return self.scalar(event, key)
+
+    def scalar(self, event: yaml.Event, what: str) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise NotStrict(f"{what} is not one line of text", _line(event))
+        return str(event.value)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _spans(header: str, starts: list[tuple[str, int]]) -> dict[str, tuple[int, int]]:
+    rows = header.split("\n")
+    spans = {}
+    for number, (key, first) in enumerate(starts):
+        last = starts[number + 1][1] - 1 if number + 1 < len(starts) else len(rows)
+        while last > first and (not rows[last - 1].strip() or rows[last - 1].startswith("#")):
+            last -= 1
+        spans[key] = (first, last)
+    return spans

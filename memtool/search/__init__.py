@@ -1,0 +1,1 @@
+"""Finding: terms, the index, the query language, ranking, aliases."""

@@ -1,0 +1,1 @@
+"""Where memories live: git, snapshots of trees, atomic writes, settings."""

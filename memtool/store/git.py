@@ -1,0 +1,174 @@
+"""Git as plain functions: the one place that starts `git`.
+
+Every call is an argv list with hardened settings, so that nothing a repository carries is run:
+no hooks, file system monitors, external diffs, text filters, pagers or signature programs of its
+own choosing. Paths are literal, output is bytes, locks that reading does not need are not taken.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from memtool.errors import MemtoolError
+
+TIMEOUT_S = 60.0
+HARDENING: dict[str, str] = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.quotePath": "false",
+    "core.pager": "cat",
+    "log.showSignature": "false",
+    "safe.bareRepository": "explicit",
+    "protocol.allow": "never",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "diff.external": "",
+}
+"""Git settings that every call gets, and GitPython through its environment."""
+
+# Variables by which a caller points git at a repository; a hook needs them, other calls must not
+# inherit them (`git rev-parse --local-env-vars`).
+LOCATION_VARIABLES = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES",
+    "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
+)  # fmt: skip
+_LOCKED = (b"index.lock", b"cannot lock ref", b"Unable to create", b"is at ", b"but expected")
+
+
+class GitError(MemtoolError):
+    """Git refused. `stderr` is what it said, `status` its exit code."""
+
+    def __init__(self, argv: Sequence[str], status: int, stderr: bytes) -> None:
+        said = stderr.decode(errors="replace").strip()
+        first = said.splitlines()[0] if said else f"exit status {status}"
+        super().__init__(f"git {argv[0]} failed: {first.removeprefix('fatal: ')}", code="git")
+        self.stderr = said
+        self.status = status
+
+    @property
+    def is_lock(self) -> bool:
+        """Tell whether another git process held a lock, so that trying again may succeed."""
+        raw = self.stderr.encode(errors="replace")
+        return any(mark in raw for mark in _LOCKED) and b"lock" in raw
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a git process: the caller's, in plain English and unattended."""
+    return dict(base) | {
+        "LC_ALL": "C.UTF-8",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "true",
+        "GIT_ASKPASS": "true",
+    }
+
+
+def hardened_environment(base: Mapping[str, str]) -> dict[str, str]:
+    """Return `environment` with the hardening as GIT_CONFIG_* variables, for GitPython."""
+    env = environment(base) | {"GIT_CONFIG_COUNT": str(len(HARDENING))}
+    for number, (key, value) in enumerate(HARDENING.items()):
+        env[f"GIT_CONFIG_KEY_{number}"] = key
+        env[f"GIT_CONFIG_VALUE_{number}"] = value
+    return env
+
+
+class Git:
+    """Git in one directory, with one environment."""
+
+    def __init__(self, directory: str, env: Mapping[str, str]) -> None:
+        self.directory = directory
+        self.env = environment(env)
+        self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true"}
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        allowed: Iterable[int] = (0,),
+        env: Mapping[str, str] | None = None,
+        with_hooks: bool = False,
+    ) -> bytes:
+        """Run git and return its stdout.
+
+        `with_hooks` runs git as the user would, with hooks and filters: only for commits that the
+        user asked for. What hooks start must not inherit the hardening.
+
+        Raises:
+            GitError: the exit status is not allowed.
+            MemtoolError: git is not installed, or did not answer within a minute.
+        """
+        hardening = {} if with_hooks else HARDENING
+        settings = [part for key, value in hardening.items() for part in ("-c", f"{key}={value}")]
+        argv = ["git", "--no-pager", *settings, *args]
+        full_env = self.user_env if with_hooks else self.env
+        try:
+            done = subprocess.run(
+                argv,
+                cwd=self.directory,
+                env=full_env | dict(env or {}),
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+        except FileNotFoundError:
+            if not os.path.isdir(self.directory):
+                raise MemtoolError(f"there is no directory {self.directory}", code="git") from None
+            raise MemtoolError(
+                "git is not installed", hint="install git 2.38 or newer", code="git"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise MemtoolError(
+                f"git {args[0]} did not answer within {TIMEOUT_S:.0f} s", code="git"
+            ) from None
+        if done.returncode not in allowed:
+            raise GitError(args, done.returncode, done.stderr)
+        return done.stdout
+
+    def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:
+        """Run git and return its one line of output, without the line feed."""
+        return self.run(*args, allowed=allowed).decode(errors="surrogateescape").rstrip("\n")
+
+    def rev(self, revision: str) -> str:
+        """Return the full id of the commit that a revision names.
+
+        Raises:
+            MemtoolError: it names none.
+        """
+        # --end-of-options: a revision such as `--output=x` is a name, never an option.
+        answer = self.run(
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{revision}^{{commit}}",
+            allowed=(0, 1, 128),
+        )
+        if not answer:
+            raise MemtoolError(
+                f"there is no revision {revision!r}",
+                hint="git log --oneline --all shows the commits of this clone",
+                code="unknown-revision",
+            )
+        return answer.decode().strip()
+
+    def blobs(self, oids: Sequence[str]) -> Iterator[bytes]:
+        """Yield the content of each blob, in order. Raises GitError where one is missing."""
+        if not oids:
+            return
+        answer = self.run("cat-file", "--batch", "--buffer", stdin="\n".join(oids).encode() + b"\n")
+        position = 0
+        for oid in oids:
+            end = answer.index(b"\n", position)
+            header = answer[position:end].split()
+            if len(header) != 3:
+                raise GitError(("cat-file",), 1, b"object " + oid.encode() + b" is missing")
+            position = end + 1 + int(header[2]) + 1
+            yield answer[end + 1 : position - 1]

@@ -1,0 +1,163 @@
+"""The repository around a directory: its worktree, its git directories, whether it is bare.
+
+An ordinary checkout or linked worktree is found by reading `.git`, without a child process. Every
+other case (variables, bare repositories, odd layouts, somebody else's files) is git's to decide.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from memtool.errors import MemtoolError
+from memtool.store.git import LOCATION_VARIABLES, Git, GitError
+from memtool.value import Value
+
+
+class Repository(Value):
+    """One repository as seen from one worktree. Paths are absolute; `top` is empty if bare."""
+
+    top: str
+    git_dir: str
+    common_dir: str
+    git: Git
+
+    @property
+    def is_bare(self) -> bool:
+        return not self.top
+
+    @property
+    def is_shallow(self) -> bool:
+        """Tell whether history was cut off, so that authors and dates are not to be trusted."""
+        return os.path.exists(os.path.join(self.common_dir, "shallow"))
+
+    @property
+    def object_format(self) -> str:
+        """The hash that names objects: `sha1` or `sha256`."""
+        try:
+            with open(os.path.join(self.common_dir, "config"), "rb") as file:
+                text = file.read(1 << 20).lower().replace(b" ", b"")
+        except OSError:
+            return "sha1"
+        return "sha256" if b"objectformat=sha256" in text else "sha1"
+
+    @property
+    def cache_dir(self) -> str:
+        """Where derived and private files go; it need not exist, and may not be writable."""
+        return os.path.join(self.common_dir, "memtool")
+
+
+def discover(directory: str, env: Mapping[str, str]) -> Repository:
+    """Find the repository that a directory lies in.
+
+    Raises:
+        MemtoolError: there is none, or git refuses it.
+    """
+    start = os.path.abspath(directory)
+    if not os.path.isdir(start):
+        raise MemtoolError(f"there is no directory {directory}", code="no-directory")
+    if not any(name in env for name in LOCATION_VARIABLES[:2]):
+        found = _walk_up(start, env)
+        if found is not None:
+            return found
+    return _ask_git(start, env)
+
+
+def _walk_up(start: str, env: Mapping[str, str]) -> Repository | None:
+    """Find a plain checkout; None leaves the question to git."""
+    top = os.path.realpath(start)
+    device = os.stat(top).st_dev
+    while True:
+        dot_git = os.path.join(top, ".git")
+        try:
+            status = os.stat(dot_git)
+        except OSError:
+            parent = os.path.dirname(top)
+            if parent == top or os.stat(parent).st_dev != device:
+                return None
+            top = parent
+            continue
+        if status.st_uid != os.geteuid() or os.stat(top).st_uid != os.geteuid():
+            return None  # safe.directory is git's question
+        git_dir = dot_git if os.path.isdir(dot_git) else _pointed_to(dot_git, top)
+        if git_dir is None or not os.path.exists(os.path.join(git_dir, "HEAD")):
+            return None
+        common_dir = _common_dir(git_dir)
+        if common_dir is None or _is_unusual(common_dir):
+            return None
+        return Repository(top, git_dir, common_dir, Git(top, env))
+
+
+def _pointed_to(dot_git: str, top: str) -> str | None:
+    with open(dot_git, encoding="utf-8", errors="surrogateescape") as file:
+        text = file.read(4096)
+    if not text.startswith("gitdir: "):
+        return None
+    return os.path.normpath(os.path.join(top, text[8:].rstrip("\r\n")))
+
+
+def _common_dir(git_dir: str) -> str | None:
+    try:
+        with open(os.path.join(git_dir, "commondir"), encoding="utf-8") as file:
+            return os.path.normpath(os.path.join(git_dir, file.read(4096).rstrip("\r\n")))
+    except FileNotFoundError:
+        return git_dir
+    except (OSError, ValueError):
+        return None
+
+
+def _is_unusual(common_dir: str) -> bool:
+    """Tell whether the repository's settings move its worktree or say that it has none."""
+    try:
+        with open(os.path.join(common_dir, "config"), "rb") as file:
+            text = file.read(1 << 20).lower()
+    except OSError:
+        return True
+    bare = text.replace(b" ", b"").replace(b"\t", b"")
+    return b"worktree=" in bare or b"bare=true" in bare or b"[include" in text
+
+
+def _ask_git(start: str, env: Mapping[str, str]) -> Repository:
+    git = Git(start, env)
+    try:
+        answer = git.run(
+            "rev-parse",
+            "--path-format=absolute",
+            "--is-bare-repository",
+            "--git-dir",
+            "--git-common-dir",
+        )
+        bare, git_dir, common_dir = answer.decode(errors="surrogateescape").splitlines()
+        top = "" if bare == "true" else git.line("rev-parse", "--show-toplevel")
+    except GitError as error:
+        if "not a git repository" in error.stderr:
+            raise MemtoolError(
+                f"{start} is not in a git repository",
+                hint="git init makes one; memtool -C DIR looks in another directory",
+                code="no-repository",
+            ) from None
+        if "work tree" in error.stderr:  # called from inside the git directory
+            top = ""
+        elif "bare repository" in error.stderr:  # safe.bareRepository=explicit
+            return _bare(start, env)
+        else:
+            raise
+    if not top and "GIT_DIR" not in env:
+        return _bare(git_dir, env)
+    return Repository(top, git_dir, common_dir, Git(top or start, env))
+
+
+def _bare(start: str, env: Mapping[str, str]) -> Repository:
+    """Name a bare repository explicitly, as git demands since a clone may smuggle one in.
+
+    Only a directory that itself is the repository counts, not one above it.
+    """
+    if not all(os.path.exists(os.path.join(start, name)) for name in ("HEAD", "objects", "refs")):
+        raise MemtoolError(
+            f"{start} lies inside a bare repository",
+            hint="memtool -C DIR with the directory of the bare repository itself",
+            code="no-repository",
+        )
+    git = Git(start, dict(env) | {"GIT_DIR": start})
+    git.run("rev-parse", "--git-dir")  # git's own refusal, if any, goes to the user
+    return Repository("", start, _common_dir(start) or start, git)

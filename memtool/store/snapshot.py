@@ -1,0 +1,193 @@
+"""Snapshots: the files below the memory directory, in the worktree, git's index or a commit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Literal
+
+from memtool.errors import MemtoolError
+from memtool.memory.document import MAX_BYTES
+from memtool.memory.problem import Problem
+from memtool.store.files import TEMP_PREFIX
+from memtool.store.repository import Repository
+from memtool.value import Value
+
+Kind = Literal["worktree", "index", "commit"]
+_MAX_DEPTH = 12
+
+
+class Entry(Value):
+    """One file that may be a memory. `oid` is its blob, empty for a file of the worktree."""
+
+    path: str
+    oid: str
+    mode: str
+
+
+class Snapshot(Value):
+    """The memory files of one tree at one instant. `name` is `worktree`, `index` or a commit id.
+
+    Entries are sorted by path, which is relative to the top. Problems are files that a memory
+    tree must not hold, such as symbolic links; they are never opened.
+    """
+
+    repository: Repository
+    directory: str
+    kind: Kind
+    name: str
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+
+    def read(self) -> Iterator[tuple[Entry, bytes | Problem]]:
+        """Yield each entry with its bytes, or with the problem that kept them from being read."""
+        worktree = [entry for entry in self.entries if not entry.oid]
+        for entry in worktree:
+            yield entry, _read_file(self.repository.top, entry.path)
+        stored = [entry for entry in self.entries if entry.oid]
+        yield from zip(
+            stored, self.repository.git.blobs([entry.oid for entry in stored]), strict=True
+        )
+
+
+def is_memory_path(path: str, directory: str) -> bool:
+    """Tell whether a path is where a memory may be: `.md` below the directory, no `_` or README."""
+    return path.startswith(directory + "/") and _is_memory_name(path.rpartition("/")[2])
+
+
+def _is_memory_name(name: str) -> bool:
+    return name.endswith(".md") and not name.startswith(("_", "README", TEMP_PREFIX))
+
+
+def of_worktree(repository: Repository, directory: str) -> Snapshot:
+    """Take the files on disk. Sparse checkouts get the files they left out from the index."""
+    if repository.is_bare:
+        raise MemtoolError(
+            "a bare repository has no work tree",
+            hint="memtool --at REV reads the memories of a commit, such as --at HEAD",
+            code="bare",
+        )
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    parts = directory.split("/")
+    above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+    link = next((p for p in above if os.path.islink(os.path.join(repository.top, p))), None)
+    if link is None:
+        _scan(repository.top, directory, entries, problems, 0)
+    else:
+        problems.append(_not_a_file(link))
+    if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
+        entries.extend(_left_out(repository, directory))
+    return _snapshot(repository, directory, "worktree", "worktree", entries, problems)
+
+
+def of_index(repository: Repository, directory: str) -> Snapshot:
+    """Take what git's index holds: exactly what `git commit` would commit."""
+    answer = repository.git.run("ls-files", "--stage", "-z", "--", directory)
+    return _from_listing(repository, directory, "index", "index", answer)
+
+
+def of_commit(repository: Repository, directory: str, revision: str) -> Snapshot:
+    """Take the tree of a commit. Raises MemtoolError where the revision names none."""
+    commit = repository.git.rev(revision)
+    answer = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
+    return _from_listing(repository, directory, "commit", commit, answer)
+
+
+def _from_listing(
+    repository: Repository, directory: str, kind: Kind, name: str, answer: bytes
+) -> Snapshot:
+    entries: dict[str, Entry] = {}
+    problems = []
+    for row in answer.split(b"\0")[:-1]:
+        meta, _tab, raw = row.partition(b"\t")
+        mode, *rest = meta.decode().split()
+        oid = rest[0] if kind == "index" else rest[1]
+        path = os.fsdecode(raw)
+        if mode in ("120000", "160000"):
+            problems.append(_not_a_file(path))
+        elif is_memory_path(path, directory):
+            entries.setdefault(path, Entry(path, oid, mode))
+    return _snapshot(repository, directory, kind, name, list(entries.values()), problems)
+
+
+def _snapshot(
+    repository: Repository,
+    directory: str,
+    kind: Kind,
+    name: str,
+    entries: list[Entry],
+    problems: list[Problem],
+) -> Snapshot:
+    return Snapshot(
+        repository=repository,
+        directory=directory,
+        kind=kind,
+        name=name,
+        entries=tuple(sorted(entries, key=lambda entry: entry.path)),
+        problems=tuple(sorted(problems, key=lambda problem: problem.path)),
+    )
+
+
+def _scan(top: str, folder: str, entries: list[Entry], problems: list[Problem], depth: int) -> None:
+    """Collect files below a folder, following no link."""
+    try:
+        found = sorted(os.scandir(os.path.join(top, folder)), key=lambda item: item.name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problems.append(Problem(folder, 0, "unreadable", os.strerror(error.errno or 0)))
+        return
+    for item in found:
+        path = f"{folder}/{item.name}"
+        if item.is_symlink():
+            problems.append(_not_a_file(path))
+        elif item.is_dir(follow_symlinks=False):
+            if item.name == ".git" or depth >= _MAX_DEPTH:
+                problems.append(Problem(path, 0, "unreadable", "no memory lies this deep"))
+            else:
+                _scan(top, path, entries, problems, depth + 1)
+        elif _is_memory_name(item.name):
+            if item.is_file(follow_symlinks=False):
+                entries.append(Entry(path, "", ""))
+            else:
+                problems.append(_not_a_file(path))
+
+
+def _left_out(repository: Repository, directory: str) -> Iterator[Entry]:
+    answer = repository.git.run("ls-files", "--stage", "-t", "-z", "--", directory)
+    for row in answer.split(b"\0")[:-1]:
+        meta, _tab, raw = row.partition(b"\t")
+        tag, mode, oid, _stage = meta.decode().split()
+        path = os.fsdecode(raw)
+        if tag == "S" and is_memory_path(path, directory):
+            yield Entry(path, oid, mode)
+
+
+def _not_a_file(path: str) -> Problem:
+    return Problem(
+        path,
+        0,
+        "symlink",
+        "it is a link or device, not a file",
+        f"git rm {path}, and write the memory as a file",
+    )
+
+
+def _read_file(top: str, path: str) -> bytes | Problem:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(os.path.join(top, path), flags)
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return _not_a_file(path)
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        return Problem(
+            path,
+            0,
+            "unreadable",
+            f"it cannot be read: {os.strerror(error.errno or 0)}",
+            "give yourself permission to read it",
+        )

@@ -1,0 +1,1 @@
+"""Import and export: knowledge that was written elsewhere, and the way out."""

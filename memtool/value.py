@@ -1,0 +1,97 @@
+"""Immutable values, at no import cost.
+
+`dataclasses` alone costs 1.7 times a bare interpreter start (it imports `inspect`), and every
+cold `memtool inject` would pay it. A `Value` gives the part that memtool uses: annotated fields
+in order, defaults, keyword arguments, equality, a hash, a readable `repr`, and no assignment.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_options):  # noqa: D103  # typing's own, for type checkers only
+        return lambda cls: cls
+
+
+@dataclass_transform(frozen_default=True)
+class ValueType(type):
+    """Turns the annotations of a class body into slots, and their values into defaults."""
+
+    field_names: tuple[str, ...]
+    field_defaults: dict[str, Any]
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ValueType:
+        own = tuple(namespace.get("__annotations__", ()))
+        defaults = {field: namespace.pop(field) for field in own if field in namespace}
+        namespace["__slots__"] = own
+        cls = super().__new__(mcls, name, bases, namespace)
+        inherited = [base for base in bases if isinstance(base, ValueType)]
+        cls.field_names = sum((base.field_names for base in inherited), ()) + own
+        cls.field_defaults = {k: v for base in inherited for k, v in base.field_defaults.items()}
+        cls.field_defaults.update(defaults)
+        return cls
+
+
+class Value(metaclass=ValueType):
+    """Base of every value: subclass it with annotated fields, as with a frozen dataclass."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        cls = type(self)
+        names = cls.field_names
+        if len(args) > len(names):
+            raise TypeError(f"{cls.__name__} takes {len(names)} fields, got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given or name not in names:
+                raise TypeError(f"{cls.__name__} has no free field {name!r}")
+            given[name] = value
+        defaults = cls.field_defaults
+        assign = object.__setattr__
+        for name in names:
+            if name in given:
+                assign(self, name, given[name])
+            elif name in defaults:
+                assign(self, name, defaults[name])
+            else:
+                raise TypeError(f"{cls.__name__} needs {name!r}")
+
+    def __setattr__(self, name: str, _value: object) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be assigned: values are frozen")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]  # one refusal serves both
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, n) == getattr(other, n) for n in type(self).field_names)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in type(self).field_names))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{n}={getattr(self, n)!r}" for n in type(self).field_names)
+        return f"{type(self).__name__}({fields})"
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        fields = {name: getattr(self, name) for name in type(self).field_names}
+        return type(self)(**(fields | changes))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields as what JSON knows; a subclass may name or shape them differently."""
+        return {name: plain(getattr(self, name)) for name in type(self).field_names}
+
+
+def plain(value: Any) -> Any:
+    """Turn values, mappings and sequences into dicts, lists and scalars, for JSON."""
+    if isinstance(value, Value):
+        return value.plain()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value) if isinstance(value, set | frozenset) else value
+        return [plain(item) for item in items]
+    return value

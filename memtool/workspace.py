@@ -1,0 +1,189 @@
+"""The workspace: one repository with its memories, settings, clock and environment.
+
+Every verb takes one. It is the only value that knows the machine; the rooms below get what they
+need as arguments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Self
+
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.store import config as settings
+from memtool.store import provenance, snapshot
+from memtool.store.provenance import Origin
+from memtool.store.repository import Repository, discover
+from memtool.store.snapshot import Snapshot
+from memtool.store.tree import Record, Tree
+
+
+class Workspace:
+    """A repository opened for memtool.
+
+    `env` decides two things for tests and scripts: `MEMTOOL_NOW` sets the clock (RFC 3339), and
+    `MEMTOOL_SEED` makes the random part of new ids repeatable.
+    """
+
+    def __init__(self, repository: Repository, env: Mapping[str, str], cwd: str) -> None:
+        self.repository = repository
+        self.env = env
+        self.cwd = cwd
+        self.notes: list[str] = []
+        """What the user should hear beside the answer, such as files that could not be read."""
+        self._drawn = 0
+
+    @classmethod
+    def at(cls, directory: str, env: Mapping[str, str] | None = None) -> Self:
+        """Open the repository that a directory lies in. Raises MemtoolError where there is none."""
+        env = os.environ if env is None else env
+        return cls(discover(directory, env), env, os.path.abspath(directory))
+
+    @cached_property
+    def now(self) -> int:
+        """The second that counts as now."""
+        given = self.env.get("MEMTOOL_NOW")
+        if given:
+            return self.moment(given, now=0)
+        import time
+
+        return int(time.time())
+
+    def random(self, count: int) -> bytes:
+        """Return random bytes; with `MEMTOOL_SEED` the same ones in every run."""
+        seed = self.env.get("MEMTOOL_SEED")
+        if seed is None:
+            return os.urandom(count)
+        import hashlib
+
+        self._drawn += 1
+        return hashlib.sha256(f"{seed}/{self._drawn}".encode()).digest()[:count]
+
+    def moment(self, text: str, now: int | None = None) -> int:
+        """Read a moment, a date or an age such as `30d`. Raises MemtoolError where it is none."""
+        try:
+            return moments.parse_when(text, self.now if now is None else now)
+        except ValueError:
+            raise MemtoolError(
+                f"{text!r} is not a time",
+                hint="write 2026-02-22, 2026-02-22T19:33:00Z, or an age such as 30d",
+                code="bad-time",
+            ) from None
+
+    @cached_property
+    def directory(self) -> str:
+        """The memory directory, relative to the top: `.memory`, or what `.memtool.toml` names."""
+        data = self._file(settings.POINTER_NAME, "HEAD")
+        if data is None:
+            return settings.DEFAULT_DIRECTORY
+        return directory_named_by(data)
+
+    def _file(self, path: str, revision: str) -> bytes | None:
+        """Return a small file of the worktree, or of a revision in a bare repository."""
+        if self.repository.is_bare:
+            listing = self.repository.git.run(
+                "ls-tree", "-z", "--full-tree", revision, "--", path, allowed=(0, 128)
+            )
+            if not listing:
+                return None
+            return next(iter(self.repository.git.blobs([listing.split()[2].decode()])))
+        try:
+            with open(os.path.join(self.repository.top, path), "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise MemtoolError(
+                f"{path} cannot be read: {os.strerror(error.errno or 0)}", code="config"
+            ) from None
+
+    @property
+    def config_path(self) -> str:
+        """The settings file, relative to the top."""
+        return f"{self.directory}/{settings.CONFIG_NAME}"
+
+    @cached_property
+    def config(self) -> settings.Config:
+        """The settings of the worktree (of HEAD in a bare repository)."""
+        data = self._file(self.config_path, "HEAD")
+        return settings.DEFAULTS if data is None else settings.parse(data, self.config_path)
+
+    def snapshot(self, at: str | None = None) -> Snapshot:
+        """Return the worktree's files, or those of a revision; `:index` is git's index."""
+        if at == ":index":
+            return snapshot.of_index(self.repository, self.directory)
+        if at is not None:
+            return snapshot.of_commit(self.repository, self.directory, at)
+        return snapshot.of_worktree(self.repository, self.directory)
+
+    def tree(self, at: str | None = None, as_of: str | None = None) -> Tree:
+        """Read the memories of the worktree or a revision, as they stood at a moment.
+
+        Raises:
+            MemtoolError: there is no memory directory, or it belongs to another tool.
+        """
+        second = self.moment(as_of) if as_of is not None else None
+        taken = self.snapshot(at)
+        if at is None:
+            self._refuse_absent()
+        tree = Tree(taken, self.config.categories, second)
+        if not tree.records and at is None:
+            self.refuse_foreign()
+        if tree.problems:
+            first = tree.problems[0]
+            paths = {problem.path for problem in tree.problems}
+            what = (
+                "1 file is not a memory"
+                if len(paths) == 1
+                else f"{len(paths)} files are not memories"
+            )
+            note = f"{what}, memtool status lists why; first: {first.text()}"
+            if note not in self.notes:
+                self.notes.append(note)
+        return tree
+
+    def moment_of(self, as_of: str | None) -> int:
+        """Return the second that a reading verb looks from: `--as-of`, or now."""
+        return self.now if as_of is None else self.moment(as_of)
+
+    def origins(self, tree: Tree, records: Iterable[Record]) -> dict[str, Origin]:
+        """Return commit, author, date and trust of records of a tree, by path."""
+        return provenance.origins(
+            tree.snapshot,
+            records,
+            self.config.text("trust.ref"),
+            self.config.text("trust.allowed_signers"),
+        )
+
+    def _refuse_absent(self) -> None:
+        if not os.path.isdir(os.path.join(self.repository.top, self.directory)):
+            if os.path.exists(os.path.join(self.repository.git_dir, "info", "sparse-checkout")):
+                return  # its files come from the index
+            raise MemtoolError(
+                f"there is no {self.directory} in {self.repository.top}",
+                hint="memtool init makes it",
+                code="no-memory",
+            )
+
+    def refuse_foreign(self) -> None:
+        """Raise MemtoolError if the memory directory looks like another tool's."""
+        from memtool.store import foreign
+
+        foreign.refuse(self.repository.top, self.directory)
+
+
+def directory_named_by(data: bytes) -> str:
+    """Read the pointer file. Raises MemtoolError where it names no directory inside."""
+    from memtool.memory.schema import is_inside
+
+    named = settings.read_toml(data, settings.POINTER_NAME).get("directory")
+    if not isinstance(named, str) or not is_inside(named) or named.startswith(".git/"):
+        raise MemtoolError(
+            f'{settings.POINTER_NAME} must say directory = "NAME", inside the repository',
+            hint=f"edit {settings.POINTER_NAME}",
+            code="config",
+        )
+    return named.strip("/")
