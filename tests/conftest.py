@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,12 @@ class Sandbox:
         date = f"2026-02-{1 + self.tick // 24:02}T{self.tick % 24:02}:00:00Z"
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         done = subprocess.run(
-            ["git", *args], cwd=self.path, env=self.env | dates, capture_output=True, text=True
+            ["git", *args],
+            cwd=self.path,
+            env=self.env | dates,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if check and done.returncode:
             raise AssertionError(f"git {args}: {done.stderr}")
@@ -72,6 +76,7 @@ class Sandbox:
             env=self.env | env,
             input=data,
             capture_output=True,
+            check=False,
         )
         return subprocess.CompletedProcess(
             args, done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -124,11 +129,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, environment: dict[str, str]) -> Iterator[Sandbox]:
+def sandbox(tmp_path: Path, environment: dict[str, str]) -> Sandbox:
     """A repository on branch main with an empty memory directory and no commit yet."""
     path = tmp_path / "project"
     path.mkdir()
     made = Sandbox(path, environment)
     made.git("init", "--quiet", "--initial-branch=main")
     (path / ".memory").mkdir()
-    yield made
+    return made

@@ -38,7 +38,8 @@ def _parser() -> MarkdownIt:
 
 def sections(body: str) -> tuple[Section, ...]:
     """Split a body at its top-level headings; headings inside code or quotes do not count."""
-    lines = body.splitlines()
+    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # as markdown-it does
+    lines = lines[:-1] if lines[-1] == "" else lines
     starts: list[tuple[str, int, int, int]] = []  # title, level, first line, first line of text
     tokens = _parser().parse(body)
     for number, token in enumerate(tokens):

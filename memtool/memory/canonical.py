@@ -16,10 +16,14 @@ from memtool.memory.fields import BY_NAME, order
 from memtool.memory.memory import Fields, FieldValue
 
 FENCE = "---"
+MAX_KEY = 120
 _PLAIN_START = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./(<=^$+;~\\"
 )
 _FLOW_BREAKERS = frozenset(",[]{}:?#\"'")
+_NUMERIC_START = frozenset("0123456789.+")
+_NUMERIC = frozenset("0123456789abcdefABCDEFxoTZtzinN.:+-_")
+"""Letters of numbers and dates in any reader that guesses: 0x1F, 1e5, .inf, 2026-02-22T19:33Z."""
 _YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "~"})
 _UNTYPED_KINDS = frozenset({"moment", "when", "number", "share", "count", "flag", "mapping"})
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
@@ -58,7 +62,7 @@ def read(header: str) -> tuple[Fields, dict[str, int]] | None:
     number = 0
     while number < len(rows):
         key, colon, rest = rows[number].partition(":")
-        if not colon or key in fields or not _is_key(key):
+        if not colon or key in fields or not is_key(key):
             return None
         lines[key] = number + 2
         number += 1
@@ -76,9 +80,14 @@ def read(header: str) -> tuple[Fields, dict[str, int]] | None:
     return (fields, lines) if fields else None
 
 
-def _is_key(key: str) -> bool:
-    # In YAML `y: 1` has the key `y` for us, as every scalar is text; so any word will do.
-    return bool(key) and key[0].isalpha() and key.replace("_", "a").replace("-", "a").isalnum()
+def is_key(key: str) -> bool:
+    """Tell whether a key may stand unquoted: a word with hyphens, at most 120 characters.
+
+    In YAML `y: 1` has the key `y` for us, as every scalar is text; past 1024 it has no key.
+    """
+    if not key or len(key) > MAX_KEY or not key[0].isalpha():
+        return False
+    return key.replace("_", "a").replace("-", "a").isalnum()
 
 
 def _inline(rest: str) -> FieldValue | None:
@@ -138,7 +147,7 @@ def _block(rows: list[str]) -> FieldValue | None:
     table: dict[str, str] = {}
     for row in rows:
         key, colon, rest = row[2:].partition(": ")
-        value = _scalar(rest) if colon and _is_key(key) and key not in table else None
+        value = _scalar(rest) if colon and is_key(key) and key not in table else None
         if value is None:
             return None
         table[key] = value
@@ -199,10 +208,15 @@ def write_key(key: str, value: FieldValue) -> str:
 
 def write_scalar(text: str, *, flow: bool = False, typed: bool = True) -> str:
     """Write one scalar, quoted where YAML (or a reader that guesses types) would see other text."""
-    guessed = typed and (text.lower() in _YAML_WORDS or not any(map(str.isalpha, text)))
-    if is_plain(text, flow=flow) and not guessed:
+    if is_plain(text, flow=flow) and not (typed and _is_guessed(text)):
         return text
     return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _is_guessed(text: str) -> bool:
+    if text.lower() in _YAML_WORDS or not any(map(str.isalpha, text)):
+        return True
+    return text[0] in _NUMERIC_START and _NUMERIC.issuperset(text)
 
 
 def _escaped(char: str) -> str:

@@ -15,6 +15,10 @@ from memtool.memory.fields import order
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.problem import Problem
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.memory.strict import Header
+
 MAX_BYTES = 64 * 1024
 MAX_HEADER = 16 * 1024
 
@@ -49,17 +53,13 @@ def write(memory: Memory) -> bytes:
 def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") -> bytes:
     """Return the bytes with some keys set, or dropped where the value is None.
 
-    Every other line keeps its bytes. Raises Unreadable where the file cannot be read.
+    Every other line keeps its bytes. Raises Unreadable where the file cannot be read, or where
+    no key would be left.
     """
-    from memtool.memory import strict
-
     text = _text(data, path)
-    parts = strict.split(text)
-    if parts is None:
-        raise Unreadable([_no_frontmatter(path)])
-    header, body = parts
+    header, body = _split_strictly(text, path)
     newline = "\r\n" if "\r\n" in header else "\n"
-    spans = strict.read_header(header).spans
+    spans = _read_strictly(header, path).spans
     rows = header.split("\n")
     for key in sorted(changes, key=order, reverse=True):
         value = changes[key]
@@ -72,7 +72,7 @@ def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") 
             first = max(before, default=1) + 1
             last = first - 1
         rows[first - 1 : last] = new
-        spans = strict.read_header("\n".join(rows)).spans
+        spans = _read_strictly("\n".join(rows), path).spans
     opening = text[: len(text) - len(body)]
     start = opening.index(header)
     edited = opening[:start] + "\n".join(rows) + opening[start + len(header) :] + body
@@ -93,7 +93,10 @@ def _text(data: bytes, path: str) -> str:
             ]
         )
     if b"\0" in data:
-        raise Unreadable([_problem(path, "not-utf8", "it holds NUL bytes", "save it as UTF-8")])
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise Unreadable(
+            [Problem(path, line, "not-utf8", "it holds NUL bytes", "save it as UTF-8")]
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -105,8 +108,9 @@ def _text(data: bytes, path: str) -> str:
 
 
 def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
-    if "\n<<<<<<< " in text and "\n>>>>>>> " in text:
-        line = text.count("\n", 0, text.index("\n<<<<<<< ")) + 2
+    first = 0 if text.startswith("<<<<<<< ") else text.find("\n<<<<<<< ")
+    if first >= 0 and "\n>>>>>>> " in text:
+        line = text.count("\n", 0, first + 1) + 1
         raise Unreadable(
             [
                 Problem(
@@ -123,10 +127,12 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
         known = canonical.read(parts[0])
         if known is not None:
             return known[0], known[1], parts[1]
-    return _parse_strictly(text, path)
+    header, body = _split_strictly(text, path)
+    read = _read_strictly(header, path)
+    return read.fields, {key: span[0] for key, span in read.spans.items()}, body
 
 
-def _parse_strictly(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
+def _split_strictly(text: str, path: str) -> tuple[str, str]:
     from memtool.memory import strict  # YAML costs three interpreter starts
 
     parts = strict.split(text)
@@ -143,8 +149,14 @@ def _parse_strictly(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
                 )
             ]
         )
+    return header, body
+
+
+def _read_strictly(header: str, path: str) -> Header:
+    from memtool.memory import strict
+
     try:
-        known = strict.read_header(header)
+        return strict.read_header(header)
     except strict.NotStrict as error:
         raise Unreadable(
             [
@@ -157,7 +169,6 @@ def _parse_strictly(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
                 )
             ]
         ) from None
-    return known.fields, {key: span[0] for key, span in known.spans.items()}, body
 
 
 def _problem(path: str, code: str, message: str, hint: str = "") -> Problem:

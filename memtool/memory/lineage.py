@@ -28,7 +28,11 @@ class Lineage:
         newer: dict[str, set[str]] = {}
         for memory in memories:
             effective = () if memory.status == "deleted" else memory.supersedes
-            self.supersedes[memory.id] = effective
+            if memory.id in self.supersedes:  # an id that stands twice: both files count
+                both = {*self.supersedes[memory.id], *effective}
+                self.supersedes[memory.id] = tuple(sorted(both))
+            else:
+                self.supersedes[memory.id] = effective
             for old in effective:
                 newer.setdefault(old, set()).add(memory.id)
         self.superseded_by: dict[str, tuple[str, ...]] = {
@@ -67,8 +71,12 @@ class Lineage:
             if len(newer) < 2 or old not in self.supersedes:
                 continue
             heads = self.heads_of(old)
-            # Branches that met again in one successor are no fork, so count heads per branch.
-            if len(heads) > 1 and len({self.heads_of(branch) for branch in newer}) > 1:
+            # A successor that leads to the same heads is the later place where they parted, or
+            # lies in a circle with this one.
+            if len(heads) > 1 and not any(
+                self.heads_of(branch) == heads and old not in (branch, *self.successors(branch))
+                for branch in newer
+            ):
                 found[old] = Fork(old, heads)
         return tuple(found[old] for old in sorted(found))
 

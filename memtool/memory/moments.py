@@ -9,6 +9,7 @@ from __future__ import annotations
 
 DAY_S = 86_400
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": DAY_S, "w": 7 * DAY_S, "y": 365 * DAY_S}
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999, which `date` can write
 _DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -72,7 +73,10 @@ def parse(text: str) -> int:
         if not digits:
             raise ValueError(f"not an RFC 3339 moment: {text!r}")
         zone = zone[1 + digits :]
-    return parse_date(text[:10]) + hour * 3_600 + minute * 60 + min(second, 59) - _offset(zone)
+    moment = parse_date(text[:10]) + hour * 3_600 + minute * 60 + min(second, 59) - _offset(zone)
+    if not _FIRST <= moment <= _LAST:
+        raise ValueError(f"outside of the calendar: {text!r}")
+    return moment
 
 
 def _offset(zone: str) -> int:

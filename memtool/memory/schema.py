@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from memtool.memory import moments
+from memtool.memory import canonical, moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import (
     BY_NAME,
@@ -22,6 +22,7 @@ MAX_ITEMS = 200
 _ID_START = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ID_CHARS = _ID_START | frozenset("._-")
 _HEX = frozenset("0123456789abcdef")
+_NUMBER_CHARS = frozenset("0123456789.eE+-")
 # Joiners that scripts and emoji need, and spaces that `isprintable` calls unprintable.
 _HARMLESS = frozenset("\u200c\u200d\u00a0\u202f\u3000")
 
@@ -81,6 +82,8 @@ def _number_fault(text: str, most: float) -> str:
     try:
         number = float(text)
     except ValueError:
+        return f"{text!r} is not a number"
+    if not _NUMBER_CHARS.issuperset(text):  # Python also reads "1_0", " 1", "infinity" and "\u0661"
         return f"{text!r} is not a number"
     return "" if 0 <= number <= most else f"{text} is not between 0 and {most:g}"
 
@@ -161,7 +164,8 @@ def problems(
     found = list(_key_problems(fields, lines, path, categories))
     name = path.rpartition("/")[2]
     written_id = fields.get("id")
-    if name and not any(p.line == lines.get("id") for p in found) and name != f"{written_id}.md":
+    is_clear = isinstance(written_id, str) and is_id(written_id)
+    if name and is_clear and name != f"{written_id}.md":
         found.append(
             Problem(
                 path,
@@ -194,6 +198,14 @@ def _key_problems(
                 "unknown-key",
                 f"no memory has the key {key!r}{near}",
                 f"for a key of your own write {OWN_PREFIX}{key}",
+            )
+        elif not canonical.is_key(key):
+            yield Problem(
+                path,
+                line,
+                "unknown-key",
+                f"{key!r} cannot be a key",
+                f"write {OWN_PREFIX} and at most 100 letters, digits, - and _",
             )
         elif not isinstance(value, str) or not is_line(value):
             yield Problem(path, line, "bad-value", f"{key}: is one line of visible text", "")

@@ -53,8 +53,7 @@ def split(text: str) -> tuple[str, str] | None:
     # The pattern of a fence swallows the blank lines behind it; here they belong to what follows.
     fence_end = text.rindex("-", 0, len(text) - len(body)) + 1
     header = text[len(text) - len(text.lstrip("-")) : text.rindex("\n", 0, fence_end) + 1]
-    rest = text[fence_end:].lstrip(" \t")
-    return header, rest[2:] if rest.startswith("\r\n") else rest[1:]
+    return header, text[fence_end:].partition("\n")[2]
 
 
 def read_header(header: str) -> Header:
@@ -63,6 +62,7 @@ def read_header(header: str) -> Header:
     Raises:
         NotStrict: it is anything else; the message is one clause, with the line.
     """
+    _refuse_breaks(header)
     _refuse_depth(header)
     try:
         reader = _Reader(yaml.parse(header, Loader=LOADER))
@@ -71,11 +71,26 @@ def read_header(header: str) -> Header:
         mark = error.problem_mark or error.context_mark
         what = (error.problem or error.context or "not YAML").replace("\n", " ")
         raise NotStrict(what, (mark.line if mark else 0) + 1) from None
-    except (yaml.YAMLError, ValueError) as error:
-        if isinstance(error, NotStrict):
-            raise
-        raise NotStrict(f"not YAML: {str(error).splitlines()[0]}") from None
+    except NotStrict:
+        raise
+    except yaml.reader.ReaderError:
+        raise NotStrict("control characters are not allowed", _control_line(header)) from None
+    except (yaml.YAMLError, ValueError, OverflowError):  # the reader in Python passes on chr()'s
+        raise NotStrict("not YAML") from None
     return Header(fields=fields, spans=_spans(header, starts))
+
+
+def _control_line(header: str) -> int:
+    # The error counts bytes or characters, as the reader is in C or Python: look for oneself.
+    bad = yaml.reader.Reader.NON_PRINTABLE.search(header)
+    return header.count("\n", 0, bad.start() if bad else 0) + 1
+
+
+def _refuse_breaks(header: str) -> None:
+    """YAML ends a line at four more characters; then its line numbers would not be the file's."""
+    for number, line in enumerate(header.split("\n"), 1):
+        if any(mark in line.removesuffix("\r") for mark in "\r\x85\u2028\u2029"):
+            raise NotStrict("a line ends in something else than a line feed", number)
 
 
 def _refuse_depth(header: str) -> None:
@@ -92,6 +107,8 @@ class _Reader:
 
     def __init__(self, events: Iterator[yaml.Event]) -> None:
         self.events = events
+        self.reached = 1
+        """The last line that something was written on, from 1."""
 
     def next(self) -> yaml.Event:
         event = next(self.events)
@@ -103,28 +120,40 @@ class _Reader:
         tag = getattr(event, "tag", None)
         if tag:
             raise NotStrict(f"tags such as {tag} are not allowed", line)
+        begin, end = event.start_mark, event.end_mark
+        if begin and end and end.index > begin.index:  # the end of a block is an empty event
+            self.reached = max(self.reached, end.line + (end.column > 0))
         return event
 
-    def document(self) -> tuple[Fields, list[tuple[str, int]]]:
+    def document(self) -> tuple[Fields, list[tuple[str, int, int]]]:
+        """Return the fields, and key, first line and least last line of each."""
         self.next()  # the stream's start
-        first = self.next()
-        if isinstance(first, yaml.StreamEndEvent):
-            raise NotStrict("it is empty")
         event = self.next()
-        if not isinstance(event, yaml.MappingStartEvent):
+        if isinstance(event, yaml.StreamEndEvent):
+            raise NotStrict("it is empty")
+        if getattr(event, "explicit", False):
+            raise NotStrict("it holds the start of a YAML document", _line(event))
+        event = self.next()
+        if not isinstance(event, yaml.MappingStartEvent) or event.flow_style:
             raise NotStrict("it is not a list of `key: value` lines", _line(event))
         fields: Fields = {}
-        starts: list[tuple[str, int]] = []
+        starts: list[tuple[str, int, int]] = []
         while not isinstance(event := self.next(), yaml.MappingEndEvent):
             line = _line(event)
             key = self.scalar(event, "a key")
+            if (
+                event.start_mark and event.start_mark.column
+            ):  # also `? key`; `edit` could not replace such lines
+                raise NotStrict(f"the key {key} is not at the start of its line", line)
             if key in fields:
                 raise NotStrict(f"the key {key} stands twice", line)
             if key == "<<":
                 raise NotStrict("merge keys (<<) are not allowed", line)
             fields[key] = self.value(key)
-            starts.append((key, line))
-        self.next()  # the document's end
+            starts.append((key, line, max(line, self.reached)))
+        event = self.next()
+        if getattr(event, "explicit", False):
+            raise NotStrict("it holds the end of a YAML document", _line(event))
         if not isinstance(event := self.next(), yaml.StreamEndEvent):
             raise NotStrict("it holds a second YAML document", _line(event))
         return fields, starts
@@ -156,12 +185,12 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
-def _spans(header: str, starts: list[tuple[str, int]]) -> dict[str, tuple[int, int]]:
+def _spans(header: str, starts: list[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
     rows = header.split("\n")
     spans = {}
-    for number, (key, first) in enumerate(starts):
+    for number, (key, first, least) in enumerate(starts):
         last = starts[number + 1][1] - 1 if number + 1 < len(starts) else len(rows)
-        while last > first and (not rows[last - 1].strip() or rows[last - 1].startswith("#")):
+        while last > least and (not rows[last - 1].strip() or rows[last - 1].startswith("#")):
             last -= 1
         spans[key] = (first, last)
     return spans

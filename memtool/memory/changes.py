@@ -1,0 +1,282 @@
+"""Changes: what happened between two versions of memories, in the words of memory.
+
+Git says which bytes differ; this says what that means: added, confirmed, forgotten, redacted, or
+edited behind the back of a confirmation. `log` and `diff` share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from memtool.memory.fields import is_mutable, order
+from memtool.memory.marks import is_redacted
+from memtool.memory.memory import FieldValue, Memory
+from memtool.value import Value
+
+KINDS: dict[str, str] = {
+    "added": "a memory that was not there before",
+    "superseded": "another memory took its place; the file itself is as it was",
+    "confirmed": "somebody vouched for it",
+    "pinned": "it is injected first from now on",
+    "unpinned": "it is no longer pinned",
+    "deprecated": "it is no longer recommended",
+    "archived": "it was put away",
+    "forgotten": "it was deleted softly",
+    "restored": "deprecating, archiving or forgetting it was undone",
+    "redacted": "spans of its claim became [REDACTED:kind], and nothing else",
+    "edited": "other keys or its body changed; silent where a confirmed claim did",
+    "moved": "its file lies elsewhere, or it got another id",
+    "unreadable": "its file can no longer be read as a memory",
+    "mended": "its file can be read again",
+    "removed": "its file is gone",
+    "unknown": "history is cut off before it was written (shallow clone)",
+}
+"""Every kind of change, in the order in which those of one memory are told."""
+
+BODY = "body"
+"""The name of the body among the keys that changed."""
+
+_ORDER = {kind: number for number, kind in enumerate(KINDS)}
+_PUT_AWAY = {"deprecated": "deprecated", "archived": "archived", "deleted": "forgotten"}
+_TOLD_OTHERWISE = frozenset({"id", "status"})
+
+Detail = str | bool | tuple[str, ...]
+
+
+class Version(Value):
+    """One memory file at one moment. `memory` is None where it cannot be read: `fault` says why."""
+
+    path: str
+    memory: Memory | None
+    fault: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id, which is the file's name."""
+        return stem(self.path)
+
+    @property
+    def title(self) -> str:
+        return self.memory.title if self.memory else ""
+
+
+class Change(Value):
+    """One thing that happened to one memory; `details` holds what its kind needs.
+
+    `by` (superseded: an id; confirmed and forgotten: a person), `reason`, `from` (moved: the old
+    path; put away or restored: the old status), `from_id` (moved: the old id), `supersedes`
+    (added), `keys` (edited, redacted: keys, and `body`), `silent` (edited), `fault` (unreadable).
+    """
+
+    kind: str
+    id: str
+    title: str
+    path: str
+    details: dict[str, Detail]
+
+
+def stem(path: str) -> str:
+    """Return the id that a path names: the file name without `.md`."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def compare(
+    before: Iterable[Version], after: Iterable[Version], paired: Mapping[str, str] | None = None
+) -> tuple[Change, ...]:
+    """Return what happened between two sets of versions, sorted by id, kind and path.
+
+    Versions of one id belong together wherever they lie. A memory that got another id is known by
+    its moment of writing, with its title or with `paired`: new path to old path, where git found
+    two files similar. A memory is never taken for the one that it supersedes.
+    """
+    found: list[Change] = []
+    titles: dict[str, tuple[str, str]] = {}
+    for old, new in _pairs(before, after, paired or {}):
+        found.extend(changes(old, new))
+        for version in (old, new):
+            if version is not None:
+                titles[version.id] = (version.title, version.path)
+    for number, change in enumerate(found):
+        if change.kind == "superseded":
+            title, path = titles.get(change.id, ("", ""))
+            found[number] = change.replace(title=title, path=path)
+    return tuple(sorted(found, key=lambda c: (c.id, _ORDER[c.kind], c.path, str(c.details))))
+
+
+def changes(before: Version | None, after: Version | None) -> tuple[Change, ...]:
+    """Return what happened to one memory; None means that there was or is no file.
+
+    What it newly supersedes is told as a change of those memories, with no title or path.
+    """
+    if before == after:
+        return ()
+    if after is None:
+        return (_change("removed", before),) if before else ()
+    if before is None:
+        return tuple(_beginning(after))
+    return tuple(_continuing(before, after))
+
+
+def _beginning(after: Version) -> Iterator[Change]:
+    if after.memory is None:
+        yield _change("unreadable", after, fault=after.fault)
+        return
+    replaced = after.memory.supersedes
+    yield _change("added", after, **({"supersedes": replaced} if replaced else {}))
+    yield from _superseded(None, after.memory)
+
+
+def _continuing(before: Version, after: Version) -> Iterator[Change]:
+    if before.id != after.id:
+        yield _change("moved", after, **{"from": before.path, "from_id": before.id})
+    elif before.path != after.path:
+        yield _change("moved", after, **{"from": before.path})
+    old, new = before.memory, after.memory
+    if new is None:
+        if old is not None:
+            yield _change("unreadable", after, fault=after.fault).replace(title=old.title)
+        return
+    if old is None:
+        yield _change("mended", after)
+        return
+    yield from _lifecycle(old, new, after)
+    yield from _edits(old, new, after)
+    yield from _superseded(old, new)
+
+
+def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
+    was, now = old.status, new.status
+    vouched = new.table("checked") if new.table("checked") != old.table("checked") else {}
+    by: dict[str, Detail] = {"by": vouched["by"]} if vouched.get("by") else {}
+    if was != now:
+        if now in _PUT_AWAY:
+            said = new.table("deleted") if now == "deleted" else {}
+            told: dict[str, Detail] = {k: said[k] for k in ("by", "reason") if said.get(k)}
+            yield _change(_PUT_AWAY[now], after, **{"from": was}, **told)
+        elif was in _PUT_AWAY:
+            yield _change("restored", after, **{"from": was})
+        elif now == "pinned":
+            yield _change("pinned", after)
+        elif was == "pinned":
+            yield _change("unpinned", after)
+        elif now == "candidate":
+            yield _change("edited", after, keys=("status",), silent=False)
+    if vouched or (was == "candidate" and now == "confirmed"):
+        yield _change("confirmed", after, **by)
+
+
+def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
+    keys = changed_keys(old, new)
+    redacted = tuple(key for key in keys if is_redacted(_value(old, key), _value(new, key)))
+    edited = tuple(key for key in keys if key not in redacted)
+    if redacted:
+        yield _change("redacted", after, keys=redacted)
+    if edited:
+        silent = old.status != "candidate" and any(map(is_claim, edited))
+        yield _change("edited", after, keys=edited, silent=silent)
+
+
+def _superseded(old: Memory | None, new: Memory) -> Iterator[Change]:
+    """A deleted memory supersedes nothing, so only what takes effect now is told."""
+    before = old.supersedes if old and old.status != "deleted" else ()
+    for id_ in new.supersedes if new.status != "deleted" else ():
+        if id_ not in before:
+            yield Change("superseded", id_, "", "", {"by": new.id})
+
+
+def is_claim(key: str) -> bool:
+    """Tell whether a key, or `body`, is part of what a memory claims."""
+    return key == BODY or not is_mutable(key)
+
+
+def changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
+    """Return the keys that differ, in the table's order, `body` last.
+
+    The id is left out, and what a change of the lifecycle tells: status, checked, deleted.
+    """
+    names = (old.fields.keys() | new.fields.keys()) - _TOLD_OTHERWISE
+    if new.table("checked"):  # else it was taken away, which no change of the lifecycle tells
+        names -= {"checked"}
+    if old.status != new.status:
+        names -= {"deleted"}
+    keys = [k for k in sorted(names, key=order) if old.fields.get(k) != new.fields.get(k)]
+    return (*keys, BODY) if old.body != new.body else tuple(keys)
+
+
+def _value(memory: Memory, key: str) -> FieldValue | None:
+    return memory.body if key == BODY else memory.fields.get(key)
+
+
+def _change(kind: str, version: Version | None, **details: Detail) -> Change:
+    assert version is not None
+    return Change(kind, version.id, version.title, version.path, details)
+
+
+def _pairs(
+    before: Iterable[Version], after: Iterable[Version], paired: Mapping[str, str]
+) -> Iterator[tuple[Version | None, Version | None]]:
+    """Yield which version became which, first by path, then by id, then as renamed ids."""
+    olds = {version.path: version for version in sorted(before, key=lambda v: v.path)}
+    news = {version.path: version for version in sorted(after, key=lambda v: v.path)}
+    for path in sorted(olds.keys() & news.keys()):
+        yield olds.pop(path), news.pop(path)
+    lying: dict[str, list[str]] = {}
+    for path in reversed(olds):
+        lying.setdefault(olds[path].id, []).append(path)
+    for path in [path for path in news if news[path].id in lying]:
+        places = lying[news[path].id]
+        if places:
+            yield olds.pop(places.pop()), news.pop(path)
+    for path in list(news) if olds else ():
+        old = _renamed(olds, news[path], paired.get(path, ""))
+        if old is not None:
+            yield olds.pop(old.path), news.pop(path)
+    yield from ((old, None) for old in olds.values())
+    yield from ((None, new) for new in news.values())
+
+
+def _renamed(olds: Mapping[str, Version], new: Version, paired: str) -> Version | None:
+    """Return which of the versions without a successor became this one under another id."""
+    if paired in olds and is_renamed(olds[paired], new):
+        return olds[paired]
+    same = (old for old in olds.values() if old.title == new.title and is_renamed(old, new))
+    return next(same, None)
+
+
+def is_renamed(old: Version, new: Version) -> bool:
+    """Tell whether two similar files with different ids are one memory that was renamed.
+
+    Git also finds a removed memory similar to its successor; that one was written at another
+    moment, and names what it replaces.
+    """
+    if old.memory is None or new.memory is None:
+        return False
+    return (
+        old.memory.text("timestamp") == new.memory.text("timestamp")
+        and old.id not in new.memory.supersedes
+        and new.id not in old.memory.supersedes
+    )
+
+
+def sentence(change: Change) -> str:
+    """Return the details of a change as a clause for people, empty where there is nothing more."""
+    told = []
+    for key, words in _WORDS.items():
+        value = change.details.get(key)
+        if isinstance(value, tuple):
+            value = ", ".join(value)
+        if value:
+            told.append(words.format(value))
+    return "; ".join(told)
+
+
+_WORDS: dict[str, str] = {
+    "supersedes": "supersedes {}",
+    "keys": "{}",
+    "silent": "SILENT EDIT of a confirmed claim",
+    "from_id": "was {}",
+    "from": "from {}",
+    "by": "by {}",
+    "reason": "{}",
+    "fault": "{}",
+}

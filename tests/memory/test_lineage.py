@@ -1,0 +1,163 @@
+"""Lineage: derived from any graph, in any order, always the same and always ending."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from conftest import make_memory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memtool.memory.lineage import Fork, Lineage
+from memtool.memory.memory import Memory
+
+Graph = dict[str, tuple[str, ...]]
+
+NAMES = [f"m{number:02}" for number in range(12)]
+GRAPHS = st.dictionaries(
+    st.sampled_from(NAMES[:-2]),  # the last two are only ever named: dangling
+    st.lists(st.sampled_from(NAMES), max_size=3, unique=True).map(tuple),
+    max_size=10,
+)
+
+
+def memories(graph: Graph) -> list[Memory]:
+    return [make_memory(id_, supersedes=olds) for id_, olds in graph.items()]
+
+
+def derived(lineage: Lineage, ids: list[str]) -> object:
+    return (
+        lineage.forks(), lineage.cycles(), lineage.dangling(), lineage.superseded_by,
+        {id_: (lineage.is_head(id_), lineage.heads_of(id_), lineage.successors(id_),
+               lineage.predecessors(id_)) for id_ in ids},
+    )  # fmt: skip
+
+
+def reach(graph: Graph, start: str) -> set[str]:
+    """The oracle: everything that a node leads to, by repeating until nothing is added."""
+    found = set(graph.get(start, ()))
+    while True:
+        more = found.union(*(graph.get(id_, ()) for id_ in found))
+        if more == found:
+            return found
+        found = more
+
+
+@settings(max_examples=200, deadline=None)
+@given(GRAPHS, st.randoms(use_true_random=False))
+def test_the_order_of_the_files_does_not_matter(graph: Graph, rng: random.Random) -> None:
+    """Any order of the same memories gives the same lineage."""
+    shuffled = memories(graph)
+    rng.shuffle(shuffled)
+    assert derived(Lineage(memories(graph)), NAMES) == derived(Lineage(shuffled), NAMES)
+
+
+@settings(max_examples=200, deadline=None)
+@given(GRAPHS)
+def test_lineage_is_reachability(graph: Graph) -> None:
+    """Successors, heads, circles and dangling ids agree with the simplest possible definition."""
+    lineage = Lineage(memories(graph))
+    newer: Graph = {}
+    for id_, olds in graph.items():
+        for old in olds:
+            newer[old] = (*newer.get(old, ()), id_)
+    for id_ in NAMES:
+        after = reach(newer, id_)
+        assert set(lineage.successors(id_)) == after - {id_}
+        assert set(lineage.predecessors(id_)) == reach(graph, id_) - {id_}
+        assert lineage.is_head(id_) == (not newer.get(id_))
+        heads = {other for other in after if not newer.get(other)}
+        assert set(lineage.heads_of(id_)) == (heads if newer.get(id_) else {id_})
+    in_circles = {id_ for id_ in graph if id_ in reach(graph, id_)}
+    assert {id_ for circle in lineage.cycles() for id_ in circle} == in_circles
+    for circle in lineage.cycles():
+        assert all(set(circle) <= reach(graph, id_) for id_ in circle)
+    assert set(lineage.dangling()) == {
+        (id_, old) for id_, olds in graph.items() for old in olds if old not in graph
+    }
+
+
+@settings(max_examples=200, deadline=None)
+@given(GRAPHS)
+def test_forks_are_where_heads_part(graph: Graph) -> None:
+    """Every memory with two heads has its heads named once, at the latest place they part."""
+    lineage = Lineage(memories(graph))
+    forks = lineage.forks()
+    assert len({fork.ancestor for fork in forks}) == len(forks)
+    for fork in forks:
+        assert len(fork.heads) > 1
+        assert lineage.heads_of(fork.ancestor) == fork.heads
+    for id_ in graph:
+        heads = lineage.heads_of(id_)
+        if len(heads) > 1:
+            assert heads in {fork.heads for fork in forks}
+            later = [fork for fork in forks if fork.ancestor in lineage.successors(id_)]
+            named = [fork for fork in forks if fork.ancestor == id_]
+            assert named or any(fork.heads == heads for fork in later)
+
+
+@settings(max_examples=150, deadline=None)
+@given(GRAPHS, GRAPHS, GRAPHS)
+def test_the_union_of_branches_is_the_merge(base: Graph, left: Graph, right: Graph) -> None:
+    """What branches add is the same whichever is merged first, and merging again adds nothing."""
+    only_left = {id_: olds for id_, olds in left.items() if id_ not in base}
+    only_right = {
+        id_: olds for id_, olds in right.items() if id_ not in base and id_ not in only_left
+    }
+    one, other = base | only_left | only_right, base | only_right | only_left
+    assert derived(Lineage(memories(one)), NAMES) == derived(Lineage(memories(other)), NAMES)
+    twice = memories(one) + memories(other)
+    assert derived(Lineage(memories(one)), NAMES) == derived(Lineage(twice), NAMES)
+
+
+@settings(max_examples=100, deadline=None)
+@given(GRAPHS, GRAPHS)
+def test_an_id_that_stands_twice_counts_in_both_files(left: Graph, right: Graph) -> None:
+    """Which of two files with one id is read first makes no difference."""
+    both = memories(left) + memories(right)
+    assert derived(Lineage(both), NAMES) == derived(Lineage(reversed(both)), NAMES)
+
+
+@pytest.mark.parametrize(
+    ("graph", "forks"),
+    [
+        ({"a": (), "b": ("a",), "c": ("a",)}, [("a", "b", "c")]),
+        ({"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}, []),
+        ({"a": (), "b": ("a",), "c": ("b",), "d": ("b",)}, [("b", "c", "d")]),
+        (
+            {"a": (), "b": ("a",), "c": ("a",), "d": ("b",), "e": ("b",)},
+            [("a", "c", "d", "e"), ("b", "d", "e")],
+        ),
+        ({"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c"), "e": ("c",)}, [("c", "d", "e")]),
+        ({"a": ("b",), "b": ("a",), "c": ("a",), "d": ("a",)}, [("a", "c", "d")]),
+        ({"b": ("gone",), "c": ("gone",)}, []),
+        ({"a": ("a",)}, []),
+    ],
+)
+def test_forks_by_example(graph: Graph, forks: list[tuple[str, ...]]) -> None:
+    """A fork is named where its heads part, until one memory supersedes them all."""
+    found = Lineage(memories(graph)).forks()
+    assert tuple(Fork(ancestor, tuple(heads)) for ancestor, *heads in forks) == found
+
+
+def test_deleted_memories_replace_nothing() -> None:
+    """Deleting the successor makes its predecessor a head again."""
+    old = make_memory("old")
+    new = make_memory("new", supersedes=("old",), status="deleted")
+    assert Lineage([old, new]).is_head("old")
+    assert not Lineage([old, new.with_fields(status="archived")]).is_head("old")
+
+
+@pytest.mark.parametrize("is_circle", [False, True])
+def test_chains_of_thousands_are_walked_without_recursion(is_circle: bool) -> None:  # noqa: FBT001
+    """Two thousand corrections of one memory are a chain or a circle like any other."""
+    ids = [f"m{number:04}" for number in range(2_000)]
+    graph: Graph = {id_: (old,) for old, id_ in pairwise(ids)}
+    graph[ids[0]] = (ids[-1],) if is_circle else ()
+    lineage = Lineage(memories(graph))
+    assert lineage.heads_of(ids[0]) == (() if is_circle else (ids[-1],))
+    assert lineage.cycles() == ((tuple(ids),) if is_circle else ())
+    assert len(lineage.successors(ids[0])) == 1_999
+    assert lineage.forks() == lineage.dangling() == ()
