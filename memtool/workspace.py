@@ -13,20 +13,25 @@ from typing import Self
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.store import config as settings
-from memtool.store import provenance, snapshot
+from memtool.store import config as config_file
+from memtool.store import files, provenance, snapshot
+from memtool.store.config import Config
 from memtool.store.provenance import Origin
 from memtool.store.repository import Repository, discover
 from memtool.store.snapshot import Snapshot
 from memtool.store.tree import Record, Tree
 
+ENVIRONMENT: dict[str, str] = {
+    "MEMTOOL_NOW": "the moment or day that counts as now, for tests and scripts",
+    "MEMTOOL_SEED": "any text; the random part of new ids is then the same in every run",
+    "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file",
+    "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
+}
+"""Every variable of the environment that memtool reads itself; git reads its own."""
+
 
 class Workspace:
-    """A repository opened for memtool.
-
-    `env` decides two things for tests and scripts: `MEMTOOL_NOW` sets the clock (RFC 3339), and
-    `MEMTOOL_SEED` makes the random part of new ids repeatable.
-    """
+    """A repository opened for memtool, with the environment that it may read."""
 
     def __init__(self, repository: Repository, env: Mapping[str, str], cwd: str) -> None:
         self.repository = repository
@@ -46,11 +51,18 @@ class Workspace:
     def now(self) -> int:
         """The second that counts as now."""
         given = self.env.get("MEMTOOL_NOW")
-        if given:
-            return self.moment(given, now=0)
-        import time
+        if not given:
+            import time
 
-        return int(time.time())
+            return int(time.time())
+        try:
+            return moments.start(given)
+        except ValueError:
+            raise MemtoolError(
+                f"MEMTOOL_NOW is {given!r}, which is not a moment",
+                hint="MEMTOOL_NOW=2026-02-22T19:33:00Z, or unset it",
+                code="bad-time",
+            ) from None
 
     def random(self, count: int) -> bytes:
         """Return random bytes; with `MEMTOOL_SEED` the same ones in every run."""
@@ -76,23 +88,18 @@ class Workspace:
     @cached_property
     def directory(self) -> str:
         """The memory directory, relative to the top: `.memory`, or what `.memtool.toml` names."""
-        data = self._file(settings.POINTER_NAME, "HEAD")
+        data = self._file(config_file.POINTER_NAME, "HEAD")
         if data is None:
-            return settings.DEFAULT_DIRECTORY
+            return config_file.DEFAULT_DIRECTORY
         return directory_named_by(data)
 
     def _file(self, path: str, revision: str) -> bytes | None:
         """Return a small file of the worktree, or of a revision in a bare repository."""
         if self.repository.is_bare:
-            listing = self.repository.git.run(
-                "ls-tree", "-z", "--full-tree", revision, "--", path, allowed=(0, 128)
-            )
-            if not listing:
-                return None
-            return next(iter(self.repository.git.blobs([listing.split()[2].decode()])))
+            return self._stored_file(path, revision)
         try:
-            with open(os.path.join(self.repository.top, path), "rb") as file:
-                return file.read()
+            most = config_file.MOST_BYTES + 1
+            return files.read_regular(os.path.join(self.repository.top, path), most)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -100,16 +107,39 @@ class Workspace:
                 f"{path} cannot be read: {os.strerror(error.errno or 0)}", code="config"
             ) from None
 
+    def _stored_file(self, path: str, revision: str) -> bytes | None:
+        git = self.repository.git
+        listing = git.run("ls-tree", "-z", "--full-tree", revision, "--", path, allowed=(0, 128))
+        if not listing:
+            return None
+        return next(git.blobs([listing.split()[2].decode()], config_file.MOST_BYTES))
+
     @property
     def config_path(self) -> str:
         """The settings file, relative to the top."""
-        return f"{self.directory}/{settings.CONFIG_NAME}"
+        return f"{self.directory}/{config_file.CONFIG_NAME}"
 
     @cached_property
-    def config(self) -> settings.Config:
+    def settings(self) -> Config:
         """The settings of the worktree (of HEAD in a bare repository)."""
         data = self._file(self.config_path, "HEAD")
-        return settings.DEFAULTS if data is None else settings.parse(data, self.config_path)
+        return config_file.DEFAULTS if data is None else config_file.parse(data, self.config_path)
+
+    @cached_property
+    def trust_settings(self) -> Config:
+        """The settings that say what is trusted: those of the remote's default branch.
+
+        A branch must not vouch for itself by changing them. Without a remote the worktree's hold.
+        """
+        default = provenance.resolve_trusted(self.repository, "")
+        if not default:
+            return self.settings
+        data = self._stored_file(self.config_path, default)
+        try:
+            return config_file.DEFAULTS if data is None else config_file.parse(data, default)
+        except MemtoolError as error:
+            self.notes.append(f"settings of the remote's default branch are passed over: {error}")
+            return config_file.DEFAULTS
 
     def snapshot(self, at: str | None = None) -> Snapshot:
         """Return the worktree's files, or those of a revision; `:index` is git's index."""
@@ -128,8 +158,8 @@ class Workspace:
         second = self.moment(as_of) if as_of is not None else None
         taken = self.snapshot(at)
         if at is None:
-            self._refuse_absent()
-        tree = Tree(taken, self.config.categories, second)
+            self.refuse_absent()
+        tree = Tree(taken, self.settings.categories, second)
         if not tree.records and at is None:
             self.refuse_foreign()
         if tree.problems:
@@ -154,11 +184,12 @@ class Workspace:
         return provenance.origins(
             tree.snapshot,
             records,
-            self.config.text("trust.ref"),
-            self.config.text("trust.allowed_signers"),
+            self.trust_settings.text("trust.ref"),
+            self.trust_settings.text("trust.allowed_signers"),
         )
 
-    def _refuse_absent(self) -> None:
+    def refuse_absent(self) -> None:
+        """Raise MemtoolError where the worktree has no memory directory."""
         if not os.path.isdir(os.path.join(self.repository.top, self.directory)):
             if os.path.exists(os.path.join(self.repository.git_dir, "info", "sparse-checkout")):
                 return  # its files come from the index
@@ -179,11 +210,12 @@ def directory_named_by(data: bytes) -> str:
     """Read the pointer file. Raises MemtoolError where it names no directory inside."""
     from memtool.memory.schema import is_inside
 
-    named = settings.read_toml(data, settings.POINTER_NAME).get("directory")
-    if not isinstance(named, str) or not is_inside(named) or named.startswith(".git/"):
+    named = config_file.read_toml(data, config_file.POINTER_NAME).get("directory")
+    parts = named.rstrip("/").split("/") if isinstance(named, str) and is_inside(named) else [""]
+    if any(part in ("", ".") or part.lower() == ".git" or not part.isprintable() for part in parts):
         raise MemtoolError(
-            f'{settings.POINTER_NAME} must say directory = "NAME", inside the repository',
-            hint=f"edit {settings.POINTER_NAME}",
+            f'{config_file.POINTER_NAME} must say directory = "NAME", inside the repository',
+            hint=f"edit {config_file.POINTER_NAME}",
             code="config",
         )
-    return named.strip("/")
+    return "/".join(parts)

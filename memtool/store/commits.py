@@ -14,6 +14,9 @@ from memtool.store.repository import Repository
 
 LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
+SHOWN_PATHS = 5
+_ARGUMENTS = 500
+"""Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
 
 
 def commit_files(
@@ -26,65 +29,54 @@ def commit_files(
     Raises:
         MemtoolError: a hook or git refused; the files are left as they are, uncommitted.
     """
-    lines = "".join(f"{key}: {value}\n" for key, value in trailers.items())
-    message = f"{subject}\n\n{lines}" if lines else f"{subject}\n"
+    # A line feed in a value would begin another trailer.
+    subject = " ".join(subject.split())
+    lines = "".join(f"{key}: {' '.join(value.split())}\n" for key, value in trailers.items())
+    message = " ".join(subject.split()) + (f"\n\n{lines}" if lines else "\n")
     with locked(repository.cache_dir, "commit.lock"):
         new = _untracked(repository, paths)
-        exactly = [f":(top,literal){path}" for path in paths]
         try:
             if new:
-                _patiently(
-                    repository,
-                    [
-                        "add",
-                        "--intent-to-add",
-                        "--force",
-                        "--",
-                        *[f":(top,literal){path}" for path in new],
-                    ],
-                )
+                _patiently(repository, ["add", "--intent-to-add", "--force"], new)
             _patiently(
                 repository,
-                [
-                    "commit",
-                    "--quiet",
-                    "--only",
-                    "--cleanup=verbatim",
-                    "--no-edit",
-                    "--file=-",
-                    "--",
-                    *exactly,
-                ],
-                message.encode(),
-            )
+                ["commit", "--quiet", "--only", "--cleanup=verbatim", "--no-edit",
+                 f"--message={message}"],
+                paths,
+            )  # fmt: skip
         except MemtoolError as error:
             if new:
                 with suppress(MemtoolError):  # the refusal below is what the user must see
-                    _patiently(
-                        repository,
-                        [
-                            "rm",
-                            "--cached",
-                            "--quiet",
-                            "--",
-                            *[f":(top,literal){path}" for path in new],
-                        ],
-                    )
+                    _patiently(repository, ["rm", "--cached", "--quiet"], new)
             raise MemtoolError(
-                f"{', '.join(paths)} is written but not committed: {_reason(error)}",
+                f"{_counted(paths)} written but not committed: {_reason(error)}",
                 hint=_hint(error, paths),
                 code="commit-refused",
             ) from None
         return repository.git.rev("HEAD")
 
 
+def _counted(paths: Sequence[str]) -> str:
+    if len(paths) <= SHOWN_PATHS:
+        return f"{', '.join(paths)} is" if len(paths) == 1 else f"{', '.join(paths)} are"
+    return f"{len(paths)} files are"
+
+
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
-    known = repository.git.run("ls-files", "-z", "--", *paths).split(b"\0")
+    known: set[bytes] = set()
+    for first in range(0, len(paths), _ARGUMENTS):
+        some = paths[first : first + _ARGUMENTS]
+        known.update(repository.git.run("ls-files", "-z", "--", *some).split(b"\0"))
     return [path for path in paths if os.fsencode(path) not in known]
 
 
-def _patiently(repository: Repository, args: list[str], stdin: bytes | None = None) -> None:
-    """Run git, trying again while another process holds a lock."""
+def _patiently(repository: Repository, args: list[str], paths: Sequence[str]) -> None:
+    """Run git on paths from the top, trying again while another process holds a lock.
+
+    They go through stdin: an argument list ends at 2 MB.
+    """
+    args = [*args, "--pathspec-from-file=-", "--pathspec-file-nul"]
+    stdin = b"".join(b":(top,literal)%s\0" % os.fsencode(path) for path in paths)
     deadline = time.monotonic() + LOCK_PATIENCE_S
     pause_s = 0.01
     while True:
@@ -100,15 +92,24 @@ def _patiently(repository: Repository, args: list[str], stdin: bytes | None = No
 
 def _reason(error: MemtoolError) -> str:
     if isinstance(error, GitError):
-        return error.stderr.strip().splitlines()[0] if error.stderr.strip() else error.message
+        said = error.stderr.strip()
+        return said.splitlines()[0].removeprefix("fatal: ") if said else error.message
     return error.message
 
 
 def _hint(error: MemtoolError, paths: Sequence[str]) -> str:
-    again = f"git commit -- {' '.join(paths)}"
+    again = f"git commit -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}"
     if isinstance(error, GitError):
         if error.is_lock:
             return f"another git process holds a lock; when it is done: {again}"
-        if "Please tell me who you are" in error.stderr or "user.email" in error.stderr:
+        if (
+            "Please tell me who you are" in error.stderr
+            or "user.email" in error.stderr
+            or ("empty ident name" in error.stderr)
+        ):
             return f"git config user.name NAME and user.email ADDRESS, then {again}"
     return f"mend what git says, then {again}"
+
+
+def _above(paths: Sequence[str]) -> str:
+    return os.path.commonpath(paths) or "."

@@ -35,8 +35,9 @@ class Option(Value):
 
 OPTIONS: tuple[Option, ...] = (
     Option("trust.ref", "", "the ref whose tree is trusted; by default the remote's default "
-           "branch as last fetched"),
-    Option("trust.allowed_signers", "", "path of the allowed-signers file inside the trusted ref"),
+           "branch as last fetched, whose own settings decide: no branch vouches for itself"),
+    Option("trust.allowed_signers", "", "path of the allowed-signers file inside the trusted ref; "
+           "read from the same settings"),
     Option("search.limit", 10, "results of search and list when --limit is not given", 1, 100_000),
     Option("inject.budget_tokens", 2_000, "most tokens of an injected block", 0, 100_000),
     Option("inject.pinned_most", 5, "most memories in the pinned tier", 0, 50),
@@ -48,6 +49,8 @@ OPTIONS: tuple[Option, ...] = (
            choices=("local", "committed", "trusted", "signed")),
 )  # fmt: skip
 BY_KEY: dict[str, Option] = {option.key: option for option in OPTIONS}
+MOST_BYTES = 256 * 1024
+MOST_IN_CATEGORY = 1_000_000
 CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
 
 
@@ -114,9 +117,12 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
     """Parse TOML bytes. Raises MemtoolError with the line where they are wrong."""
     import tomllib  # half an interpreter start, so only where a file is there
 
+    if len(data) > MOST_BYTES:
+        raise MemtoolError(f"{path} has {len(data):,} bytes, {MOST_BYTES:,} are allowed",
+                           hint=f"edit {path}", code="config")  # fmt: skip
     try:
         return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
         raise MemtoolError(f"{path} is not TOML: {error}", hint=f"edit {path}",
                            code="config") from None  # fmt: skip
 
@@ -153,8 +159,12 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
         raise _refusal(path, f"{where}.{unknown[0]}", f"is not one of {', '.join(CATEGORY_KEYS)}")
     for key in CATEGORY_KEYS[:3]:
         value = row.get(key, 0)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise _refusal(path, f"{where}.{key}", "must be a number, 0 or more")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 <= value <= MOST_IN_CATEGORY  # not so for nan either
+        ):
+            raise _refusal(path, f"{where}.{key}", f"must be from 0 to {MOST_IN_CATEGORY:,}")
     base = DEFAULT_CATEGORIES.get(name, Category(name, 1.0, 0, 0.003, "long_term", ""))
     temporal_class = row.get("temporal_class", base.temporal_class)
     if temporal_class not in TEMPORAL_CLASSES:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+import stat
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from memtool.errors import MemtoolError
 
 TEMP_PREFIX = ".tmp-"
-"""Leftovers of killed writers begin so; readers pass over them."""
+"""Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
+STALE_S = 86_400
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -46,6 +49,25 @@ def create(root: str, path: str, data: bytes) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(temp, dir_fd=folder)
         os.fsync(folder)
+        _sweep(folder)
+
+
+def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
+    """Write many new files below `root`, each as `create` does; all of them or none.
+
+    Raises:
+        MemtoolError: one was refused as by `create`; those written before it are removed again.
+    """
+    made: list[str] = []
+    try:
+        for path, data in items:
+            create(root, path, data)
+            made.append(path)
+    except BaseException:
+        for path in made:
+            with suppress(OSError), _directory(root, path) as (folder, name):
+                os.unlink(name, dir_fd=folder)
+        raise
 
 
 def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:
@@ -55,7 +77,7 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
         MemtoolError: the file holds other bytes by now, or the disk refuses.
     """
     with _told(path), _directory(root, path) as (folder, name):
-        temp = _write_beside(folder, name, data)
+        temp = _write_beside(folder, name, data, _mode_of(folder, name))
         try:
             if _bytes_of(folder, name) != expected:
                 raise MemtoolError(
@@ -68,6 +90,23 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
             with suppress(FileNotFoundError):
                 os.unlink(temp, dir_fd=folder)
         os.fsync(folder)
+
+
+def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> bytes:
+    """Return the bytes of a file, at most so many, if it is no link, pipe or device.
+
+    Raises:
+        OSError: it is one of these (ELOOP), or cannot be read.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait
+    handle = os.open(path, flags, dir_fd=folder)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -88,11 +127,13 @@ def locked(directory: str, name: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _write_beside(folder: int, name: str, data: bytes) -> str:
+def _write_beside(folder: int, name: str, data: bytes, mode: int | None = None) -> str:
     temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name[:60]}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(temp, flags, 0o666, dir_fd=folder)
     try:
+        if mode is not None:
+            os.fchmod(handle, mode)
         _write_all(handle, data)
         os.fsync(handle)
     except BaseException:
@@ -119,30 +160,50 @@ def _create_without_links(folder: int, name: str, data: bytes) -> None:
         os.close(handle)
 
 
+def _sweep(folder: int) -> None:
+    """Remove what writers that were killed left behind in a directory."""
+    now = time.time()
+    for name in os.listdir(folder):
+        if name.startswith(TEMP_PREFIX):
+            with suppress(FileNotFoundError):
+                if now - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > STALE_S:
+                    os.unlink(name, dir_fd=folder)
+
+
 def _write_all(handle: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
 
 
-def _bytes_of(folder: int, name: str) -> bytes | None:
+def _mode_of(folder: int, name: str) -> int | None:
+    """Return the permissions of a file, which its next version keeps; None where it is none."""
     try:
-        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    with open(handle, "rb") as file:
-        return file.read()
+    return stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
+
+
+def _bytes_of(folder: int, name: str) -> bytes | None:
+    try:
+        return read_regular(name, folder=folder)
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager
 def _directory(root: str, path: str) -> Iterator[tuple[int, str]]:
     """Open the directory of a path below root step by step, making what is missing."""
     *folders, name = path.split("/")
+    if not {"", ".", "..", ".git"}.isdisjoint((*folders, name)):
+        raise MemtoolError(f"{path!r} is not a path below the repository", code="outside")
     handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for folder in folders:
             with suppress(FileExistsError):
                 os.mkdir(folder, dir_fd=handle)
+                os.fsync(handle)
             inner = os.open(folder, _DIRECTORY, dir_fd=handle)
             os.close(handle)
             handle = inner
@@ -159,7 +220,7 @@ def _told(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise MemtoolError(
-                f"{path} cannot be written: a link or file stands where a directory should be",
+                f"{path} cannot be written: a link or another file stands in the way",
                 hint="remove it; memory is never written outside its directory",
                 code="symlink",
             ) from None

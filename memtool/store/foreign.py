@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
+from memtool.store import files
 
 MARKS: tuple[tuple[str, str], ...] = (
     ("memory.json", "the MCP memory server"),
@@ -26,7 +27,7 @@ def owner(top: str, directory: str) -> str | None:
     """Return whose tree a directory is, None where nothing shows that it is not ours."""
     path = os.path.join(top, directory)
     try:
-        names = set(os.listdir(path))
+        names = {n for n in os.listdir(path) if not n.startswith((".", "_", "README"))}
     except OSError:
         return None
     if "config.toml" in names or not names:
@@ -35,7 +36,20 @@ def owner(top: str, directory: str) -> str | None:
         if mark in names:
             return tool
     ours = {"decision", "semantic", "episodic", "state", "aliases.toml", "queries.toml"}
-    return None if names & ours else "another tool"
+    if names & ours or any(_is_memory(os.path.join(path, name)) for name in sorted(names)[:20]):
+        return None
+    return "another tool"
+
+
+def _is_memory(path: str) -> bool:
+    """Tell whether a file begins as a memory does, so that one without any settings is ours."""
+    if not path.endswith(".md"):
+        return False
+    try:
+        head = files.read_regular(path, 4096)
+    except OSError:
+        return False
+    return head.startswith(b"---") and b"\nid:" in head and b"\ntimestamp:" in head
 
 
 def refuse(top: str, directory: str) -> None:

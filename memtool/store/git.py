@@ -35,7 +35,7 @@ LOCATION_VARIABLES = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES",
     "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
 )  # fmt: skip
-_LOCKED = (b"index.lock", b"cannot lock ref", b"Unable to create", b"is at ", b"but expected")
+_LOCKED = (".lock': File exists", "cannot lock ref")
 
 
 class GitError(MemtoolError):
@@ -51,18 +51,19 @@ class GitError(MemtoolError):
     @property
     def is_lock(self) -> bool:
         """Tell whether another git process held a lock, so that trying again may succeed."""
-        raw = self.stderr.encode(errors="replace")
-        return any(mark in raw for mark in _LOCKED) and b"lock" in raw
+        return any(mark in self.stderr for mark in _LOCKED)
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a git process: the caller's, in plain English and unattended."""
     return dict(base) | {
         "LC_ALL": "C.UTF-8",
+        "LANGUAGE": "",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_ALLOW_PROTOCOL": "none",  # a partial clone would fetch what is missing
         "GIT_PAGER": "cat",
         "GIT_EDITOR": "true",
         "GIT_ASKPASS": "true",
@@ -71,8 +72,10 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
 
 def hardened_environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return `environment` with the hardening as GIT_CONFIG_* variables, for GitPython."""
-    env = environment(base) | {"GIT_CONFIG_COUNT": str(len(HARDENING))}
-    for number, (key, value) in enumerate(HARDENING.items()):
+    given = base.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0  # such as safe.directory in a container
+    env = environment(base) | {"GIT_CONFIG_COUNT": str(first + len(HARDENING))}
+    for number, (key, value) in enumerate(HARDENING.items(), first):
         env[f"GIT_CONFIG_KEY_{number}"] = key
         env[f"GIT_CONFIG_VALUE_{number}"] = value
     return env
@@ -84,7 +87,7 @@ class Git:
     def __init__(self, directory: str, env: Mapping[str, str]) -> None:
         self.directory = directory
         self.env = environment(env)
-        self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true"}
+        self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "LANGUAGE": "", "GIT_EDITOR": "true"}
 
     def run(
         self,
@@ -96,8 +99,9 @@ class Git:
     ) -> bytes:
         """Run git and return its stdout.
 
-        `with_hooks` runs git as the user would, with hooks and filters: only for commits that the
-        user asked for. What hooks start must not inherit the hardening.
+        `with_hooks` runs git as the user would, with hooks and filters, and without a time limit:
+        only for commits that the user asked for. What hooks start must not inherit the hardening,
+        and a git that is killed leaves its locks behind.
 
         Raises:
             GitError: the exit status is not allowed.
@@ -115,7 +119,7 @@ class Git:
                 input=stdin,
                 stdin=subprocess.DEVNULL if stdin is None else None,
                 capture_output=True,
-                timeout=TIMEOUT_S,
+                timeout=None if with_hooks else TIMEOUT_S,
                 check=False,
             )
         except FileNotFoundError:
@@ -123,6 +127,10 @@ class Git:
                 raise MemtoolError(f"there is no directory {self.directory}", code="git") from None
             raise MemtoolError(
                 "git is not installed", hint="install git 2.38 or newer", code="git"
+            ) from None
+        except OSError as error:  # such as an argument that is too long for the system
+            raise MemtoolError(
+                f"git {args[0]} cannot be started: {os.strerror(error.errno or 0)}", code="git"
             ) from None
         except subprocess.TimeoutExpired:
             raise MemtoolError(
@@ -148,10 +156,10 @@ class Git:
             "--verify",
             "--quiet",
             "--end-of-options",
-            f"{revision}^{{commit}}",
+            f"{revision}^{{commit}}".replace("\0", "\n"),  # no argument holds NUL, no name either
             allowed=(0, 1, 128),
         )
-        if not answer:
+        if answer.count(b"\n") != 1 or answer.startswith(b"^"):
             raise MemtoolError(
                 f"there is no revision {revision!r}",
                 hint="git log --oneline --all shows the commits of this clone",
@@ -159,16 +167,33 @@ class Git:
             )
         return answer.decode().strip()
 
-    def blobs(self, oids: Sequence[str]) -> Iterator[bytes]:
-        """Yield the content of each blob, in order. Raises GitError where one is missing."""
-        if not oids:
-            return
-        answer = self.run("cat-file", "--batch", "--buffer", stdin="\n".join(oids).encode() + b"\n")
-        position = 0
-        for oid in oids:
-            end = answer.index(b"\n", position)
-            header = answer[position:end].split()
-            if len(header) != 3:
+    def head(self) -> str:
+        """Return the id of the commit that is checked out; empty before the first one."""
+        return self.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
+
+    def blobs(self, oids: Sequence[str], most: int) -> Iterator[bytes]:
+        """Yield the content of each blob, in order. Raises GitError where one is missing.
+
+        A blob of more than `most` bytes is never loaded: `most + 1` zeros stand for it.
+        """
+        sizes = []
+        for oid, row in zip(oids, self._batch("--batch-check", oids).splitlines(), strict=True):
+            *_name, digits = row.split()
+            if not digits.isdigit():
                 raise GitError(("cat-file",), 1, b"object " + oid.encode() + b" is missing")
-            position = end + 1 + int(header[2]) + 1
-            yield answer[end + 1 : position - 1]
+            sizes.append(int(digits))
+        small = [oid for oid, size in zip(oids, sizes, strict=True) if size <= most]
+        answer = self._batch("--batch", small)
+        position = 0
+        for size in sizes:
+            if size > most:
+                yield bytes(most + 1)
+                continue
+            start = answer.index(b"\n", position) + 1
+            yield answer[start : start + size]
+            position = start + size + 1
+
+    def _batch(self, mode: str, oids: Sequence[str]) -> bytes:
+        if not oids:
+            return b""
+        return self.run("cat-file", mode, "--buffer", stdin="\n".join(oids).encode() + b"\n")

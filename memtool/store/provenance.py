@@ -50,15 +50,16 @@ def origins(
     """
     wanted = list(records)
     repository = snapshot.repository
-    head = snapshot.name if snapshot.kind == "commit" else _head(repository)
+    head = snapshot.name if snapshot.kind == "commit" else repository.git.head()
     if not head or not wanted:
         return {record.path: Origin("", "", 0, "local") for record in wanted}
     committed = _blobs(repository, head, snapshot.directory)
     trusted_at = resolve_trusted(repository, trusted_ref)
     trusted = _blobs(repository, trusted_at, snapshot.directory) if trusted_at else {}
-    last = last_commits(repository, head, [record.path for record in wanted], snapshot.directory)
+    paths = [record.path for record in wanted]
+    last = last_commits(repository, head, paths, snapshot.directory, committed)
     people = _authors(repository, set(last.values()))
-    boundary = _shallow_commits(repository)
+    boundary = repository.shallow_commits()
     found = {}
     for record in wanted:
         commit = last.get(record.path, "")
@@ -71,8 +72,13 @@ def origins(
             continue
         author, date = people.get(commit, ("", 0))
         found[record.path] = Origin(commit, author, date, trust)
-    if allowed_signers and trusted_at:
-        _raise_signed(repository, found, trusted_at, allowed_signers)
+    certain = [path for path, origin in found.items() if origin.trust == "trusted"]
+    if allowed_signers and certain:
+        there = last_commits(repository, trusted_at, certain, snapshot.directory, trusted)
+        signed = _signed(repository, set(there.values()) - boundary, trusted_at, allowed_signers)
+        for path in certain:
+            if there.get(path) in signed:
+                found[path] = found[path].replace(trust="signed")
     return found
 
 
@@ -100,7 +106,7 @@ def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
         "refs/remotes/origin/master",
     ):
         answer = git.run(
-            "rev-parse", "--verify", "--quiet", f"{candidate}^{{commit}}", allowed=(0, 1, 128)
+            "rev-parse", "--verify", "--quiet", f"{candidate}^{{commit}}", allowed=(0, 1)
         )
         if answer:
             return answer.decode().strip()
@@ -108,16 +114,29 @@ def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
 
 
 def last_commits(
-    repository: Repository, revision: str, paths: Iterable[str], directory: str
+    repository: Repository,
+    revision: str,
+    paths: Iterable[str],
+    directory: str,
+    blobs: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the newest commit that touched each path, in one walk over the history."""
-    wanted = list(paths)
-    limit = wanted if len(wanted) <= 50 else [directory]
+    """Return the newest commit that gave each path its present bytes, in one walk over history.
+
+    `blobs` says which bytes are present, by path, if the caller knows it already. Newest is by
+    descent, not by date: dates are whatever the author wrote. A commit that wrote other bytes on
+    a branch, and lost them in the merge, does not count.
+    """
+    wanted = set(paths)
+    present = _blobs(repository, revision, directory) if blobs is None else blobs
+    limit = sorted(wanted) if len(wanted) <= 50 else [directory]
     answer = repository.git.run(
         "log",
         "-c",
+        "--full-history",
+        "--topo-order",
         "--format=commit:%H",
-        "--name-only",
+        "--raw",
+        "--no-abbrev",
         "-z",
         "--no-renames",
         "--no-ext-diff",
@@ -128,20 +147,18 @@ def last_commits(
     )
     last: dict[str, str] = {}
     commit = ""
+    blob = ""
     for token in answer.split(b"\0"):
-        text = token.strip(b"\n")
+        text = token.lstrip(b"\n")
         if text.startswith(b"commit:"):
             commit = text[7:].decode()
+        elif text.startswith(b":"):  # modes and blobs of the parents, then of the commit; what
+            blob = text.split()[-2].decode()
         elif text:
-            last.setdefault(os.fsdecode(text), commit)
+            path = os.fsdecode(text)
+            if path in wanted and present.get(path) == blob:
+                last.setdefault(path, commit)
     return last
-
-
-def _head(repository: Repository) -> str:
-    answer = repository.git.run(
-        "rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1, 128)
-    )
-    return answer.decode().strip()
 
 
 def _blobs(repository: Repository, commit: str, directory: str) -> dict[str, str]:
@@ -161,7 +178,7 @@ def _authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, 
         "--no-walk=unsorted",
         "--stdin",
         "-z",
-        "--format=%H%n%at%n%aN",
+        "--format=%H%n%at%n%an",
         stdin="\n".join(sorted(commits)).encode() + b"\n",
     )
     found = {}
@@ -169,45 +186,36 @@ def _authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, 
         commit, _line, rest = row.partition("\n")
         second, _line, author = rest.partition("\n")
         if commit:
-            found[commit] = (author, int(second))
+            found[commit] = (author, int(second) if second.lstrip("-").isdigit() else 0)
     return found
 
 
-def _shallow_commits(repository: Repository) -> frozenset[str]:
-    try:
-        with open(os.path.join(repository.common_dir, "shallow"), encoding="ascii") as file:
-            return frozenset(file.read().split())
-    except FileNotFoundError:
-        return frozenset()
-
-
-def _raise_signed(
-    repository: Repository, found: dict[str, Origin], trusted_at: str, allowed_signers: str
-) -> None:
-    """Lift trusted memories to signed where their last commit has a good, allowed signature."""
+def _signed(
+    repository: Repository, commits: set[str], trusted_at: str, allowed_signers: str
+) -> set[str]:
+    """Return the commits with a good signature by a key that the trusted commit allows."""
     import tempfile
 
     keys = repository.git.run(
         "cat-file", "blob", f"{trusted_at}:{allowed_signers}", allowed=(0, 128)
     )
     if not keys:
-        return
-    commits = {origin.commit for origin in found.values() if origin.trust == "trusted"}
+        return set()
     with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
         file.write(keys)
         file.flush()
-        good = {commit for commit in sorted(commits) if _is_signed(repository, commit, file.name)}
-    for path, origin in found.items():
-        if origin.trust == "trusted" and origin.commit in good:
-            found[path] = origin.replace(trust="signed")
+        return {commit for commit in sorted(commits) if _is_signed(repository, commit, file.name)}
 
 
 def _is_signed(repository: Repository, commit: str, keys: str) -> bool:
+    # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
     settings: Mapping[str, str] = {
-        "gpg.program": "gpg",
+        "gpg.program": "false",
+        "gpg.openpgp.program": "false",
+        "gpg.x509.program": "false",
         "gpg.ssh.program": "ssh-keygen",
         "gpg.ssh.allowedSignersFile": keys,
     }
     options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-    answer = repository.git.run(*options, "log", "-1", "--format=%G?", commit)
+    answer = repository.git.run(*options, "log", "-1", "--no-walk", "--format=%G?", commit)
     return answer.strip() == b"G"

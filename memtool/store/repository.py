@@ -10,8 +10,10 @@ import os
 from collections.abc import Mapping
 
 from memtool.errors import MemtoolError
-from memtool.store.git import LOCATION_VARIABLES, Git, GitError
+from memtool.store.git import Git, GitError
 from memtool.value import Value
+
+_MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 
 
 class Repository(Value):
@@ -31,12 +33,20 @@ class Repository(Value):
         """Tell whether history was cut off, so that authors and dates are not to be trusted."""
         return os.path.exists(os.path.join(self.common_dir, "shallow"))
 
+    def shallow_commits(self) -> frozenset[str]:
+        """Return the commits where a shallow clone ends: they seem to write all that they hold."""
+        try:
+            with open(os.path.join(self.common_dir, "shallow"), encoding="ascii") as file:
+                return frozenset(file.read().split())
+        except FileNotFoundError:
+            return frozenset()
+
     @property
     def object_format(self) -> str:
         """The hash that names objects: `sha1` or `sha256`."""
         try:
             with open(os.path.join(self.common_dir, "config"), "rb") as file:
-                text = file.read(1 << 20).lower().replace(b" ", b"")
+                text = b"".join(file.read(1 << 20).lower().split())
         except OSError:
             return "sha1"
         return "sha256" if b"objectformat=sha256" in text else "sha1"
@@ -53,10 +63,13 @@ def discover(directory: str, env: Mapping[str, str]) -> Repository:
     Raises:
         MemtoolError: there is none, or git refuses it.
     """
-    start = os.path.abspath(directory)
+    try:
+        start = os.path.abspath(directory)
+    except FileNotFoundError:  # the working directory was removed
+        raise MemtoolError("the current directory is gone", code="no-directory") from None
     if not os.path.isdir(start):
         raise MemtoolError(f"there is no directory {directory}", code="no-directory")
-    if not any(name in env for name in LOCATION_VARIABLES[:2]):
+    if not any(name in env for name in _MOVED_BY):
         found = _walk_up(start, env)
         if found is not None:
             return found
@@ -72,25 +85,44 @@ def _walk_up(start: str, env: Mapping[str, str]) -> Repository | None:
         try:
             status = os.stat(dot_git)
         except OSError:
+            if os.path.exists(os.path.join(top, "HEAD")):
+                return None  # perhaps inside a git directory, or a bare repository
             parent = os.path.dirname(top)
             if parent == top or os.stat(parent).st_dev != device:
                 return None
             top = parent
             continue
-        if status.st_uid != os.geteuid() or os.stat(top).st_uid != os.geteuid():
-            return None  # safe.directory is git's question
-        git_dir = dot_git if os.path.isdir(dot_git) else _pointed_to(dot_git, top)
-        if git_dir is None or not os.path.exists(os.path.join(git_dir, "HEAD")):
-            return None
-        common_dir = _common_dir(git_dir)
-        if common_dir is None or _is_unusual(common_dir):
-            return None
-        return Repository(top, git_dir, common_dir, Git(top, env))
+        return _plain(top, dot_git, env) if _is_mine(status) else None
+
+
+def _plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
+    """Return the ordinary checkout or linked worktree at a directory; None leaves it to git."""
+    git_dir = dot_git if os.path.isdir(dot_git) else _pointed_to(dot_git, top)
+    if git_dir is None or not os.path.exists(os.path.join(git_dir, "HEAD")):
+        return None
+    if not (_is_mine(os.stat(top)) and _is_mine(os.stat(git_dir))):
+        return None
+    common_dir = _common_dir(git_dir)
+    if common_dir is None or not os.path.isdir(os.path.join(common_dir, "objects")):
+        return None
+    own = os.path.join(git_dir, "config.worktree")
+    if _is_unusual(os.path.join(common_dir, "config")) or _is_unusual(own, required=False):
+        return None
+    return Repository(top, git_dir, common_dir, Git(top, env))
+
+
+def _is_mine(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid()  # safe.directory is git's question
 
 
 def _pointed_to(dot_git: str, top: str) -> str | None:
-    with open(dot_git, encoding="utf-8", errors="surrogateescape") as file:
-        text = file.read(4096)
+    if not os.path.isfile(dot_git):
+        return None
+    try:
+        with open(dot_git, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(8192)
+    except OSError:
+        return None
     if not text.startswith("gitdir: "):
         return None
     return os.path.normpath(os.path.join(top, text[8:].rstrip("\r\n")))
@@ -106,15 +138,18 @@ def _common_dir(git_dir: str) -> str | None:
         return None
 
 
-def _is_unusual(common_dir: str) -> bool:
-    """Tell whether the repository's settings move its worktree or say that it has none."""
+def _is_unusual(config: str, *, required: bool = True) -> bool:
+    """Tell whether a settings file may move the worktree or say that there is none."""
     try:
-        with open(os.path.join(common_dir, "config"), "rb") as file:
-            text = file.read(1 << 20).lower()
+        with open(config, "rb") as file:
+            text = b"".join(file.read(1 << 20).lower().split())
+    except FileNotFoundError:
+        return required
     except OSError:
         return True
-    bare = text.replace(b" ", b"").replace(b"\t", b"")
-    return b"worktree=" in bare or b"bare=true" in bare or b"[include" in text
+    # `bare` alone, `bare=1` and `bare=yes` all mean true.
+    signs = (b"worktree=", b"bare", b"[include")
+    return any(sign in text.replace(b"bare=false", b"") for sign in signs)
 
 
 def _ask_git(start: str, env: Mapping[str, str]) -> Repository:
@@ -144,6 +179,8 @@ def _ask_git(start: str, env: Mapping[str, str]) -> Repository:
             raise
     if not top and "GIT_DIR" not in env:
         return _bare(git_dir, env)
+    if "GIT_DIR" in env:  # may be relative to where we were called, and git will run at the top
+        env = dict(env) | {"GIT_DIR": git_dir} | ({"GIT_WORK_TREE": top} if top else {})
     return Repository(top, git_dir, common_dir, Git(top or start, env))
 
 
@@ -154,8 +191,8 @@ def _bare(start: str, env: Mapping[str, str]) -> Repository:
     """
     if not all(os.path.exists(os.path.join(start, name)) for name in ("HEAD", "objects", "refs")):
         raise MemtoolError(
-            f"{start} lies inside a bare repository",
-            hint="memtool -C DIR with the directory of the bare repository itself",
+            f"{start} lies inside a git directory",
+            hint="memtool -C DIR with the top of the worktree, or the bare repository itself",
             code="no-repository",
         )
     git = Git(start, dict(env) | {"GIT_DIR": start})

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from collections.abc import Iterator
 from typing import Literal
 
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
-from memtool.store.files import TEMP_PREFIX
+from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.repository import Repository
 from memtool.value import Value
 
 Kind = Literal["worktree", "index", "commit"]
 _MAX_DEPTH = 12
+_EMPTY_BLOBS = frozenset({
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+})  # fmt: skip
+_INTENT_TO_ADD = 1 << 29  # CE_INTENT_TO_ADD in git's read-cache.h
 
 
 class Entry(Value):
@@ -47,7 +52,9 @@ class Snapshot(Value):
             yield entry, _read_file(self.repository.top, entry.path)
         stored = [entry for entry in self.entries if entry.oid]
         yield from zip(
-            stored, self.repository.git.blobs([entry.oid for entry in stored]), strict=True
+            stored,
+            self.repository.git.blobs([entry.oid for entry in stored], MAX_BYTES),
+            strict=True,
         )
 
 
@@ -65,7 +72,7 @@ def of_worktree(repository: Repository, directory: str) -> Snapshot:
     if repository.is_bare:
         raise MemtoolError(
             "a bare repository has no work tree",
-            hint="memtool --at REV reads the memories of a commit, such as --at HEAD",
+            hint="add --at REV to read the memories of a commit, such as --at HEAD",
             code="bare",
         )
     entries: list[Entry] = []
@@ -78,7 +85,9 @@ def of_worktree(repository: Repository, directory: str) -> Snapshot:
     else:
         problems.append(_not_a_file(link))
     if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
-        entries.extend(_left_out(repository, directory))
+        there = {entry.path for entry in entries}
+        left_out = _left_out(repository, directory)
+        entries.extend(entry for entry in left_out if entry.path not in there)
     return _snapshot(repository, directory, "worktree", "worktree", entries, problems)
 
 
@@ -107,6 +116,10 @@ def _from_listing(
         path = os.fsdecode(raw)
         if mode in ("120000", "160000"):
             problems.append(_not_a_file(path))
+        elif kind == "index" and rest[1] != "0":
+            problems.append(_unmerged(path))
+        elif oid in _EMPTY_BLOBS and kind == "index" and _is_intent(repository, path):
+            continue
         elif is_memory_path(path, directory):
             entries.setdefault(path, Entry(path, oid, mode))
     return _snapshot(repository, directory, kind, name, list(entries.values()), problems)
@@ -165,6 +178,23 @@ def _left_out(repository: Repository, directory: str) -> Iterator[Entry]:
             yield Entry(path, oid, mode)
 
 
+def _is_intent(repository: Repository, path: str) -> bool:
+    """Tell whether `git add --intent-to-add` made an empty entry, which no commit takes along."""
+    shown = repository.git.run("ls-files", "--debug", "--", path)
+    flags = int(shown.rpartition(b"flags: ")[2].split()[0], 16)
+    return bool(flags & _INTENT_TO_ADD)
+
+
+def _unmerged(path: str) -> Problem:
+    return Problem(
+        path,
+        0,
+        "conflict-markers",
+        "a merge is unfinished here",
+        f"keep one side, then git add {path}",
+    )
+
+
 def _not_a_file(path: str) -> Problem:
     return Problem(
         path,
@@ -176,14 +206,11 @@ def _not_a_file(path: str) -> Problem:
 
 
 def _read_file(top: str, path: str) -> bytes | Problem:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        handle = os.open(os.path.join(top, path), flags)
-        with open(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return _not_a_file(path)
-            return file.read(MAX_BYTES + 1)
+        return read_regular(os.path.join(top, path), MAX_BYTES + 1)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            return _not_a_file(path)
         return Problem(
             path,
             0,

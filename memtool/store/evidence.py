@@ -1,0 +1,205 @@
+"""Evidence: does a source of a memory resolve here, and what does it say.
+
+Only git and the worktree are asked. A file is read where git tracks it, never through links, and
+never from the git directory: a memory is untrusted, and must not make memtool show secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterable
+
+from memtool.memory import sources
+from memtool.memory.sources import Source
+from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
+from memtool.store.provenance import SHORT
+from memtool.store.snapshot import Snapshot
+from memtool.value import Value
+
+EXCERPT = 100
+"""Characters of a file's line that are shown."""
+LEAVES: dict[str, str] = {
+    "human": "a person's word",
+    "url": "a site, which is not asked",
+    "session": "a session, private to the clone that held it",
+    "tool": "what a tool answered",
+}
+"""Sources that git knows nothing of, and what they are."""
+
+_WORDS = {
+    "directory": "is a directory",
+    "link": "is a link or device, or lies behind a link",
+    "submodule": "is a submodule",
+    "large": f"is larger than {MAX_FILE_BYTES >> 20} MiB",
+}
+
+
+class Evidence(Value):
+    """What became of one source. `status` is ok, missing, or unknown where git cannot tell.
+
+    `detail` is one clause for people; commit, author and date are those of the commit that is the
+    source, or that last changed the file or the lines; empty where there is none.
+    """
+
+    source: str
+    kind: str
+    status: str
+    detail: str
+    commit: str = ""
+    author: str = ""
+    date: str = ""
+
+
+def resolve(
+    history: History, snapshot: Snapshot, head: str, wanted: Iterable[str]
+) -> dict[str, Evidence]:
+    """Look sources up, by their text; files are those of the snapshot unless they name a commit.
+
+    `head` is the commit that a worktree or tree belongs to, empty before the first one. Sources
+    that only a person, a site or a session can answer for are unknown, memories are not looked up.
+    """
+    texts = sorted(set(wanted))
+    parsed = {text: sources.parse(text) for text in texts}
+    named = {source.commit for source in parsed.values() if source.commit}
+    commits = _commits(snapshot, named)
+    found = {}
+    for text, source in parsed.items():
+        if source.kind == "commit":
+            found[text] = _commit(history, text, source, commits)
+        elif source.kind == "file":
+            found[text] = _file(history, snapshot, head, text, source, commits)
+        else:
+            found[text] = Evidence(text, source.kind, "unknown", LEAVES.get(source.kind, ""))
+    return found
+
+
+def _commits(snapshot: Snapshot, named: Iterable[str]) -> dict[str, str]:
+    """Return the full ids of shortened ones: empty for none, `ambiguous` for several."""
+    wanted = sorted(named)
+    if not wanted:
+        return {}
+    answer = snapshot.repository.git.run(
+        "cat-file",
+        "--batch-check=%(objectname)",
+        stdin="".join(f"{name}^{{commit}}\n" for name in wanted).encode(),
+    )
+    found = {}
+    for name, row in zip(wanted, answer.decode().splitlines(), strict=True):
+        if row.endswith(" ambiguous"):
+            found[name] = "ambiguous"
+        else:  # a branch may have a hexadecimal name, and is not what was meant
+            found[name] = row if row.startswith(name) and " " not in row else ""
+    return found
+
+
+def _commit(history: History, text: str, source: Source, commits: dict[str, str]) -> Evidence:
+    id_ = commits[source.commit]
+    if id_ in ("", "ambiguous"):
+        return _absent(history, text, source, id_)
+    commit = history.commit(id_)
+    return _with(commit, text, source, commit.subject or "a commit without a message")
+
+
+def _absent(history: History, text: str, source: Source, id_: str) -> Evidence:
+    if id_:
+        return Evidence(text, source.kind, "unknown", f"several commits begin with {source.commit}")
+    where = f"commit {source.commit} is not in this clone"
+    if history.boundary:
+        return Evidence(text, source.kind, "unknown", f"{where}, which is shallow")
+    return Evidence(text, source.kind, "missing", where)
+
+
+def _file(
+    history: History,
+    snapshot: Snapshot,
+    head: str,
+    text: str,
+    source: Source,
+    commits: dict[str, str],
+) -> Evidence:
+    path = posixpath.normpath(source.target)
+    at = commits[source.commit] if source.commit else head
+    if source.commit and at in ("", "ambiguous"):
+        return _absent(history, text, source, at)
+    committed = history.stored(at, path) if at else None
+    is_here = snapshot.kind == "worktree" and not source.commit
+    present = _on_disk(snapshot.repository.top, path) if is_here else committed
+    if present is None and os.path.exists(
+        os.path.join(snapshot.repository.git_dir, "info", "sparse-checkout")
+    ):
+        present = committed
+    where = "" if is_here else f" at {at[:SHORT]}"
+    if present is None:
+        gone = f"{path} is not there{where}"
+        if committed:
+            gone = f"{path} is gone from the worktree"
+        return Evidence(text, "file", "missing", gone)
+    if path.split("/")[0] == ".git":
+        return Evidence(text, "file", "unknown", f"{path} is git's own")
+    kind = present.kind if committed is None or present.kind != "file" else committed.kind
+    if kind != "file":
+        status = "ok" if kind == "directory" and not source.lines else "unknown"
+        last = history.author_of(history.last(at, path)) if committed else NOBODY
+        return _with(last, text, source, f"{path} {_WORDS[kind]}", status)
+    if committed is None:
+        return Evidence(text, "file", "ok", f"{path} is there, but not committed")
+    if source.lines is None:
+        state = "" if present == committed else ", changed and not committed"
+        return _with(
+            history.author_of(history.last(at, path)), text, source, f"{path}{where}{state}"
+        )
+    return _lines(history, at, text, source, present, committed)
+
+
+def _lines(
+    history: History, at: str, text: str, source: Source, present: Stored, committed: Stored
+) -> Evidence:
+    """Say what stands in the lines of a file, and who wrote them last."""
+    assert source.lines is not None
+    first, last = source.lines
+    path = posixpath.normpath(source.target)
+    rows = present.data.replace(b"\r\n", b"\n").split(b"\n")  # as git may check files out
+    rows = rows[:-1] if rows[-1] == b"" else rows
+    if last > len(rows):
+        return Evidence(text, "file", "missing", f"{path} has only {len(rows)} lines")
+    wanted = rows[first - 1 : last]
+    excerpt = _excerpt(wanted)
+    if committed.data.replace(b"\r\n", b"\n").split(b"\n")[first - 1 : last] != wanted:
+        return Evidence(text, "file", "ok", f"{excerpt} (changed and not committed)")
+    blamed = history.blame(at, path, source.lines)
+    return _with(history.author_of(history.newest(blamed.values())), text, source, excerpt)
+
+
+def _excerpt(rows: list[bytes]) -> str:
+    if any(b"\0" in row for row in rows):
+        return "(binary)"
+    said = (" ".join(row.decode(errors="replace").split()) for row in rows)
+    line = next((row for row in said if row), "")
+    return f'"{line[:EXCERPT]}{"…" if len(line) > EXCERPT else ""}"'
+
+
+def _with(commit: Commit, text: str, source: Source, detail: str, status: str = "ok") -> Evidence:
+    if commit == NOBODY:
+        return Evidence(text, source.kind, status, detail)
+    return Evidence(text, source.kind, status, detail, commit.id, commit.author, commit.date)
+
+
+def _on_disk(top: str, path: str) -> Stored | None:
+    """Read a file of the worktree, where no part of its path is a link."""
+    full = os.path.join(os.path.realpath(top), path)
+    if os.path.realpath(full) != full:
+        return Stored("link")
+    try:
+        mode = os.lstat(full).st_mode
+        if stat.S_ISDIR(mode):
+            return Stored("directory")
+        handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return Stored("link")
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError:
+        return None
+    return Stored("large") if len(data) > MAX_FILE_BYTES else Stored("file", data)

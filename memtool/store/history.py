@@ -1,0 +1,301 @@
+"""History: commits, what they touched, and who wrote a line, as GitPython reads them.
+
+The one place that imports `git`. GitPython gets full commit ids and literal paths only, never a
+user's text, with the hardened environment of `store.git`. Its index, references, configuration
+writers and `Commit.diff` are left alone: the first ignores what a hook sets, the last reads it.
+GitPython costs nine interpreter starts, so this module is imported where history is asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import posixpath
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from configparser import Error as SettingsError
+from contextlib import contextmanager
+from typing import Any, Self
+
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.store.git import hardened_environment
+from memtool.store.repository import Repository
+from memtool.value import Value
+
+try:
+    import git
+except ImportError as error:  # GitPython asks for the program when it is imported
+    raise MemtoolError(
+        f"GitPython cannot be used: {str(error).splitlines()[0]}",
+        hint="install git 2.38 or newer",
+        code="git",
+    ) from None
+
+logging.getLogger("git").addHandler(logging.NullHandler())  # odd commits are no talk for stderr
+
+BATCH = 256
+"""Commits that are compared with their parents by one git process."""
+MAX_FILE_BYTES = 4 << 20
+"""Larger files of a commit are named but not read."""
+
+_REGULAR = ("100644", "100755")
+
+
+class Commit(Value):
+    """One commit. `date` is when it was authored, RFC 3339 in UTC; name and email are unchecked.
+
+    `trailers` are the `Key: value` lines of the last paragraph, in order. Texts are empty where
+    the commit is so broken that they cannot be read.
+    """
+
+    id: str
+    author: str
+    email: str
+    date: str
+    subject: str
+    trailers: tuple[tuple[str, str], ...]
+
+    def trailer(self, key: str) -> str:
+        """Return the last value of a trailer, whatever its case; empty where there is none."""
+        found = [value for name, value in self.trailers if name.lower() == key.lower()]
+        return found[-1] if found else ""
+
+
+NOBODY = Commit("", "", "", "", "", ())
+"""Stands for a commit that is not there, or not to be trusted."""
+
+
+class Touch(Value):
+    """One file that a commit changed. A blob id is empty where there was or is no regular file.
+
+    `old_path` differs from `path` where git found the file renamed.
+    """
+
+    path: str
+    old_path: str
+    oid: str
+    old_oid: str
+
+
+class Stored(Value):
+    """What a commit holds at a path; `kind` is file, directory, link, submodule or large."""
+
+    kind: str
+    data: bytes = b""
+
+
+def tip(repository: Repository, at: str | None = None) -> str:
+    """Return the commit id of a revision, or of HEAD; empty before the first commit.
+
+    Raises:
+        MemtoolError: a revision is given and names no commit.
+    """
+    if at is not None:
+        return repository.git.rev(at)
+    return repository.git.head()
+
+
+class History:
+    """The history of one repository. Use it in a `with` block: it holds git processes.
+
+    Every method raises MemtoolError where git refuses. Commits are named by their full ids.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        if repository.object_format != "sha1":
+            raise MemtoolError(
+                "this repository names objects by SHA-256, which GitPython cannot read",
+                hint="git log -- .memory shows the commits",
+                code="unsupported",
+            )
+        self.boundary = repository.shallow_commits()
+        with _told():
+            self._repo = _open(repository)
+        self._commits: dict[str, Commit] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._repo.close()
+
+    def commit(self, id_: str) -> Commit:
+        """Return a commit by its full id."""
+        if id_ not in self._commits:
+            self._commits[id_] = _read(git.Commit(self._repo, bytes.fromhex(id_)))
+        return self._commits[id_]
+
+    def author_of(self, id_: str) -> Commit:
+        """Return the commit that wrote something; NOBODY for none, and where history is cut off."""
+        return self.commit(id_) if id_ and id_ not in self.boundary else NOBODY
+
+    def walk(self, revision: str, directory: str) -> Iterator[tuple[str, tuple[Touch, ...]]]:
+        """Yield each commit that changed files below a directory with these files, newest first.
+
+        Children come before parents, whatever their dates say. Of a merge only files count that
+        differ from all its parents. Two processes, and one more for every 256 commits.
+        """
+        with _told():
+            found = [
+                commit.hexsha
+                for commit in self._repo.iter_commits(
+                    revision, paths=directory, full_history=True, topo_order=True
+                )
+            ]
+        for start in range(0, len(found), BATCH):
+            yield from self._touches(found[start : start + BATCH], directory)
+
+    def last(self, revision: str, path: str) -> str:
+        """Return the newest commit that changed a path, empty where none did."""
+        with _told():
+            commits = self._repo.iter_commits(revision, paths=path, max_count=1, topo_order=True)
+            return next((commit.hexsha for commit in commits), "")
+
+    def blame(
+        self, revision: str, path: str, lines: tuple[int, int] | None = None
+    ) -> dict[int, str]:
+        """Return which commit wrote each line of a file of a commit, following renames.
+
+        Lines count from 1; `lines` limits the answer to a range, both ends inclusive.
+        """
+        # An empty name forgets the lists of commits to pass over, which would name another author.
+        options: dict[str, Any] = {"no_textconv": True, "ignore_revs_file": ""}
+        if lines is not None:
+            options["L"] = f"{lines[0]},{lines[1]}"
+        found = {}
+        with _told():
+            for entry in self._repo.blame_incremental(
+                revision, path, allow_unsafe_options=True, **options
+            ):
+                for line in entry.linenos:
+                    found[line] = entry.commit.hexsha
+        return found
+
+    def newest(self, commits: Iterable[str]) -> str:
+        """Return the commit that all others lead to; of unrelated ones the latest by its date."""
+        wanted = sorted(set(commits))
+        if len(wanted) > 1:
+            with _told():
+                answer = str(self._repo.git.merge_base("--independent", *wanted))
+            wanted = sorted(answer.split(), key=lambda id_: (self.commit(id_).date, id_))
+        return wanted[-1] if wanted else ""
+
+    def stored(self, revision: str, path: str) -> Stored | None:
+        """Return what a commit holds at a path; files over 4 MiB come without their bytes."""
+        name = posixpath.normpath(path)
+        with _told():
+            tree = git.Commit(self._repo, bytes.fromhex(revision)).tree
+            try:
+                found: Any = tree if name == "." else tree.join(name)
+            except KeyError:
+                return None
+            if found.type != "blob":
+                return Stored("directory" if found.type == "tree" else "submodule")
+            if found.mode == 0o120000:
+                return Stored("link")
+            if found.size > MAX_FILE_BYTES:
+                return Stored("large")
+            return Stored("file", found.data_stream.read())
+
+    def _touches(
+        self, commits: Sequence[str], directory: str
+    ) -> Iterator[tuple[str, tuple[Touch, ...]]]:
+        with _told():
+            process: Any = self._repo.git.diff_tree(
+                "--stdin", "-r", "-z", "--raw", "-M", "-c", "--root", "--", directory,
+                as_process=True, istream=subprocess.PIPE,
+            )  # fmt: skip
+            answer, _stderr = process.communicate("\n".join(commits).encode() + b"\n")
+            process.wait()
+        touched: dict[str, list[Touch]] = {id_: [] for id_ in commits}
+        tokens = iter(answer.split(b"\0"))
+        current: list[Touch] = []
+        for token in tokens:
+            if token.startswith(b":"):
+                current.append(_touch(token.decode(), tokens))
+            elif token:
+                current = touched[token.decode()]
+        for id_ in commits:
+            yield id_, tuple(sorted(touched[id_], key=lambda touch: touch.path))
+
+
+def _touch(row: str, paths: Iterator[bytes]) -> Touch:
+    """Read one raw row: `:modes oids status`, with one colon, mode and id more per parent."""
+    parents = len(row) - len(row.lstrip(":"))
+    parts = row[parents:].split()
+    modes, oids, status = parts[: parents + 1], parts[parents + 1 : -1], parts[-1]
+    old_path = path = os.fsdecode(next(paths))
+    if parents == 1 and status[0] in "RC":
+        path = os.fsdecode(next(paths))
+    return Touch(
+        path=path,
+        old_path=old_path,
+        oid=oids[-1] if modes[-1] in _REGULAR else "",
+        old_oid=oids[0] if modes[0] in _REGULAR else "",
+    )
+
+
+def _open(repository: Repository) -> git.Repo:
+    """Open a repository where it was found, without GitPython's own search or environment."""
+    repo = git.Repo(repository.git_dir, expand_vars=False)
+    env = hardened_environment(repository.git.env)
+    env |= {"GIT_DIR": repository.git_dir, "GIT_COMMON_DIR": repository.common_dir}
+    if repository.top:
+        env["GIT_WORK_TREE"] = repository.top
+    repo.git = git.Git(repository.top or repository.git_dir)
+    repo.git.update_environment(**env)
+    repo.odb = git.GitCmdObjectDB(os.path.join(repository.common_dir, "objects"), repo.git)
+    return repo
+
+
+def _read(commit: git.Commit) -> Commit:
+    try:
+        message = commit.message if isinstance(commit.message, str) else ""
+        return Commit(
+            id=commit.hexsha,
+            author=commit.author.name or "",
+            email=commit.author.email or "",
+            date=moments.render(commit.authored_date),
+            subject=message.partition("\n")[0].strip(),
+            trailers=_trailers(message),
+        )
+    except (LookupError, ValueError, AttributeError):  # no such encoding, zone or object
+        return NOBODY.replace(id=commit.hexsha)
+
+
+def _trailers(message: str) -> tuple[tuple[str, str], ...]:
+    """Read the last paragraph as trailers if all of it is.
+
+    GitPython's `trailers_list` starts a git process for each commit.
+    """
+    paragraphs = message.replace("\r\n", "\n").strip("\n").split("\n\n")
+    found: list[tuple[str, str]] = []
+    for line in paragraphs[-1].split("\n") if len(paragraphs) > 1 else ():
+        key, colon, value = line.partition(":")
+        if found and line[:1] in " \t" and line.strip():
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+        elif colon and key.replace("-", "a").isalnum():
+            found.append((key, value.strip()))
+        elif not line.startswith("(cherry picked from commit "):
+            return ()
+    return tuple(found)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn what GitPython raises into one sentence for the user."""
+    try:
+        yield
+    except git.GitCommandError as error:
+        said = str(error.stderr).strip().removeprefix("stderr: ").strip("' \n")
+        first = next((row for row in said.splitlines() if row.strip()), "no reason given")
+        raise MemtoolError(f"git failed: {first.removeprefix('fatal: ')}", code="git") from None
+    except (git.GitError, SettingsError) as error:
+        raise MemtoolError(
+            f"the repository cannot be read: {str(error).splitlines()[0]}", code="git"
+        ) from None
+    except ValueError as error:  # an object is missing, as in a partial clone
+        raise MemtoolError(
+            f"an object of the history is not here: {error}", hint="git fsck", code="git"
+        ) from None

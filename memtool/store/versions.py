@@ -1,0 +1,82 @@
+"""Versions: the memory files of trees and blobs, readable or not, ready to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from memtool.memory import document
+from memtool.memory.changes import Version
+from memtool.store.repository import Repository
+from memtool.store.snapshot import Snapshot
+from memtool.store.tree import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.store.history import Touch  # importing it costs nine interpreter starts
+
+Stamp = tuple[str, str]
+"""Path and blob id: what one version is made of."""
+
+
+def of_blobs(
+    repository: Repository, wanted: Iterable[Stamp], categories: Collection[str]
+) -> dict[Stamp, Version]:
+    """Read versions of memory files from their blobs, with one git process."""
+    stamps = sorted(set(wanted))
+    blobs = repository.git.blobs([oid for _path, oid in stamps], document.MAX_BYTES)
+    return {
+        stamp: of_bytes(data, stamp[0], categories)
+        for stamp, data in zip(stamps, blobs, strict=True)
+    }
+
+
+def stamps_of(touches: Iterable[Touch]) -> Iterator[Stamp]:
+    """Yield what the files of a commit were and became."""
+    for touch in touches:
+        if touch.old_oid:
+            yield touch.old_path, touch.old_oid
+        if touch.oid:
+            yield touch.path, touch.oid
+
+
+def of_bytes(data: bytes, path: str, categories: Collection[str]) -> Version:
+    """Read one version of a memory file."""
+    try:
+        return Version(path, document.read(data, path, categories))
+    except document.Unreadable as error:
+        return Version(path, None, error.problems[0].message)
+
+
+def of_tree(tree: Tree) -> tuple[Version, ...]:
+    """Return every file of a tree, those that are not memories with their fault."""
+    readable = tuple(Version(record.path, record.memory) for record in tree.records)
+    return readable + _faulty(tree)
+
+
+def uncommitted(
+    tree: Tree, head: Snapshot | None, categories: Collection[str]
+) -> tuple[tuple[Version, ...], tuple[Version, ...]]:
+    """Return what of HEAD the worktree no longer has as it was, and what it has instead.
+
+    Only files that differ are read from HEAD, which is None before the first commit.
+    """
+    stored = {entry.path: entry.oid for entry in head.entries} if head else {}
+    present = {record.path: record.oid for record in tree.records}
+    after = [
+        Version(record.path, record.memory)
+        for record in tree.records
+        if stored.get(record.path) != record.oid
+    ]
+    after.extend(_faulty(tree))
+    gone = [(path, oid) for path, oid in stored.items() if present.get(path) != oid]
+    before = of_blobs(tree.snapshot.repository, gone, categories)
+    return tuple(before[stamp] for stamp in sorted(before)), tuple(after)
+
+
+def _faulty(tree: Tree) -> tuple[Version, ...]:
+    readable = {record.path for record in tree.records}
+    found: dict[str, Version] = {}
+    for problem in tree.problems:
+        if problem.path.endswith(".md") and problem.path not in readable:
+            found.setdefault(problem.path, Version(problem.path, None, problem.message))
+    return tuple(found.values())

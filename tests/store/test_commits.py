@@ -1,0 +1,215 @@
+"""Commits of single files: the user's own work stays as it is, whatever happens."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.errors import MemtoolError
+from memtool.store import commits
+from memtool.store.commits import commit_files
+from memtool.store.repository import discover
+
+
+def commit(sandbox: Sandbox, *paths: str, subject: str = "memory: add", **trailers: str) -> str:
+    return commit_files(discover(str(sandbox.path), sandbox.env), paths, subject, trailers)
+
+
+def refused(sandbox: Sandbox, *paths: str) -> MemtoolError:
+    with pytest.raises(MemtoolError) as caught:
+        commit(sandbox, *paths)
+    assert caught.value.code == "commit-refused"
+    assert f"{paths[0]} is written but not committed" in caught.value.message
+    return caught.value
+
+
+def users_work(sandbox: Sandbox) -> tuple[str, str, str]:
+    """Index, unstaged changes and stash-like state outside of the memory directory."""
+    outside = ("--", ".", ":!.memory")
+    return (
+        sandbox.git("ls-files", "--stage", *outside),
+        sandbox.git("diff", *outside),
+        sandbox.git("status", "--porcelain", *outside),
+    )
+
+
+@pytest.fixture
+def busy(sandbox: Sandbox) -> Sandbox:
+    """A repository where a user has staged, unstaged, new, removed and half-staged work."""
+    for name in ("staged", "edited", "both", "removed", "gone"):
+        sandbox.write(name, f"{name}\n")
+    sandbox.memory("dec-old", "old\n")
+    sandbox.commit()
+    sandbox.write("staged", "staged 2\n")
+    sandbox.write("both", "both 2\n")
+    sandbox.write("added", "added\n")
+    sandbox.git("add", "staged", "both", "added")
+    sandbox.git("rm", "--quiet", "removed")
+    sandbox.write("edited", "edited 2\n")
+    sandbox.write("both", "both 3\n")
+    sandbox.write("untracked", "untracked\n")
+    sandbox.write("intended", "intended\n")
+    sandbox.git("add", "--intent-to-add", "intended")
+    (sandbox.path / "gone").unlink()
+    return sandbox
+
+
+def test_only_the_named_file_is_committed(busy: Sandbox) -> None:
+    """A new and a changed memory are committed; staged and unstaged work stays to the byte."""
+    before = users_work(busy)
+    for path in (busy.memory("dec-new"), busy.memory("dec-old", "changed\n")):
+        made = commit(busy, path, subject="memory: add", **{"Memory-Id": "dec-new"})
+        assert busy.git("rev-parse", "HEAD").strip() == made
+        assert busy.git("show", "--name-only", "--format=", "HEAD").split() == [path]
+        assert users_work(busy) == before
+    assert busy.git("log", "-1", "--format=%B").strip() == "memory: add\n\nMemory-Id: dec-new"
+    assert (
+        busy.git("log", "-1", "--format=%(trailers:key=Memory-Id,valueonly)").strip() == "dec-new"
+    )
+
+
+def test_a_staged_version_of_the_memory_is_overtaken_by_the_file(busy: Sandbox) -> None:
+    """What is committed is the file as it stands, and the index agrees afterwards."""
+    path = busy.memory("dec-new", "staged\n")
+    busy.git("add", path)
+    busy.memory("dec-new", "as it stands\n")
+    commit(busy, path)
+    assert "as it stands" in busy.git("show", f"HEAD:{path}")
+    assert busy.git("status", "--porcelain", "--", ".memory") == ""
+
+
+def test_the_first_commit_of_a_repository(sandbox: Sandbox) -> None:
+    """On an unborn branch the memory becomes the first commit, and staged work waits."""
+    sandbox.write("staged", "staged\n")
+    sandbox.git("add", "staged")
+    path = sandbox.memory("dec-a")
+    commit(sandbox, path)
+    assert sandbox.git("ls-tree", "-r", "--name-only", "HEAD").split() == [path]
+    assert sandbox.git("status", "--porcelain") == "A  staged\n"
+
+
+def test_a_detached_head_and_a_linked_worktree(sandbox: Sandbox) -> None:
+    """Neither is a hindrance, and other worktrees do not see the commit."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "--detach")
+    made = commit(sandbox, sandbox.memory("dec-b"))
+    assert sandbox.git("rev-parse", "HEAD").strip() == made
+    sandbox.git("worktree", "add", "--quiet", "-b", "side", "../linked", "main")
+    linked = Sandbox(sandbox.path.parent / "linked", sandbox.env)
+    made = commit(linked, linked.memory("dec-c"))
+    assert sandbox.git("rev-parse", "side").strip() == made
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def test_an_ignored_memory_directory_is_committed_all_the_same(sandbox: Sandbox) -> None:
+    """Who asks for a commit gets one, whatever .gitignore says."""
+    sandbox.write(".gitignore", ".memory\n")
+    path = sandbox.memory("dec-a")
+    commit(sandbox, path)
+    assert sandbox.git("ls-files", ".memory").split() == [path]
+
+
+def test_odd_names_and_texts_are_taken_literally(sandbox: Sandbox) -> None:
+    """Patterns in a path match nothing else; line feeds in texts begin no trailer of their own."""
+    sandbox.write(".memory/dec-x.md", "no\n")
+    sandbox.write(".memory/*.md", "yes\n")
+    commit(sandbox, ".memory/*.md", subject="a\nb", Reason="c\nMemory-Id: forged\n\n# d")
+    assert sandbox.git("ls-files").split() == [".memory/*.md"]
+    message = "a b\n\nReason: c Memory-Id: forged # d"
+    assert sandbox.git("log", "-1", "--format=%B").strip() == message
+
+
+def test_during_a_merge_git_refuses_and_says_why(busy: Sandbox) -> None:
+    """A commit of single files is not possible then; the file stays and nothing is staged."""
+    busy.git("reset", "--quiet", "--hard")
+    for branch, text in (("other", "theirs\n"), ("main", "ours\n")):
+        busy.git("checkout", "--quiet", *(["-b"] if branch == "other" else []), branch)
+        busy.write("both", text)
+        busy.commit()
+    busy.git("merge", "other", check=False)
+    before = users_work(busy)
+    path = busy.memory("dec-new")
+    error = refused(busy, path)
+    assert "cannot do a partial commit during a merge" in error.message
+    assert users_work(busy) == before
+    assert busy.git("ls-files", path) == ""
+    assert (busy.path / path).exists()
+
+
+def test_a_hook_that_refuses_leaves_everything_as_it_was(busy: Sandbox) -> None:
+    """The file stays, uncommitted and unstaged, and the user sees what the hook said."""
+    hook = busy.write(".git/hooks/pre-commit", "#!/bin/sh\necho 'tests are red'\nexit 1\n")
+    hook.chmod(0o755)
+    before = users_work(busy)
+    head = busy.git("rev-parse", "HEAD")
+    new, old = busy.memory("dec-new"), busy.memory("dec-old", "changed\n")
+    for path, left in ((new, f"?? {new}\n"), (old, f" M {old}\n")):
+        error = refused(busy, path)
+        assert "tests are red" in error.message
+        assert f"git commit -- {path}" in error.hint
+        assert busy.git("status", "--porcelain", "--", path) == left
+        assert users_work(busy) == before
+    assert busy.git("rev-parse", "HEAD") == head
+
+
+def test_hooks_of_the_user_run_and_see_the_file(sandbox: Sandbox) -> None:
+    """A commit that the user asked for is an ordinary one: the hook sees the memory staged."""
+    hook = sandbox.write(
+        ".git/hooks/pre-commit", "#!/bin/sh\ngit diff --cached --name-only >seen\n"
+    )
+    hook.chmod(0o755)
+    path = sandbox.memory("dec-a")
+    commit(sandbox, path)
+    assert (sandbox.path / "seen").read_text().split() == [path]
+
+
+def test_without_an_identity_the_hint_says_how_to_set_one(sandbox: Sandbox) -> None:
+    """Git does not know who commits; the file stays."""
+    sandbox.env = {
+        k: v for k, v in sandbox.env.items() if not k.startswith(("GIT_AUTHOR", "GIT_COMM"))
+    }
+    sandbox.git("config", "user.useConfigOnly", "true")
+    path = sandbox.memory("dec-a")
+    assert "git config user.name" in refused(sandbox, path).hint
+    assert sandbox.git("status", "--porcelain", "--", path) == f"?? {path}\n"
+
+
+def test_a_lock_that_stays_is_named(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memtool waits for another git process, then says that it is in the way."""
+    monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.1)
+    path = sandbox.memory("dec-a")
+    sandbox.write(".git/index.lock", "")
+    error = refused(sandbox, path)
+    assert "another git process holds a lock" in error.hint
+    (sandbox.path / ".git" / "index.lock").unlink()
+    assert sandbox.git("status", "--porcelain") == "?? .memory/\n"
+    commit(sandbox, path)
+
+
+def test_sixteen_processes_that_commit_at_once_all_succeed(sandbox: Sandbox) -> None:
+    """Each memory is written and committed, with its trailer, and the repository is sound."""
+    sandbox.memory("dec-base")
+    sandbox.commit()
+    args = [sys.executable, "-m", "memtool", "new", "semantic"]
+    env = {k: v for k, v in sandbox.env.items() if k != "MEMTOOL_SEED"}
+    running = [
+        subprocess.Popen(
+            [*args, f"Fact {number}", "--body", f"It is {number}.", "--commit"],
+            cwd=sandbox.path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(16)
+    ]  # fmt: skip
+    paths = []
+    for process in running:
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        paths.append(out.splitlines()[-1])
+    log = sandbox.git("log", "--format=%(trailers:key=Memory-Id,valueonly)", "HEAD~16..HEAD")
+    assert sorted(log.split()) == sorted(Path(path).stem for path in paths)
+    assert sandbox.git("status", "--porcelain") == ""
+    sandbox.git("fsck", "--strict")

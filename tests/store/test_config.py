@@ -1,0 +1,108 @@
+"""Settings: one table, and nothing that is not in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memtool.errors import MemtoolError
+from memtool.store import config
+from memtool.store.config import OPTIONS, Option, parse
+
+PATH = ".memory/config.toml"
+
+
+def refusal(text: str | bytes) -> MemtoolError:
+    with pytest.raises(MemtoolError) as caught:
+        parse(text.encode() if isinstance(text, str) else text, PATH)
+    assert (caught.value.code, caught.value.exit_code) == ("config", 2)
+    assert caught.value.hint
+    return caught.value
+
+
+def as_toml(option: Option, value: object) -> str:
+    section, _dot, name = option.key.partition(".")
+    shown = f'"{value}"' if isinstance(value, str) else str(value).lower()
+    return f"[{section}]\n{name} = {shown}\n"
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.key)
+def test_every_setting_has_a_default_that_it_allows(option: Option) -> None:
+    """Writing the default down gives the default, and the row explains itself."""
+    read = parse(as_toml(option, option.default).encode(), PATH)
+    assert read.setting(option.key) == option.default == config.DEFAULTS.setting(option.key)
+    assert type(read.setting(option.key)) is type(option.default)
+    assert option.doc
+    assert option.key.count(".") == 1
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.key)
+def test_every_setting_refuses_what_it_is_not(option: Option) -> None:
+    """Other types, numbers out of range and unknown choices name the setting."""
+    wrong: list[str] = ["[]", "{}", "2026-01-01"]
+    if isinstance(option.default, str):
+        wrong += ["1", "true"] + (['"nonsense"'] if option.choices else [])
+    else:
+        wrong += ['"1"', "true", "nan", "inf", str(option.least - 1), str(option.most + 1)]
+        wrong += [] if isinstance(option.default, float) else ["1.5"]
+    for value in wrong:
+        section, _dot, name = option.key.partition(".")
+        error = refusal(f"[{section}]\n{name} = {value}\n")
+        assert error.message.startswith(f"{PATH}: {option.key} must be "), value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[serch]\nlimit = 1\n", "there is no setting 'serch.limit'"),
+        ("[search]\nlimits = 1\n", "there is no setting 'search.limits'"),
+        ("limit = 1\n", f"{PATH}: limit must be a table"),
+        ("categories = 1\n", f"{PATH}: categories must be a table"),
+        ("[categories]\nerror = 1\n", f"{PATH}: categories.error must be a table"),
+        ("[categories.error]\nttl = 1\n", f"{PATH}: categories.error.ttl is not one of "),
+        ("[categories.E]\n", f"{PATH}: categories.E must be a name"),
+        ("[categories.error]\nweight = -1\n", f"{PATH}: categories.error.weight must be from 0"),
+        ("[categories.error]\nweight = nan\n", f"{PATH}: categories.error.weight must be from 0"),
+        ("[categories.error]\nttl_days = inf\n", f"{PATH}: categories.error.ttl_days must be from"),
+        ("[categories.error]\nttl_days = true\n", f"{PATH}: categories.error.ttl_days must be"),
+        ("[categories.error]\nttl_days = '9'\n", f"{PATH}: categories.error.ttl_days must be"),
+        ("[categories.error]\ntemporal_class = 'x'\n", f"{PATH}: categories.error.temporal_class"),
+        ("[categories.error]\ntemporal_class = []\n", f"{PATH}: categories.error.temporal_class"),
+        ("[search\n", f"{PATH} is not TOML: "),
+        ("a = 1\na = 2\n", f"{PATH} is not TOML: "),
+        ("a = " + "[" * 5_000, f"{PATH} is not TOML: "),
+        ("a = " + "9" * 5_000, f"{PATH} is not TOML: "),
+        ("a = 2026-02-30\n", f"{PATH} is not TOML: "),
+        (b"a = '\xff'\n", f"{PATH} is not TOML: "),
+        (b"\0", f"{PATH} is not TOML: "),
+        ("#" * 300_000, f"{PATH} has 300,000 bytes"),
+    ],
+)
+def test_files_that_are_no_settings_are_refused(text: str | bytes, message: str) -> None:
+    """Whatever is wrong is one sentence that names the file and the key."""
+    assert refusal(text).message.startswith(message)
+
+
+def test_categories_may_be_added_and_changed() -> None:
+    """A row names what differs; the rest is the built-in row's, or a plain default."""
+    text = b'[categories.error]\nttl_days = 7\n[categories.ritual]\nweight = 2\ndoc = "how"\n'
+    read = parse(text, PATH)
+    error, ritual = read.categories["error"], read.categories["ritual"]
+    assert (error.ttl_days, error.weight) == (7, config.DEFAULTS.categories["error"].weight)
+    assert (ritual.weight, ritual.ttl_days, ritual.doc) == (2.0, 0, "how")
+    assert config.DEFAULTS.categories["error"].ttl_days == 90
+
+
+def test_the_nearest_setting_is_in_the_hint() -> None:
+    """An unknown key says what may have been meant."""
+    assert "inject.budget_tokens" in refusal("[inject]\nbudget_token = 1\n").hint
+    with pytest.raises(MemtoolError, match="there is no setting"):
+        config.DEFAULTS.setting("no.such")
+
+
+def test_an_empty_file_gives_the_defaults() -> None:
+    """Every setting has a value, in its own type."""
+    read = parse(b"", PATH)
+    assert read == config.DEFAULTS
+    assert read.count("search.limit") == 10
+    assert read.number("inject.threshold") == 0.5
+    assert read.text("inject.trust") == "local"

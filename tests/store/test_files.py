@@ -1,0 +1,324 @@
+"""Writes: whole or not at all, never over another's, never outside, whatever happens to them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from memtool.errors import MemtoolError
+from memtool.store import files
+from memtool.store.files import Taken
+
+PROCESSES = 16
+
+
+def content(seed: str) -> bytes:
+    """Bytes that carry their own checksum, so that half of them is noticed."""
+    body = (seed * 700).encode()
+    return hashlib.sha256(body).hexdigest().encode() + body
+
+
+def is_whole(data: bytes) -> bool:
+    return hashlib.sha256(data[64:]).hexdigest().encode() == data[:64]
+
+
+def names(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def _race(root: str, number: int) -> list[str]:
+    won = []
+    for file in range(25):
+        path = f".memory/a/b/f{file:02}.md"
+        try:
+            files.create(root, path, content(f"{number}-{file}"))
+            won.append(path)
+        except Taken:
+            pass
+        own = f".memory/own-{number}/f{file:02}.md"
+        files.create(root, own, content(f"{number}-{file}"))
+        won.append(own)
+    return won
+
+
+def test_sixteen_writers_of_the_same_names_lose_nothing(tmp_path: Path) -> None:
+    """Each name has one winner, whose bytes are there whole, and no temporary file is left."""
+    with get_context("fork").Pool(PROCESSES) as pool:
+        won = pool.starmap(_race, [(str(tmp_path), number) for number in range(PROCESSES)])
+    flat = [path for paths in won for path in paths]
+    assert len(flat) == len(set(flat)) == 25 + PROCESSES * 25
+    assert names(tmp_path) == sorted(flat)
+    for number, paths in enumerate(won):
+        for path in paths:
+            seed = f"{number}-{int(path[-5:-3])}"
+            assert (tmp_path / path).read_bytes() == content(seed)
+
+
+def _count_up(root: str, times: int) -> None:
+    for _ in range(times):
+        while True:
+            before = (Path(root) / "n").read_bytes()
+            with files.locked(root, "lock"):
+                try:
+                    files.replace(root, "n", b"%d" % (int(before) + 1), expected=before)
+                    break
+                except MemtoolError as error:
+                    assert error.code == "changed"  # noqa: PT017  # told apart from other refusals
+
+
+def test_changes_are_never_lost_to_another_writer(tmp_path: Path) -> None:
+    """Eight processes that add one at a time reach the sum: a stale expectation is refused."""
+    (tmp_path / "n").write_bytes(b"0")
+    with get_context("fork").Pool(8) as pool:
+        pool.starmap(_count_up, [(str(tmp_path), 20)] * 8)
+    assert (tmp_path / "n").read_bytes() == b"160"
+    assert names(tmp_path) == ["lock", "n"]
+
+
+def test_create_never_replaces(tmp_path: Path) -> None:
+    """A file, a link or a directory of that name stays what it was."""
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "folder").mkdir()
+    for name in ("file", "link", "folder"):
+        with pytest.raises(Taken):
+            files.create(str(tmp_path), name, b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder", "link"]
+
+
+def test_replace_refuses_a_file_that_changed(tmp_path: Path) -> None:
+    """Other bytes than expected, or none, or some where none were expected, are kept."""
+    (tmp_path / "a").write_bytes(b"theirs")
+    for name, expected in (("a", b"old"), ("a", None), ("b", b"old")):
+        with pytest.raises(MemtoolError, match="changed while it was being edited"):
+            files.replace(str(tmp_path), name, b"new", expected=expected)
+    assert (tmp_path / "a").read_bytes() == b"theirs"
+    assert os.listdir(tmp_path) == ["a"]
+    files.replace(str(tmp_path), "a", b"new", expected=b"theirs")
+    files.replace(str(tmp_path), "b/c", b"new", expected=None)
+    assert names(tmp_path) == ["a", "b/c"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
+def test_replace_keeps_permissions(tmp_path: Path, mode: int) -> None:
+    """A private file stays private."""
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "a").chmod(mode)
+    files.replace(str(tmp_path), "a", b"new", expected=b"old")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from memtool.store import files
+sys.path.insert(0, sys.argv[2])
+from test_files import content
+root = sys.argv[1]
+number = int(sys.argv[3])
+before = (Path(root) / "changed").read_bytes()
+print("ready", flush=True)
+while True:
+    number += 1
+    files.create(root, f"made/{number}", content(str(number)))
+    after = content(f"{number}!")
+    files.replace(root, "changed", after, expected=before)
+    before = after
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_writer_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
+    """Whenever a writer is killed, each file is whole, and what it reported done is there."""
+    rng = random.Random(11)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "made").mkdir()
+    (root / "changed").write_bytes(content("0!"))
+    number = acknowledged = 0
+    for _kill in range(24):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(root), str(Path(__file__).parent), str(number)],
+            stdout=subprocess.PIPE,
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+            time.sleep(rng.uniform(0, 0.02))
+            writer.send_signal(signal.SIGKILL)
+            told = writer.stdout.read().split()
+        acknowledged = int(told[-1]) if told else acknowledged
+        made = {int(name) for name in os.listdir(root / "made") if name.isdigit()}
+        number = max(made, default=0)
+        assert made == set(range(1, number + 1))
+        for name in names(root):
+            assert is_whole((root / name).read_bytes()) or files.TEMP_PREFIX in name
+        reached = int((root / "changed").read_bytes()[64:].partition(b"!")[0])
+        assert acknowledged <= reached <= number
+    assert number
+
+
+LIMITED = """
+import resource, signal, sys
+from memtool.errors import MemtoolError
+from memtool.store import files
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+for call in (
+    lambda: files.create(sys.argv[1], "a/new", b"n" * 200_000),
+    lambda: files.replace(sys.argv[1], "old", b"n" * 200_000, expected=b"old"),
+):
+    try:
+        call()
+    except MemtoolError as error:
+        print(error.code, error.message)
+"""
+
+
+def test_a_write_that_is_cut_short_changes_nothing(tmp_path: Path) -> None:
+    """Where the system takes only a part, the old file stays and no part of the new is left."""
+    (tmp_path / "old").write_bytes(b"old")
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "disk a/new cannot be written: File too large; nothing was changed",
+        "disk old cannot be written: File too large; nothing was changed",
+    ]
+    assert names(tmp_path) == ["old"]
+    assert (tmp_path / "old").read_bytes() == b"old"
+
+
+TMPFS = """
+set -e
+mount -t tmpfs -o size=64k tmpfs "$1"
+printf old > "$1/old"
+"$2" -c "$3" "$1"
+mount -o remount,ro "$1"
+"$2" -c "$3" "$1"
+ls -A "$1" "$1/a"
+cat "$1/old"
+"""
+ON_TMPFS = LIMITED.replace("(10_000, 10_000)", "(-1, -1)")
+HAS_NAMESPACES = (
+    subprocess.run(
+        ["unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+        capture_output=True,
+        check=False,
+    ).returncode
+    == 0
+)
+
+
+@pytest.mark.skipif(not HAS_NAMESPACES, reason="no user namespaces to mount a small disk in")
+def test_a_full_or_read_only_disk_changes_nothing(tmp_path: Path) -> None:
+    """On a disk without space, and on one that is read-only, the refusal says so."""
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", TMPFS, "sh", str(tmp_path), sys.executable, ON_TMPFS],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "disk a/new cannot be written: No space left on device; nothing was changed",
+        "disk old cannot be written: No space left on device; nothing was changed",
+        "disk a/new cannot be written: Read-only file system; nothing was changed",
+        "disk old cannot be written: Read-only file system; nothing was changed",
+        f"{tmp_path}:", "a", "old", "", f"{tmp_path}/a:", "old",
+    ], done.stderr  # fmt: skip
+
+
+def test_no_link_leads_a_write_outside(tmp_path: Path) -> None:
+    """A link in the place of any directory, or of the file, is refused, and nothing is written."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "real").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_bytes(b"theirs")
+    (root / "link").symlink_to(outside)
+    (root / "real" / "link").symlink_to("../../outside")
+    (root / "real" / "file").symlink_to("../../outside/file")
+    for path in ("link/new", "link/deep/new", "real/link/new"):
+        for write in (files.create, lambda *args: files.replace(*args, expected=None)):
+            with pytest.raises(MemtoolError) as caught:
+                write(str(root), path, b"new")
+            assert caught.value.code == "symlink"
+    with pytest.raises(MemtoolError):
+        files.replace(str(root), "real/file", b"new", expected=b"theirs")
+    assert names(outside) == ["file"]
+    assert (outside / "file").read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../new", "a/../../new", "a/./new", "/new", "a//new", "", ".git/hooks/pre-commit", ".."],
+)
+def test_paths_stay_below_the_root(tmp_path: Path, path: str) -> None:
+    """A path that is absolute, climbs, or leads into the git directory is refused."""
+    root = tmp_path / "root"
+    root.mkdir()
+    with pytest.raises(MemtoolError) as caught:
+        files.create(str(root), path, b"new")
+    assert caught.value.code == "outside"
+    assert names(tmp_path) == []
+
+
+def test_a_file_in_the_place_of_a_directory_is_told(tmp_path: Path) -> None:
+    """What stands in the way is named in one sentence."""
+    (tmp_path / "a").write_bytes(b"")
+    with pytest.raises(MemtoolError, match="a link or another file stands in the way"):
+        files.create(str(tmp_path), "a/b", b"new")
+
+
+def test_a_pipe_does_not_block_a_change(tmp_path: Path) -> None:
+    """A FIFO in the place of a file is refused without waiting for a writer."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MemtoolError, match="stands in the way"):
+        files.replace(str(tmp_path), "pipe", b"new", expected=b"old")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_file_system_without_links_still_creates_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where hard links are refused the name is created exclusively."""
+
+    def no_links(*_args: object, **_options: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    files.create(str(tmp_path), "a/b", b"one")
+    with pytest.raises(Taken):
+        files.create(str(tmp_path), "a/b", b"two")
+    assert (tmp_path / "a" / "b").read_bytes() == b"one"
+    assert names(tmp_path) == ["a/b"]
+
+
+def test_no_lock_is_needed_where_none_can_be_made(tmp_path: Path) -> None:
+    """Where the lock's directory cannot exist the work goes on, and its errors come out."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(KeyError), files.locked(str(tmp_path / "file" / "x"), "lock"):
+        raise KeyError
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    """Neither success nor refusal leaves a file open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = len(os.listdir("/proc/self/fd"))
+    (tmp_path / "folder").mkdir()
+    for number in range(50):
+        files.create(str(tmp_path), f"a/{number}", b"x")
+        with pytest.raises(Taken):
+            files.create(str(tmp_path), f"a/{number}", b"x")
+        with pytest.raises(MemtoolError):
+            files.replace(str(tmp_path), "folder", b"x", expected=b"y")
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert (soft, hard) == resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,0 +1,177 @@
+"""Git: one hardened place that runs nothing which a repository carries."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.errors import MemtoolError
+from memtool.store import foreign, provenance
+from memtool.store.git import HARDENING, Git, GitError, hardened_environment
+from memtool.store.repository import discover
+from memtool.store.tree import Tree
+
+
+def plant(sandbox: Sandbox, canary: Path) -> None:
+    """Make every setting that git would run point at a script that leaves a trace."""
+    script = sandbox.path.parent / "evil"
+    script.write_text(f'#!/bin/sh\necho "$0 $*" >> {canary}\ncat 2>/dev/null\nexit 0\n')
+    script.chmod(0o755)
+    hooks = sandbox.path.parent / "hooks"
+    hooks.mkdir()
+    for hook in ("pre-commit", "post-checkout", "reference-transaction", "post-index-change",
+                 "fsmonitor-watchman"):  # fmt: skip
+        (hooks / hook).symlink_to(script)
+    settings = {
+        "core.fsmonitor": script, "core.hooksPath": hooks, "core.pager": script,
+        "core.editor": script, "core.sshCommand": script, "core.askPass": script,
+        "core.alternateRefsCommand": script, "pager.log": script, "pager.diff": script,
+        "diff.external": script, "diff.evil.command": script, "diff.evil.textconv": script,
+        "filter.evil.clean": script, "filter.evil.smudge": script, "filter.evil.process": script,
+        "filter.evil.required": "true", "merge.evil.driver": script, "gpg.program": script,
+        "gpg.openpgp.program": script, "gpg.x509.program": script, "gpg.ssh.program": script,
+        "log.showSignature": "true", "credential.helper": f"!{script}",
+        "interactive.diffFilter": script, "uploadpack.packObjectsHook": script,
+        "alias.log": f"!{script}", "alias.ls-files": f"!{script}",
+        "remote.evil.url": str(sandbox.path), "remote.evil.uploadpack": script,
+        "remote.evil.promisor": "true", "remote.evil.partialCloneFilter": "blob:none",
+        "extensions.partialClone": "evil", "core.repositoryFormatVersion": "1",
+        "protocol.allow": "always", "protocol.file.allow": "always",
+        "protocol.ext.allow": "always",
+        "trust.ref": "HEAD",
+    }  # fmt: skip
+    sandbox.write(".git/info/attributes", "* filter=evil diff=evil merge=evil\n")
+    for key, value in settings.items():
+        sandbox.git("config", key, str(value))
+
+
+def test_reading_runs_nothing_that_the_settings_of_a_repository_name(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Monitors, hooks, filters, diffs, pagers, signature programs, fetches: none of them starts."""
+    sandbox.write("signers", "ada@example.org ssh-ed25519 AAAA\n")
+    path = sandbox.memory("dec-a", "one\n")
+    sandbox.write(".gitattributes", "* filter=evil diff=evil\n")
+    sandbox.commit()
+    for header in ("PGP SIGNATURE", "PGP MESSAGE", "SIGNED MESSAGE", "SSH SIGNATURE"):
+        raw = sandbox.git("cat-file", "commit", "HEAD")
+        signed = raw.replace(
+            "\n\n", f"\ngpgsig -----BEGIN {header}-----\n \n AAAA\n -----END {header}-----\n\n", 1
+        )
+        (tmp_path / "raw").write_text(signed)
+        commit = sandbox.git("hash-object", "-t", "commit", "-w", str(tmp_path / "raw")).strip()
+        sandbox.git("update-ref", "refs/heads/main", commit)
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    sandbox.memory("dec-b")
+    sandbox.git("add", ".memory")
+    sandbox.memory("dec-a", "two\n")
+    canary = tmp_path / "canary"
+    plant(sandbox, canary)
+
+    found = discover(str(sandbox.path), sandbox.env)
+    workspace = sandbox.workspace()
+    for at in (None, ":index", "HEAD", "origin/main"):
+        tree = Tree(workspace.snapshot(at))
+        assert tree.records
+        origins = provenance.origins(tree.snapshot, tree.records, "", "signers")
+        assert "signed" not in {origin.trust for origin in origins.values()}
+    provenance.resolve_trusted(found, "main")
+    foreign.owner(found.top, ".memory")
+    with pytest.raises(GitError):
+        list(found.git.blobs(["0123456789" * 4], 99))  # a promised object would be fetched
+    (sandbox.path / ".git" / "objects" / "pack").mkdir(exist_ok=True)
+    assert found.git.line("hash-object", "--no-filters", path)
+    assert not canary.exists(), canary.read_text()
+    discover(str(sandbox.path / ".git"), sandbox.env).git.rev("HEAD")
+    assert not canary.exists(), canary.read_text()
+
+
+def test_a_bare_repository_inside_the_memory_is_not_entered(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """A clone may bring a directory that git takes for a repository; no call runs in it."""
+    sandbox.memory("dec-a")
+    sandbox.git("init", "--quiet", "--bare", ".memory/trap")
+    canary = tmp_path / "canary"
+    (tmp_path / "evil").write_text(f"#!/bin/sh\ntouch {canary}\n")
+    (tmp_path / "evil").chmod(0o755)
+    sandbox.git("--git-dir=.memory/trap", "config", "core.fsmonitor", str(tmp_path / "evil"))
+    sandbox.git("--git-dir=.memory/trap", "config", "core.bare", "false")
+    sandbox.git("--git-dir=.memory/trap", "config", "core.worktree", str(sandbox.path))
+    assert [record.id for record in sandbox.workspace().tree().records] == ["dec-a"]
+    for at in (":index",):
+        sandbox.workspace().snapshot(at)
+    assert not canary.exists()
+
+
+def test_hardening_reaches_others_through_their_environment(sandbox: Sandbox) -> None:
+    """What GitPython starts gets the same settings."""
+    env = hardened_environment(sandbox.env)
+    plain = Git(str(sandbox.path), env)
+    for key, value in HARDENING.items():
+        got = plain.run("config", "--get", key, allowed=(0, 1), with_hooks=True)
+        assert got.decode().strip() == value, key
+
+
+def test_blobs_come_in_order_and_missing_ones_are_told(sandbox: Sandbox) -> None:
+    """Contents of any bytes are given as they are, also twice; a missing one is an error."""
+    datas = [b"", b"\n", b"a\0b\n\nblob 3\n", bytes(range(256)) * 300]
+    oids = []
+    for number, data in enumerate(datas):
+        sandbox.write(f"f{number}", data)
+        oids.append(sandbox.git("hash-object", "-w", f"f{number}").strip())
+    git = Git(str(sandbox.path), sandbox.env)
+    order = [*oids, *reversed(oids)]
+    assert list(git.blobs(order, 80_000)) == [*datas, *reversed(datas)]
+    assert list(git.blobs([], 9)) == []
+    assert list(git.blobs(order[:3], 1)) == [b"", b"\n", bytes(2)]  # larger ones are not loaded
+    with pytest.raises(GitError, match="is missing"):
+        list(git.blobs([oids[0], "0" * 40], 9))
+
+
+def test_errors_are_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A failing git, a missing git and a missing directory are told, not traced."""
+    git = Git(str(sandbox.path), sandbox.env)
+    with pytest.raises(GitError, match=r"^git no-such-verb failed: ") as caught:
+        git.run("no-such-verb")
+    assert (caught.value.status, caught.value.exit_code) == (1, 2)
+    with pytest.raises(MemtoolError, match="git is not installed"):
+        # the search for a program uses the PATH of the process that is to be
+        Git(str(sandbox.path), sandbox.env | {"PATH": str(tmp_path)}).run("status")
+    with pytest.raises(MemtoolError, match="there is no directory"):
+        Git(str(tmp_path / "absent"), sandbox.env).run("status")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "expected"),
+    [
+        (
+            b"fatal: Unable to create '/a/.git/index.lock': File exists.\n\nAnother git process",
+            True,
+        ),
+        (b"fatal: cannot lock ref 'HEAD': is at 12 but expected 34", True),
+        (b"error: could not lock config file .git/config.lock': File exists", True),
+        (b"fatal: Unable to create '/a/.git/index.lock': Read-only file system", False),
+        (b"fatal: Unable to create '/a/.git/index.lock': Permission denied", False),
+        (b"your code is at fault: unlocked block, but expected a lock", False),
+        (b"", False),
+    ],
+)
+def test_locks_of_others_are_told_from_other_refusals(stderr: bytes, expected: bool) -> None:  # noqa: FBT001
+    """Only what may succeed when another process is done is tried again."""
+    assert GitError(("add",), 128, stderr).is_lock is expected
+
+
+def test_paths_are_literal_and_answers_are_english(sandbox: Sandbox) -> None:
+    """A path that looks like a pattern means itself, whatever the user's language is."""
+    sandbox.write("*.md", "a")
+    sandbox.write("b.md", "b")
+    sandbox.commit()
+    git = Git(str(sandbox.path), sandbox.env | {"LANG": "de_DE.UTF-8", "LANGUAGE": "de"})
+    assert git.run("ls-files", "-z", "--", "*.md") == b"*.md\0"
+    with pytest.raises(GitError, match="Not a valid object name"):
+        git.run("cat-file", "-t", "nothing")
+    assert os.fsdecode(git.run("rev-parse", "--git-dir").strip()) == ".git"

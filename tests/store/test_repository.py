@@ -1,0 +1,277 @@
+"""Finding the repository: the same answers as git, from wherever memtool is called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.errors import MemtoolError
+from memtool.store import repository
+from memtool.store.repository import Repository, discover
+
+
+def ask_git(directory: Path, env: dict[str, str]) -> tuple[str, str, str] | None:
+    """Top (empty if bare), git directory and common directory, as git says them."""
+
+    def line(*args: str) -> str | None:
+        done = subprocess.run(
+            ["git", "rev-parse", "--path-format=absolute", *args],
+            cwd=directory, env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return None if done.returncode else done.stdout.strip()
+
+    git_dir, common = line("--git-dir"), line("--git-common-dir")
+    if git_dir is None or common is None:
+        return None
+    return (line("--show-toplevel") or "", git_dir, common)
+
+
+def same_as_git(directory: Path, env: dict[str, str]) -> Repository:
+    """Discover, compare with git, and return what was found."""
+    found = discover(str(directory), env)
+    real = [os.path.realpath(p) if p else "" for p in (found.top, found.git_dir, found.common_dir)]
+    expected = ask_git(directory, env)
+    assert expected is not None
+    assert [os.path.realpath(p) if p else "" for p in expected] == real
+    return found
+
+
+def test_the_top_and_any_directory_below_it(sandbox: Sandbox) -> None:
+    """From the top, a subdirectory or through a link, the repository is the same."""
+    deep = sandbox.path / "a" / "b"
+    deep.mkdir(parents=True)
+    link = sandbox.path.parent / "link"
+    link.symlink_to(deep)
+    found = {same_as_git(place, sandbox.env).top for place in (sandbox.path, deep, link)}
+    assert found == {os.path.realpath(sandbox.path)}
+
+
+def test_an_ordinary_checkout_needs_no_process(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plain repository and a linked worktree are found by reading files."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("worktree", "add", "--quiet", "../linked")
+    monkeypatch.setattr(repository, "_ask_git", lambda *_: pytest.fail("git was asked"))
+    for place in (sandbox.path, sandbox.path.parent / "linked"):
+        assert discover(str(place), sandbox.env).top == os.path.realpath(place)
+
+
+def test_linked_worktrees_share_the_common_directory(sandbox: Sandbox) -> None:
+    """A linked worktree has its own top and git directory, and the cache of all."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("worktree", "add", "--quiet", "../linked")
+    main = same_as_git(sandbox.path, sandbox.env)
+    linked = same_as_git(sandbox.path.parent / "linked" / ".memory", sandbox.env)
+    assert linked.top != main.top
+    assert linked.git_dir != main.git_dir
+    assert linked.cache_dir == main.cache_dir
+
+
+def test_detached_and_unborn(sandbox: Sandbox) -> None:
+    """Neither a missing first commit nor a detached HEAD changes what is found."""
+    unborn = same_as_git(sandbox.path, sandbox.env)
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "--detach")
+    assert same_as_git(sandbox.path, sandbox.env).top == unborn.top
+
+
+def test_a_submodule_has_its_own_memory(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Inside a submodule the innermost repository counts, never the one around it."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    other = Sandbox(inner, sandbox.env)
+    other.git("init", "--quiet")
+    other.memory("sem-inner")
+    other.commit()
+    sandbox.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(inner), "sub"
+    )
+    found = same_as_git(sandbox.path / "sub" / ".memory", sandbox.env)
+    assert found.top == os.path.realpath(sandbox.path / "sub")
+    assert same_as_git(sandbox.path, sandbox.env).top == os.path.realpath(sandbox.path)
+
+
+def test_a_git_file_by_hand(sandbox: Sandbox, tmp_path: Path) -> None:
+    """`git init --separate-git-dir` leaves a file with an absolute path; a relative one works."""
+    place = tmp_path / "separate"
+    sandbox.git("init", "--quiet", "--separate-git-dir", str(tmp_path / "elsewhere"), str(place))
+    same_as_git(place, sandbox.env)
+    (place / ".git").write_text("gitdir: ../elsewhere\n")
+    same_as_git(place, sandbox.env)
+
+
+def test_bare_repositories_are_read_from_themselves(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A bare repository has no top; it must be named itself, and may be read."""
+    sandbox.memory("dec-a")
+    commit = sandbox.commit()
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    bare = tmp_path / "bare.git"
+    found = same_as_git(bare, sandbox.env)
+    assert found.is_bare
+    assert found.git.rev("HEAD") == commit
+    with pytest.raises(MemtoolError, match="lies inside a git directory"):
+        discover(str(bare / "refs"), sandbox.env)
+
+
+def test_a_worktree_of_a_bare_repository_has_a_top(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The settings say bare, but a linked worktree is none."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    subprocess.run(
+        ["git", "--git-dir", "../bare.git", "worktree", "add", "-q", str(tmp_path / "w")],
+        cwd=sandbox.path, env=sandbox.env, check=True, capture_output=True,
+    )  # fmt: skip
+    assert not same_as_git(tmp_path / "w", sandbox.env).is_bare
+
+
+def test_inside_the_git_directory_there_is_no_worktree(sandbox: Sandbox) -> None:
+    """In `.git` itself memtool reads as in a bare repository; deeper inside it refuses."""
+    found = same_as_git(sandbox.path / ".git", sandbox.env)
+    assert found.is_bare
+    with pytest.raises(MemtoolError, match="lies inside a git directory"):
+        discover(str(sandbox.path / ".git" / "refs"), sandbox.env)
+
+
+@pytest.mark.parametrize("spelling", ["bare = true", "bare", "bare=yes", "BARE = 1"])
+def test_settings_may_say_that_there_is_no_worktree(sandbox: Sandbox, spelling: str) -> None:
+    """Every way of writing core.bare is git's to understand."""
+    config = sandbox.path / ".git" / "config"
+    config.write_text(config.read_text().replace("bare = false", spelling))
+    assert same_as_git(sandbox.path / ".git", sandbox.env).is_bare
+    assert discover(str(sandbox.path), sandbox.env).is_bare
+
+
+@pytest.mark.parametrize("where", ["config", "config.worktree", "include"])
+def test_settings_may_move_the_worktree(sandbox: Sandbox, tmp_path: Path, where: str) -> None:
+    """core.worktree is obeyed, whichever file holds it."""
+    (tmp_path / "moved").mkdir()
+    text = f"[core]\n\tworktree = {tmp_path / 'moved'}\n"
+    config = sandbox.path / ".git" / "config"
+    if where == "include":
+        (tmp_path / "more").write_text(text)
+        text = f"[include]\n\tpath = {tmp_path / 'more'}\n"
+    if where == "config.worktree":
+        sandbox.git("config", "extensions.worktreeConfig", "true")
+        sandbox.git("config", "core.repositoryFormatVersion", "1")
+        (sandbox.path / ".git" / "config.worktree").write_text(text)
+    else:
+        config.write_text(config.read_text() + text)
+    found = discover(str(sandbox.path), sandbox.env)
+    said = sandbox.git("rev-parse", "--show-toplevel").strip()
+    assert os.path.realpath(said) == os.path.realpath(found.top)
+    assert (os.path.realpath(found.top) == os.path.realpath(tmp_path / "moved")) is (
+        os.path.realpath(said) == os.path.realpath(tmp_path / "moved")
+    )
+
+
+def test_variables_point_at_a_repository(sandbox: Sandbox, tmp_path: Path) -> None:
+    """GIT_DIR and GIT_WORK_TREE win over where one stands, relative or not."""
+    other = tmp_path / "other"
+    other.mkdir()
+    sandbox.memory("dec-a")
+    commit = sandbox.commit()
+    absolute = {"GIT_DIR": str(sandbox.path / ".git"), "GIT_WORK_TREE": str(sandbox.path)}
+    assert same_as_git(other, sandbox.env | absolute).git.rev("HEAD") == commit
+    deep = sandbox.path / "deep"
+    deep.mkdir()
+    relative = {"GIT_DIR": "../.git", "GIT_WORK_TREE": ".."}
+    found = same_as_git(deep, sandbox.env | relative)
+    assert found.top == os.path.realpath(sandbox.path)
+    assert found.git.rev("HEAD") == commit
+    alone = same_as_git(other, sandbox.env | {"GIT_DIR": str(sandbox.path / ".git")})
+    assert alone.top == os.path.realpath(other)
+
+
+def test_ceilings_stop_the_search(sandbox: Sandbox) -> None:
+    """GIT_CEILING_DIRECTORIES keeps memtool from walking up, as it keeps git."""
+    deep = sandbox.path / "a" / "b"
+    deep.mkdir(parents=True)
+    env = sandbox.env | {"GIT_CEILING_DIRECTORIES": str(sandbox.path / "a")}
+    assert ask_git(deep, env) is None
+    with pytest.raises(MemtoolError, match="not in a git repository"):
+        discover(str(deep), env)
+
+
+@pytest.mark.parametrize("content", [None, "", "gitdir: nowhere\n", "nonsense", "\0\xff"])
+def test_a_broken_git_entry_is_told(sandbox: Sandbox, tmp_path: Path, content: str | None) -> None:
+    """An empty `.git` directory or a file that points nowhere ends in one sentence."""
+    place = tmp_path / "broken"
+    place.mkdir()
+    if content is None:
+        (place / ".git").mkdir()
+    else:
+        (place / ".git").write_text(content, encoding="latin-1")
+    with pytest.raises(MemtoolError) as caught:
+        discover(str(place), sandbox.env)
+    assert caught.value.exit_code == 2
+
+
+def test_a_pipe_named_git_does_not_block(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A FIFO in the place of `.git` is left to git, and never opened."""
+    os.mkfifo(tmp_path / ".git")
+    with pytest.raises(MemtoolError):
+        discover(str(tmp_path), sandbox.env)
+
+
+@pytest.mark.parametrize(
+    ("directory", "code"),
+    [(".", "no-repository"), ("absent", "no-directory"), ("\0", "no-directory")],
+)
+def test_no_repository_is_told_with_the_next_step(
+    sandbox: Sandbox, tmp_path: Path, directory: str, code: str
+) -> None:
+    """Outside of any repository, or nowhere, the error says what to do."""
+    with pytest.raises(MemtoolError) as caught:
+        discover(str(tmp_path / directory), sandbox.env)
+    assert caught.value.code == code
+
+
+def test_a_directory_that_was_removed_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Where the shell stands in a deleted directory there is no traceback."""
+    code = (
+        "import os, sys; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
+        "from memtool.errors import MemtoolError\n"
+        "from memtool.store.repository import discover\n"
+        "try: discover('.', os.environ)\n"
+        "except MemtoolError as error: print(error.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=sandbox.env, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("no-directory\n", "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.parametrize("what", ["top", ".git"])
+def test_a_repository_of_somebody_else_is_refused_as_git_refuses_it(
+    sandbox: Sandbox, what: str
+) -> None:
+    """safe.directory is git's question; memtool does not read past its refusal."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    os.chown(sandbox.path if what == "top" else sandbox.path / ".git", 12_345, 12_345)
+    if ask_git(sandbox.path, sandbox.env) is None:
+        with pytest.raises(MemtoolError, match="dubious ownership"):
+            discover(str(sandbox.path), sandbox.env)
+    (sandbox.path.parent / "trusting").write_text("[safe]\n\tdirectory = *\n")
+    trusting = sandbox.env | {"GIT_CONFIG_GLOBAL": str(sandbox.path.parent / "trusting")}
+    assert same_as_git(sandbox.path, trusting).top == os.path.realpath(sandbox.path)
+
+
+def test_object_formats(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A repository with SHA-256 names its objects so."""
+    place = tmp_path / "sha256"
+    sandbox.git("init", "--quiet", "--object-format=sha256", str(place))
+    assert same_as_git(place, sandbox.env).object_format == "sha256"
+    assert same_as_git(sandbox.path, sandbox.env).object_format == "sha1"

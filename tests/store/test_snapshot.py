@@ -1,0 +1,268 @@
+"""Snapshots: the same memories from worktree, index and commit, and nothing that is no file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox, make_memory
+
+from memtool.errors import MemtoolError
+from memtool.memory import document
+from memtool.memory.problem import Problem
+from memtool.store import snapshot
+from memtool.store.snapshot import Snapshot
+from memtool.store.tree import Tree
+
+KINDS = (None, ":index", "HEAD")
+
+
+def taken(sandbox: Sandbox, at: str | None = None) -> Snapshot:
+    return sandbox.workspace().snapshot(at)
+
+
+def bytes_of(found: Snapshot) -> dict[str, bytes | Problem]:
+    return {entry.path: data for entry, data in found.read()}
+
+
+def codes(found: Snapshot) -> dict[str, str]:
+    return {problem.path: problem.code for problem in found.problems}
+
+
+def test_a_clean_checkout_is_the_same_from_all_sides(sandbox: Sandbox) -> None:
+    """Worktree, index and commit hold the same files, bytes and memories."""
+    for number in range(20):
+        sandbox.memory(
+            f"dec-{number:02}", f"Body {number}, été.\n", type=("state", "decision")[number % 2]
+        )
+    sandbox.write(".memory/deep/er/and/deeper/sem-flat.md", document.write(make_memory("sem-flat")))
+    sandbox.write(".memory/config.toml", "")
+    sandbox.write(".memory/README.md", "not a memory")
+    sandbox.write(".memory/_draft.md", "not a memory")
+    sandbox.write(".memory/decision/notes.txt", "not a memory")
+    sandbox.write("docs/dec-x.md", document.write(make_memory("dec-x")))
+    sandbox.commit()
+    sides = [taken(sandbox, at) for at in KINDS]
+    assert [len(side.entries) for side in sides] == [21] * 3
+    assert bytes_of(sides[0]) == bytes_of(sides[1]) == bytes_of(sides[2])
+    trees = [[(r.memory, r.path, r.oid) for r in Tree(side).records] for side in sides]
+    assert trees[0] == trees[1] == trees[2]
+    assert [side.problems for side in sides] == [()] * 3
+
+
+def test_what_is_staged_is_the_index(sandbox: Sandbox) -> None:
+    """An edit after `git add` is in the worktree only; a removal in the index leaves the file."""
+    path = sandbox.memory("dec-a", "committed\n")
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    sandbox.memory("dec-a", "staged\n")
+    sandbox.git("add", ".memory")
+    sandbox.memory("dec-a", "edited\n")
+    sandbox.git("rm", "--quiet", "--cached", ".memory/decision/2026-02/dec-b.md")
+    bodies = [Tree(taken(sandbox, at)).by_id["dec-a"].memory.body for at in KINDS]
+    assert bodies == ["edited\n", "staged\n", "committed\n"]
+    assert [len(taken(sandbox, at).entries) for at in KINDS] == [2, 1, 2]
+    assert path in bytes_of(taken(sandbox, ":index"))
+
+
+def test_an_intent_to_add_is_not_yet_in_the_index(sandbox: Sandbox) -> None:
+    """`git add -N` stages nothing, so nothing is checked; a staged empty file is there."""
+    sandbox.memory("dec-a")
+    sandbox.write(".memory/empty.md", "")
+    sandbox.git("add", "--intent-to-add", ".memory/decision")
+    sandbox.git("add", ".memory/empty.md")
+    assert bytes_of(taken(sandbox, ":index")) == {".memory/empty.md": b""}
+
+
+def test_an_unfinished_merge_is_a_problem_of_the_index(sandbox: Sandbox) -> None:
+    """A file in conflict is not read in one of its versions, but named."""
+    path = sandbox.memory("dec-a", "one\n")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "other")
+    sandbox.memory("dec-a", "two\n")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "main")
+    sandbox.memory("dec-a", "three\n")
+    sandbox.commit()
+    sandbox.git("merge", "other", check=False)
+    found = taken(sandbox, ":index")
+    assert (found.entries, set(codes(found).items())) == ((), {(path, "conflict-markers")})
+    assert [p.code for p in Tree(taken(sandbox)).problems] == ["conflict-markers"]
+
+
+def test_sparse_checkouts_are_complete(sandbox: Sandbox) -> None:
+    """What a sparse checkout leaves out of the worktree is read from the index, once."""
+    sandbox.memory("dec-a")
+    sandbox.write("src/a.py", "")
+    sandbox.commit()
+    full = bytes_of(taken(sandbox))
+    sandbox.git("sparse-checkout", "set", "--cone", "src")
+    assert not (sandbox.path / ".memory" / "decision").exists()
+    assert bytes_of(taken(sandbox)) == full
+    assert [r.id for r in sandbox.workspace().tree().records] == ["dec-a"]
+    sandbox.git("sparse-checkout", "disable")
+    sandbox.git("update-index", "--skip-worktree", *full)
+    assert bytes_of(taken(sandbox)) == full
+
+
+def test_links_and_devices_are_problems_and_never_opened(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A linked file, a linked directory and a pipe are named; what they lead to is not read."""
+    sandbox.memory("dec-a")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "dec-b.md").write_bytes(document.write(make_memory("dec-b")))
+    memory = sandbox.path / ".memory"
+    (memory / "dec-b.md").symlink_to(outside / "dec-b.md")
+    (memory / "folder").symlink_to(outside)
+    (memory / "loop").symlink_to(".")
+    (memory / "gone.md").symlink_to("nowhere")
+    os.mkfifo(memory / "pipe.md")
+    found = taken(sandbox)
+    assert [entry.path for entry in found.entries] == [".memory/decision/2026-02/dec-a.md"]
+    names = ("dec-b.md", "folder", "gone.md", "loop", "pipe.md")
+    assert codes(found) == {f".memory/{name}": "symlink" for name in names}
+    (memory / "pipe.md").unlink()
+    sandbox.commit()
+    for at in (":index", "HEAD"):
+        assert codes(taken(sandbox, at)) == {f".memory/{name}": "symlink" for name in names[:4]}
+
+
+def test_a_linked_memory_directory_is_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A `.memory` that leads elsewhere is not followed."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "dec-a.md").write_bytes(document.write(make_memory("dec-a")))
+    (sandbox.path / ".memory").rmdir()
+    (sandbox.path / ".memory").symlink_to("../outside")
+    sandbox.commit()
+    for at in KINDS:
+        found = taken(sandbox, at)
+        assert (found.entries, codes(found)) == ((), {".memory": "symlink"})
+
+
+def test_a_file_in_the_place_of_the_directory_is_a_problem(sandbox: Sandbox) -> None:
+    """A `.memory` that is a file holds no memories."""
+    (sandbox.path / ".memory").rmdir()
+    sandbox.write(".memory", "a file")
+    assert codes(taken(sandbox)) == {".memory": "unreadable"}
+
+
+def test_a_file_that_becomes_a_link_after_the_scan_is_not_followed(sandbox: Sandbox) -> None:
+    """Between listing and reading a file may change; no link is opened even then."""
+    path = sandbox.path / sandbox.memory("dec-a")
+    found = taken(sandbox)
+    for change in (lambda: path.symlink_to("/etc/passwd"), lambda: os.mkfifo(path), path.mkdir):
+        path.unlink()
+        change()
+        ((_entry, data),) = found.read()
+        assert isinstance(data, Problem)
+        assert data.code == "symlink"
+    path.rmdir()
+    ((_entry, data),) = found.read()
+    assert isinstance(data, Problem)
+    assert data.code == "unreadable"
+
+
+def test_what_the_system_refuses_is_a_problem(sandbox: Sandbox) -> None:
+    """A name that is too long to open, or any other refusal, is told of that file alone."""
+    sandbox.memory("dec-a")
+    found = taken(sandbox)
+    entry = found.entries[0].replace(path=".memory/" + "a" * 300 + ".md")
+    both = found.replace(entries=(*found.entries, entry))
+    kinds = [type(data) for _entry, data in both.read()]
+    assert kinds == [bytes, Problem]
+
+
+def test_odd_names_are_the_same_from_all_sides(sandbox: Sandbox) -> None:
+    """Names with any bytes are listed as they are, and none of them breaks a listing."""
+    folder = os.fsencode(sandbox.path / ".memory")
+    odd = [b"a b.md", b"new\nline.md", b"tab\t.md", b'quo"te.md', b"caf\xc3\xa9.md", b"\xff\xfe.md",
+           b"-rf.md", b":(top)x.md", b"*.md", b"back\\slash.md"]  # fmt: skip
+    for name in odd:
+        Path(os.fsdecode(folder + b"/" + name)).write_bytes(document.write(make_memory("dec-a")))
+    sandbox.commit()
+    sides = [[os.fsencode(entry.path) for entry in taken(sandbox, at).entries] for at in KINDS]
+    assert sorted(b".memory/" + name for name in odd) == sorted(sides[0])
+    assert sides[0] == sides[1] == sides[2]
+    assert {p.code for p in Tree(taken(sandbox)).problems} == {"wrong-name"}
+
+
+def test_leftovers_of_killed_writers_are_passed_over(sandbox: Sandbox) -> None:
+    """A temporary file is neither a memory nor a problem."""
+    path = sandbox.memory("dec-a")
+    (sandbox.path / path).with_name(".tmp-1-ab-dec-b.md").write_bytes(b"half")
+    found = taken(sandbox)
+    assert ([entry.path for entry in found.entries], found.problems) == ([path], ())
+
+
+def test_large_files_are_read_only_as_far_as_is_allowed(sandbox: Sandbox) -> None:
+    """A huge file is refused, and not read to its end."""
+    place = sandbox.write(".memory/huge.md", b"---\n")
+    os.truncate(place, 1 << 40)
+    ((_entry, data),) = taken(sandbox).read()
+    assert isinstance(data, bytes)
+    assert len(data) == document.MAX_BYTES + 1
+    assert [p.code for p in Tree(taken(sandbox)).problems] == ["too-large"]
+
+
+def test_nested_repositories_and_depths_without_end_are_problems(sandbox: Sandbox) -> None:
+    """A repository inside the memory directory is not entered; very deep directories are told."""
+    sandbox.git("init", "--quiet", ".memory/inner")
+    sandbox.write(".memory/" + "d/" * 30 + "dec-a.md", document.write(make_memory("dec-a")))
+    assert [path.count("/") for path in codes(taken(sandbox))] == [13, 2]
+
+
+@pytest.mark.parametrize("at", [":index", "HEAD"])
+def test_submodules_inside_are_problems(sandbox: Sandbox, at: str) -> None:
+    """A commit of another repository in the place of a file is no memory."""
+    sandbox.memory("dec-a")
+    commit = sandbox.commit()
+    sandbox.git("update-index", "--add", "--cacheinfo", f"160000,{commit},.memory/sub.md")
+    sandbox.git("commit", "--quiet", "--message", "sub")
+    assert codes(taken(sandbox, at)) == {".memory/sub.md": "symlink"}
+
+
+def test_bare_repositories_have_commits_only(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A bare repository is read at a revision; its worktree does not exist, which is said."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    bare = Sandbox(tmp_path / "bare.git", sandbox.env).workspace()
+    assert [record.id for record in bare.tree("HEAD").records] == ["dec-a"]
+    with pytest.raises(MemtoolError, match="bare repository has no work tree"):
+        bare.snapshot()
+
+
+def test_an_unborn_branch_has_worktree_and_index(sandbox: Sandbox) -> None:
+    """Before the first commit only HEAD is missing."""
+    sandbox.memory("dec-a")
+    sandbox.git("add", ".memory")
+    assert [len(taken(sandbox, at).entries) for at in KINDS[:2]] == [1, 1]
+    with pytest.raises(MemtoolError, match="there is no revision 'HEAD'"):
+        taken(sandbox, "HEAD")
+
+
+@pytest.mark.parametrize(
+    "revision", ["", "-x", "--output=x", "HEAD:.memory", "a..b", "^HEAD", "@{99}", "\n", "\0"]
+)
+def test_revisions_that_name_no_commit_are_refused(sandbox: Sandbox, revision: str) -> None:
+    """A revision is a name, never an option, a range or a file."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    with pytest.raises(MemtoolError) as caught:
+        taken(sandbox, revision)
+    assert caught.value.code == "unknown-revision"
+    assert not (sandbox.path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".memory/a.md", True), (".memory/a/b/c.md", True), (".memory/a.MD", False),
+        (".memory/_a.md", False), (".memory/README.md", False), (".memory/a.txt", False),
+        (".memoryx/a.md", False), ("a.md", False), (".memory/.tmp-1-a.md", False),
+    ],
+)  # fmt: skip
+def test_paths_of_memories(path: str, expected: bool) -> None:  # noqa: FBT001
+    """A memory is an .md file below the directory that is neither note nor leftover."""
+    assert snapshot.is_memory_path(path, ".memory") is expected

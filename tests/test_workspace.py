@@ -1,0 +1,160 @@
+"""The workspace: one repository, with its directory, settings, clock and chance."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import NOW, Sandbox
+
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.workspace import Workspace, directory_named_by
+
+
+def test_the_clock_is_what_the_environment_says(sandbox: Sandbox) -> None:
+    """MEMTOOL_NOW is a moment or a day; without it the machine's clock counts."""
+    assert sandbox.workspace().now == moments.parse(NOW)
+    assert sandbox.workspace(MEMTOOL_NOW="2026-01-01").now == moments.start("2026-01-01")
+    assert sandbox.workspace(MEMTOOL_NOW="").now > moments.parse(NOW) - 365 * 86_400
+    for wrong in ("tomorrow", "30d", "2026-02-30"):
+        with pytest.raises(MemtoolError, match="MEMTOOL_NOW is "):
+            _ = sandbox.workspace(MEMTOOL_NOW=wrong).now
+
+
+def test_chance_is_repeatable_with_a_seed(sandbox: Sandbox) -> None:
+    """The same seed gives the same bytes in the same order, each time others."""
+    one, other = sandbox.workspace(), sandbox.workspace()
+    drawn = [one.random(3) for _ in range(4)]
+    assert drawn == [other.random(3) for _ in range(4)]
+    assert len(set(drawn)) == 4
+    assert drawn[0] != sandbox.workspace(MEMTOOL_SEED="other").random(3)
+    free = Workspace.at(
+        str(sandbox.path), {k: v for k, v in sandbox.env.items() if k != "MEMTOOL_SEED"}
+    )
+    assert len(free.random(8)) == 8
+
+
+def test_moments_count_from_now(sandbox: Sandbox) -> None:
+    """Ages are taken from the workspace's clock, and other words are refused."""
+    workspace = sandbox.workspace()
+    assert workspace.moment("1d") == workspace.now - 86_400
+    assert workspace.moment_of(None) == workspace.now
+    with pytest.raises(MemtoolError) as caught:
+        workspace.moment("soon")
+    assert caught.value.code == "bad-time"
+
+
+def test_the_directory_may_be_named_at_the_top(sandbox: Sandbox) -> None:
+    """`.memtool.toml` says where the memories are; without it they are in `.memory`."""
+    assert sandbox.workspace().directory == ".memory"
+    sandbox.write(".memtool.toml", 'directory = "docs/memory/"\n')
+    sandbox.write("docs/memory/config.toml", "[search]\nlimit = 3\n")
+    workspace = sandbox.workspace()
+    assert (workspace.directory, workspace.config_path) == (
+        "docs/memory",
+        "docs/memory/config.toml",
+    )
+    assert workspace.settings.count("search.limit") == 3
+    assert workspace.tree().records == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "directory = 1", 'directory = ""', 'directory = "/etc"', 'directory = "../x"',
+     'directory = "~/x"', 'directory = ".git"', 'directory = ".git/x"', 'directory = "a/.GIT/b"',
+     'directory = "."', 'directory = "./a"', 'directory = "a//b"', 'directory = "a\\\\b"',
+     'directory = "a\\nb"', 'directory = ["a"]', "directory = ", "\0"],
+)  # fmt: skip
+def test_a_directory_outside_or_inside_git_is_refused(text: str) -> None:
+    """The pointer names a directory of the worktree, in its plain spelling, or is an error."""
+    with pytest.raises(MemtoolError) as caught:
+        directory_named_by(text.encode())
+    assert caught.value.code == "config"
+
+
+def test_settings_that_are_no_file_are_not_opened(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A link or a pipe in the place of the settings is an error, never followed or waited for."""
+    config = sandbox.path / ".memory" / "config.toml"
+    (tmp_path / "outside").write_text("[search]\nlimit = 3\n")
+    for make in (
+        lambda: config.symlink_to(tmp_path / "outside"),
+        lambda: config.symlink_to("/dev/zero"),
+        lambda: os.mkfifo(config),
+        config.mkdir,
+    ):
+        make()
+        with pytest.raises(MemtoolError) as caught:
+            _ = sandbox.workspace().settings
+        assert caught.value.code == "config"
+        if config.is_dir():
+            config.rmdir()
+        else:
+            config.unlink()
+    assert sandbox.workspace().settings.count("search.limit") == 10
+
+
+def test_without_a_memory_directory_the_hint_is_init(sandbox: Sandbox) -> None:
+    """Reading says what makes the directory; another revision may have one."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("rm", "-r", "--quiet", ".memory")
+    with pytest.raises(MemtoolError) as caught:
+        sandbox.workspace().tree()
+    assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init makes it")
+    assert [record.id for record in sandbox.workspace().tree("HEAD").records] == ["dec-a"]
+
+
+def test_files_that_are_no_memories_are_noted_once(sandbox: Sandbox) -> None:
+    """What was left out is told beside the answer, never in silence."""
+    sandbox.memory("dec-a")
+    sandbox.write(".memory/x.md", "no header")
+    sandbox.write(".memory/y.md", "no header")
+    workspace = sandbox.workspace()
+    for _ in range(2):
+        workspace.tree()
+    (note,) = workspace.notes
+    assert note.startswith("2 files are not memories")
+    assert ".memory/x.md:1: no-frontmatter" in note
+
+
+def test_a_bare_repository_has_the_settings_of_its_head(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Pointer and settings are read from the commit where there is no worktree."""
+    bare = tmp_path / "bare.git"
+    sandbox.git("init", "--quiet", "--bare", str(bare))
+    assert Workspace.at(str(bare), sandbox.env).settings.count("search.limit") == 10
+    sandbox.write(".memtool.toml", 'directory = "mem"\n')
+    sandbox.write("mem/config.toml", "[search]\nlimit = 3\n")
+    sandbox.commit()
+    sandbox.git("push", "--quiet", str(bare), "main")
+    Sandbox(bare, sandbox.env).git("--git-dir=.", "symbolic-ref", "HEAD", "refs/heads/main")
+    workspace = Workspace.at(str(bare), sandbox.env)
+    assert (workspace.directory, workspace.settings.count("search.limit")) == ("mem", 3)
+
+
+def test_a_subdirectory_and_a_linked_worktree_see_their_own_files(sandbox: Sandbox) -> None:
+    """The document set is the worktree's, wherever in it one stands."""
+    sandbox.memory("dec-a")
+    sandbox.write("src/a.py", "")
+    sandbox.commit()
+    sandbox.git("worktree", "add", "--quiet", "../linked")
+    linked = Sandbox(sandbox.path.parent / "linked", sandbox.env)
+    linked.memory("dec-b")
+    for place, ids in ((sandbox.path / "src", ["dec-a"]), (linked.path, ["dec-a", "dec-b"])):
+        tree = Workspace.at(str(place), sandbox.env).tree()
+        assert [record.id for record in tree.records] == ids
+
+
+def test_a_branch_does_not_vouch_for_itself(sandbox: Sandbox) -> None:
+    """Where a remote has a default branch, its settings say what is trusted, not the worktree's."""
+    sandbox.memory("dec-a")
+    first = sandbox.commit()
+    sandbox.git("update-ref", "refs/remotes/origin/main", first)
+    sandbox.memory("dec-b")
+    sandbox.write(".memory/config.toml", '[trust]\nref = "HEAD"\n')
+    sandbox.commit()
+    ws = sandbox.workspace()
+    tree = ws.tree()
+    trust = {path[-8:-3]: origin.trust for path, origin in ws.origins(tree, tree.records).items()}
+    assert trust == {"dec-a": "trusted", "dec-b": "committed"}
