@@ -1,0 +1,186 @@
+"""Facts: what filters, matching and ranking may ask about the records of one tree at one moment.
+
+Each fact is worked out when it is first asked for, and kept: the state in its life, the place in
+its lineage, its words, and, at the price of a few git processes, where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from memtool.memory import lifecycle, moments
+from memtool.memory.categories import Category
+from memtool.memory.lineage import Lineage
+from memtool.search import terms
+from memtool.store.provenance import TRUST_LEVELS, Origin
+from memtool.store.tree import Record, Tree
+
+SUPERSEDED = "superseded"
+HIDDEN = (
+    SUPERSEDED,
+    lifecycle.DELETED,
+    lifecycle.ARCHIVED,
+    lifecycle.EXPIRED,
+    lifecycle.PENDING,
+)
+"""States in which a memory is left out unless a filter that it satisfies asks for the state."""
+
+TEXT_KEYS = (
+    "title",
+    "tags",
+    "id",
+    "aliases",
+    "trigger_phrases",
+    "question_types",
+    "domain",
+    "feature",
+    "error_signature",
+    "environment",
+    "task_id",
+    "files",
+    "source",
+)
+"""Keys whose words find a memory, beside its body and its day."""
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+class Facts:
+    """The facts of one tree, as seen at the second `now`.
+
+    `lineage` is the tree's own unless another is given, such as one that trust has pruned.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        now: int,
+        categories: Mapping[str, Category],
+        origins: Callable[[], dict[str, Origin]],
+        lineage: Lineage | None = None,
+    ) -> None:
+        self.tree = tree
+        self.lineage = tree.lineage if lineage is None else lineage
+        self.now = now
+        self.categories = categories
+        self._origins = origins
+        self._states: dict[str, str] = {}
+        self._flat: dict[str, str] = {}
+        self._terms: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def origins(self) -> dict[str, Origin]:
+        """Commit, author and trust by path; costs a few git processes."""
+        return self._origins()
+
+    @cached_property
+    def conflicted(self) -> frozenset[str]:
+        """The ids of heads that contend for one ancestor, and of memories in a circle."""
+        groups = [fork.heads for fork in self.lineage.forks()] + list(self.lineage.cycles())
+        return frozenset(id_ for group in groups for id_ in group)
+
+    def state(self, record: Record) -> str:
+        """Return the record's lifecycle state, such as `alive`."""
+        found = self._states.get(record.path)
+        if found is None:
+            found = lifecycle.state(record.memory, self.now, self.categories)
+            self._states[record.path] = found
+        return found
+
+    def hidden(self, record: Record) -> frozenset[str]:
+        """Return the states for which the record is left out; empty for a living head."""
+        state = self.state(record)
+        states = set() if state == lifecycle.ALIVE else {state}
+        if not self.lineage.is_head(record.id):
+            states.add(SUPERSEDED)
+        return frozenset(states)
+
+    def trust(self, record: Record) -> int:
+        """Return the place of the record's trust among `TRUST_LEVELS`."""
+        return TRUST_LEVELS.index(self.origins[record.path].trust)
+
+    def has_phrase(self, record: Record, phrase: str) -> bool:
+        """Tell whether the words of a phrase stand in the record, next to each other."""
+        if record.path not in self._flat:
+            self._flat[record.path] = "\n".join(flat(text) for _key, text in fields(record))
+        wanted = flat(phrase)
+        return bool(wanted.strip()) and wanted in self._flat[record.path]
+
+    def terms(self, record: Record) -> frozenset[str]:
+        """Return the terms that the record holds."""
+        if record.path not in self._terms:
+            self._terms[record.path] = frozenset(
+                terms.terms("\n".join(text for _key, text in fields(record)))
+            )
+        return self._terms[record.path]
+
+    def heads(self, record: Record) -> list[Record]:
+        """Return the heads for which the words of a superseded memory count; none for a head."""
+        if self.lineage.is_head(record.id) or self.state(record) == lifecycle.DELETED:
+            return []
+        found = map(self.tree.by_id.get, self.lineage.heads_of(record.id))
+        return [head for head in found if head is not None]
+
+    def has_word(self, record: Record, word: str) -> bool:
+        """Tell whether the record, or what it replaces as head, holds a form of the word."""
+        wanted = terms.terms(word)
+        if not self.terms(record).isdisjoint(wanted):
+            return True
+        if not self.lineage.is_head(record.id):
+            return False
+        older = map(self.tree.by_id.get, self.lineage.predecessors(record.id))
+        return any(
+            old is not None
+            and not self.terms(old).isdisjoint(wanted)
+            and self.state(old) != lifecycle.DELETED
+            for old in older
+        )
+
+
+def fields(record: Record) -> tuple[tuple[str, str], ...]:
+    """Return the texts of a memory in which words and phrases are looked for, each by its key.
+
+    A list gives one text per item. The day is there in words, `22 February 2026`, as people ask
+    for it.
+    """
+    memory = record.memory
+    found = []
+    for key in TEXT_KEYS:
+        items = memory.items(key) or (memory.text(key),)
+        found += [(key, item) for item in items if item]
+    year, month, day = moments.date(memory.timestamp).split("-")
+    found.append(("day", f"{int(day)} {MONTHS[int(month) - 1]} {year}"))
+    return (*found, ("body", memory.body))
+
+
+def governed(record: Record) -> list[str]:
+    """Return the globs and paths that a memory names in `files` and in its file sources."""
+    sources = record.memory.items("source")
+    named = [source[5:].partition("#")[0].partition("@")[0] for source in sources
+             if source.startswith("file:")]  # fmt: skip
+    return [*record.memory.items("files"), *named]
+
+
+_SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
+def flat(text: str) -> str:
+    """Return the words of a text between single spaces, without case or punctuation."""
+    plain = text.casefold().translate(_SPACED)
+    if not plain.isascii():
+        plain = "".join(char if char.isalnum() else " " for char in plain)
+    return f" {' '.join(plain.split())} "

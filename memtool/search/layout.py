@@ -1,0 +1,156 @@
+"""The files of a segment: how they are laid out, joined, mapped and checked.
+
+bm25s wrote three of them: `data` (its score of each term in each document, float32), `indices`
+(the documents, int32) and `indptr` (where each term's postings begin, int64), each a `.npy` header
+followed by raw numbers. `segment.bin`, the sidecar, has what the reader needs beside them: a header
+of fixed size with a table of sections and its own checksum, then the sections.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+FORMAT = "1"
+"""Changes whenever files of a segment are laid out in another way."""
+SIDECAR = "segment.bin"
+ARRAYS: dict[str, tuple[str, str, Any]] = {
+    "data": ("data.csc.index.npy", "f4", "f"),
+    "indices": ("indices.csc.index.npy", "i4", "i"),
+    "indptr": ("indptr.csc.index.npy", "i8", "q"),
+}
+"""bm25s's arrays: file name, type as numpy writes it, type as `memoryview` reads it."""
+HEADER_SIZE = 1024
+MAGIC = f"memtool segment {FORMAT} {sys.byteorder}\n".encode()
+SECTIONS: dict[str, Any] = {
+    "terms": "B",
+    "term_ends": "I",
+    "tops": "f",
+    "head_df": "I",
+    "term_sums": "I",
+    "tf": "I",
+    "lengths": "I",
+    "keys": "B",
+    "key_ends": "I",
+    "document_sums": "I",
+    "texts": "B",
+    "text_ends": "Q",
+}
+"""Sections of the sidecar and the type of their items. `ends` begin with a 0."""
+CHECKED = frozenset({"terms", "term_ends"})
+"""Sections that are checked as a whole, since a search among the terms touches any of them."""
+
+
+class Broken(Exception):
+    """These files are not a whole segment of this version; they must be built anew."""
+
+
+def opened(path: str) -> dict[str, memoryview]:
+    """Map the files of a directory. Raises Broken, also where it or a file is missing."""
+    names = [SIDECAR, *(file for file, _kind, _code in ARRAYS.values())]
+    try:
+        return {name: _mapped(os.path.join(path, name)) for name in names}
+    except (OSError, ValueError) as error:
+        raise Broken(str(error)) from None
+
+
+def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
+    """Return the numbers of the header, and the arrays and sections by name. Raises Broken."""
+    try:
+        numbers, parts = _sections(files[SIDECAR])
+        for name, (file, kind, code) in ARRAYS.items():
+            parts[name] = _array(files[file], kind, code)
+    except (KeyError, ValueError, TypeError) as error:
+        raise Broken(str(error)) from None
+    count, vocabulary, postings = numbers[0], len(parts["tops"]), len(parts["data"])
+    expected = {
+        "term_ends": vocabulary + 1,
+        "head_df": vocabulary,
+        "term_sums": vocabulary,
+        "tf": postings,
+        "indices": postings,
+        "indptr": vocabulary + 1,
+        "lengths": count,
+        "key_ends": count + 1,
+        "document_sums": count,
+        "text_ends": count + 1,
+    }
+    if any(len(parts[name]) != length for name, length in expected.items()):
+        raise Broken("the sections do not fit together")
+    return numbers, parts
+
+
+def joined(numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
+    """Return the sidecar: the header, with some numbers of the segment's own, and the sections."""
+    lines = [" ".join(map(str, numbers))]
+    parts = []
+    start = HEADER_SIZE
+    for name in SECTIONS:
+        raw = sections[name]
+        padded = raw + bytes(-len(raw) % 8)
+        checksum = zlib.crc32(raw) if name in CHECKED else 0
+        lines.append(f"{name} {start} {len(raw)} {checksum}")
+        parts.append(padded)
+        start += len(padded)
+    header = (MAGIC + "\n".join(lines).encode() + b"\n").ljust(HEADER_SIZE - 9)
+    return b"".join([header, b"%08x\n" % zlib.crc32(header), *parts])
+
+
+def _sections(sidecar: memoryview) -> tuple[list[int], dict[str, Any]]:
+    header = bytes(sidecar[:HEADER_SIZE])
+    if len(header) < HEADER_SIZE or not header.startswith(MAGIC):
+        raise Broken("not a segment of this version")
+    if b"%08x\n" % zlib.crc32(header[:-9]) != header[-9:]:
+        raise Broken("the header is damaged")
+    lines = header[len(MAGIC) : -9].decode().splitlines()
+    found: dict[str, Any] = {}
+    end = HEADER_SIZE
+    for line in lines[1 : len(SECTIONS) + 1]:
+        name, start, size, checksum = line.split()
+        raw = sidecar[int(start) : int(start) + int(size)]
+        end = int(start) + int(size) + -int(size) % 8
+        if name in CHECKED and zlib.crc32(raw) != int(checksum):
+            raise Broken(f"the section {name} is damaged")
+        found[name] = raw.cast(SECTIONS[name])
+    if len(sidecar) != end:
+        raise Broken("the file is cut off, or longer than it was")
+    return [int(number) for number in lines[0].split()], found
+
+
+def term_sum(term: bytes, *parts: memoryview) -> int:
+    """Return the checksum of a term and all that is stored for it."""
+    found = zlib.crc32(term)
+    for part in parts:
+        found = zlib.crc32(part, found)
+    return found
+
+
+def document_sum(key: bytes, length: int) -> int:
+    """Return the checksum of a document's key and length."""
+    return zlib.crc32(b"%d" % length, zlib.crc32(key))
+
+
+def _mapped(path: str) -> memoryview:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
+    finally:
+        os.close(handle)
+
+
+def _array(raw: memoryview, kind: str, code: Any) -> Any:
+    """Return the numbers of a one-dimensional `.npy` file of version 1. Raises ValueError."""
+    start = 10 + raw[8] + 256 * raw[9] if len(raw) > 10 else 0
+    order = "<" if sys.byteorder == "little" else ">"
+    numbers: Any = raw[start:].cast(code)
+    shape = f"{{'descr': '{order}{kind}', 'fortran_order': False, 'shape': ({len(numbers)},), }}"
+    if bytes(raw[:8]) != b"\x93NUMPY\x01\x00" or bytes(raw[10:start]).strip() != shape.encode():
+        raise ValueError("an array has another shape or type")
+    return numbers

@@ -1,0 +1,248 @@
+"""Tests of the filters: what each one asks of a memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.search.facts import Facts
+from memtool.search.filters import FILTERS, IS, NOT_YET
+from memtool.search.matching import matcher
+from memtool.search.query import parse
+from memtool.workspace import Workspace
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+NOW = moments.parse("2026-03-01T12:00:00Z")
+
+
+def facts_of(ws: Workspace) -> Facts:
+    tree = ws.tree()
+    return Facts(tree, ws.now, ws.settings.categories, lambda: ws.origins(tree, tree.records))
+
+
+def found(sandbox: Sandbox, query: str) -> list[str]:
+    """Return the ids that satisfy a query."""
+    facts = facts_of(sandbox.workspace())
+    matches = matcher(parse(query), facts)
+    return [record.id for record in facts.tree.records if matches(record)]
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """A repository with one memory of each kind that filters tell apart."""
+    sandbox.memory(
+        "dec-redis",
+        "Sessions live in Redis.\n",
+        title="Keep sessions in Redis",
+        tags=("auth", "storage-hot"),
+        files=("src/session/*.py", "docs/"),
+        importance="0.8",
+        confidence="high",
+        timestamp="2026-02-20T10:00:00Z",
+        source=("commit:0123abcd", "file:docs/storage.md#L10-L24@0123abcd"),
+        task_id="PAY-12",
+    )
+    sandbox.memory(
+        "epi-config",
+        "It failed at start.\n",
+        type="episodic",
+        error_signature="KeyError: CONFIG in load_config",
+        confidence="low",
+        timestamp="2026-02-25T10:00:00Z",
+        source=("human:Ada Lovelace",),
+    )
+    sandbox.memory("dec-pinned", status="pinned", category="architecture")
+    sandbox.memory("dec-draft", status="candidate")
+    sandbox.commit()
+    sandbox.memory("sem-local", type="semantic", timestamp="2026-02-28T10:00:00Z")
+    return sandbox
+
+
+ANSWERS = [
+    ("type:episodic", {"epi-config"}),
+    ("type:Semantic", {"sem-local"}),
+    ("category:architecture", {"dec-pinned"}),
+    ("category:error", {"epi-config"}),
+    ("tag:auth", {"dec-redis"}),
+    ("tag:STORAGE*", {"dec-redis"}),
+    ("tag:storage", set()),
+    ("file:src/session/store.py", {"dec-redis"}),
+    ("file:./src/session/store.py", {"dec-redis"}),
+    ("file:docs/deep/page.md", {"dec-redis"}),
+    ("file:src", {"dec-redis"}),
+    ("file:src/**", {"dec-redis"}),
+    ("file:storage.md", {"dec-redis"}),
+    ("file:store.py", set()),
+    ("file:tests", set()),
+    ("status:candidate", {"dec-draft"}),
+    ("confidence:high", {"dec-redis"}),
+    ("confidence:<medium", {"epi-config"}),
+    ("confidence:>=high", {"dec-redis"}),
+    ("importance:>0.5", {"dec-redis"}),
+    ("importance:=0.8", {"dec-redis"}),
+    ("importance:<0.5", set()),
+    ("since:2026-02-25", {"epi-config", "sem-local"}),
+    ("since:3d", {"sem-local"}),
+    ("until:2026-02-20", {"dec-redis"}),
+    ("until:2026-02-20T09:00:00Z", set()),
+    ("since:2026-02-24 until:3d", {"epi-config"}),
+    ("source:commit", {"dec-redis"}),
+    ("source:commit:0123", {"dec-redis"}),
+    ('source:"ada love"', {"epi-config"}),
+    ("source:url", set()),
+    ("author:ada", {"dec-redis", "epi-config", "dec-pinned", "dec-draft"}),
+    ("author:bob", set()),
+    ('error:"KeyError: CONFIG"', {"epi-config"}),
+    ("error:keyerror", {"epi-config"}),
+    ("error:key", set()),
+    ("task:PAY-12", {"dec-redis"}),
+    ("task:pay-*", {"dec-redis"}),
+    ("id:dec-*", {"dec-redis", "dec-pinned", "dec-draft"}),
+    ("id:dec-redis", {"dec-redis"}),
+    ("id:redis", set()),
+    ("is:pinned", {"dec-pinned"}),
+    ("is:candidate", {"dec-draft"}),
+    ("is:local", {"sem-local"}),
+    ("is:committed", {"dec-redis", "epi-config", "dec-pinned", "dec-draft"}),
+    ("is:trusted", set()),
+    ("is:alive", {"dec-redis", "epi-config", "dec-pinned", "dec-draft", "sem-local"}),
+    ("-type:decision", {"epi-config", "sem-local"}),
+    ("type:decision -is:pinned -is:candidate", {"dec-redis"}),
+    ("is:pinned OR is:candidate", {"dec-pinned", "dec-draft"}),
+    ("type:decision (is:pinned OR confidence:high)", {"dec-redis", "dec-pinned"}),
+    ('"sessions live in redis"', {"dec-redis"}),
+    ('"live sessions"', set()),
+    ('"redis auth"', set()),  # two fields, not next to each other
+    ("redis", {"dec-redis"}),
+    ("session", {"dec-redis"}),
+    ("redis failed", {"dec-redis", "epi-config"}),
+    ("redis type:episodic", set()),
+    ("type:episodic OR redis", {"dec-redis", "epi-config"}),
+    ("type:decision -redis", {"dec-pinned", "dec-draft"}),
+]
+
+
+def test_each_filter_finds_what_it_names(filled: Sandbox) -> None:
+    """The documented meaning of every filter, on memories that differ in it."""
+    facts = facts_of(filled.workspace())
+    wrong = {}
+    for text, expected in ANSWERS:
+        matches = matcher(parse(text), facts)
+        answer = {record.id for record in facts.tree.records if matches(record)}
+        if answer != expected:
+            wrong[text] = answer
+    assert wrong == {}
+
+
+def test_every_filter_is_covered() -> None:
+    """The table of answers exercises every row of the filter table."""
+    used = {
+        text.partition(":")[0].split()[-1].lstrip("-(") for text, _ids in ANSWERS if ":" in text
+    }
+    assert set(FILTERS) <= used
+
+
+BAD_VALUES = [
+    "type:foo",
+    "category:none",
+    "status:done",
+    "confidence:sure",
+    "confidence:>=",
+    "importance:high",
+    "importance:>2",
+    "importance:nan",
+    "since:yesterday",
+    "until:2026-13-01",
+    "error:!!",
+    "is:nice",
+]
+
+
+@pytest.mark.parametrize("text", BAD_VALUES)
+def test_a_bad_value_is_refused_at_its_place(filled: Sandbox, text: str) -> None:
+    """A value that a filter cannot take is an error with the caret under the filter."""
+    with pytest.raises(MemtoolError) as caught:
+        found(filled, f"redis {text}")
+    _message, shown, carets = caught.value.message.split("\n")
+    assert caught.value.code == "bad-query"
+    assert shown[carets.index("^") :] == text
+
+
+def test_what_is_not_worked_out_yet_is_refused(filled: Sandbox) -> None:
+    """A question without an answer is refused, never answered with nothing."""
+    for word in NOT_YET:
+        with pytest.raises(MemtoolError, match="not available") as caught:
+            found(filled, f"is:{word}")
+        assert caught.value.code == "not-available"
+        assert word not in IS
+
+
+def old_ones(sandbox: Sandbox) -> None:
+    sandbox.memory("dec-old", "Sessions are in Postgres.\n")
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.memory("dec-archived", status="archived")
+    sandbox.memory(
+        "dec-deleted",
+        status="deleted",
+        deleted={"at": "2026-02-25T00:00:00Z", "by": "Ada", "reason": "wrong"},
+    )
+    sandbox.memory("dec-expired", valid_through="2026-02-25")
+    sandbox.memory("dec-pending", valid_from="2026-04-01")
+
+
+LIFTED = [
+    ("", {"dec-new"}),
+    ("is:superseded", {"dec-old"}),
+    ("is:head", {"dec-new"}),
+    ("status:archived", {"dec-archived"}),
+    ("is:archived", {"dec-archived"}),
+    ("status:deleted", {"dec-deleted"}),
+    ("is:expired", {"dec-expired"}),
+    ("is:pending", {"dec-pending"}),
+    ("id:dec-old", {"dec-old"}),
+    ("id:dec-deleted", {"dec-deleted"}),
+    ("id:dec-*", {"dec-new"}),
+    ("-is:superseded", {"dec-new"}),
+    ("-status:archived", {"dec-new"}),
+    ("is:superseded OR is:expired", {"dec-old", "dec-expired"}),
+    ("(is:superseded type:state) OR postgres", {"dec-new"}),  # by the words of what it replaces
+    ("-(is:superseded) OR is:expired", {"dec-new", "dec-expired"}),
+]
+
+
+def test_what_is_no_longer_alive_is_left_out_unless_asked_for(sandbox: Sandbox) -> None:
+    """A filter that names a state lifts exactly that exclusion, for what satisfies the filter."""
+    old_ones(sandbox)
+    answers = {text: set(found(sandbox, text)) for text, _expected in LIFTED}
+    assert answers == dict(LIFTED)
+
+
+def test_conflicted_are_the_heads_of_a_fork_and_the_members_of_a_circle(sandbox: Sandbox) -> None:
+    """Both kinds of contradiction in the lineage are found, and nothing else."""
+    sandbox.memory("dec-base")
+    sandbox.memory("dec-one", supersedes=("dec-base",))
+    sandbox.memory("dec-two", supersedes=("dec-base",))
+    sandbox.memory("dec-round", supersedes=("dec-trip",))
+    sandbox.memory("dec-trip", supersedes=("dec-round",))
+    sandbox.memory("dec-calm")
+    assert found(sandbox, "is:conflicted") == ["dec-one", "dec-round", "dec-trip", "dec-two"]
+
+
+def test_git_is_asked_only_if_a_filter_needs_it(sandbox: Sandbox) -> None:
+    """A query without author or trust costs no git process for provenance."""
+    sandbox.memory("dec-a")
+    tree = sandbox.workspace().tree()
+
+    def never() -> Any:
+        raise AssertionError("origins were asked for")
+
+    facts = Facts(tree, NOW, {}, never)
+    matches = matcher(parse("a type:decision -is:pinned since:1y"), facts)
+    assert [record.id for record in tree.records if matches(record)] == ["dec-a"]
+    with pytest.raises(AssertionError):
+        matcher(parse("is:local"), facts)(tree.records[0])

@@ -1,0 +1,267 @@
+"""Tests of finding: what answers a question, in which order, and what does not."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memtool.search import aliases
+from memtool.search.finding import Found, Scope, search_prose, search_query, select
+from memtool.search.query import parse
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+
+def scope_of(sandbox: Sandbox, **changes: Any) -> Scope:
+    ws = sandbox.workspace()
+    tree = ws.tree()
+    return Scope(
+        tree=tree,
+        now=ws.now,
+        config=ws.settings,
+        aliases=aliases.DEFAULTS,
+        cache_dir=ws.repository.cache_dir,
+        origins=lambda: ws.origins(tree, tree.records),
+    ).replace(**changes)
+
+
+def ask(sandbox: Sandbox, text: str, limit: int = 10) -> list[str]:
+    return ids(search_query(scope_of(sandbox), parse(text), limit))
+
+
+def prompt(sandbox: Sandbox, text: str, *files: str, limit: int = 10) -> list[str]:
+    return ids(search_prose(scope_of(sandbox), text, files, limit))
+
+
+def ids(found: Found) -> list[str]:
+    return [hit.record.id for hit in found.hits]
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """A repository with a few memories about different things."""
+    sandbox.memory(
+        "dec-redis", "Sessions live in Redis and expire.\n", title="Keep sessions in Redis"
+    )
+    sandbox.memory("dec-cache", "Redis is also the cache.\n", title="One cache for all")
+    sandbox.memory(
+        "sem-tests",
+        "Run pytest before a commit.\n",
+        title="How tests run",
+        type="semantic",
+        files=("tests/**",),
+    )
+    sandbox.memory(
+        "sta-login",
+        "The login form is half done.\n",
+        title="Login",
+        type="state",
+        timestamp="2026-02-28T10:00:00Z",
+    )
+    return sandbox
+
+
+def test_any_word_may_match_and_more_words_rank_higher(filled: Sandbox) -> None:
+    """A question is no conjunction: one word finds, two words find better."""
+    assert ask(filled, "redis sessions unheard") == ["dec-redis", "dec-cache"]
+
+
+def test_what_shares_no_word_is_not_found(filled: Sandbox) -> None:
+    """Neither pinning nor importance nor youth makes an irrelevant memory relevant."""
+    filled.memory("dec-pinned", "About billing.\n", status="pinned", importance="1")
+    assert ask(filled, "kubernetes") == []
+    assert "dec-pinned" not in ask(filled, "redis")
+
+
+def test_stop_words_alone_find_nothing_but_say_so(filled: Sandbox) -> None:
+    """Common words rank beside others, and are answered by a note where there are no others."""
+    found = search_query(scope_of(filled), parse("in the and"), 10)
+    assert found.hits == ()
+    assert found.notes
+    assert prompt(filled, "is it in the?") == []
+
+
+def test_a_query_of_filters_alone_finds_all_that_they_admit(filled: Sandbox) -> None:
+    """Without words every memory that satisfies the filters is as relevant as the others."""
+    found = search_query(scope_of(filled), parse("type:decision OR type:state"), 10)
+    assert sorted(ids(found)) == ["dec-cache", "dec-redis", "sta-login"]
+    assert {hit.factors["relevance"] for hit in found.hits} == {1.0}
+
+
+def test_an_alternative_without_words_stands_behind_what_words_found(filled: Sandbox) -> None:
+    """Both sides of OR are found; words rank."""
+    assert ask(filled, "type:state OR sessions") == ["dec-redis", "sta-login"]
+
+
+def test_a_quoted_word_is_required(filled: Sandbox) -> None:
+    """Quotes turn a ranked word into a condition, a hyphen into its opposite."""
+    assert ask(filled, 'redis "sessions"') == ["dec-redis"]
+    assert ask(filled, "redis -sessions") == ["dec-cache"]
+    assert ask(filled, '"is also the"') == ["dec-cache"]
+
+
+def test_the_limit_cuts_after_the_order_and_the_total_counts_all(filled: Sandbox) -> None:
+    """A smaller limit gives the beginning of the same list, with the same scores."""
+    scope = scope_of(filled)
+    whole = search_query(scope, parse("redis login tests"), 100)
+    for limit in (0, 1, 3, 10**6):
+        found = search_query(scope, parse("redis login tests"), limit)
+        assert found.hits == whole.hits[:limit]
+        assert found.total == 4
+
+
+def test_another_order_sorts_everything_before_the_limit(filled: Sandbox) -> None:
+    """The newest of all matches is found, not the newest of the best."""
+    query = parse("redis login")
+    found = search_query(
+        scope_of(filled), query, 1, order=lambda hit: (-hit.record.memory.timestamp,)
+    )
+    assert ids(found) == ["sta-login"]
+
+
+def test_a_score_is_the_product_of_its_factors(filled: Sandbox) -> None:
+    """What `--explain` shows is all there is: relevance between 0 and 1 times the factors."""
+    for hit in search_query(scope_of(filled), parse("redis login tests"), 10).hits:
+        product = 1.0
+        for value in hit.factors.values():
+            product *= value
+        assert hit.score == product
+        assert 0 < hit.factors["relevance"] <= 1
+
+
+def test_equal_memories_are_ordered_by_id(sandbox: Sandbox) -> None:
+    """Nothing but the id decides between the same words."""
+    for name in ("dec-c", "dec-a", "dec-b"):
+        sandbox.memory(name, "The same words.\n", title="Same")
+    assert ask(sandbox, "words same") == ["dec-a", "dec-b", "dec-c"]
+
+
+def test_a_correction_is_found_by_the_words_that_it_dropped(sandbox: Sandbox) -> None:
+    """The head inherits the relevance of what it replaces; the old one itself is left out."""
+    sandbox.memory("dec-old", "Sessions are kept in Memcached.\n", title="Memcached")
+    sandbox.memory("dec-mid", "Both.\n", title="Mid", supersedes=("dec-old",))
+    sandbox.memory("dec-new", "They live in Redis.\n", title="Redis", supersedes=("dec-mid",))
+    (hit,) = search_query(scope_of(sandbox), parse("memcached"), 10).hits
+    assert (hit.record.id, hit.through, hit.terms) == ("dec-new", "dec-old", ())
+    assert ask(sandbox, "memcached is:superseded") == ["dec-old"]
+    assert ask(sandbox, "memcached is:superseded OR memcached") == ["dec-new", "dec-old"]
+    assert prompt(sandbox, "why do we use memcached?") == ["dec-new"]
+
+
+def test_a_filter_is_about_the_memory_that_is_shown(sandbox: Sandbox) -> None:
+    """Inherited words do not bring a head past the filters, nor an old one's phrase its own."""
+    sandbox.memory("dec-old", "Sessions are kept in Memcached.\n", type="semantic")
+    sandbox.memory("dec-new", "They live in Redis.\n", supersedes=("dec-old",))
+    assert ask(sandbox, "memcached type:semantic") == []
+    assert ask(sandbox, '"kept in memcached"') == []
+
+
+def test_deleted_words_count_for_nobody(sandbox: Sandbox) -> None:
+    """What was forgotten leads nowhere any more."""
+    deleted = {"at": "2026-02-25T00:00:00Z", "by": "Ada", "reason": "wrong"}
+    sandbox.memory("dec-old", "Memcached.\n", status="deleted", deleted=deleted)
+    sandbox.memory("dec-new", "Redis.\n", supersedes=("dec-old",))
+    assert ask(sandbox, "memcached") == []
+
+
+def test_a_circle_shows_none_of_its_members(sandbox: Sandbox) -> None:
+    """Memories that replace each other are found only when they are asked for."""
+    sandbox.memory("dec-a", "Redis.\n", supersedes=("dec-b",))
+    sandbox.memory("dec-b", "Redis.\n", supersedes=("dec-a",))
+    assert ask(sandbox, "redis") == []
+    assert ask(sandbox, "redis is:conflicted") == ["dec-a", "dec-b"]
+
+
+def test_another_lineage_may_be_given(sandbox: Sandbox) -> None:
+    """Who does not grant a superseding still finds what it would replace."""
+    from memtool.memory.lineage import Lineage
+
+    sandbox.memory("dec-old", "Memcached.\n")
+    sandbox.memory("dec-new", "Redis.\n", supersedes=("dec-old",))
+    scope = scope_of(sandbox, lineage=Lineage([]))
+    assert ids(search_prose(scope, "memcached", (), 10)) == ["dec-old"]
+
+
+def test_an_alias_finds_the_other_word(filled: Sandbox) -> None:
+    """`auth` finds the memory that says login, but behind one that says auth."""
+    assert ask(filled, "auth") == ["sta-login"]
+    filled.memory("dec-auth", "Auth by token.\n", title="Auth")
+    assert ask(filled, "auth") == ["dec-auth", "sta-login"]
+
+
+def test_nothing_is_an_operator_in_prose(filled: Sandbox) -> None:
+    """A prompt may hold quotes, parentheses, filters that do not exist and any other text."""
+    text = 'why: "redis (OR -sessions is:nonsense'
+    assert "dec-redis" in prompt(filled, text)
+
+
+def test_prose_about_something_else_finds_nothing(filled: Sandbox) -> None:
+    """One shared everyday word does not make an answer."""
+    text = "write a poem about the sea, the wind, old ships and a commit of love to the moon"
+    assert prompt(filled, text) == []
+    assert prompt(filled, "") == []
+
+
+def test_a_file_that_is_open_decides_between_equals(sandbox: Sandbox) -> None:
+    """Affinity orders what is relevant, and finds nothing that is not."""
+    sandbox.memory("dec-a", "Retries.\n", title="Same", files=("src/a.py",))
+    sandbox.memory("dec-b", "Retries.\n", title="Same", files=("src/b.py",))
+    sandbox.memory("dec-c", "Colours.\n", title="Other", files=("src/b.py",))
+    assert prompt(sandbox, "retries", "src/b.py") == ["dec-b", "dec-a"]
+
+
+def test_without_a_question_the_files_are_one(filled: Sandbox) -> None:
+    """A prompt that asks for nothing is answered by what governs the open files."""
+    assert prompt(filled, "", "tests/test_a.py") == ["sem-tests"]
+    assert prompt(filled, "and so?", "src/a.py") == []
+
+
+def test_prose_finds_only_living_heads(sandbox: Sandbox) -> None:
+    """Nothing in a prompt can ask for what is archived, expired, pending or superseded."""
+    sandbox.memory("dec-archived", "Redis.\n", status="archived")
+    sandbox.memory("dec-expired", "Redis.\n", valid_through="2026-02-25")
+    sandbox.memory("dec-pending", "Redis.\n", valid_from="2026-04-01")
+    sandbox.memory("dec-old", "Redis.\n")
+    sandbox.memory("dec-new", "Redis.\n", supersedes=("dec-old",))
+    assert prompt(sandbox, "redis status:archived is:expired id:dec-old") == ["dec-new"]
+
+
+def test_select_gives_all_that_satisfy_in_order_of_id(filled: Sandbox) -> None:
+    """Listing uses the same language, without ranking."""
+    chosen = select(scope_of(filled), parse("redis OR type:state"))
+    assert [record.id for record in chosen] == ["dec-cache", "dec-redis", "sta-login"]
+    assert len(select(scope_of(filled), parse(""))) == 4
+
+
+def test_an_empty_tree_answers_everything_with_nothing(sandbox: Sandbox) -> None:
+    """Before the first memory every question has an empty answer."""
+    assert ask(sandbox, "redis") == []
+    assert ask(sandbox, "type:decision") == []
+    assert prompt(sandbox, "where is redis?", "a.py") == []
+    assert select(scope_of(sandbox), parse("")) == []
+
+
+def test_a_long_text_is_answered_by_what_tells_most(filled: Sandbox) -> None:
+    """A hundred kilobytes of log around a question do not drown it."""
+    noise = " ".join(f"x{number}y" for number in range(12_000))
+    assert (
+        prompt(filled, f"{noise} do we keep sessions in redis, do they expire {noise}")[0]
+        == "dec-redis"
+    )
+    assert ask(filled, f"{noise} sessions expire in redis")[0] == "dec-redis"
+
+
+def test_answers_do_not_depend_on_the_cache(filled: Sandbox) -> None:
+    """A cold, a warm and an impossible cache give the same hits with the same scores."""
+    texts = ("redis login tests", "sessions", "one cache for all")
+    answers = []
+    for cache_dir in (None, None, "/proc/nowhere"):
+        scope = scope_of(filled, **({"cache_dir": cache_dir} if cache_dir else {}))
+        answers.append([search_query(scope, parse(text), 10).hits for text in texts])
+    shutil.rmtree(scope_of(filled).cache_dir)
+    answers.append([search_query(scope_of(filled), parse(text), 10).hits for text in texts])
+    assert all(one == other for one, other in itertools.pairwise(answers))

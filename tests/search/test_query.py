@@ -1,0 +1,161 @@
+"""Tests of the query language: what is an operator, what is not, and where errors point."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.errors import MemtoolError
+from memtool.search.query import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    Either,
+    Expression,
+    Filter,
+    Group,
+    Not,
+    Phrase,
+    Query,
+    Word,
+    parse,
+)
+
+
+def shape(node: Expression | Query) -> object:
+    """Write an expression as nested tuples, without places."""
+    match node:
+        case Query():
+            return shape(node.root)
+        case Word():
+            return node.text
+        case Phrase():
+            return ("phrase", node.text)
+        case Filter():
+            return (node.name, node.value)
+        case Not():
+            return ("not", shape(node.inner))
+        case Group():
+            return [shape(item) for item in node.items]
+        case Either():
+            return ("or", *map(shape, node.groups))
+
+
+READINGS = [
+    ("", []),
+    ("  \n\t ", []),
+    ("redis session", ["redis", "session"]),
+    ('"session store"', [("phrase", "session store")]),
+    (r'"a \"quoted\" word"', [("phrase", 'a "quoted" word')]),
+    ("-redis", [("not", ("phrase", "redis"))]),
+    ('-"session store"', [("not", ("phrase", "session store"))]),
+    ("-type:state", [("not", ("type", "state"))]),
+    ("-(a OR b)", [("not", ("or", ["a"], ["b"]))]),
+    ("a b OR c", ("or", ["a", "b"], ["c"])),
+    ("a OR b OR c", ("or", ["a"], ["b"], ["c"])),
+    ("a (b OR c)", ["a", ("or", ["b"], ["c"])]),
+    ("(a)", [["a"]]),
+    ("type:decision", [("type", "decision")]),
+    ("TYPE:decision", [("type", "decision")]),
+    ('error:"KeyError: CONFIG" x', [("error", "KeyError: CONFIG"), "x"]),
+    ("confidence:>=medium", [("confidence", ">=medium")]),
+    ("source:commit:0123abcd", [("source", "commit:0123abcd")]),
+    ("(tag:a)", [[("tag", "a")]]),
+    # what looks like an operator and is none
+    ("pre-commit - --no-verify", ["pre-commit", "-", "--no-verify"]),
+    ("or and not", ["or", "and", "not"]),
+    ("main() f(a,b)", ["main()", "f(a,b)"]),
+    ("(main())", [["main()"]]),
+    ("src/a.py:12 10:30", ["src/a.py:12", "10:30"]),
+    ("std::vector https://a.b/c", ["std::vector", "https://a.b/c"]),
+    ("KeyError: CONFIG", ["KeyError:", "CONFIG"]),
+    ("it's naïve 日本", ["it's", "naïve", "日本"]),
+    ("(-)", [["-"]]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), READINGS)
+def test_a_query_reads_as_documented(text: str, expected: object) -> None:
+    """Every construct of the language, and every text that only looks like one, has one reading."""
+    assert shape(parse(text)) == expected
+
+
+REFUSALS = [
+    ('a "b c', "this quote is never closed", "  ^"),
+    ('tag:"b c', "this quote is never closed", "    ^"),
+    ('a ""', "this phrase holds no word", "  ^^"),
+    ("a (b", "this parenthesis is never closed", "  ^"),
+    ("a b)", "this parenthesis was never opened", "   ^"),
+    ("a ()", "this parenthesis is empty", "  ^^"),
+    ("OR a", "OR needs something on both sides", "^^"),
+    ("a OR", "OR needs something on both sides", "  ^^"),
+    ("a typ:decision", "there is no filter 'typ'", "  ^^^"),
+    ('say:"a b"', "there is no filter 'say'", "^^^"),
+    ("a tag: b", "tag: needs a value", "  ^^^^"),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "carets"), REFUSALS)
+def test_an_error_shows_the_query_and_the_place(text: str, message: str, carets: str) -> None:
+    """What cannot be read is told with the query and carets under the very place."""
+    with pytest.raises(MemtoolError) as caught:
+        parse(text)
+    assert caught.value.message == f"{message}\n  {text}\n  {carets}"
+    assert caught.value.code == "bad-query"
+    assert caught.value.hint
+
+
+def test_the_hint_names_the_nearest_filter() -> None:
+    """A mistyped filter is answered with the one that was meant."""
+    with pytest.raises(MemtoolError) as caught:
+        parse("catgory:error")
+    assert caught.value.hint.startswith("did you mean category:")
+
+
+def test_an_error_in_a_long_query_shows_only_its_surroundings() -> None:
+    """A pasted log with a stray parenthesis gives three short lines, with the caret in place."""
+    text = "word " * 2_000 + ") " + "word " * 2_000
+    with pytest.raises(MemtoolError) as caught:
+        parse(text)
+    _message, shown, carets = caught.value.message.split("\n")
+    assert len(shown) < 80
+    assert shown[carets.index("^")] == ")"
+
+
+def test_line_breaks_and_controls_do_not_move_the_caret() -> None:
+    """The excerpt is one line whatever the query holds."""
+    with pytest.raises(MemtoolError) as caught:
+        parse('a\nb\x1b[31m "c')
+    _message, shown, carets = caught.value.message.split("\n")
+    assert shown[carets.index("^")] == '"'
+
+
+def test_parentheses_nest_only_so_deep() -> None:
+    """Nesting is bounded, so that no query can exhaust the stack."""
+    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).words == ("a",)
+    with pytest.raises(MemtoolError, match="deep"):
+        parse("(" * 50_000 + "a")
+
+
+def test_a_query_has_a_greatest_length() -> None:
+    """A long query is read, and one that is far too long is refused by its length."""
+    assert len(parse("word " * 20_000).words) == 20_000
+    with pytest.raises(MemtoolError, match="characters"):
+        parse("a" * (MAX_LENGTH + 1))
+
+
+def test_words_are_those_that_rank() -> None:
+    """Words and phrases rank wherever they stand; filters and what is left out do not."""
+    query = parse('a "b c" -d -"e" type:state (f OR -g)')
+    assert query.words == ("a", "b c", "f")
+
+
+@given(st.text(alphabet='ab"()-: OR\\\n\t日\x00typetag', max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """No text makes the parser fail otherwise than by telling the user what is wrong."""
+    code = ""
+    try:
+        assert parse(text) == parse(text)
+    except MemtoolError as error:
+        code = error.code
+    assert code in ("", "bad-query")

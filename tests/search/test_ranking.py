@@ -1,0 +1,126 @@
+"""Tests of the factors that order what is relevant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conftest import make_memory
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.memory import moments
+from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory.fields import CONFIDENCES, STATUSES
+from memtool.memory.lineage import Lineage
+from memtool.search.facts import Facts
+from memtool.search.ranking import FACTORS, weigh
+from memtool.store.tree import Record
+
+if TYPE_CHECKING:
+    from memtool.memory.memory import FieldValue
+
+NOW = moments.parse("2026-03-01T12:00:00Z")
+
+
+class Grove:
+    """The part of a tree that factors look at."""
+
+    def __init__(self, *records: Record) -> None:
+        self.records = records
+        self.by_id = {record.id: record for record in records}
+        self.lineage = Lineage(record.memory for record in records)
+
+
+def record(id: str = "dec-a", **fields: FieldValue) -> Record:
+    return Record(make_memory(id, **fields), f".memory/{id}.md", "0" * 40)
+
+
+def factors(*records: Record, files: tuple[str, ...] = (), now: int = NOW) -> dict[str, float]:
+    """Return the factors of the first record."""
+    facts = Facts(Grove(*records), now, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
+    return weigh(records[0], facts, files)
+
+
+def test_recency_fades_with_the_category() -> None:
+    """A decision of last month is still fresh, a state of last month is not."""
+    month_ago = "2026-01-30T12:00:00Z"
+    fresh = factors(record(timestamp="2026-03-01T12:00:00Z"))["recency"]
+    decision = factors(record(timestamp=month_ago))["recency"]
+    state = factors(record(timestamp=month_ago, type="state"))["recency"]
+    assert fresh == 1.25
+    assert 1.2 < decision < fresh
+    assert 1 < state < 1.02
+
+
+def test_a_confirmation_makes_a_memory_fresh_again() -> None:
+    """Age counts from the last time that somebody vouched for it."""
+    checked = {"at": "2026-03-01T00:00:00Z", "by": "Ada"}
+    old = "2024-01-01T00:00:00Z"
+    stale = factors(record(timestamp=old))["recency"]
+    assert factors(record(timestamp=old, checked=checked))["recency"] > stale
+
+
+def test_an_eternal_memory_does_not_fade() -> None:
+    """What holds for ever is as fresh as on its first day; its own rate wins over all."""
+    old = "2020-01-01T00:00:00Z"
+    assert factors(record(timestamp=old, temporal_class="eternal"))["recency"] == 1.25
+    assert factors(record(timestamp=old, fade_rate="0"))["recency"] == 1.25
+
+
+def test_a_date_in_the_future_is_no_advantage() -> None:
+    """A clock that runs ahead counts as now."""
+    assert factors(record(timestamp="2030-01-01T00:00:00Z"))["recency"] == 1.25
+
+
+def test_status_confidence_and_importance_order_alike() -> None:
+    """Pinned before confirmed before candidate before deprecated, sure before unsure."""
+    order = ("pinned", "confirmed", "candidate", "archived", "deprecated", "deleted")
+    statuses = [factors(record(status=status))["status"] for status in order]
+    assert statuses == sorted(statuses, reverse=True)
+    sure = [factors(record(confidence=level))["confidence"] for level in CONFIDENCES]
+    assert sure == sorted(sure)
+    assert factors(record(importance="1"))["importance"] == 1.1
+    assert factors(record())["importance"] == factors(record(importance="0.5"))["importance"] == 1
+
+
+def test_an_open_file_helps_a_little() -> None:
+    """A memory that governs an open file gains a tenth, by path, glob or directory, not by name."""
+    for entry in ("src/a.py", "src/*.py", "src"):
+        assert factors(record(files=(entry,)), files=("x.md", "src/a.py"))["files"] == 1.1
+    assert factors(record(files=("lib/a.py",)), files=("src/a.py",))["files"] == 1
+    source = ("file:src/a.py#L3-L4",)
+    assert factors(record(source=source), files=("src/a.py",))["files"] == 1.1
+
+
+def test_a_superseded_memory_ranks_below_its_successor() -> None:
+    """Where both are shown, the current one comes first."""
+    newer = record("dec-b", supersedes=("dec-a",))
+    assert factors(record("dec-a"), newer)["current"] < factors(newer, record("dec-a"))["current"]
+
+
+def test_a_strange_category_stays_in_bounds() -> None:
+    """A weight that somebody configured is held near 1."""
+    heavy = {"pattern": DEFAULT_CATEGORIES["pattern"].replace(weight=1000.0)}
+    one = record(category="pattern")
+    facts = Facts(Grove(one), NOW, heavy, dict)  # type: ignore[arg-type]
+    assert weigh(one, facts)["category"] == 1.25
+    facts = Facts(Grove(one), NOW, {}, dict)  # type: ignore[arg-type]
+    assert weigh(one, facts)["category"] == 1
+
+
+@given(
+    status=st.sampled_from(STATUSES),
+    confidence=st.sampled_from(CONFIDENCES),
+    importance=st.floats(0, 1).map(lambda share: f"{share:f}"),
+    fade_rate=st.floats(0, 1e6).map(lambda rate: f"{rate:f}"),
+    now=st.integers(0, 1 << 40),
+)
+def test_every_factor_keeps_its_bounds(
+    status: str, confidence: str, importance: str, fade_rate: str, now: int
+) -> None:
+    """No memory at no time gets a factor outside of what the table says."""
+    one = record(status=status, confidence=confidence, importance=importance, fade_rate=fade_rate)
+    given_factors = factors(one, now=now)
+    assert list(given_factors) == [factor.name for factor in FACTORS]
+    for factor in FACTORS:
+        assert factor.least <= given_factors[factor.name] <= factor.most

@@ -1,0 +1,49 @@
+"""Tests of snippets."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.search.snippet import LENGTH, snippet
+from memtool.search.terms import terms
+
+FILLER = "It says many other things here that nobody has asked about at all. " * 10
+
+
+def test_the_passage_with_most_of_what_was_asked_is_shown() -> None:
+    """Two of the wanted words near each other beat one of them at the beginning."""
+    body = f"Redis is nice. {FILLER} The session timeout in redis is short. {FILLER}"
+    shown = snippet(body, terms("redis session timeout"))
+    assert "session timeout in redis is short" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert len(shown) <= LENGTH
+
+
+def test_a_short_body_is_shown_whole_on_one_line() -> None:
+    """Line breaks and the marks of headings and lists go, the words stay."""
+    assert (
+        snippet("## Chosen\n\n- Redis\n- for sessions\n", ["redi"]) == "Chosen Redis for sessions"
+    )
+
+
+def test_without_a_wanted_word_the_beginning_is_shown() -> None:
+    """What was found through other words still says something."""
+    assert snippet(f"First words. {FILLER}", []).startswith("First words. It says")
+    assert snippet("", ["a"]) == ""
+
+
+def test_a_word_without_end_is_cut() -> None:
+    """A body without spaces does not burst the line."""
+    assert len(snippet("x" * 5_000, ["y"])) <= LENGTH
+
+
+@given(st.text(alphabet="ab \n#é"), st.sets(st.sampled_from(["a", "b", "ab"])))
+def test_a_snippet_is_one_line_of_whole_words(body: str, wanted: set[str]) -> None:
+    """Whatever the body, the snippet is within its length and made of the body's words."""
+    shown = snippet(body, wanted, 20)
+    assert len(shown) <= 20
+    assert "\n" not in shown
+    if all(len(word) <= 18 for word in body.split()):
+        assert set(shown.strip("…").split()) <= set(body.split())

@@ -1,0 +1,87 @@
+"""Terms of code, prose and other languages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.search import terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("readHTTPFile", ["read", "http", "file", "readhttpfil"]),
+        ("file_lock", ["file", "lock", "file_lock"]),
+        ("store.FileLock", ["store", "file", "lock", "filelock", "store.filelock"]),
+        ("src/a_b.py:42", ["src", "a", "b", "py", "42", "a_b", "a_b.pi", "src/a_b.py:42"]),
+        ("v1.2.3", ["v1", "2", "3", "v1.2.3"]),
+        ("2026-02-22", ["2026", "02", "22", "2026-02-22"]),
+        ("KeyError: 'CONFIG'", ["key", "error", "config", "keyerror"]),
+        ("--force-with-lease", ["forc", "with", "leas", "force-with-leas"]),
+        ("std::vector", ["std", "vector", "std::vector"]),
+        ("APIs of utf8 ENOENT E0432", ["api", "of", "utf8", "enoent", "e0432"]),
+        ("It's done. (Really!)", ["it", "s", "done", "realli"]),
+        ("__init__ ... -- _ / :", ["init"]),
+        ("", []),
+    ],
+)
+def test_names_are_found_whole_and_by_their_parts(text: str, expected: list[str]) -> None:
+    """A name gives its simple words in order, and behind all words each compound, small to big."""
+    assert terms.terms(text) == expected
+
+
+def test_inflected_words_have_one_stem() -> None:
+    """Endings of English words make no other term."""
+    assert set(terms.terms("connect connected connections Connecting")) == {"connect"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Café CAFÉ ＣＡＦＥ cafe\u0301", ["cafe"] * 4),  # noqa: RUF001  # wide on purpose
+        ("Straße STRASSE", ["strass"] * 2),
+        ("Привет, мир!", ["привет", "мир"]),
+        ("東京都", ["東京", "京都"]),
+        ("水", ["水"]),
+        ("API東京v2", ["api", "東京", "v2"]),
+        ("한국어", ["한국", "국어"]),
+        ("“quoted”—dashed…", ["quot", "dash"]),
+        ("a\ud800b", ["a", "b"]),
+    ],
+)
+def test_other_languages_give_words_too(text: str, expected: list[str]) -> None:
+    """Accents and width do not count, and writing without spaces gives pairs of characters."""
+    assert terms.terms(text) == expected
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_ascii_text_needs_no_other_path(text: str) -> None:
+    """What a text gives does not depend on another character's standing beside it."""
+    assert terms.terms(text + " \u2014 ") == terms.terms(text)
+
+
+@given(st.text(max_size=60))
+def test_terms_can_be_stored(text: str) -> None:
+    """A term has no white space, is not empty, is short and can be encoded."""
+    for term in terms.terms(text):
+        assert term.split() == [term]
+        assert len(term.encode()) <= 4 * 2 * terms.MOST_LENGTH
+
+
+def test_long_runs_are_cut() -> None:
+    """A blob of letters is one short term, and a compound that is too long only its parts."""
+    assert terms.terms("x" * 5000) == ["x" * terms.MOST_LENGTH]
+    assert terms.terms("-".join(["ab"] * 100)) == ["ab"] * 100
+
+
+def test_stop_words_weigh_less_but_stay() -> None:
+    """Question words weigh 0.3, and a question of nothing else keeps them all."""
+    assert terms.query_terms("why is the lock not free") == {
+        "whi": 0.3, "is": 0.3, "the": 0.3, "lock": 1.0, "not": 0.3, "free": 1.0,
+    }  # fmt: skip
+    only = terms.query_terms("What is this?")
+    assert list(only) == ["what", "is", "this"]
+    assert all(map(terms.is_stop, only))
+    assert not terms.is_stop("lock")
