@@ -1,0 +1,221 @@
+"""The tiers: which memories may be shown, in which order, and which of them the budget holds.
+
+Pinned memories come first, then what answers the prompt. Each tier has a most number and a share
+of the tokens; what does not fit is left out whole, never cut off inside a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from memtool.inject import budget as budgets
+from memtool.inject.standing import RANK, Standing
+from memtool.memory import identity, lifecycle
+from memtool.memory.categories import Category
+from memtool.memory.memory import Memory
+from memtool.store.provenance import Origin
+from memtool.store.tree import Record, Tree
+from memtool.value import Value
+
+WHOLE_TOKENS = 250
+"""A memory is shown whole up to this size, else its first paragraph."""
+
+DIGITS = 6
+"""Of a score, where it is shown: the last bits of an exponential differ between machines."""
+
+PINNED = "pinned"
+RETRIEVAL = "retrieval"
+
+
+class Candidate(Value):
+    """A memory that may be shown. `score` is None where it stands beside one that was found."""
+
+    record: Record
+    tier: str
+    score: float | None = None
+    factors: Mapping[str, float] = {}
+    beside: str = ""
+    """The id of the memory that it contradicts, where it is shown only for that."""
+
+
+class Verdict(Value):
+    """Why a candidate was shown or not."""
+
+    id: str
+    tier: str
+    is_taken: bool
+    reason: str
+    score: float | None = None
+    factors: Mapping[str, float] = {}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the JSON shape, in which the fate is called `taken`."""
+        return {name.removeprefix("is_"): value for name, value in super().plain().items()}
+
+
+class Taken(Value):
+    """A candidate in the block, as it is written there."""
+
+    candidate: Candidate
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        return budgets.tokens(self.text)
+
+
+class Grounds(Value):
+    """What decides about a memory beside its relevance: lineage, life and trust, at one second."""
+
+    tree: Tree
+    standing: Standing
+    now: int
+    categories: Mapping[str, Category]
+    least_trust: str
+
+    def beside(self, record: Record) -> list[Record]:
+        """Return the current memories that contradict one."""
+        found = (self.tree.by_id[other] for other in self.standing.others(record.id))
+        return [other for other in found if not self.objection(other.memory)]
+
+    def objection(self, memory: Memory) -> str:
+        """Return why a memory is not current knowledge; empty where it is."""
+        newer = self.standing.lineage.superseded_by.get(memory.id)
+        if newer:
+            return f"superseded by {', '.join(newer)}"
+        if memory.status == "deprecated":
+            return memory.status
+        state = lifecycle.state(memory, self.now, self.categories)
+        return "" if state == lifecycle.ALIVE else state
+
+
+def pinned(grounds: Grounds) -> list[Candidate]:
+    """Return the pinned memories: most important first, then newest, then by id."""
+    found = [
+        record
+        for record in grounds.tree.by_id.values()
+        if record.memory.status == "pinned" and not grounds.objection(record.memory)
+    ]
+    found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
+    return [Candidate(record, PINNED) for record in found]
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    grounds: Grounds,
+    origins: Mapping[str, Origin],
+    threshold: float = 0.0,
+    shown: Sequence[Candidate] = (),
+) -> tuple[list[Candidate], list[Verdict]]:
+    """Drop what is not worth showing, and put beside the rest what contradicts it.
+
+    `threshold` is a share of the best score. `shown` are in the block already: neither they nor
+    what says the same in the same words is shown again. `origins` is by path, and knows the
+    candidates and what `grounds.beside` gives for them.
+    """
+    kept, dropped = _sift(candidates, grounds, origins, threshold, shown)
+    listed: dict[str, Candidate] = {}
+    found = {candidate.record.id: candidate for candidate in kept}
+    for candidate in kept:
+        listed.setdefault(candidate.record.id, candidate)
+        for record in grounds.beside(candidate.record):
+            extra = Candidate(record, candidate.tier, beside=candidate.record.id)
+            listed.setdefault(record.id, found.get(record.id, extra))
+    both, repeated = _sift(list(listed.values()), grounds, origins, 0.0, shown)
+    return both, dropped + repeated
+
+
+def _sift(
+    candidates: Sequence[Candidate],
+    grounds: Grounds,
+    origins: Mapping[str, Origin],
+    threshold: float,
+    shown: Sequence[Candidate],
+) -> tuple[list[Candidate], list[Verdict]]:
+    best = max((candidate.score or 0.0 for candidate in candidates), default=0.0)
+    seen = {identity.fingerprint(one.record.memory): one.record.id for one in shown}
+    kept: list[Candidate] = []
+    dropped: list[Verdict] = []
+    for candidate in candidates:
+        fingerprint = identity.fingerprint(candidate.record.memory)
+        trust = origins[candidate.record.path].trust
+        least = threshold * best
+        reason = grounds.objection(candidate.record.memory)
+        if not reason and RANK[trust] < RANK[grounds.least_trust]:
+            reason = f"its trust is {trust}, less than {grounds.least_trust}"
+        if not reason and candidate.score is not None and candidate.score < least:
+            reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
+        if not reason and fingerprint in seen:
+            same = seen[fingerprint]
+            own = same == candidate.record.id
+            reason = "shown already" if own else f"says the same as {same}"
+        if reason:
+            dropped.append(verdict(candidate, reason, is_taken=False))
+        else:
+            seen[fingerprint] = candidate.record.id
+            kept.append(candidate)
+    return kept, dropped
+
+
+def fill(
+    candidates: Iterable[Candidate],
+    write: Callable[[Candidate, bool], str],
+    most: int,
+    share: int,
+    room: int,
+) -> tuple[list[Taken], list[Verdict]]:
+    """Take candidates in order while they fit into `share` tokens and `room` bytes.
+
+    Each enters as its first paragraph; then what is small enough is shown whole, in the same
+    order, as long as that fits too. `write(candidate, is_whole)` gives the text.
+    """
+    taken: list[Taken] = []
+    verdicts: list[Verdict] = []
+    for candidate in candidates:
+        if len(taken) >= most:
+            verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
+            continue
+        text = min(write(candidate, True), write(candidate, False), key=_size)
+        tokens = budgets.tokens(text)
+        if tokens > share or _size(text) > room:
+            left = max(0, min(share, room // budgets.BYTES_PER_TOKEN))
+            reason = f"over budget: {tokens} tokens, {left} left"
+            verdicts.append(verdict(candidate, reason, is_taken=False))
+            continue
+        share -= tokens
+        room -= _size(text)
+        taken.append(Taken(candidate, text))
+    for number, one in enumerate(taken):
+        text = write(one.candidate, True)
+        tokens, size = budgets.tokens(text), _size(text)
+        more = tokens - one.tokens
+        if tokens <= WHOLE_TOKENS and more <= share and size - _size(one.text) <= room:
+            share -= more
+            room -= size - _size(one.text)
+            taken[number] = Taken(one.candidate, text)
+    verdicts += [verdict(one.candidate, f"{one.tokens} tokens", is_taken=True) for one in taken]
+    return taken, verdicts
+
+
+def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
+    """Return the fate of a candidate."""
+    if candidate.beside:
+        reason = f"beside {candidate.beside}, which it contradicts; {reason}"
+    return Verdict(
+        candidate.record.id,
+        candidate.tier,
+        is_taken,
+        reason,
+        rounded(candidate.score),
+        {name: round(value, DIGITS) for name, value in candidate.factors.items()},
+    )
+
+
+def rounded(score: float | None) -> float | None:
+    """Return a score as it is shown."""
+    return None if score is None else round(score, DIGITS)
+
+
+def _size(text: str) -> int:
+    return len(text.encode())

@@ -1,0 +1,149 @@
+"""Standing: a memory replaces another only where it has the trust for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conftest import Sandbox
+
+from memtool.inject.standing import Standing, standing
+from memtool.store.provenance import Origin
+from memtool.store.tree import Record
+
+
+def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> Standing:
+    ws = sandbox.workspace()
+    tree = ws.tree(at)
+
+    def origins(records: Iterable[Record]) -> dict[str, Origin]:
+        return ws.origins(tree, records)
+
+    return standing(tree, ws.trust_settings.text("trust.ref"), least, origins)
+
+
+def fetch(sandbox: Sandbox) -> None:
+    """Make the present HEAD the remote's default branch as last fetched."""
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+
+
+def test_uncommitted_file_silences_nothing(sandbox: Sandbox) -> None:
+    """A file that nobody committed leaves what it supersedes in place; both are disputed."""
+    sandbox.memory("dec-old")
+    sandbox.commit()
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    found = stand(sandbox)
+    assert found.lineage.is_head("dec-old")
+    assert found.lineage.is_head("dec-new")
+    assert found.disputes == {"dec-old": ("dec-new",), "dec-new": ("dec-old",)}
+    assert "[DISPUTED] with dec-new" in found.marks("dec-old")[0]
+
+
+def test_local_replaces_local(sandbox: Sandbox) -> None:
+    """Between two memories of no trust, lineage decides."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    found = stand(sandbox)
+    assert not found.lineage.is_head("dec-old")
+    assert found.disputes == {}
+    assert found.marks("dec-new") == ()
+
+
+def test_committed_replaces_trusted_and_says_so(sandbox: Sandbox) -> None:
+    """A commit is enough to replace, and the block tells that the trusted ref lacks it."""
+    sandbox.memory("dec-old")
+    sandbox.commit()
+    fetch(sandbox)
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.commit()
+    found = stand(sandbox)
+    assert not found.lineage.is_head("dec-old")
+    assert found.marks("dec-new") == ("[UNPROVEN] replaces dec-old, not yet in the trusted ref",)
+    fetch(sandbox)
+    assert stand(sandbox).marks("dec-new") == ()
+
+
+def test_nothing_is_marked_for_lack_of_a_remote(sandbox: Sandbox) -> None:
+    """Without a trusted ref a committed memory replaces without a word."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.commit()
+    assert stand(sandbox).marks("dec-new") == ()
+
+
+def test_bar_keeps_what_is_below_it_from_replacing(sandbox: Sandbox) -> None:
+    """Where only trusted memories are injected, a committed one cannot silence a trusted one."""
+    sandbox.memory("dec-old")
+    sandbox.commit()
+    fetch(sandbox)
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.commit()
+    for least in ("trusted", "signed"):
+        assert stand(sandbox, least).lineage.is_head("dec-old")
+        assert stand(sandbox, least).conflicts("dec-old") == ("dec-new",)
+
+
+def test_fork_is_a_conflict_of_its_heads(sandbox: Sandbox) -> None:
+    """Two heads that replace the same memory name each other."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-b", supersedes=("dec-old",))
+    sandbox.memory("dec-c", supersedes=("dec-old",))
+    sandbox.commit()
+    found = stand(sandbox)
+    assert found.others("dec-b") == ("dec-c",)
+    assert found.marks("dec-c") == ("[CONFLICT] with dec-b: they replace the same memory",)
+
+
+def test_uncommitted_file_does_not_settle_a_fork(sandbox: Sandbox) -> None:
+    """The sides of a fork stay, in conflict, until something committed replaces both."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-b", supersedes=("dec-old",))
+    sandbox.memory("dec-c", supersedes=("dec-old",))
+    sandbox.commit()
+    sandbox.memory("dec-d", supersedes=("dec-b", "dec-c"))
+    found = stand(sandbox)
+    assert found.conflicts("dec-b") == ("dec-c", "dec-d")
+    sandbox.commit()
+    assert stand(sandbox).conflicts("dec-b") == ()
+
+
+def test_uncommitted_rival_of_a_replacement_is_a_fork(sandbox: Sandbox) -> None:
+    """A local memory beside a committed successor conflicts with it, and the old one is gone."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-b", supersedes=("dec-old",))
+    sandbox.commit()
+    sandbox.memory("dec-c", supersedes=("dec-old",))
+    found = stand(sandbox)
+    assert not found.lineage.is_head("dec-old")
+    assert found.rivals("dec-b") == ("dec-c",)
+    assert found.disputes == {}
+
+
+def test_cycle_has_no_head(sandbox: Sandbox) -> None:
+    """Members of a circle are never current."""
+    sandbox.memory("dec-a", supersedes=("dec-b",))
+    sandbox.memory("dec-b", supersedes=("dec-a",))
+    sandbox.commit()
+    found = stand(sandbox)
+    assert not found.lineage.is_head("dec-a")
+    assert not found.lineage.is_head("dec-b")
+
+
+def test_revision_has_nothing_local(sandbox: Sandbox) -> None:
+    """In the tree of a commit everything is committed, whatever HEAD is."""
+    sandbox.memory("dec-old")
+    first = sandbox.commit()
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    second = sandbox.commit()
+    sandbox.git("checkout", "--quiet", first)
+    assert not stand(sandbox, at=second).lineage.is_head("dec-old")
+
+
+def test_warning_names_only_a_few(sandbox: Sandbox) -> None:
+    """A fork of many heads does not fill the block with ids."""
+    sandbox.memory("dec-old")
+    for number in range(9):
+        sandbox.memory(f"dec-{number}x", supersedes=("dec-old",))
+    found = stand(sandbox)
+    assert found.marks("dec-0x")[0].count("dec-") == 3
+    assert "and 5 more" in found.marks("dec-0x")[0]
+    assert len(found.conflicts("dec-0x")) == 8
