@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+
+from memtool.memory.problem import Problem
+from memtool.upkeep import import_adr
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read one record from a text; the name of its file may be given."""
+
+    def draft(text, name="0007-use-it.md"):
+        place = tmp_path / "adr" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
+        (found,) = import_adr.drafts(str(place), str(tmp_path / "elsewhere"))
+        return found
+
+    return draft
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("# 3. Use S3", "Use S3"),
+        ("# ADR-0003: Use S3", "Use S3"),
+        ("# ADR 3 - Use S3", "Use S3"),
+        ("# [ADR-3] Use S3", "Use S3"),
+        ("# ADR: Use S3", "Use S3"),
+        ("# 0003. Use S3", "Use S3"),
+        ("# 3 tiers for S3", "3 tiers for S3"),
+        ("# 1.5 is enough", "1.5 is enough"),
+        ("Use S3\n======", "Use S3"),
+        ("## Use S3", "Use S3"),
+        ("## Context", "Use it"),
+        ("no heading", "Use it"),
+    ],
+)
+def test_titles_lose_their_number(read, heading, title):
+    """The title is the first heading without its number, else the words of the file name."""
+    assert read(f"{heading}\n\nText.\n").fields["title"] == title
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("0007-use-postgres.md", "adr-0007-use-postgres"),
+        ("ADR-0007-Use_Postgres.md", "adr-0007-use-postgres"),
+        ("adr007.md", "adr-007"),
+        ("20200101-use-it.md", "adr-20200101-use-it"),
+    ],
+)
+def test_ids_come_from_file_names(read, name, id):
+    """A file name keeps its id, whatever its title becomes."""
+    assert read("# 7. Any\n", name).id == id
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nstatus: rejected\n---\n# T\n",
+        "# T\n\n* Status: rejected\n",
+        "# T\n\n- Status: Rejected\n",
+        "# T\n\n**Status:** rejected\n",
+        "# T\n\nStatus: rejected\n",
+        "# T\n\n## Status\n\nRejected\n",
+        "# T\n\n## Status\n\nProposed 2020-01-01\n\nRejected 2020-02-01\n",
+    ],
+)
+def test_status_is_read_wherever_it_stands(read, text):
+    """Front matter, lists, lines and sections mean the same, and leave the body."""
+    draft = read(text)
+    assert draft.fields["status"] == "deprecated"
+    assert "status" not in draft.body.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nstatus: superseded by [ADR-0005](0005-x.md)\n---\n# T\n",
+        "---\nstatus: [ADR-0005](0005-x.md) superseded by [ADR-0005](0005-x.md)\n---\n# T\n",
+        "---\nsuperseded_by: [0005-x.md]\n---\n# T\n",
+        "# T\n\n* Status: superseded by [ADR-0005](./0005-x.md#top)\n",
+        "# T\n\n## Status\n\nSuperceded by [5. X](0005-x.md)\n",
+        "# T\n\n## Status\n\nAccepted, superseded by [5. X](0005-x.md)\n",
+        "# T\n\n## Status\n\nSuperseded by 0005-x\n",
+        "# T\n\n## Links\n\n* superseded by [5. X](0005-x.md)\n",
+    ],
+)
+def test_superseding_links_name_the_other_record(read, text):
+    """Every spelling of the link leads to the id of the newer record."""
+    assert read(text).superseded_by == ("adr-0005-x",)
+
+
+def test_numbers_name_records_of_the_same_directory(tmp_path):
+    """`ADR-5` means the record with that number beside it."""
+    (tmp_path / "0005-x.md").write_text("# 5. X\n\n## Status\n\nAccepted\n\nSupersedes ADR-4\n")
+    (tmp_path / "0004-y.md").write_text("# 4. Y\n")
+    older, newer = import_adr.drafts(str(tmp_path), "/nowhere")
+    assert set(newer.fields["supersedes"]) & set(older.names)
+
+
+def test_links_to_other_places_stay_in_the_text(read):
+    """A record cannot be superseded by a page on the web; the line stays."""
+    draft = read(
+        "# T\n\n## Status\n\nSuperseded by [RFC](https://example.org/5)\n\n## Context\n\nC\n"
+    )
+    assert draft.superseded_by == ()
+    assert "https://example.org/5" in draft.body
+
+
+def test_what_the_status_section_says_beside_stays(read):
+    """Only lines that became keys leave the section."""
+    draft = read("# T\n\n## Status\n\nAccepted\n\nAmended by [6](0006.md)\n\n## Context\n\nC\n")
+    assert draft.body == "\n## Status\n\nAmended by [6](0006.md)\n\n## Context\n\nC\n"
+
+
+def test_code_is_no_heading(read):
+    """A fenced `## Status` neither counts nor goes away."""
+    draft = read("# T\n\n## Context\n\n```\n## Status\n\nRejected\n```\n")
+    assert draft.fields["status"] == "candidate"
+    assert "Rejected" in draft.body
+
+
+def test_other_front_matter_is_kept(read):
+    """Keys that memories do not have become the user's own, on one line."""
+    draft = read("---\nstatus: accepted\nDecision Makers:\n  - Ada\n  - Grace\n---\n# T\n")
+    assert draft.fields["x-decision-makers"] == "Ada, Grace"
+
+
+def test_a_day_that_cannot_be_read_is_kept(read):
+    """A date of two meanings is not guessed, and not lost."""
+    draft = read("---\ndate: 03/04/2024\n---\n# T\n")
+    assert "timestamp" not in draft.fields
+    assert draft.fields["x-date"] == "03/04/2024"
+
+
+def test_files_that_are_no_records_are_passed_over(tmp_path):
+    """Index, template and hidden directories are silent; other pages are told."""
+    for name in ("README.md", "index.md", "template.md", ".git/0001-x.md", "glossary.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("# Text\n")
+    (found,) = import_adr.drafts(str(tmp_path), "/nowhere")
+    assert (found.code, found.severity) == ("not-a-record", "warning")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe", b"# T\n\0", b"# T\n" + b"x" * (2 << 20)], ids=["utf16", "nul", "large"]
+)
+def test_files_that_are_no_text_are_problems(tmp_path, data):
+    """Bytes that cannot be read as text are told, not raised."""
+    (tmp_path / "0001-x.md").write_bytes(data)
+    (found,) = import_adr.drafts(str(tmp_path), "/nowhere")
+    assert isinstance(found, Problem)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "---", "---\n---\n", "---\n&a: *a\n---\n", "#", "\n\n", "===="]
+)
+def test_odd_files_are_records_or_problems(read, text):
+    """Nothing that a file may hold raises."""
+    assert read(text).id == "adr-0007-use-it"

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memtool.commands.import_ import import_
+from memtool.errors import MemtoolError
+from memtool.memory import document
+from memtool.store import files
+
+
+@pytest.fixture
+def lines(sandbox):
+    """Write rows as JSON lines beside the repository, import them, and return what was done."""
+
+    def write_and_import(*rows, to=None, **options):
+        place = sandbox.path.parent / "records.jsonl"
+        place.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return import_(to or sandbox.workspace(), "jsonl", str(place), **options)
+
+    return write_and_import
+
+
+def row(id, **other):
+    return {
+        "id": id,
+        "title": f"Title of {id}",
+        "type": "decision",
+        "text": f"Text of {id}.",
+    } | other
+
+
+def memory(sandbox, id):
+    return sandbox.workspace().tree().by_id[id].memory
+
+
+def codes(done):
+    return [(problem.code, problem.severity) for problem in done.problems]
+
+
+EDGES = ("superseded_by=newer", "supersedes=older")
+
+
+def test_superseded_by_is_stored_on_the_newer_record(sandbox, lines):
+    """The older memory keeps silent; the newer one names it, once if both said so."""
+    lines(row("dec-old", newer="dec-new"), row("dec-new", older=["dec-old"]), map=EDGES)
+    assert memory(sandbox, "dec-new").supersedes == ("dec-old",)
+    assert "supersedes" not in memory(sandbox, "dec-old").fields
+
+
+def test_an_edge_to_nowhere_is_left_out_with_a_warning(sandbox, lines):
+    """What would dangle is not written, and that is no error."""
+    done = lines(row("dec-new", older="dec-gone"), row("dec-old", newer="dec-lost"), map=EDGES)
+    assert codes(done) == [("dangling", "warning"), ("dangling", "warning")]
+    assert done.exit_code == 0
+    assert memory(sandbox, "dec-new").supersedes == ()
+
+
+def test_a_refused_record_takes_the_edges_to_it_along(sandbox, lines):
+    """No memory supersedes a record that could not be taken."""
+    done = lines(row("dec-new", older="dec-bad"), row("dec-bad", type="poem"), map=EDGES[1:])
+    assert sorted(codes(done)) == [("bad-value", "error"), ("dangling", "warning")]
+    assert memory(sandbox, "dec-new").supersedes == ()
+
+
+def test_an_edge_may_lead_into_the_tree(sandbox, lines):
+    """A record may supersede a memory that was there before."""
+    sandbox.memory("dec-here")
+    lines(row("dec-new", older="dec-here"), map=EDGES)
+    assert memory(sandbox, "dec-new").supersedes == ("dec-here",)
+
+
+def test_a_circle_loses_one_edge(sandbox, lines):
+    """Records that supersede each other become a line, and the refused edge is told."""
+    done = lines(row("dec-aa", newer="dec-bb"), row("dec-bb", newer="dec-aa"), map=EDGES[:1])
+    assert codes(done) == [("cycle", "warning")]
+    assert done.written == 2
+    assert sandbox.workspace().tree().lineage.cycles() == ()
+
+
+def test_a_record_does_not_supersede_itself(sandbox, lines):
+    """The smallest circle is refused as well."""
+    done = lines(row("dec-aa", newer="dec-aa"), map=EDGES[:1])
+    assert codes(done) == [("cycle", "warning")]
+    assert memory(sandbox, "dec-aa").supersedes == ()
+
+
+def test_a_changed_record_never_overwrites_its_memory(sandbox, lines):
+    """The memory keeps its bytes, and the hint is the command that supersedes it."""
+    lines(row("dec-aa"))
+    path = sandbox.path / sandbox.workspace().tree().by_id["dec-aa"].path
+    before = path.read_bytes()
+    done = lines(row("dec-aa", text="It is otherwise.", title="It's new"))
+    assert path.read_bytes() == before
+    assert (done.written, done.unchanged, done.skipped, done.exit_code) == (0, 0, 1, 0)
+    assert "another title, body" in done.problems[0].message
+    assert done.problems[0].hint == "memtool supersede dec-aa 'It'\"'\"'s new'"
+
+
+def test_a_successor_with_the_new_words_settles_a_change(sandbox, lines):
+    """Once a memory that says what the record says supersedes it, the record is unchanged."""
+    lines(row("dec-aa"))
+    sandbox.memory("dec-ab", "It is otherwise.\n", supersedes=("dec-aa",))
+    assert lines(row("dec-aa", text="It is otherwise.")).unchanged == 1
+    done = lines(row("dec-aa", text="And again."))
+    assert done.problems[0].hint.startswith("memtool supersede dec-ab ")
+
+
+def test_what_people_changed_since_is_no_change_of_the_record(sandbox, lines):
+    """Lifecycle and tags belong to the tree once they are there."""
+    lines(row("dec-aa", tags=["old"], status="accepted"), map=("status=status",))
+    path = sandbox.workspace().tree().by_id["dec-aa"].path
+    data = (sandbox.path / path).read_bytes()
+    (sandbox.path / path).write_bytes(document.edit(data, {"status": "pinned", "tags": ("new",)}))
+    done = lines(row("dec-aa", tags=["old"], status="accepted"), map=("status=status",))
+    assert (done.unchanged, done.problems) == (1, ())
+
+
+def test_a_record_that_moved_on_is_told(sandbox, lines):
+    """A proposal that was accepted at its home is to be confirmed here, by a person."""
+    lines(row("dec-aa", status="proposed"), map=("status=status",))
+    done = lines(row("dec-aa", status="accepted"), map=("status=status",))
+    assert done.problems[0].hint == "memtool confirm dec-aa"
+    assert memory(sandbox, "dec-aa").status == "candidate"
+
+
+def test_an_id_of_somebody_else_gets_a_lasting_suffix(sandbox, lines):
+    """A record whose id is taken by another memory is written beside it, the same way each time."""
+    sandbox.memory("dec-aa", "Something else.\n")
+    first = lines(row("dec-aa"))
+    assert first.memories[0]["id"].startswith("dec-aa-")
+    assert lines(row("dec-aa")).unchanged == 1
+
+
+def test_an_unreadable_file_keeps_its_id(sandbox, lines):
+    """What cannot be read is not written beside, as both would then be the same memory."""
+    sandbox.write(".memory/decision/dec-aa.md", "no memory\n")
+    done = lines(row("dec-aa"))
+    assert codes(done) == [("duplicate-id", "error")]
+    assert done.exit_code == 1
+
+
+def test_files_of_the_repository_are_cited_with_lines_and_commit(sandbox):
+    """A committed file is cited at its revision, a changed one without."""
+    sandbox.write("docs/0001-one.md", "# 1. One\n\nText.\n")
+    sandbox.write("docs/0002-two.md", "# 2. Two\n\nText.\n")
+    head = sandbox.commit()
+    sandbox.write("docs/0002-two.md", "# 2. Two\n\nOther text.\n")
+    import_(sandbox.workspace(), "adr", "docs")
+    assert memory(sandbox, "adr-0001-one").items("source") == (
+        f"file:docs/0001-one.md#L1-L3@{head[:10]}",
+    )
+    assert memory(sandbox, "adr-0002-two").items("source") == ("file:docs/0002-two.md#L1-L3",)
+
+
+def test_a_later_commit_is_no_change_of_the_record(sandbox):
+    """The revision in the source moves with HEAD; the memory stays unchanged."""
+    sandbox.write("docs/0001-one.md", "# 1. One\n\nText.\n")
+    sandbox.commit()
+    import_(sandbox.workspace(), "adr", "docs", commit=True)
+    assert import_(sandbox.workspace(), "adr", "docs").unchanged == 1
+
+
+def test_a_record_without_date_has_that_of_its_first_commit(sandbox):
+    """Git knows when a file came; of what it does not know, now is the time."""
+    sandbox.write("docs/0001-one.md", "# 1. One\n\nText.\n")
+    sandbox.commit()
+    first = sandbox.git("log", "-1", "--format=%at").strip()
+    sandbox.write("docs/0001-one.md", "# 1. One\n\nMore text.\n")
+    sandbox.commit()
+    sandbox.write("docs/0002-two.md", "# 2. Two\n")
+    import_(sandbox.workspace(), "adr", "docs")
+    assert memory(sandbox, "adr-0001-one").timestamp == int(first)
+    assert memory(sandbox, "adr-0002-two").text("timestamp") == "2026-03-01T12:00:00Z"
+
+
+def test_paths_are_relative_to_where_the_user_stands(sandbox):
+    """A relative path counts from the caller's directory, not from the top."""
+    sandbox.write("docs/adr/0001-one.md", "# 1. One\n")
+    done = sandbox.run("import", "adr", "adr", cwd=sandbox.path / "docs")
+    assert done.returncode == 0, done.stderr
+    assert "file:docs/adr/0001-one.md#L1-L1" in memory(sandbox, "adr-0001-one").items("source")
+
+
+def test_a_long_body_is_cut_to_a_memory(sandbox, lines):
+    """A text above the limit is cut at a paragraph, and importing it again changes nothing."""
+    long = row("dec-aa", text="A paragraph of text.\n\n" * 6_000)
+    lines(long)
+    size = 6_000 * 22 - 1
+    end = f"A paragraph of text.\n\n[cut here: the whole text of {size:,} bytes is in "
+    assert end in memory(sandbox, "dec-aa").body[-150:]
+    assert lines(long).unchanged == 1
+
+
+def test_imported_memories_do_not_expire(sandbox, lines):
+    """They are eternal unless the record or the user says otherwise."""
+    lines(row("dec-aa"))
+    assert memory(sandbox, "dec-aa").text("temporal_class") == "eternal"
+    lines(row("dec-bb"), set=("temporal_class=long_term",))
+    assert memory(sandbox, "dec-bb").text("temporal_class") == "long_term"
+
+
+def test_a_refused_write_leaves_nothing_behind(sandbox, lines):
+    """Where one file cannot be written, those before it are removed again."""
+    blocked = sandbox.path / ".memory" / "state"
+    blocked.write_text("a file where a directory should be")
+    with pytest.raises(MemtoolError):
+        lines(row("dec-aa"), row("sta-zz", type="state"))
+    assert [p for p in (sandbox.path / ".memory").rglob("*") if p.is_file()] == [blocked]
+
+
+def test_create_all_keeps_what_was_there(tmp_path):
+    """A taken name refuses the batch, and the file that has it keeps its bytes."""
+    files.create(str(tmp_path), "a/two", b"old")
+    with pytest.raises(files.Taken):
+        files.create_all(str(tmp_path), [("a/one", b"1"), ("a/two", b"2"), ("a/three", b"3")])
+    assert sorted(os.listdir(tmp_path / "a")) == ["two"]
+    assert (tmp_path / "a/two").read_bytes() == b"old"
+
+
+def test_the_same_records_give_the_same_bytes_anywhere(sandbox, lines, tmp_path):
+    """Nothing of the machine or the run gets into a file."""
+    lines(row("dec-aa"), row("dec-bb"))
+    first = {p.name: p.read_bytes() for p in Path(sandbox.path / ".memory").rglob("*.md")}
+    for path in Path(sandbox.path / ".memory").rglob("*.md"):
+        path.unlink()
+    lines(row("dec-bb"), row("dec-aa"))
+    again = {p.name: p.read_bytes() for p in Path(sandbox.path / ".memory").rglob("*.md")}
+    assert again == first

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.memory import moments, schema
+from memtool.upkeep import wording
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Accepted", "confirmed"),
+        ("accepted (PR #12)", "confirmed"),
+        ("**Final**", "confirmed"),
+        ("Superseded by [3](3.md)", "confirmed"),
+        ("April Fool!", "deprecated"),
+        ("in-progress", "confirmed"),
+        ("Draft.", "candidate"),
+        ("implemented # provisional|implemented", "confirmed"),
+        ("{proposed | accepted}", ""),
+        ("", ""),
+        ("purple", ""),
+    ],
+)
+def test_states_of_records_have_a_status(text, expected):
+    """Known states map to a status whatever follows them; placeholders and unknown ones do not."""
+    assert wording.state(text) == expected
+
+
+def test_every_state_maps_to_a_status_that_memories_have():
+    """The table of states holds nothing that the schema would refuse."""
+    from memtool.memory.fields import STATUSES
+
+    assert set(wording.STATES.values()) <= set(STATUSES)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2016-02-12", "2016-02-12T00:00:00Z"),
+        ("2016/2/12", "2016-02-12T00:00:00Z"),
+        ("05-Jul-2001", "2001-07-05T00:00:00Z"),
+        ("5 July 2001", "2001-07-05T00:00:00Z"),
+        ("July 5th, 2001", "2001-07-05T00:00:00Z"),
+        ("2020-01-02T03:04:05", "2020-01-02T03:04:05Z"),
+        ("2020-01-02T03:04:05.678-08:00", "2020-01-02T03:04:05.678-08:00"),
+        ("accepted on 2020-01-02", "2020-01-02T00:00:00Z"),
+        ("2020-13-40", ""),
+        ("03/04/2024", ""),
+        ("soon", ""),
+    ],
+)
+def test_days_in_usual_spellings_become_moments(text, expected):
+    """A day is read in any common spelling that has one meaning, and never guessed."""
+    assert wording.moment(text) == expected
+
+
+@given(st.text(max_size=60))
+def test_a_moment_is_always_one_that_memories_may_hold(text):
+    """Whatever the text, the answer parses or is empty."""
+    found = wording.moment(text)
+    assert not found or isinstance(moments.parse(found), int)
+
+
+@given(st.text(max_size=200))
+def test_any_name_becomes_an_id(text):
+    """Every name gives a valid id, the same one each time."""
+    made = wording.as_id(text, "dec")
+    assert schema.is_id(made)
+    assert made == wording.as_id(text, "dec")
+    assert schema.is_id(wording.suffixed(made, text))
+
+
+@given(st.text(max_size=700))
+def test_any_text_becomes_a_visible_line(text):
+    """A cleaned line has no hidden characters and respects its length."""
+    cleaned = wording.line(text, 200)
+    assert schema.is_line(cleaned)
+    assert len(cleaned) <= 200
+
+
+@given(st.text(alphabet="ab \n\u00e9\U0001f600", max_size=2000), st.integers(150, 400))
+def test_a_cut_body_fits(text, most):
+    """A body is cut to the bytes that are allowed, and says where the rest is."""
+    cut = wording.cut(text, most, "file:a.md")
+    assert len(cut.encode()) <= max(most, 0)
+    assert cut == text or cut.endswith("is in file:a.md]\n")
+
+
+def test_a_body_is_cut_after_a_paragraph():
+    """Where a paragraph ends in the second half of what fits, the cut is there."""
+    text = "a" * 100 + "\n\n" + "b" * 100 + "\n\n" + "c" * 300
+    assert wording.cut(text, 300, "x").startswith("a" * 100 + "\n\n" + "b" * 100 + "\n\n[cut here")
+
+
+@given(st.text(alphabet=st.characters(codec=None), max_size=80))
+def test_any_body_can_be_written_as_utf8(text):
+    """NUL and lone surrogates are gone, so that every body is text."""
+    cleaned = wording.body(text)
+    assert b"\0" not in cleaned.encode()
+    assert cleaned == "" or cleaned.endswith("\n")
