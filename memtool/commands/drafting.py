@@ -9,12 +9,13 @@ import sys
 from collections.abc import Sequence
 
 from memtool import templates
-from memtool.commands import writing
+from memtool.commands import assignments, writing
 from memtool.errors import MemtoolError
 from memtool.memory import document, identity, moments
 from memtool.memory.body import sections as sections_of
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import Fields, Memory
+from memtool.store import files
 from memtool.workspace import Workspace
 
 
@@ -42,10 +43,20 @@ def draft(
         "confidence": CONFIDENCES[1],
         "source": (f"human:{writing.author(workspace)}",),
     }
-    merged = base | given | writing.settings(extra)
+    merged = base | given | assignments.read(extra)
     if "id" not in merged:
         merged["id"] = draw_id(workspace, type_, title)
-    return Memory(fields=merged, body=make_body(type_, read_body(body), section))
+    text = make_body(template_of(workspace, type_), read_body(body), section)
+    return Memory(fields=merged, body=text)
+
+
+def template_of(workspace: Workspace, type_: str) -> str:
+    """Return the markdown template of a type: the team's own `_TYPE.md`, or the one shipped."""
+    path = os.path.join(workspace.repository.top, workspace.directory, f"_{type_}.md")
+    try:
+        return files.read_regular(path, document.MAX_BYTES).decode()
+    except (OSError, UnicodeDecodeError):
+        return templates.read(f"memory/{type_}.md")
 
 
 def draw_id(workspace: Workspace, type_: str, title: str) -> str:
@@ -54,31 +65,55 @@ def draw_id(workspace: Workspace, type_: str, title: str) -> str:
 
 
 def read_body(body: str) -> str:
-    """Return the text of `--body`, from stdin where it is `-`."""
+    """Return the text of `--body`, from stdin where it is `-`.
+
+    Raises:
+        MemtoolError: stdin is closed, too long, or not UTF-8.
+    """
     if body != "-":
         return body
+    if sys.stdin is None:
+        raise MemtoolError("there is no stdin to read the text from", hint="give it as --body TEXT")
+    data = sys.stdin.buffer.read(document.MAX_BYTES + 1)
+    if len(data) > document.MAX_BYTES:
+        raise MemtoolError(
+            f"the text on stdin is longer than {document.MAX_BYTES:,} bytes",
+            hint="keep it in a file and name that with --source file:PATH",
+            code="too-large",
+        )
     try:
-        return sys.stdin.buffer.read(document.MAX_BYTES + 1).decode()
-    except UnicodeDecodeError:
-        raise MemtoolError("the text on stdin is not UTF-8", code="not-utf8") from None
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise MemtoolError(
+            f"the text on stdin is not UTF-8, the first odd byte is in line {line}",
+            hint="iconv -f ISO-8859-1 -t UTF-8 converts such a text",
+            code="not-utf8",
+        ) from None
 
 
-def make_body(type_: str, statement: str, section: Sequence[str]) -> str:
-    """Join the statement and the sections; without any text the template's headings stand empty.
+def make_body(template: str, statement: str, section: Sequence[str]) -> str:
+    """Join the statement and the sections; without either the template stands as it is.
 
-    Sections are matched to the template's headings by name, whatever the case; others follow.
+    Sections are matched to the headings of the template by name, whatever the case; others follow.
     """
     text = statement.strip("\n").replace("\r\n", "\n")
-    given = dict(_section(pair) for pair in section)
-    template = [part.title for part in sections_of(templates.read(f"memory/{type_}.md"))]
-    names = {name.lower(): name for name in template}
-    filled = {names.get(name.lower(), name): value for name, value in given.items()}
-    order = [name for name in template if name in filled or not text]
-    order += [name for name in filled if name not in order]
+    if not text and not section:
+        return template
+    headings = [part.title for part in sections_of(template) if part.title]
+    names = {name.lower(): name for name in headings}
+    given: dict[str, str] = {}
+    for name, value in map(_section, section):
+        title = names.get(name.lower(), name)
+        if title in given:
+            raise MemtoolError(
+                f"the section {title!r} is given twice", hint="put both texts into one --section"
+            )
+        given[title] = value
+    order = [name for name in headings if name in given or not text]
+    order += [name for name in given if name not in order]
     parts = [text] if text else []
-    parts += [
-        f"## {name}\n\n{filled[name]}" if filled.get(name) else f"## {name}" for name in order
-    ]
+    parts += [f"## {name}\n\n{given[name]}" if given.get(name) else f"## {name}" for name in order]
     return "\n\n".join(parts) + "\n"
 
 
@@ -92,24 +127,54 @@ def _section(pair: str) -> tuple[str, str]:
     return " ".join(name.split()), text.strip()
 
 
+def draft_path(workspace: Workspace, id_: str) -> str:
+    """Return where the draft of a memory lies while it is edited; nobody else sees it there."""
+    return os.path.join(workspace.repository.cache_dir, "drafts", f"{id_}.md")
+
+
 def edit(workspace: Workspace, memory: Memory) -> Memory:
-    """Let the user edit a draft in their editor, and read it back.
+    """Let the user edit a draft in their editor, and read it back. The draft stays for now.
 
     Raises:
-        MemtoolError: the editor failed or what it left is no memory; the draft is kept.
+        MemtoolError: the editor failed, or what it left is no memory.
     """
-    folder = os.path.join(workspace.repository.cache_dir, "drafts")
-    path = os.path.join(folder, f"{memory.id}.md")
-    command = _editor(workspace)
+    path = draft_path(workspace, memory.id)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "wb") as file:
             file.write(document.write(memory))
-        status = subprocess.run([*shlex.split(command), path], check=False).returncode
+    except OSError as error:
+        raise MemtoolError(
+            f"the draft {path} cannot be written: {os.strerror(error.errno or 0)}",
+            hint="leave out --edit",
+            code="disk",
+        ) from None
+    _start_editor(workspace, path)
+    data = writing.bytes_of("", path)
+    if not (data or b"").strip():
+        if data is not None:
+            os.unlink(path)
+        raise MemtoolError("the draft was left empty, so nothing was written", code="editor")
+    try:
+        return writing.read(workspace, data or b"")
+    except MemtoolError as error:
+        error.message += "; nothing was written"
+        error.hint = f"the draft is kept in {path}"
+        raise
+
+
+def _start_editor(workspace: Workspace, path: str) -> None:
+    command = workspace.env.get("VISUAL") or workspace.env.get("EDITOR") or "vi"
+    try:
+        argv = shlex.split(command)
+        # Our stdout is data, such as the path in $(memtool new … --edit): the editor gets stderr.
+        status = subprocess.run(
+            [*argv, path], stdout=2, env=dict(workspace.env), check=False
+        ).returncode
     except (OSError, ValueError) as error:
         raise MemtoolError(
-            f"the editor {command!r} cannot be started: {error}",
-            hint="set EDITOR, or leave out --edit",
+            f"the editor {command!r} cannot be started: {getattr(error, 'strerror', 0) or error}",
+            hint=f"set EDITOR; the draft is kept in {path}",
             code="editor",
         ) from None
     if status != 0:
@@ -118,20 +183,3 @@ def edit(workspace: Workspace, memory: Memory) -> Memory:
             hint=f"the draft is kept in {path}",
             code="editor",
         )
-    with open(path, "rb") as file:
-        data = file.read()
-    try:
-        edited = document.read(data, "", workspace.config.categories)
-    except document.Unreadable as error:
-        problem = error.problems[0]
-        raise MemtoolError(
-            f"line {problem.line}: {problem.message}; nothing was written",
-            hint=f"the draft is kept in {path}",
-            code=problem.code,
-        ) from None
-    os.unlink(path)
-    return edited
-
-
-def _editor(workspace: Workspace) -> str:
-    return workspace.env.get("VISUAL") or workspace.env.get("EDITOR") or "vi"

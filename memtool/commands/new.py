@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 from memtool.commands import drafting, writing
 from memtool.commands.writing import Written
 from memtool.commands.writing import render_written as render
-from memtool.memory.fields import BY_NAME
+from memtool.errors import MemtoolError
 from memtool.memory.memory import Memory
+from memtool.store.tree import Tree
 from memtool.workspace import Workspace
 
 __all__ = ["new", "render"]
@@ -37,14 +39,14 @@ def new(
 ) -> Written:
     """Write a memory from the template of its type, and print its path.
 
-    The file goes to .memory/TYPE/YEAR-MONTH/ID.md. Without --body the headings of the template
-    stand there to be filled in. Without --source you are the source.
+    The file goes to .memory/TYPE/YEAR-MONTH/ID.md. Without --body and --section the template,
+    .memory/_TYPE.md, stands there to be filled in. Without --source you are the source.
 
     Example:
         memtool new decision "Keep sessions in Redis" --body "Sessions live in Redis." --tag auth
 
     Args:
-        type: what kind of memory: a decision, a stable fact, a trace of what happened, a state
+        type: a choice, a stable fact, a trace of what happened, or where the work stands
         title: one line that says it
         body: the text, or - to read it from stdin
         section: a section of the body as NAME=TEXT; may be repeated
@@ -58,7 +60,7 @@ def new(
         supersedes: id of a memory that it replaces; may be repeated
         set: any other key as KEY=VALUE; may be repeated
         id: the id, instead of a made one
-        edit: open it in your editor before it is written
+        edit: open it in your editor before it is written; a dry run opens none
         commit: commit just this file
         dry_run: print the file instead of writing it
     """
@@ -72,12 +74,12 @@ def new(
         extra=set,
         fields={
             "id": id,
-            "category": category or BY_NAME["category"].default,
+            "category": category,
             "confidence": confidence,
             "source": source,
             "tags": tag,
             "files": file,
-            "supersedes": replaceable(ws, supersedes),
+            "supersedes": replaceable(ws.tree(), supersedes) if supersedes else (),
             "importance": "" if importance is None else f"{importance:g}",
             "valid_through": valid_through,
         },
@@ -89,34 +91,38 @@ def finish(
     ws: Workspace, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
 ) -> Written:
     """Check, edit, write and commit a draft, as asked."""
-    if edit:
+    draft = ""
+    if edit and not dry_run:
         writing.check(ws, memory)
-        memory = drafting.edit(ws, memory)
+        draft = drafting.draft_path(ws, memory.id)
+        edited = drafting.edit(ws, memory)
+        has_own_id = has_own_id or edited.id != memory.id
+        memory = edited
     draw = None if has_own_id else lambda: drafting.draw_id(ws, memory.type, memory.title)
-    return writing.write_new(ws, memory, draw=draw, commit=commit, dry_run=dry_run)
+    try:
+        if draft and memory.supersedes:
+            memory = memory.with_fields(supersedes=replaceable(ws.tree(), memory.supersedes))
+        written = writing.write_new(ws, memory, draw=draw, commit=commit, dry_run=dry_run)
+    except MemtoolError as error:
+        if draft:
+            error.hint = "; ".join(filter(None, (error.hint, f"the draft is kept in {draft}")))
+        raise
+    if draft:
+        os.unlink(draft)
+    return written
 
 
-def replaceable(ws: Workspace, wanted: tuple[str, ...]) -> tuple[str, ...]:
+def replaceable(tree: Tree, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Return the full ids of memories that may be superseded: they exist and are heads.
 
     Raises:
-        MemtoolError: one is not there, or something superseded it already; the hint offers that.
+        MemtoolError: one is not there, is deleted, or something superseded it already.
     """
-    from memtool.errors import MemtoolError
-
-    if not wanted:
-        return ()
-    tree = ws.tree()
     found = []
     for name in wanted:
-        id_ = tree.find(name).id
-        if not tree.lineage.is_head(id_):
-            newer = tree.lineage.superseded_by[id_]
-            heads = tree.lineage.heads_of(id_) or newer
-            raise MemtoolError(
-                f"{id_} is superseded already, by {', '.join(newer)}",
-                hint=f"memtool supersede {heads[0]} TITLE",
-                code="not-a-head",
-            )
-        found.append(id_)
+        record = tree.find(name)
+        writing.refuse_deleted(record.memory)
+        if not tree.lineage.is_head(record.id):
+            raise writing.superseded(tree, record.id, "memtool supersede")
+        found.append(record.id)
     return tuple(dict.fromkeys(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memtool.commands import writing
 from memtool.commands.writing import Changed
 from memtool.commands.writing import render_changed as render
+from memtool.memory.memory import Fields, Memory
 from memtool.workspace import Workspace
 
 __all__ = ["pin", "render"]
@@ -23,6 +24,9 @@ def pin(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) 
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    return writing.change(
-        ws, id, lambda _memory: {"status": "pinned"}, "pin", commit=commit, dry_run=dry_run
-    )
+    return writing.change(ws, id, _pinned, "pin", commit=commit, dry_run=dry_run, needs_head=True)
+
+
+def _pinned(memory: Memory) -> Fields:
+    writing.refuse_deleted(memory)
+    return {"status": "pinned"}

@@ -7,19 +7,25 @@ then commit. A refusal at any step leaves the files as they were.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 
 from memtool.errors import MemtoolError
 from memtool.memory import document, identity, schema
-from memtool.memory.fields import BY_NAME, LIST_KINDS, OWN_PREFIX
+from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import FieldValue, Memory
 from memtool.store import files
 from memtool.store.commits import commit_files
+from memtool.store.repository import Repository
+from memtool.store.tree import Tree
 from memtool.value import Value
 from memtool.workspace import Workspace
 
 DRAWS = 20
 """Ids are drawn again when one is taken; twenty times never happens with 2^20 suffixes."""
+
+
+DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.default}
 
 
 class Written(Value):
@@ -49,23 +55,49 @@ def render_written(written: Written) -> str:
 
 def render_changed(changed: Changed) -> str:
     """Return one line per changed key, then the path."""
-    if not changed.changes:
-        return f"{changed.id} was so already, nothing changed\n{changed.path}"
     rows = [f"{key}: {old or '-'} -> {new or '-'}" for key, (old, new) in changed.changes.items()]
+    if not rows:
+        rows = [f"{changed.id} was so already"]
+    elif changed.dry_run:
+        rows.insert(0, "would change:")
     return "\n".join([*rows, changed.path])
 
 
-def check(workspace: Workspace, memory: Memory, path: str = "") -> None:
-    """Raise MemtoolError if a memory breaks the field table; the first breach is told."""
-    found = schema.problems(memory.fields, {}, path, workspace.config.categories)
-    if len(document.write(memory)) > document.MAX_BYTES:
+def check(workspace: Workspace, memory: Memory) -> bytes:
+    """Return the bytes of a memory that may be written: they read back as what they are.
+
+    Raises:
+        MemtoolError: it breaks the field table, or no reader would take the file.
+    """
+    categories = workspace.settings.categories
+    try:
+        data = document.write(memory)
+    except UnicodeEncodeError:
+        raise MemtoolError("the text is not Unicode text", code="not-utf8") from None
+    if len(data) > document.MAX_BYTES:
         raise MemtoolError(
-            f"the memory is larger than {document.MAX_BYTES:,} bytes",
+            f"the memory has {len(data):,} bytes, {document.MAX_BYTES:,} are allowed",
             hint="keep the long text in a file and name it with --source file:PATH",
             code="too-large",
         )
+    found = schema.problems(memory.fields, {}, "", categories)
     if found:
-        raise MemtoolError(found[0].message, hint=found[0].hint, code=found[0].code)
+        problem = found[0]
+        field = BY_NAME.get(problem.message.partition(":")[0])
+        hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
+        raise MemtoolError(problem.message, hint=hint, code=problem.code)
+    read(workspace, data)
+    return data
+
+
+def read(workspace: Workspace, data: bytes, path: str = "") -> Memory:
+    """Read the bytes of a memory. Raises MemtoolError with the first thing that is wrong."""
+    try:
+        return document.read(data, path, workspace.settings.categories)
+    except document.Unreadable as error:
+        problem = error.problems[0]
+        where = f"{problem.path or 'the memory'}, line {problem.line}: "
+        raise MemtoolError(where + problem.message, hint=problem.hint, code=problem.code) from None
 
 
 def write_new(
@@ -83,40 +115,43 @@ def write_new(
     """
     prepare(workspace)
     for _attempt in range(DRAWS):
+        data = check(workspace, memory)
         path = f"{workspace.directory}/{identity.place(memory)}"
-        check(workspace, memory, path)
-        text = document.write(memory)
-        if dry_run:
-            return Written(memory.id, path, None, text.decode(), dry_run=True)
         try:
-            _refuse_taken(workspace, memory.id, path)
-            files.create(workspace.repository.top, path, text)
-        except files.Taken:
+            _refuse_taken(workspace, memory.id)
+            if not dry_run:
+                files.create(workspace.repository.top, path, data)
+        except files.Taken as taken:
             if draw is None:
                 raise MemtoolError(
-                    f"the id {memory.id} is taken",
-                    hint=f"memtool show {memory.id}, or choose another --id",
+                    f"the id {memory.id} is taken: {taken.message}",
+                    hint=f"memtool show {memory.id}, or choose another id",
                     code="id-taken",
                 ) from None
             memory = memory.with_fields(id=draw())
             continue
-        trailers = {"Memory-Id": memory.id}
-        if memory.supersedes:
-            trailers["Supersedes"] = ", ".join(memory.supersedes)
-        verb = "supersede" if memory.supersedes else "add"
         done = None
-        if commit:
-            subject = f"memory: {verb} {memory.title}"[:72]
-            done = commit_files(workspace.repository, [path], subject, trailers)
-        return Written(memory.id, path, done, text.decode())
+        if commit and not dry_run:
+            trailers = {"Memory-Id": memory.id}
+            if memory.supersedes:
+                trailers["Supersedes"] = ", ".join(memory.supersedes)
+            verb = "supersede" if memory.supersedes else "add"
+            done = commit_files(workspace.repository, [path], subject(verb, memory), trailers)
+        return Written(memory.id, path, done, data.decode(), dry_run)
     raise MemtoolError("no free id was found", hint="choose one with --id", code="id-taken")
 
 
-def _refuse_taken(workspace: Workspace, id_: str, path: str) -> None:
+def _refuse_taken(workspace: Workspace, id_: str) -> None:
     """An id may lie in another month's directory, where create-only would not see it."""
     for entry in workspace.snapshot().entries:
-        if entry.path.endswith(f"/{id_}.md") and entry.path != path:
+        if entry.path.endswith(f"/{id_}.md"):
             raise files.Taken(f"{entry.path} is already there", code="exists")
+
+
+def subject(verb: str, memory: Memory) -> str:
+    """Return the first line of a commit: at most 72 characters, cut between words."""
+    line = f"memory: {verb} {memory.title}"
+    return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
 
 
 def change(
@@ -128,36 +163,114 @@ def change(
     commit: bool = False,
     dry_run: bool = False,
     reason: str = "",
+    needs_head: bool = False,
 ) -> Changed:
     """Change keys of a memory in place; `changes` gets it as it stands and says the new values.
 
+    With `commit` a change that was made before and is not committed yet goes in as well.
+
     Raises:
-        MemtoolError: the id is not known, the result would not be valid, or disk or git refuse.
+        MemtoolError: the id is not known, it is superseded where a head is needed, the result
+            would not be valid, or disk or git refuse.
     """
     prepare(workspace)
-    record = workspace.tree().find(wanted)
-    top = workspace.repository.top
-    with files.locked(workspace.repository.cache_dir, "write.lock"):
-        with open(os.path.join(top, record.path), "rb") as file:
-            before = file.read()
-        memory = document.read(before, record.path, workspace.config.categories)
+    why = _one_line(reason)
+    tree = workspace.tree()
+    record = tree.find(wanted)
+    if needs_head and not tree.lineage.is_head(record.id):
+        raise superseded(tree, record.id, f"memtool {verb}")
+    repository = workspace.repository
+    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+        before = bytes_of(repository.top, record.path)
+        if before is None:
+            raise MemtoolError(
+                f"{record.path} is left out of this sparse checkout",
+                hint=f"git sparse-checkout add {workspace.directory}",
+                code="not-here",
+            )
+        memory = read(workspace, before, record.path)
         new = {
-            key: value for key, value in changes(memory).items() if memory.fields.get(key) != value
+            key: value
+            for key, value in changes(memory).items()
+            if (memory.fields.get(key) or DEFAULTS.get(key)) != value
         }
         after = document.edit(before, new, record.path) if new else before
-        check(workspace, document.read(after, record.path, workspace.config.categories))
+        check(workspace, read(workspace, after, record.path))
         shown = {
             key: (as_text(memory.fields.get(key)), as_text(value)) for key, value in new.items()
         }
-        if dry_run or not new:
-            return Changed(record.id, record.path, None, shown, dry_run)
-        files.replace(top, record.path, after, expected=before)
+        if new and not dry_run:
+            files.replace(repository.top, record.path, after, expected=before)
     done = None
-    if commit:
-        subject = f"memory: {verb} {memory.title}"[:72]
-        trailers = {"Memory-Id": record.id} | ({"Reason": reason} if reason else {})
-        done = commit_files(workspace.repository, [record.path], subject, trailers)
-    return Changed(record.id, record.path, done, shown)
+    if commit and not dry_run and (new or is_dirty(repository, record.path)):
+        trailers = {"Memory-Id": record.id} | ({"Reason": why} if why else {})
+        done = _committed(repository, record.path, subject(verb, memory), trailers)
+    return Changed(record.id, record.path, done, shown, dry_run)
+
+
+def _committed(repository: Repository, path: str, line: str, trailers: Mapping[str, str]) -> str:
+    """Commit one changed file, and return the commit that holds the change."""
+    try:
+        return commit_files(repository, [path], line, trailers)
+    except MemtoolError:
+        if is_dirty(repository, path):
+            raise
+    # Another process has changed the same file at the same time, and committed both changes.
+    return repository.git.line("log", "-1", "--format=%H", "--", path)
+
+
+def superseded(tree: Tree, id_: str, command: str) -> MemtoolError:
+    """Return the refusal of what only a head may get; the hint says it of the head."""
+    newer = tree.lineage.superseded_by[id_]
+    heads = tree.lineage.heads_of(id_) or newer
+    return MemtoolError(
+        f"{id_} is superseded already, by {', '.join(newer)}",
+        hint=" or ".join(f"{command} {head}" for head in heads),
+        code="not-a-head",
+    )
+
+
+def refuse_deleted(memory: Memory) -> None:
+    """Raise MemtoolError where a memory is softly deleted: it must be restored first."""
+    if memory.status == "deleted":
+        raise MemtoolError(
+            f"{memory.id} is deleted", hint=f"memtool restore {memory.id}", code="deleted"
+        )
+
+
+def is_dirty(repository: Repository, path: str) -> bool:
+    """Tell whether a file differs from what HEAD holds, or is not tracked."""
+    return bool(
+        repository.git.run("status", "--porcelain", "-z", "--untracked-files=all", "--", path)
+    )
+
+
+def bytes_of(top: str, path: str) -> bytes | None:
+    """Return the bytes of a file of the worktree, None where there is none.
+
+    Raises:
+        MemtoolError: something is there that cannot be read.
+    """
+    try:
+        return files.read_regular(os.path.join(top, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+            hint="move what is there out of the way",
+            code="disk",
+        ) from None
+
+
+def _one_line(reason: str) -> str:
+    line = " ".join(reason.split())
+    if not schema.is_line(line):
+        raise MemtoolError(
+            "the reason holds hidden characters or is over 500 characters long",
+            hint='--why "one line of text"',
+        )
+    return line
 
 
 def as_text(value: FieldValue | None) -> str:
@@ -175,48 +288,12 @@ def prepare(workspace: Workspace) -> None:
             hint="run memtool in a clone or linked worktree",
             code="bare",
         )
-    if not os.path.isdir(os.path.join(workspace.repository.top, workspace.directory)):
-        raise MemtoolError(
-            f"there is no {workspace.directory} in {workspace.repository.top}",
-            hint="memtool init makes it",
-            code="no-memory",
-        )
+    workspace.refuse_absent()
     workspace.refuse_foreign()
 
 
 def author(workspace: Workspace) -> str:
     """Return the name of the person at work, as git knows it, else the account's."""
-    name = workspace.repository.git.line("config", "user.name", allowed=(0, 1))
+    named = workspace.env.get("GIT_AUTHOR_NAME", "").strip()
+    name = named or workspace.repository.git.line("config", "user.name", allowed=(0, 1))
     return name or workspace.env.get("USER", "") or "unknown"
-
-
-def settings(pairs: Sequence[str]) -> dict[str, FieldValue]:
-    """Read `--set KEY=VALUE`: list keys take values between commas, or several `--set`.
-
-    Raises:
-        MemtoolError: a pair has no `=`, or names a key that has its own option or no memory has.
-    """
-    found: dict[str, FieldValue] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        field = BY_NAME.get(key)
-        if not equals:
-            raise MemtoolError(f"--set {pair!r} is not KEY=VALUE", hint="--set domain=billing")
-        if field is not None and field.kind == "mapping":
-            raise MemtoolError(
-                f"{key} is written by its verb, not by --set",
-                hint="memtool confirm, memtool forget",
-            )
-        if field is None and not key.startswith(OWN_PREFIX):
-            raise MemtoolError(
-                f"no memory has the key {key!r}",
-                hint=f"for a key of your own: --set {OWN_PREFIX}{pair}",
-                code="unknown-key",
-            )
-        if field is not None and field.kind in LIST_KINDS:
-            items = tuple(part.strip() for part in value.split(",") if part.strip())
-            so_far = found.get(key, ())
-            found[key] = (so_far if isinstance(so_far, tuple) else ()) + items
-        else:
-            found[key] = value
-    return found

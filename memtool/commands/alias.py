@@ -1,0 +1,143 @@
+"""`memtool alias`: words that mean the same in a search."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from memtool.commands import listing, writing
+from memtool.commands.columns import columns
+from memtool.errors import MemtoolError
+from memtool.search import aliases
+from memtool.store import files
+from memtool.store.commits import commit_files
+from memtool.store.config import read_toml
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+__all__ = ["alias", "render"]
+
+
+class Alias(Value):
+    """A word and what it stands for; `is_default` where the file does not say so."""
+
+    word: str
+    expansions: tuple[str, ...]
+    is_default: bool
+
+
+class Aliases(Value):
+    """The aliases that hold after the call. `changed` says that the file is another one now."""
+
+    path: str
+    aliases: tuple[Alias, ...]
+    changed: bool = False
+    commit: str | None = None
+    dry_run: bool = False
+
+
+def alias(
+    ws: Workspace,
+    action: Literal["list", "add", "remove"] = "list",
+    word: str = "",
+    *expansions: str,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Aliases:
+    """List the words that mean the same in a search, or add or remove one.
+
+    A question that holds the word is also searched for what it stands for, at half the weight, and
+    the other way round. Common ones are built in; removing one of those switches it off here. They
+    are kept in aliases.toml of the memory directory.
+
+    Example:
+        memtool alias add idp "identity provider" keycloak
+
+    Args:
+        action: list, add or remove
+        word: the word; with list only its row is shown
+        expansions: what it stands for: words or phrases
+        commit: commit just the file of aliases
+        dry_run: say what would change, write nothing
+    """
+    wanted = aliases.key(word) if word else ""
+    if action == "list":
+        if expansions:
+            raise MemtoolError("list takes one word", hint="memtool alias add WORD EXPANSION…")
+        return Aliases(listing.aliases_path(ws), _rows(listing.aliases_file(ws), ws, wanted))
+    if not wanted:
+        raise MemtoolError(f"{action} needs a word", hint=f"memtool alias {action} WORD")
+    if action == "add" and not expansions:
+        raise MemtoolError(
+            f"{wanted} stands for nothing yet", hint=f"memtool alias add {wanted} EXPANSION…"
+        )
+    if action == "remove" and expansions:
+        raise MemtoolError("remove takes one word", hint=f"memtool alias remove {wanted}")
+    added = tuple(dict.fromkeys(map(aliases.key, expansions)))
+    return _changed(ws, action, wanted, added, commit=commit, dry_run=dry_run)
+
+
+def render(shown: Aliases) -> str:
+    """Return one line per word, and whether the file was changed."""
+    rows = columns(
+        (row.word, ", ".join(row.expansions), "(default)" if row.is_default else "")
+        for row in shown.aliases
+    )
+    if shown.changed:
+        rows.append(("would change " if shown.dry_run else "changed ") + shown.path)
+    return "\n".join(rows)
+
+
+def _changed(
+    ws: Workspace,
+    action: str,
+    word: str,
+    added: tuple[str, ...],
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> Aliases:
+    writing.prepare(ws)
+    path = listing.aliases_path(ws)
+    with files.locked(ws.repository.cache_dir, "write.lock"):
+        before = listing.aliases_file(ws)
+        after = _edited(before or b"", path, action, word, added)
+        changed = after != (before or b"")
+        if changed and not dry_run:
+            files.replace(ws.repository.top, path, after, expected=before)
+    done = None
+    if changed and commit and not dry_run:
+        done = commit_files(ws.repository, [path], f"memory: {action} alias {word}"[:72], {})
+    return Aliases(path, _rows(after, ws, word), changed, done, dry_run)
+
+
+def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ...]) -> bytes:
+    """Return the file with a row more or less.
+
+    Raises:
+        MemtoolError: the file is broken, or there is no such word to remove.
+    """
+    from memtool.store import toml_edit
+
+    own = aliases.written(data, path)
+    spelled = next((raw for raw in read_toml(data, path) if aliases.key(raw) == word), word)
+    if action == "add":
+        known = own.get(word, aliases.DEFAULTS.get(word, ()))
+        row: list[str] | None = [*dict.fromkeys((*known, *added))]
+    elif word not in aliases.merged(own):
+        raise MemtoolError(
+            f"{word} is no alias", hint="memtool alias list shows them", code="unknown-alias"
+        )
+    else:
+        row = [] if word in aliases.DEFAULTS else None
+    return toml_edit.set_key(data.decode(), (spelled,), row).encode()
+
+
+def _rows(data: bytes | None, ws: Workspace, word: str) -> tuple[Alias, ...]:
+    path = listing.aliases_path(ws)
+    own = {} if data is None else aliases.written(data, path)
+    found = aliases.merged(own)
+    return tuple(
+        Alias(one, others, one not in own)
+        for one, others in found.items()
+        if not word or one == word
+    )

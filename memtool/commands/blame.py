@@ -1,0 +1,141 @@
+"""`memtool blame`: who wrote each field and section of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memtool.commands.columns import columns
+from memtool.commands.writing import as_text
+from memtool.errors import MemtoolError
+from memtool.store import blame as blaming
+from memtool.store import versions
+from memtool.store.provenance import SHORT
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.store.history import History
+
+VALUE_WIDTH = 48
+"""Characters of a value that the table shows."""
+OPENING = "(opening)"
+"""The name of the text before the first heading."""
+
+
+class Part(Value):
+    """A field or section and the newest commit among its lines.
+
+    `state` is committed, uncommitted (some line is in no commit), or shallow (history is cut off
+    before it was written); commit, author and date are empty unless it is committed. Lines are
+    those of the file, from 1, both inclusive.
+    """
+
+    name: str
+    value: str
+    commit: str
+    author: str
+    date: str
+    state: str
+    first_line: int
+    last_line: int
+
+
+class Blame(Value):
+    """Who wrote each part of a memory; fields and sections stand in the order of the file."""
+
+    id: str
+    path: str
+    fields: tuple[Part, ...]
+    sections: tuple[Part, ...]
+
+
+def blame(ws: Workspace, id: str, *, at: str | None = None) -> Blame:
+    """Show which commit each field and section of a memory comes from, and who wrote it.
+
+    Of several commits the newest counts. Lines that no commit holds yet are marked.
+
+    Example:
+        memtool blame dec-2026-02-22-keep-sessions-in-redis
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        at: a revision instead of the worktree
+    """
+    from memtool.memory import strict
+    from memtool.memory.body import sections
+    from memtool.store.history import History, tip
+
+    tree = ws.tree(at)
+    record = tree.find(id)
+    head = tip(ws.repository, at)
+    entries = tuple(entry for entry in tree.snapshot.entries if entry.path == record.path)
+    read = next(data for _entry, data in tree.snapshot.replace(entries=entries).read())
+    data = read if isinstance(read, bytes) else b""
+    memory = versions.of_bytes(data, record.path, ws.settings.categories).memory
+    parts = strict.split(data.decode().removeprefix("\ufeff")) if memory else None
+    if memory is None or parts is None:
+        raise MemtoolError(
+            f"{record.path} changed while it was read",
+            hint="run the same command again",
+            code="changed",
+        )
+    header, body = parts
+    rows = data.split(b"\n")
+    start = len(rows) - len(body.split("\n"))
+    spans = [
+        (key, as_text(memory.fields.get(key)), first, last)
+        for key, (first, last) in strict.read_header(header).spans.items()
+    ]
+    texts = [
+        (part.title or OPENING, part.text, start + part.first_line, start + part.last_line)
+        for part in sections(body)
+    ]
+    with History(ws.repository) as history:
+        commits = blaming.lines(history, tree.snapshot, head, record.path, data)
+        fields = tuple(_part(history, commits, rows, *span) for span in spans)
+        told = tuple(_part(history, commits, rows, *span) for span in texts)
+    return Blame(record.id, record.path, fields, told)
+
+
+def render(blame: Blame) -> str:
+    """Return a table: name, commit, day, author and the beginning of the value."""
+    rows = [
+        (
+            name,
+            part.commit[:SHORT] or {"uncommitted": "not committed"}.get(part.state, part.state),
+            part.date[:10],
+            part.author,
+            _short(part.value),
+        )
+        for prefix, parts in (("", blame.fields), ("## ", blame.sections))
+        for part in parts
+        for name in (part.name if part.name == OPENING else prefix + part.name,)
+    ]
+    return "\n".join([blame.path, *columns(rows)])
+
+
+def _part(
+    history: History,
+    commits: Sequence[str],
+    rows: Sequence[bytes],
+    name: str,
+    value: str,
+    first: int,
+    last: int,
+) -> Part:
+    """Find the newest commit of some lines; blank ones at the end belong to what comes next."""
+    last = min(last, len(rows))
+    while last > first and not rows[last - 1].strip():
+        last -= 1
+    among = commits[first - 1 : last]
+    if blaming.UNCOMMITTED in among:
+        return Part(name, value, "", "", "", "uncommitted", first, last)
+    commit = history.author_of(history.newest(among))
+    state = "committed" if commit.id else "shallow"
+    return Part(name, value, commit.id, commit.author, commit.date, state, first, last)
+
+
+def _short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= VALUE_WIDTH else line[: VALUE_WIDTH - 1] + "…"

@@ -1,0 +1,132 @@
+"""`memtool config`: the settings, where they come from, and how to change one."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from memtool.commands import writing
+from memtool.errors import MemtoolError
+from memtool.store import config as settings
+from memtool.store import files
+from memtool.store.commits import commit_files
+from memtool.store.config import Option, Setting
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+
+class Row(Value):
+    """One setting with its value; `is_default` says that no file sets it."""
+
+    key: str
+    value: Setting
+    default: Setting
+    is_default: bool
+    doc: str
+
+
+class Settings(Value):
+    """The settings that were asked for, and the commit if one was changed and committed."""
+
+    path: str
+    settings: tuple[Row, ...]
+    changed: bool = False
+    commit: str | None = None
+    dry_run: bool = False
+
+
+def config(
+    ws: Workspace,
+    key: str = "",
+    value: str = "",
+    *,
+    unset: bool = False,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Settings:
+    """Show the settings, or change one in the config.toml of the memory directory.
+
+    Without a value the setting is shown. Comments and order of the file are kept. The category
+    table is changed in the file itself, under [categories.NAME].
+
+    Example:
+        memtool config inject.budget_tokens 1200
+
+    Args:
+        key: the setting, such as inject.budget_tokens; all of them without it
+        value: the new value
+        unset: remove the setting, so that the default holds again
+        commit: commit just the settings file
+        dry_run: check the value, write nothing
+    """
+    if not key and unset:
+        raise MemtoolError("--unset needs the setting", hint="memtool config KEY --unset")
+    if not key:
+        rows = tuple(_row(option, ws.settings) for option in settings.OPTIONS)
+        return Settings(ws.config_path, rows)
+    option = settings.option(key)
+    if not value and not unset:
+        return Settings(ws.config_path, (_row(option, ws.settings),))
+    if value and unset:
+        raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
+    writing.prepare(ws)
+    new = None if unset else _typed(option, value)
+    repository = ws.repository
+    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+        before = writing.bytes_of(repository.top, ws.config_path)
+        after = _edited(before or b"", key, new, ws.config_path)
+        config_after = settings.parse(after, ws.config_path)
+        changed = after != (before or b"")
+        if changed and not dry_run:
+            files.replace(repository.top, ws.config_path, after, expected=before)
+    done = None
+    if commit and not dry_run and (changed or writing.is_dirty(repository, ws.config_path)):
+        done = commit_files(repository, [ws.config_path], f"memory: set {key}", {})
+    return Settings(ws.config_path, (_row(option, config_after),), changed, done, dry_run)
+
+
+def render(shown: Settings) -> str:
+    """Return one line per setting: `key = value`, what it means, and the default."""
+    rows = []
+    for row in shown.settings:
+        origin = "default" if row.is_default else f"set; default {_shown(row.default)}"
+        rows.append(f"{row.key} = {_shown(row.value)}  ({origin}) {row.doc}")
+    if shown.changed:
+        rows.append(("would change " if shown.dry_run else "changed ") + shown.path)
+    return "\n".join(rows)
+
+
+def _row(option: Option, config: settings.Config) -> Row:
+    return Row(
+        key=option.key,
+        value=config.setting(option.key),
+        default=option.default,
+        is_default=option.key not in config.given,
+        doc=option.doc,
+    )
+
+
+def _shown(value: Setting) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else f"{value}"
+
+
+def _typed(option: Option, text: str) -> Setting:
+    """Read a value from the command line as the option's type. Raises MemtoolError."""
+    wanted = type(option.default)
+    value: Setting = text
+    try:
+        if wanted is bool:
+            value = {"true": True, "false": False}[text.lower()]
+        elif wanted in (int, float):
+            value = wanted(text)
+    except (ValueError, KeyError):
+        pass  # the check below says what it must be
+    return settings.checked(option, value, "the value")
+
+
+def _edited(data: bytes, key: str, value: Setting | None, path: str) -> bytes:
+    from memtool.store import toml_edit
+
+    settings.read_toml(data, path)  # a broken file is told with its line, and left alone
+    return toml_edit.set_key(data.decode(), key, value).encode()

@@ -1,0 +1,94 @@
+"""`memtool diff`: what changed between two revisions, in memory terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memtool.commands.columns import columns
+from memtool.errors import MemtoolError
+from memtool.memory.changes import Change, compare, sentence
+from memtool.store import versions
+from memtool.store.git import GitError
+from memtool.store.provenance import SHORT
+from memtool.value import Value, plain
+from memtool.workspace import Workspace
+
+WORKTREE = "worktree"
+
+
+class Diff(Value):
+    """Changes between two trees, sorted by id.
+
+    `old` and `new` are commit ids, or `worktree`; `old` is empty before the first commit.
+    """
+
+    old: str
+    new: str
+    changes: tuple[Change, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: from, to, changes."""
+        return {"from": self.old, "to": self.new, "changes": plain(self.changes)}
+
+
+def diff(ws: Workspace, range: str = "") -> Diff:
+    """Show what changed between two revisions, in memory terms.
+
+    A..B compares two revisions, A...B the second with where they parted, A alone compares with
+    the worktree, and without a range the worktree is compared with HEAD. A confirmed memory whose
+    claim was edited in place is marked as a silent edit.
+
+    Example:
+        memtool diff main..HEAD
+
+    Args:
+        range: A..B, A...B or A; an empty side of the dots is HEAD
+    """
+    old, new = _ends(ws, range)
+    before = versions.of_tree(ws.tree(old)) if old else ()
+    taken = ws.tree(new or None)
+    return Diff(old, new or WORKTREE, compare(before, versions.of_tree(taken)))
+
+
+def render(diff: Diff) -> str:
+    """Return one line per change, or that there is none."""
+    ends = f"{diff.old[:SHORT] or 'nothing'}..{diff.new[:SHORT]}"
+    if not diff.changes:
+        return f"no memory changed in {ends}"
+    rows = [(change.kind, change.id, _details(change)) for change in diff.changes]
+    return "\n".join([ends, *columns(rows)])
+
+
+def _details(change: Change) -> str:
+    said = sentence(change)
+    return f"{change.title} ({said})" if said and change.title else said or change.title
+
+
+def _ends(ws: Workspace, range_: str) -> tuple[str, str]:
+    """Return the commit ids of both ends; empty for no commit yet, and for the worktree."""
+    git = ws.repository.git
+    left, dots, right = range_.partition("..")
+    is_merge_base = right.startswith(".")
+    right = right.removeprefix(".") if dots else ""
+    if not dots and ws.repository.is_bare:
+        raise MemtoolError(
+            "a bare repository has no worktree to compare with",
+            hint=f"memtool diff {left or 'HEAD~1'}..HEAD",
+            code="bare",
+        )
+    if not range_:
+        head = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
+        return head, ""
+    if not dots:
+        return git.rev(left), ""
+    old, new = git.rev(left or "HEAD"), git.rev(right or "HEAD")
+    if is_merge_base:
+        try:
+            old = git.line("merge-base", old, new)
+        except GitError:
+            raise MemtoolError(
+                f"{left or 'HEAD'} and {right or 'HEAD'} have no commit in common",
+                hint=f"memtool diff {left or 'HEAD'}..{right or 'HEAD'}",
+                code="unrelated",
+            ) from None
+    return old, new

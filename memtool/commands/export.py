@@ -1,0 +1,51 @@
+"""`memtool export`: the memories as JSON lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memtool.commands import listing
+from memtool.search import finding, query
+from memtool.upkeep import exporting
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+
+class Exported(Value):
+    """One row per memory, sorted by id; as JSON just the list of them."""
+
+    rows: tuple[dict[str, Any], ...]
+
+    def plain(self) -> Any:
+        """Return the rows as a list."""
+        return list(self.rows)
+
+
+def render(exported: Exported) -> str:
+    """Return one line of JSON per memory."""
+    return "".join(f"{exporting.line(row)}\n" for row in exported.rows)
+
+
+def export(ws: Workspace, *filters: str, at: str | None = None, no_body: bool = False) -> Exported:
+    """Write memories as JSON lines: every key, the body and the path.
+
+    From all of them memtool import jsonl makes the same files again. Without filters everything
+    is written, also what is superseded, archived or deleted; with filters what list finds with
+    them.
+
+    Example:
+        memtool export > memories.jsonl
+        memtool export type:decision is:pinned --at v1.0
+
+    Args:
+        filters: what they must match, as in memtool list; everything without any
+        at: the memories of this revision instead of the worktree
+        no_body: leave the bodies out
+    """
+    tree = ws.tree(at)
+    records = list(tree.records)
+    if filters:
+        scope = listing.scope(ws, tree, ws.now)
+        records = finding.select(scope, query.parse(" ".join(filters)))
+    rows = [exporting.row(record, has_body=not no_body) for record in records]
+    return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

@@ -1,0 +1,95 @@
+"""`memtool forget`: a soft deletion with a reason; `restore` undoes it."""
+
+from __future__ import annotations
+
+from memtool.commands import writing
+from memtool.commands.writing import Changed
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.memory.memory import Fields, Memory
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+
+class Forgotten(Value):
+    """What was forgotten, one change per memory."""
+
+    forgotten: tuple[Changed, ...]
+
+
+def forget(
+    ws: Workspace,
+    *wanted: str,
+    why: str = "",
+    all: bool = False,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Forgotten:
+    """Delete a memory softly: it is no longer listed, found or injected, and can be restored.
+
+    The file stays, with the moment, the person and the reason written into it. Instead of an id a
+    query may be given; where it finds several memories, --all is needed to forget them together.
+
+    Example:
+        memtool forget sem-2026-02-22-deploys-need-the-vpn --why "the VPN is gone" --commit
+
+    Args:
+        wanted: the memory, by its id or the beginning of it, or a query
+        why: the reason, required
+        all: forget every memory that the query finds
+        commit: commit just these files
+        dry_run: say what would change, write nothing
+    """
+    if not why.strip():
+        raise MemtoolError(
+            "forgetting needs a reason",
+            hint=f'memtool forget {" ".join(wanted) or "ID"} --why "REASON"',
+        )
+    writing.prepare(ws)
+    deleted = {"at": moments.render(ws.now), "by": writing.author(ws), "reason": why.strip()}
+
+    def forgotten(memory: Memory) -> Fields:
+        if memory.status == "deleted":
+            return {}
+        return {"status": "deleted", "deleted": deleted | {"was": memory.status}}
+
+    return Forgotten(
+        tuple(
+            writing.change(ws, id_, forgotten, "forget", commit=commit, dry_run=dry_run, reason=why)
+            for id_ in _meant(ws, wanted, all_=all)
+        )
+    )
+
+
+def render(forgotten: Forgotten) -> str:
+    """Return what changed in each memory, and how to undo it."""
+    rows = [writing.render_changed(changed) for changed in forgotten.forgotten]
+    if any(changed.changes and not changed.dry_run for changed in forgotten.forgotten):
+        rows.append("undo: memtool restore ID")
+    return "\n".join(rows)
+
+
+def _meant(ws: Workspace, wanted: tuple[str, ...], *, all_: bool) -> tuple[str, ...]:
+    """Return the ids that were meant: one that is named, or those that a query finds."""
+    text = " ".join(wanted).strip()
+    if not text:
+        raise MemtoolError("nothing is named", hint='memtool forget ID --why "REASON"')
+    tree = ws.tree()
+    try:
+        return (tree.find(text).id,)
+    except MemtoolError as error:
+        if error.code != "unknown-id" or not any(mark in text for mark in ' :"'):
+            raise
+    from memtool.commands.search import search
+
+    found = tuple(result.id for result in search(ws, text, limit=50).results)
+    if not found:
+        raise MemtoolError(f"no memory answers {text!r}", hint="memtool list", code="unknown-id")
+    if len(found) > 1 and not all_:
+        shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+        raise MemtoolError(
+            f"{len(found)} memories answer {text!r}: {shown}",
+            hint="name one, or forget them all with --all",
+            code="ambiguous-id",
+        )
+    return found

@@ -1,0 +1,175 @@
+"""`memtool import`: records of other homes become memories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, Literal
+
+from memtool.commands import assignments, writing
+from memtool.errors import MemtoolError
+from memtool.memory import schema
+from memtool.memory.fields import BY_NAME
+from memtool.memory.memory import Fields
+from memtool.memory.problem import Problem
+from memtool.store.commits import commit_files
+from memtool.upkeep import importing, originals
+from memtool.upkeep.draft import Draft
+from memtool.upkeep.importing import Target
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+SHOWN_PROBLEMS = 20
+IMPORTERS: dict[str, str] = {
+    "adr": "memtool.upkeep.import_adr",
+    "pep": "memtool.upkeep.import_pep",
+    "claude": "memtool.upkeep.import_agents",
+    "jsonl": "memtool.upkeep.import_jsonl",
+}
+"""Modules with a function `drafts` from a path and the repository's top to drafts and problems."""
+
+
+class Imported(Value):
+    """What became of the records: found = written + unchanged + skipped."""
+
+    found: int
+    written: int
+    unchanged: int
+    skipped: int
+    problems: tuple[Problem, ...]
+    memories: tuple[dict[str, str], ...]
+    commit: str | None = None
+    dry_run: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a record could not be taken."""
+        return int(any(problem.severity == "error" for problem in self.problems))
+
+
+def render(imported: Imported) -> str:
+    """Return the counts, then what was wrong with records, errors before warnings."""
+    verb = "would be written" if imported.dry_run else "written"
+    counts = (
+        f"{imported.written:,} {verb}",
+        f"{imported.unchanged:,} unchanged",
+        f"{imported.skipped:,} skipped",
+    )
+    rows = [f"{imported.found:,} found: {', '.join(counts)}"]
+    worst_first = sorted(imported.problems, key=lambda problem: problem.severity)
+    for problem in worst_first[:SHOWN_PROBLEMS]:
+        rows.append(f"{problem.severity}: {problem.text()}")
+        rows += [f"  hint: {problem.hint}"] if problem.hint else []
+    more = len(imported.problems) - SHOWN_PROBLEMS
+    if more > 0:
+        rows.append(f"and {more:,} more; --json lists all")
+    if imported.commit:
+        rows.append(f"committed as {imported.commit[:10]}")
+    return "\n".join(rows)
+
+
+def import_(
+    ws: Workspace,
+    from_: Literal["adr", "pep", "claude", "jsonl"],
+    path: str,
+    *,
+    map: tuple[str, ...] = (),
+    set: tuple[str, ...] = (),
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Imported:
+    """Take over decision records, PEPs, agent files or JSON lines as memories.
+
+    Doing it again changes nothing: every record keeps its id. A record that has changed since is
+    named with the command that supersedes its memory; no memory is ever overwritten. Whatever
+    record cannot be taken is named too, and the others are written.
+
+    Imported memories do not expire, as they stood in their old home without end; --set
+    temporal_class=long_term lets the time to live of their category count.
+
+    Example:
+        memtool import adr docs/adr --commit
+        memtool import jsonl records.jsonl.gz --map status=meta.status --set domain=billing
+
+    Args:
+        from_: what the records are: adr (MADR, Nygard's form, log4brains), pep, claude (CLAUDE.md,
+            AGENTS.md and GEMINI.md) or jsonl
+        path: the file or directory, inside or outside of the repository
+        map: for jsonl, where a key of a memory is found, as FIELD=JSON.PATH; also body and
+            superseded_by; may be repeated
+        set: a key for every memory as KEY=VALUE, in place of what the records say; may be repeated
+        commit: commit all of them, in one commit
+        dry_run: say what would be written, write nothing
+    """
+    writing.prepare(ws)
+    target = Target(
+        tree=ws.tree(),
+        tool=from_,
+        overrides=_overrides(ws, set),
+        categories=ws.settings.categories,
+        now=ws.now,
+    )
+    place = originals.located(os.path.join(ws.cwd, path))
+    plan = importing.plan(_drafts(ws, from_, place, map), place, target)
+    if not plan.found and not plan.problems:
+        raise MemtoolError(
+            f"there is no record in {path}",
+            hint=f"memtool import {from_} PATH wants {_WANTED[from_]}",
+            code="no-records",
+        )
+    done = None
+    paths = [one.path for one in plan.placed]
+    if paths and not dry_run:
+        importing.write(ws.repository, plan.placed)
+        if commit:
+            subject = f"memory: import {len(paths)} from {originals.tail(place)}"[:72]
+            done = commit_files(ws.repository, paths, subject, {"Memory-Import": from_})
+    return Imported(
+        found=plan.found,
+        written=len(paths),
+        unchanged=plan.unchanged,
+        skipped=plan.skipped,
+        problems=plan.problems,
+        memories=tuple({"id": one.memory.id, "path": one.path} for one in plan.placed),
+        commit=done,
+        dry_run=dry_run,
+    )
+
+
+_WANTED = {
+    "adr": "a directory of markdown files such as 0001-keep-records.md",
+    "pep": "a directory of files that begin with PEP:, Title: and Status:",
+    "claude": "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
+    "jsonl": "a file with one JSON object a line, plain or .gz",
+}
+
+
+def _drafts(
+    ws: Workspace, from_: str, place: str, pairs: tuple[str, ...]
+) -> Iterable[Draft | Problem]:
+    module: Any = import_module(IMPORTERS[from_])
+    if from_ == "jsonl":
+        found: Iterable[Draft | Problem] = module.drafts(place, ws.repository.top, pairs)
+    elif pairs:
+        raise MemtoolError(
+            f"--map is for jsonl, {from_} records have names of their own",
+            hint="--set KEY=VALUE sets a key of every memory",
+        )
+    else:
+        found = module.drafts(place, ws.repository.top)
+    return found
+
+
+def _overrides(ws: Workspace, pairs: tuple[str, ...]) -> Fields:
+    """Read `--set`. Raises MemtoolError for what cannot be the same in every memory, or at all."""
+    types = [pair for pair in pairs if pair.startswith("type=")]
+    found = assignments.read([pair for pair in pairs if pair not in types])
+    if types:
+        found["type"] = types[-1].partition("=")[2]
+    for key, value in found.items():
+        field = BY_NAME.get(key)
+        fault = schema.value_fault(field, value, ws.settings.categories) if field else ""
+        if fault:
+            raise MemtoolError(f"--set {key}: {fault}", hint=field.doc if field else "")
+    return found

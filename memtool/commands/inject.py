@@ -1,0 +1,275 @@
+"""`memtool inject`: the block of memories that an agent gets."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from memtool.commands import listing
+from memtool.inject import budget as budgets
+from memtool.inject import formats, tiers
+from memtool.inject.block import frame_bytes, passage, write_block, write_passage
+from memtool.inject.budget import Budget
+from memtool.inject.formats import Format
+from memtool.inject.standing import standing
+from memtool.inject.tiers import Candidate, Grounds, Taken, Verdict
+from memtool.search.finding import search_prose
+from memtool.store.provenance import Origin, cite
+from memtool.store.tree import Record, Tree
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+MAX_PROMPT = 1 << 20
+"""Bytes of a prompt that are looked at; nobody asks with more."""
+
+HITS = 50
+"""How many of the best hits are looked at, since some are shown already or do not fit."""
+
+
+class Item(Value):
+    """One memory of the block. `text` is how it stands there, `tokens` what that costs.
+
+    `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
+    it is not known.
+    """
+
+    id: str
+    tier: str
+    score: float | None
+    tokens: int
+    commit: str | None
+    trust: str
+    drift: float | None
+    conflicts: tuple[str, ...]
+    text: str
+
+
+class Injected(Value):
+    """The block with its items, in the order of the block, and what was decided on the way."""
+
+    budget: Budget
+    items: tuple[Item, ...]
+    text: str
+    format: str
+    session: str
+    explain: tuple[Verdict, ...] | None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the JSON shape: the shares, the items, the block."""
+        used = budgets.tokens(self.text)
+        shares = ("total", "pinned", "bridge", "retrieval", "summary")
+        shape = {
+            "budget": {name: getattr(self.budget, name) for name in shares} | {"used": used},
+            "items": [item.plain() for item in self.items],
+            "text": self.text,
+        }
+        if self.session:
+            shape["session"] = self.session
+        if self.explain is not None:
+            shape["explain"] = [verdict.plain() for verdict in self.explain]
+        return shape
+
+
+def inject(
+    ws: Workspace,
+    *,
+    prompt: str = "",
+    files: tuple[str, ...] = (),
+    for_: Literal["claude", "gemini", "codex", "opencode", "cursor", "plain"] = "plain",
+    format: Literal["", "xml", "markdown", "text", "json"] = "",
+    budget: int | None = None,
+    remaining: int | None = None,
+    session: str = "",
+    at: str | None = None,
+    as_of: str | None = None,
+    explain: bool = False,
+) -> Injected:
+    """Print the memories that an agent should know of before it answers.
+
+    Pinned memories come first, then what answers the prompt or governs the files. Each stands with
+    its citation, its date and its trust. Where nothing is pinned and nothing is relevant, nothing
+    is printed. The same tree, prompt, files and moment give the same bytes.
+
+    Tokens are estimated, as a quarter of the bytes. The whole text stays within --budget, else
+    within what --remaining allows, else within the setting inject.budget_tokens.
+
+    Example:
+        memtool inject --prompt "why do we keep sessions in redis?" --for claude
+
+    Args:
+        prompt: what the agent was asked, or - to read it from stdin
+        files: the files that the work is about
+        for_: the agent that reads it; decides the format
+        format: the format, instead of the agent's own
+        budget: most tokens of the whole text
+        remaining: tokens that the agent's window still has
+        session: the session that it is for; named again in the JSON
+        at: the memories of this revision instead of the worktree
+        as_of: the memories as they stood at this moment
+        explain: say why each memory was taken or not
+    """
+    shares = budgets.plan(ws.settings, budget, remaining)
+    form = formats.BY_NAME[formats.HOSTS[for_] if format in ("", "json") else format]
+    tree = ws.tree(at, as_of)
+    grounds = _grounds(ws, tree, ws.moment_of(as_of))
+    first = tiers.pinned(grounds)
+    hits = _retrieved(ws, grounds, _read_prompt(prompt), _inside(ws, files))
+    origins = _origins(ws, grounds, [*first, *hits])
+
+    def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
+        return _written(candidate.record, grounds, origins, form, is_whole=is_whole)
+
+    room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form)
+    chosen, verdicts = tiers.choose(first, grounds, origins)
+    count = ws.settings.count
+    taken, said = tiers.fill(chosen, write, count("inject.pinned_most"), shares.pinned, room)
+    verdicts += said
+    shares = shares.after_pinned(sum(one.tokens for one in taken))
+    room -= sum(len(one.text.encode()) for one in taken)
+    threshold = ws.settings.number("inject.threshold")
+    shown = [one.candidate for one in taken]
+    chosen, dropped = tiers.choose(hits, grounds, origins, threshold, shown)
+    found, said = tiers.fill(chosen, write, count("inject.retrieval_most"), shares.retrieval, room)
+    taken += found
+    verdicts += dropped + said + _replaced(hits, grounds)
+    injected = Injected(
+        budget=shares,
+        items=tuple(_item(one, grounds, origins) for one in taken),
+        text=write_block([one.text for one in taken], form),
+        format=format or form.name,
+        session=session,
+        explain=_final(verdicts) if explain else None,
+    )
+    if explain and format != "json":
+        ws.notes.extend(map(_explained, injected.explain or ()))
+        if not injected.explain:
+            ws.notes.append("nothing is pinned, nothing answers the prompt")
+    return injected
+
+
+def render(injected: Injected) -> str:
+    """Return exactly the block, or the JSON that was asked for as a format."""
+    if injected.format != "json":
+        return injected.text
+    import json
+
+    return json.dumps(injected.plain(), indent=2)
+
+
+def _read_prompt(prompt: str) -> str:
+    """Return the prompt. What is not UTF-8 in it is no word that anybody could look for."""
+    if prompt != "-":
+        return prompt.encode(errors="replace")[:MAX_PROMPT].decode(errors="replace")
+    if sys.stdin is None:  # a host may start us with it closed
+        return ""
+    return sys.stdin.buffer.read(MAX_PROMPT).decode(errors="replace")
+
+
+def _inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths from the top of the repository; those outside are no memory's concern."""
+    top = ws.repository.top or ws.cwd
+    found = []
+    for path in files:
+        if not path or "\0" in path:
+            continue
+        folder, name = os.path.split(os.path.normpath(os.path.join(ws.cwd, path)))
+        inside = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
+        if inside != ".." and not inside.startswith("../"):
+            found.append(inside)
+    return tuple(found)
+
+
+def _grounds(ws: Workspace, tree: Tree, now: int) -> Grounds:
+    least = ws.settings.text("inject.trust")
+    weighed = standing(
+        tree, ws.trust_settings.text("trust.ref"), least, lambda records: ws.origins(tree, records)
+    )
+    return Grounds(tree, weighed, now, ws.settings.categories, least)
+
+
+def _retrieved(
+    ws: Workspace, grounds: Grounds, prompt: str, files: tuple[str, ...]
+) -> list[Candidate]:
+    """Return what answers the prompt; where nothing does, what governs the files."""
+    if not prompt.strip() and not files:
+        return []
+    # Search, too, must find what a file would replace that has not the trust for it.
+    scope = listing.scope(ws, grounds.tree, grounds.now).replace(lineage=grounds.standing.lineage)
+    found = search_prose(scope, prompt, files, HITS)
+    if not found.hits and files:
+        found = search_prose(scope, "", files, HITS)
+    ws.notes.extend(found.notes)
+    return [Candidate(hit.record, tiers.RETRIEVAL, hit.score, hit.factors) for hit in found.hits]
+
+
+def _origins(ws: Workspace, grounds: Grounds, candidates: Iterable[Candidate]) -> dict[str, Origin]:
+    """Ask git once about everything that may be shown."""
+    records = {}
+    for candidate in candidates:
+        for record in (candidate.record, *grounds.beside(candidate.record)):
+            records[record.path] = record
+    if not records:
+        return {}
+    return ws.origins(grounds.tree, records.values())
+
+
+def _written(
+    record: Record, grounds: Grounds, origins: dict[str, Origin], form: Format, *, is_whole: bool
+) -> str:
+    memory = record.memory
+    origin = origins[record.path]
+    marks = grounds.standing.marks(record.id)
+    if memory.status == "candidate":
+        marks = ("[CANDIDATE] nobody has confirmed it", *marks)
+    shown = passage(memory, cite(record.id, origin), origin.trust, marks, is_whole=is_whole)
+    return write_passage(shown, form)
+
+
+def _item(taken: Taken, grounds: Grounds, origins: dict[str, Origin]) -> Item:
+    candidate = taken.candidate
+    origin = origins[candidate.record.path]
+    return Item(
+        id=candidate.record.id,
+        tier=candidate.tier,
+        score=tiers.rounded(candidate.score),
+        tokens=taken.tokens,
+        commit=origin.commit or None,
+        trust=origin.trust,
+        drift=None,
+        conflicts=grounds.standing.conflicts(candidate.record.id),
+        text=taken.text,
+    )
+
+
+def _replaced(hits: Iterable[Candidate], grounds: Grounds) -> list[Verdict]:
+    """Return verdicts about what the hits replace: it would have answered too."""
+    olds = {old for hit in hits for old in grounds.standing.lineage.supersedes[hit.record.id]}
+    records = [grounds.tree.by_id[old] for old in sorted(olds) if old in grounds.tree.by_id]
+    return [
+        tiers.verdict(
+            Candidate(record, tiers.RETRIEVAL), grounds.objection(record.memory), is_taken=False
+        )
+        for record in records
+    ]
+
+
+def _final(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Keep one verdict for each memory: that it was taken, else the first reason against it.
+
+    What was taken comes first.
+    """
+    kept: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        if verdict.id not in kept or (verdict.is_taken and not kept[verdict.id].is_taken):
+            kept[verdict.id] = verdict
+    return tuple(sorted(kept.values(), key=lambda verdict: not verdict.is_taken))
+
+
+def _explained(verdict: Verdict) -> str:
+    fate = "taken" if verdict.is_taken else "not taken"
+    numbers = [] if verdict.score is None else [f"score {verdict.score:.3f}"]
+    numbers += [f"{name} {value:.3f}" for name, value in sorted(verdict.factors.items())]
+    tail = f" ({', '.join(numbers)})" if numbers else ""
+    return f"{verdict.id}: {fate} as {verdict.tier}: {verdict.reason}{tail}"

@@ -1,0 +1,117 @@
+"""Listing: what `list`, `search` and `show` share: the row of a memory, scope, order, aliases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.search import aliases
+from memtool.search.finding import Scope
+from memtool.store.files import read_regular
+from memtool.store.provenance import Origin
+from memtool.store.tree import Record, Tree
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+
+class Row(Value):
+    """A memory as a list shows it. `commit` is the full id of the last one, None without one."""
+
+    id: str
+    title: str
+    type: str
+    category: str
+    status: str
+    confidence: str
+    path: str
+    timestamp: str
+    commit: str | None
+    trust: str
+
+
+SortKey = Callable[[Record], tuple[float | str, ...]]
+
+SORTS: dict[str, SortKey] = {
+    "newest": lambda record: (-record.memory.timestamp, record.id, record.path),
+    "oldest": lambda record: (record.memory.timestamp, record.id, record.path),
+    "importance": lambda record: (-record.memory.importance, record.id, record.path),
+    "title": lambda record: (record.memory.title.casefold(), record.id, record.path),
+    "id": lambda record: (record.id, record.path),
+}
+"""Orders that need no score. Every key ends in the id, so that no two memories are equal."""
+
+
+def row(record: Record, origins: Mapping[str, Origin]) -> Row:
+    """Return the row of a memory."""
+    memory = record.memory
+    origin = origins[record.path]
+    return Row(
+        id=record.id,
+        title=memory.title,
+        type=memory.type,
+        category=memory.category,
+        status=memory.status,
+        confidence=memory.confidence,
+        path=record.path,
+        timestamp=memory.text("timestamp"),
+        commit=origin.commit or None,
+        trust=origin.trust,
+    )
+
+
+def scope(ws: Workspace, tree: Tree, now: int) -> Scope:
+    """Return what a search of a tree needs to know, as seen at the second `now`."""
+    return Scope(
+        tree=tree,
+        now=now,
+        config=ws.settings,
+        aliases=aliases.parse(aliases_file(ws), aliases_path(ws)),
+        cache_dir=ws.repository.cache_dir,
+        origins=lambda: ws.origins(tree, tree.records),
+    )
+
+
+def aliases_path(ws: Workspace) -> str:
+    """Return where the aliases stand, relative to the top."""
+    return f"{ws.directory}/{aliases.ALIASES_NAME}"
+
+
+def aliases_file(ws: Workspace) -> bytes | None:
+    """Return the bytes of the aliases, of HEAD in a bare repository; None where there are none."""
+    path = aliases_path(ws)
+    if ws.repository.is_bare:
+        return ws.repository.git.run("cat-file", "blob", f"HEAD:{path}", allowed=(0, 128)) or None
+    try:
+        return read_regular(os.path.join(ws.repository.top, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+            hint=f"make {path} a file that you may read",
+            code="bad-alias",
+        ) from None
+
+
+def limit_of(ws: Workspace, limit: int | None) -> int:
+    """Return how many results are wanted. Raises MemtoolError for less than none."""
+    if limit is None:
+        return ws.settings.count("search.limit")
+    if limit < 0:
+        raise MemtoolError(
+            f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
+        )
+    return limit
+
+
+def tell_rest(ws: Workspace, shown: int, total: int, hint: str) -> None:
+    """Note on stderr that there is more than was printed."""
+    if shown < total:
+        ws.notes.append(f"{shown} of {total} shown; {hint}")
+
+
+def day(timestamp: str) -> str:
+    """Return the UTC day of a moment as it stands in a memory."""
+    return moments.date(moments.parse(timestamp))

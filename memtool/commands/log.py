@@ -1,0 +1,226 @@
+"""`memtool log`: what happened to the memories, told from git's history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from memtool.commands.columns import columns
+from memtool.errors import MemtoolError
+from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
+from memtool.store import snapshot, versions
+from memtool.store.provenance import SHORT
+from memtool.store.trace import Walk, trace
+from memtool.store.tree import Tree
+from memtool.store.versions import Stamp, stamps_of
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.store.history import Commit, History, Touch  # heavy to import
+
+READ_AT_ONCE = 500
+"""Changed files that are read and compared together."""
+NOT_COMMITTED = "not committed"
+
+
+class Event(Value):
+    """One change of one memory and the commit that made it; `commit` is empty for none.
+
+    Commit, author and date are empty too where a shallow clone hides them. `reason` is the
+    commit's `Reason:` trailer.
+    """
+
+    kind: str
+    id: str
+    title: str
+    path: str
+    details: dict[str, Detail]
+    commit: str
+    author: str
+    date: str
+    subject: str
+    reason: str
+
+
+class Log(Value):
+    """Events, newest first. `id` is empty where all memories were asked for.
+
+    `removed` says that the memory is no longer in the tree, `more` that the limit cut events off.
+    """
+
+    id: str
+    removed: bool
+    more: bool
+    events: tuple[Event, ...]
+
+
+def log(ws: Workspace, id: str = "", *, at: str | None = None, limit: int = 50) -> Log:
+    """Show the history of a memory and its lineage, or of all memories, newest first.
+
+    Changes are told in memory terms: added, superseded, confirmed, forgotten, edited and so on.
+    With an id, what the memory replaced and what replaced it is followed too, through moved and
+    renamed files; a memory that was removed is still found. What is not committed comes first.
+
+    Example:
+        memtool log dec-2026-02-22-keep-sessions-in-redis
+
+    Args:
+        id: a memory, by its id or the beginning of it; without one, all of them
+        at: a revision to look back from, instead of the worktree
+        limit: how many events at most, 0 for all
+    """
+    from memtool.store.history import History, tip
+
+    if limit < 0:
+        raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
+    tree = ws.tree(at)
+    head = tip(ws.repository, at)
+    pending = _pending(ws, tree, head) if at is None else ()
+    names: frozenset[str] | None = None
+    wanted = ""
+    with History(ws.repository) as history:
+        walk: Iterator[tuple[str, tuple[Touch, ...]]]
+        walk = history.walk(head, ws.directory) if head else iter(())
+        if id:
+            whole = [(commit, _memories(ws, touches)) for commit, touches in walk]
+            traced = trace(tree, whole, pending, ws.settings.categories, id)
+            wanted, names = traced.id, traced.names
+            walk = iter(whole)
+        events: list[Event] = []
+        for event in _events(ws, history, walk, pending, names):
+            events.append(event)
+            if limit and len(events) > limit:
+                break
+        if history.boundary:
+            ws.notes.append(
+                "this clone is shallow: what is older than its boundary is not known, "
+                "git fetch --unshallow brings it"
+            )
+    titles = {event.id: (event.title, event.path) for event in events if event.title}
+    titles |= {record.id: (record.memory.title, record.path) for record in tree.records}
+    shown = tuple(_titled(event, titles) for event in (events[:limit] if limit else events))
+    return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
+
+
+def render(log: Log) -> str:
+    """Return one line per event: date, commit, what happened to which memory, and who did it."""
+    rows = [
+        (
+            event.date[:10],
+            event.commit[:SHORT] or (NOT_COMMITTED if event.kind != "unknown" else "shallow"),
+            event.kind,
+            event.id,
+            event.author,
+            _details(event),
+        )
+        for event in log.events
+    ]
+    text = [f"{log.id} is no longer in the tree"] if log.removed else []
+    text.extend(columns(rows))
+    if not rows:
+        text.append("no memory was ever committed here")
+    if log.more:
+        text.append(f"more is there: memtool log {log.id or ''} --limit 0".replace("  ", " "))
+    return "\n".join(text)
+
+
+def _details(event: Event) -> str:
+    change = Change(event.kind, event.id, event.title, event.path, event.details)
+    told = [sentence(change), event.reason if event.details.get("reason") != event.reason else ""]
+    said = "; ".join(filter(None, told))
+    return f"{event.title} ({said})" if said and event.title else said or event.title
+
+
+def _titled(event: Event, titles: Mapping[str, tuple[str, str]]) -> Event:
+    title, path = titles.get(event.id, ("", ""))
+    return event.replace(title=event.title or title, path=event.path or path)
+
+
+def _memories(ws: Workspace, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
+    return tuple(
+        touch
+        for touch in touches
+        if snapshot.is_memory_path(touch.path, ws.directory)
+        or snapshot.is_memory_path(touch.old_path, ws.directory)
+    )
+
+
+def _pending(ws: Workspace, tree: Tree, head: str) -> tuple[Change, ...]:
+    stored = ws.snapshot(head) if head else None
+    return compare(*versions.uncommitted(tree, stored, ws.settings.categories))
+
+
+def _events(
+    ws: Workspace,
+    history: History,
+    walk: Iterator[tuple[str, tuple[Touch, ...]]],
+    pending: tuple[Change, ...],
+    names: frozenset[str] | None,
+) -> Iterator[Event]:
+    """Yield events newest first; `names` limits them to some ids."""
+    yield from (_event(c, None) for c in pending if names is None or c.id in names)
+    for batch in _batches(ws, walk, names):
+        read = versions.of_blobs(
+            ws.repository,
+            [stamp for _commit, touches in batch for stamp in stamps_of(touches)],
+            ws.settings.categories,
+        )
+        for commit, touches in batch:
+            if commit in history.boundary:
+                yield from (
+                    _event(
+                        Change("unknown", stem(t.path), read[t.path, t.oid].title, t.path, {}),
+                        None,
+                    )
+                    for t in touches
+                    if t.oid
+                )
+                continue
+            for change in _compared(touches, read):
+                if names is None or change.id in names:
+                    yield _event(change, history.commit(commit))
+
+
+def _batches(
+    ws: Workspace, walk: Iterator[tuple[str, tuple[Touch, ...]]], names: frozenset[str] | None
+) -> Iterator[Walk]:
+    """Group commits so that their files are read together, the first ones soon."""
+    batch: Walk = []
+    size = 0
+    for commit, touches in walk:
+        wanted = tuple(
+            touch
+            for touch in _memories(ws, touches)
+            if names is None or stem(touch.path) in names or stem(touch.old_path) in names
+        )
+        if wanted:
+            batch.append((commit, wanted))
+            size += len(wanted)
+        if size >= READ_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _compared(touches: tuple[Touch, ...], read: Mapping[Stamp, Version]) -> tuple[Change, ...]:
+    before = [read[t.old_path, t.old_oid] for t in touches if t.old_oid]
+    after = [read[t.path, t.oid] for t in touches if t.oid]
+    paired = {t.path: t.old_path for t in touches if t.path != t.old_path}
+    return compare(before, after, paired)
+
+
+def _event(change: Change, commit: Commit | None) -> Event:
+    return Event(
+        kind=change.kind,
+        id=change.id,
+        title=change.title,
+        path=change.path,
+        details=change.details,
+        commit=commit.id if commit else "",
+        author=commit.author if commit else "",
+        date=commit.date if commit else "",
+        subject=commit.subject if commit else "",
+        reason=commit.trailer("Reason") if commit else "",
+    )

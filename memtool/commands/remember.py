@@ -1,0 +1,65 @@
+"""`memtool remember`: the short form of `new`, in the user's own words."""
+
+from __future__ import annotations
+
+from memtool.commands import drafting, new, writing
+from memtool.commands.writing import Written
+from memtool.commands.writing import render_written as render
+from memtool.errors import MemtoolError
+from memtool.workspace import Workspace
+
+__all__ = ["remember", "render"]
+
+TITLE_LENGTH = 100
+
+
+def remember(
+    ws: Workspace,
+    *text: str,
+    category: str = "preference",
+    tag: tuple[str, ...] = (),
+    file: tuple[str, ...] = (),
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Written:
+    """Write down what the user said, as a confirmed fact in their own words.
+
+    Example:
+        memtool remember "Deploys run on Tuesdays only, never before a holiday."
+
+    Args:
+        text: what to remember, or - to read it from stdin
+        category: a row of the category table
+        tag: a key word; may be repeated
+        file: a file or glob that it is about; may be repeated
+        commit: commit just this file
+        dry_run: print the file instead of writing it
+    """
+    writing.prepare(ws)
+    words = drafting.read_body(" ".join(text)).strip()
+    if not words:
+        raise MemtoolError(
+            "there is nothing to remember",
+            hint='memtool remember "Deploys run on Tuesdays only."',
+        )
+    memory = drafting.draft(
+        ws,
+        "semantic",
+        first_sentence(words),
+        body=words,
+        section=(),
+        fields={"category": category, "confidence": "high", "tags": tag, "files": file},
+        extra=(),
+    )
+    return new.finish(ws, memory, has_own_id=False, edit=False, commit=commit, dry_run=dry_run)
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text as a title: one line, cut between words if it is long."""
+    line = " ".join(text.split())
+    for mark in (". ", "! ", "? "):
+        line = line.partition(mark)[0]
+    line = line.rstrip(".") or line
+    if len(line) <= TITLE_LENGTH:
+        return line
+    return line[:TITLE_LENGTH].rpartition(" ")[0] + " …" if " " in line else line[:TITLE_LENGTH]

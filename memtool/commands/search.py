@@ -1,0 +1,149 @@
+"""`memtool search`: the memories that answer a question, best first."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+from memtool.commands import listing
+from memtool.commands.listing import Row
+from memtool.errors import MemtoolError
+from memtool.search import finding
+from memtool.search import query as language
+from memtool.search.finding import Hit, Order
+from memtool.search.snippet import snippet
+from memtool.store.provenance import SHORT
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+__all__ = ["render", "search"]
+
+DIGITS = 6
+"""Digits of a score behind the point."""
+
+
+class Result(Row):
+    """A memory that was found. `score` is the product of `factors`."""
+
+    score: float
+    snippet: str
+    factors: dict[str, float]
+    through: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields in the order of the JSON."""
+        fields = super().plain()
+        del fields["through"]
+        order = ("id", "title", "type", "category", "status", "confidence", "score")
+        return {key: fields.pop(key) for key in order} | fields
+
+
+class Searched(Value):
+    """Results in order; `total` counts all that match, before the limit."""
+
+    query: str
+    total: int
+    elapsed_ms: float
+    results: tuple[Result, ...]
+    explain: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields of the JSON; whether factors are explained is for the text form."""
+        fields = super().plain()
+        del fields["explain"]
+        return fields
+
+
+def search(
+    ws: Workspace,
+    *query: str,
+    limit: int | None = None,
+    sort: Literal["score", "newest", "oldest", "importance", "title", "id"] = "score",
+    explain: bool = False,
+    at: str | None = None,
+    as_of: str | None = None,
+) -> Searched:
+    """Search the memories for what answers a question, best first.
+
+    Words are ranked: one at least has to occur, and what holds more of them comes first. "A phrase"
+    must occur as it is, -word must not, OR and parentheses give alternatives. Filters are type:
+    category: tag: file: status: confidence:>=medium importance:>0.5 since:30d until:2026-01-01
+    source: author: error:"KeyError: X" task: id: is:head|superseded|pinned|candidate|expired and
+    others. Superseded, deleted, archived and expired memories are left out unless they are asked
+    for, such as with is:superseded.
+
+    Example:
+        memtool search where do we keep sessions type:decision
+
+    Args:
+        query: the question, with filters if wanted
+        limit: most results, by default the setting search.limit
+        sort: the order; all that match is sorted before the limit cuts
+        explain: show the factors of each score
+        at: the memories of this revision instead of the worktree
+        as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
+            such as 30d
+    """
+    began = time.perf_counter()
+    text = " ".join(query).strip()
+    if not text:
+        raise MemtoolError(
+            "a search needs a question", hint="memtool list shows all memories", code="bad-query"
+        )
+    most = listing.limit_of(ws, limit)
+    asked = language.parse(text)
+    tree = ws.tree(at, as_of)
+    scope = listing.scope(ws, tree, ws.moment_of(as_of))
+    found = finding.search_query(scope, asked, most, _order(sort))
+    origins = ws.origins(tree, [hit.record for hit in found.hits])
+    results = tuple(_result(hit, listing.row(hit.record, origins)) for hit in found.hits)
+    ws.notes.extend(found.notes)
+    listing.tell_rest(ws, len(results), found.total, "--limit N shows more")
+    if not found.total and not found.notes:
+        ws.notes.append("no memory matches")
+    elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
+    return Searched(text, found.total, elapsed_ms, results, explain)
+
+
+def render(searched: Searched) -> str:
+    """Return a block per result: citation, title, what it is, and the passage that matches."""
+    blocks = []
+    for rank, result in enumerate(searched.results, 1):
+        margin = " " * len(f"{rank}. ")
+        commit = (result.commit or "")[:SHORT] or "local"
+        rows = [
+            f"{rank}. {result.title}",
+            f"{margin}{result.id}@{commit}  {listing.day(result.timestamp)}",
+            f"{margin}{', '.join(_standing(result))}",
+        ]
+        if result.snippet:
+            rows.append(f"{margin}{result.snippet}")
+        if searched.explain:
+            shown = " x ".join(f"{name} {value:.3g}" for name, value in result.factors.items())
+            rows.append(f"{margin}score {result.score:.4f} = {shown}")
+            if result.through:
+                rows.append(f"{margin}found by the words of {result.through}, which it replaces")
+        blocks.append("\n".join(rows))
+    return "\n\n".join(blocks)
+
+
+def _standing(result: Result) -> tuple[str, ...]:
+    kind = f"{result.type}/{result.category}"
+    return (kind, result.status, f"{result.confidence} confidence", result.trust)
+
+
+def _order(sort: str) -> Order:
+    if sort == "score":
+        return finding.by_score
+    key = listing.SORTS[sort]
+    return lambda hit: key(hit.record)
+
+
+def _result(hit: Hit, row: Row) -> Result:
+    return Result(
+        **{name: getattr(row, name) for name in Row.field_names},
+        score=round(hit.score, DIGITS),
+        snippet=snippet(hit.record.memory.body, hit.terms),
+        factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
+        through=hit.through,
+    )

@@ -1,0 +1,141 @@
+"""`memtool show`: one memory with everything derived from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memtool.commands import listing
+from memtool.commands.columns import columns
+from memtool.commands.listing import Row
+from memtool.commands.writing import as_text
+from memtool.memory import identity, lifecycle, moments
+from memtool.memory.body import Section, sections
+from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
+from memtool.memory.memory import Fields, FieldValue
+from memtool.store.provenance import cite
+from memtool.store.tree import Tree
+from memtool.workspace import Workspace
+
+__all__ = ["render", "show"]
+
+REVERSE = {
+    "resolved_by": "resolves",
+    "children": "parent",
+    "blocks": "blocked_by",
+    "derived": "derived_from",
+}
+"""The reverse of each relation, by its name in the answer."""
+
+
+class Shown(Row):
+    """A memory in full.
+
+    `fields` are the keys as they stand in the file. `heads` are the memories that it leads to,
+    itself where nothing supersedes it, none where it lies in a circle. `relations` holds the ids
+    that name this memory, by the reverse name of the relation. `expires_at` is the last second of
+    its life, None where it has no end.
+    """
+
+    fields: Fields
+    body: str
+    sections: tuple[Section, ...]
+    superseded_by: tuple[str, ...]
+    heads: tuple[str, ...]
+    relations: dict[str, tuple[str, ...]]
+    fingerprint: str
+    state: str
+    expires_at: str | None
+    author: str
+    committed_at: str | None
+    citation: str
+
+    def plain(self) -> dict[str, Any]:
+        """Return one flat object: the row, every key of the frontmatter, then what is derived."""
+        fields = super().plain()
+        keys = {
+            key: _typed(key, self.fields[key]) for key in sorted(fields.pop("fields"), key=order)
+        }
+        relations = fields.pop("relations")
+        answer = {name: fields.pop(name) for name in Row.field_names}
+        answer.update((key, value) for key, value in keys.items() if key not in answer)
+        return {**answer, **fields, **relations}
+
+
+def show(ws: Workspace, id: str, *, at: str | None = None, as_of: str | None = None) -> Shown:
+    """Show one memory: its keys, its text, and what follows from the other memories.
+
+    Example:
+        memtool show dec-2026-02-22-keep-sessions-in-redis
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        at: the memory as it is in this revision instead of the worktree
+        as_of: as it stood at this moment: a date, an RFC 3339 moment, or an age such as 30d
+    """
+    tree = ws.tree(at, as_of)
+    record = tree.find(id)
+    memory = record.memory
+    origins = ws.origins(tree, [record])
+    origin = origins[record.path]
+    row = listing.row(record, origins)
+    end = lifecycle.expires_at(memory, ws.settings.categories)
+    return Shown(
+        **{name: getattr(row, name) for name in Row.field_names},
+        fields=memory.fields,
+        body=memory.body,
+        sections=sections(memory.body),
+        superseded_by=tree.lineage.superseded_by.get(record.id, ()),
+        heads=tree.lineage.heads_of(record.id),
+        relations=_relations(tree, record.id),
+        fingerprint=identity.fingerprint(memory),
+        state=lifecycle.state(memory, ws.moment_of(as_of), ws.settings.categories),
+        expires_at=None if end is None else moments.render(end),
+        author=origin.author,
+        committed_at=moments.render(origin.date) if origin.commit else None,
+        citation=cite(record.id, origin),
+    )
+
+
+def render(shown: Shown) -> str:
+    """Return the title, the keys and what is derived as a table, and the body."""
+    derived = {
+        "state": shown.state + (f", until {shown.expires_at}" if shown.expires_at else ""),
+        "superseded_by": ", ".join(shown.superseded_by),
+        "heads": ", ".join(shown.heads) if shown.superseded_by else "",
+        **{name: ", ".join(ids) for name, ids in shown.relations.items()},
+        "path": shown.path,
+        "trust": shown.trust,
+        "commit": shown.commit or "",
+        "author": shown.author,
+        "fingerprint": shown.fingerprint,
+    }
+    keys = {key: as_text(shown.fields[key]) for key in sorted(shown.fields, key=order)}
+    keys.setdefault("category", shown.category)
+    keys.setdefault("status", shown.status)
+    rows = [(key, text) for key, text in keys.items() if key not in ("id", "title")]
+    rows += [(key, text) for key, text in derived.items() if text]
+    return "\n".join([shown.title, shown.citation, "", *columns(rows), "", shown.body])
+
+
+def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the memories that name this one, by reverse relation, sorted."""
+    return {
+        name: tuple(
+            sorted(other.id for other in tree.records if id_ in other.memory.items(relation))
+        )
+        for name, relation in REVERSE.items()
+    }
+
+
+def _typed(key: str, value: FieldValue) -> Any:
+    """Return the value of a key as JSON means it: numbers and flags as such, lists as lists."""
+    kind = BY_NAME[key].kind if key in BY_NAME else "line"
+    if isinstance(value, tuple):
+        return [*value]
+    if not isinstance(value, str):
+        return dict(value)
+    if kind in NUMBER_KINDS:
+        return float(value)
+    if kind == "count":
+        return int(value)
+    return value == "true" if kind == "flag" else value

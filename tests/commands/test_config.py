@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.config import config, render
+from memtool.errors import MemtoolError
+from memtool.store.config import OPTIONS
+from memtool.workspace import Workspace
+
+TOML = "# ours\n[inject]\nbudget_tokens = 900 # small\n\n[categories.decision]\nttl_days = 0\n"
+
+
+def toml(sandbox: Sandbox) -> Path:
+    return sandbox.path / ".memory/config.toml"
+
+
+def test_without_a_key_every_setting_is_shown(sandbox: Sandbox):
+    """The list says value, origin and meaning of each row of the table."""
+    sandbox.write(".memory/config.toml", TOML)
+    shown = config(sandbox.workspace())
+    assert [row.key for row in shown.settings] == [option.key for option in OPTIONS]
+    text = render(shown)
+    assert "inject.budget_tokens = 900  (set; default 2000) most tokens" in text
+    assert 'inject.trust = "local"  (default) least trust' in text
+
+
+def test_a_key_shows_one_setting(sandbox: Sandbox):
+    """A program reads one value."""
+    answer = sandbox.json("config", "search.limit")
+    assert [(row["key"], row["value"], row["is_default"]) for row in answer["settings"]] == [
+        ("search.limit", 10, True)
+    ]
+
+
+def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
+    """Only the line of the setting changes."""
+    sandbox.write(".memory/config.toml", TOML)
+    shown = config(sandbox.workspace(), "inject.budget_tokens", "1200")
+    assert toml(sandbox).read_text() == TOML.replace("900", "1200")
+    assert (shown.changed, shown.settings[0].value) == (True, 1200)
+    assert render(shown).splitlines()[-1] == "changed .memory/config.toml"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("search.limit", "7", 7),
+        ("inject.threshold", "1", 1.0),
+        ("inject.threshold", "0.25", 0.25),
+        ("inject.trust", "trusted", "trusted"),
+        ("trust.ref", "origin/main", "origin/main"),
+        ("trust.allowed_signers", 'odd "name"', 'odd "name"'),
+    ],
+)
+def test_a_value_is_written_in_the_type_of_the_setting(
+    sandbox: Sandbox, key: str, text: str, value: object
+):
+    """A file is made where there was none, and reads back what was set."""
+    config(sandbox.workspace(), key, text)
+    assert sandbox.workspace().settings.given == {key: value}
+
+
+def test_unset_brings_the_default_back(sandbox: Sandbox):
+    """A setting that is removed leaves the others alone."""
+    sandbox.write(".memory/config.toml", TOML)
+    shown = config(sandbox.workspace(), "inject.budget_tokens", unset=True)
+    assert (shown.settings[0].value, shown.settings[0].is_default) == (2000, True)
+    assert config(sandbox.workspace(), "inject.budget_tokens", unset=True).changed is False
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "hint"),
+    [
+        (("inject.budget", "5"), "there is no setting 'inject.budget'",
+         "did you mean inject.budget_tokens"),
+        (("nonsense",), "there is no setting 'nonsense'", "memtool config lists every setting"),
+        (("search.limit", "many"), "search.limit must be a whole number", ""),
+        (("search.limit", "0"), "search.limit must be between 1 and 100000", ""),
+        (("search.limit", "2.5"), "search.limit must be a whole number", ""),
+        (("inject.threshold", "nan"), "inject.threshold must be between 0 and 1", ""),
+        (("inject.trust", "blind"), "inject.trust must be one of local, committed", ""),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_fit_is_refused(
+    sandbox: Sandbox, args: tuple[str, ...], message: str, hint: str
+):
+    """Settings are checked before they are written."""
+    with pytest.raises(MemtoolError) as caught:
+        config(sandbox.workspace(), *args)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert not toml(sandbox).exists()
+
+
+def test_contradictions_are_refused(sandbox: Sandbox):
+    """A value and --unset exclude each other, and --unset needs a key."""
+    with pytest.raises(MemtoolError, match="contradict"):
+        config(sandbox.workspace(), "search.limit", "5", unset=True)
+    with pytest.raises(MemtoolError, match="needs the setting"):
+        config(sandbox.workspace(), unset=True)
+
+
+@pytest.mark.parametrize("data", [b"not toml", b"\xff", b"[inject]\nbudget = 1\n", b"[inject\n"])
+def test_a_broken_file_is_told_and_left_alone(sandbox: Sandbox, data: bytes):
+    """No edit makes a broken file worse."""
+    sandbox.write(".memory/config.toml", data)
+    for args in ((), ("search.limit",), ("search.limit", "5")):
+        with pytest.raises(MemtoolError) as caught:
+            config(sandbox.workspace(), *args)
+        assert caught.value.code == "config"
+    assert toml(sandbox).read_bytes() == data
+
+
+def test_a_directory_in_the_place_of_the_file_is_told(sandbox: Sandbox):
+    """What cannot be read is no bug."""
+    sandbox.write(".memory/config.toml/x", "")
+    with pytest.raises(MemtoolError, match="cannot be read"):
+        config(sandbox.workspace(), "search.limit", "5")
+
+
+def test_the_settings_of_a_bare_repository_are_those_of_head(sandbox: Sandbox):
+    """Reading needs no worktree."""
+    sandbox.write(".memory/config.toml", TOML)
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    bare = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
+    assert config(bare, "inject.budget_tokens").settings[0].value == 900

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.diff import Diff, diff, render
+from memtool.errors import MemtoolError
+from memtool.workspace import Workspace
+
+
+def told(found: Diff) -> list[tuple[str, str]]:
+    return [(change.id, change.kind) for change in found.changes]
+
+
+def test_without_a_range_head_is_compared_with_the_worktree(sandbox: Sandbox) -> None:
+    """What is not committed yet is the difference."""
+    sandbox.memory("dec-a", status="candidate")
+    sandbox.memory("dec-b")
+    head = sandbox.commit()
+    assert render(diff(sandbox.workspace())).startswith("no memory changed in ")
+    sandbox.memory("dec-a", status="pinned")
+    sandbox.memory("dec-c", supersedes=("dec-b",))
+    found = diff(sandbox.workspace())
+    assert (found.old, found.new) == (head, "worktree")
+    assert told(found) == [("dec-a", "pinned"), ("dec-b", "superseded"), ("dec-c", "added")]
+
+
+def test_two_revisions_are_compared(sandbox: Sandbox) -> None:
+    """Many commits between them count as one change; the worktree does not matter."""
+    sandbox.memory("dec-a")
+    first = sandbox.commit()
+    sandbox.memory("dec-a", status="deprecated")
+    sandbox.commit()
+    sandbox.memory("dec-a", status="archived")
+    second = sandbox.commit()
+    sandbox.memory("dec-a", status="pinned")
+    found = diff(sandbox.workspace(), "HEAD~2..HEAD")
+    assert (found.old, found.new) == (first, second)
+    assert told(found) == [("dec-a", "archived")]
+    assert told(diff(sandbox.workspace(), "HEAD..HEAD~2")) == [("dec-a", "restored")]
+    assert told(diff(sandbox.workspace(), "HEAD~2..")) == [("dec-a", "archived")]
+    assert told(diff(sandbox.workspace(), "HEAD~2")) == [("dec-a", "pinned")]
+
+
+def test_three_dots_compare_with_where_the_branches_parted(sandbox: Sandbox) -> None:
+    """A...B tells what B did, not what A did meanwhile."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "-q", "-b", "side")
+    sandbox.memory("dec-side")
+    sandbox.commit()
+    sandbox.git("checkout", "-q", "main")
+    sandbox.memory("dec-main")
+    sandbox.commit()
+    assert told(diff(sandbox.workspace(), "main...side")) == [("dec-side", "added")]
+    assert told(diff(sandbox.workspace(), "main..side")) == [
+        ("dec-main", "removed"),
+        ("dec-side", "added"),
+    ]
+
+
+def test_a_silent_edit_is_marked(sandbox: Sandbox) -> None:
+    """Changing what a confirmed memory claims is said loudly, editing a candidate is not."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-b", status="candidate")
+    sandbox.commit()
+    sandbox.memory("dec-a", "It is not.\n")
+    sandbox.memory("dec-b", "It is not.\n", status="candidate")
+    rows = render(diff(sandbox.workspace())).splitlines()
+    assert rows[1:] == [
+        "edited  dec-a  Title of dec-a (body; SILENT EDIT of a confirmed claim)",
+        "edited  dec-b  Title of dec-b (body)",
+    ]
+
+
+def test_redactions_moves_and_removals_are_told(sandbox: Sandbox) -> None:
+    """Each has its own word, and a moved file is not removed and added."""
+    sandbox.memory("dec-a", "The key is abcdef.\n")
+    moved = sandbox.memory("dec-b")
+    gone = sandbox.memory("dec-c")
+    sandbox.commit()
+    sandbox.memory("dec-a", "The key is [REDACTED:token].\n")
+    (sandbox.path / moved).rename(sandbox.path / ".memory/dec-b.md")
+    (sandbox.path / gone).unlink()
+    assert told(diff(sandbox.workspace())) == [
+        ("dec-a", "redacted"),
+        ("dec-b", "moved"),
+        ("dec-c", "removed"),
+    ]
+
+
+def test_a_broken_file_is_not_removed(sandbox: Sandbox) -> None:
+    """A file that became unreadable is told so, with the fault."""
+    path = sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.write(path, "<<<<<<< nothing\n")
+    assert told(diff(sandbox.workspace())) == [("dec-a", "unreadable")]
+
+
+def test_an_unborn_head_is_compared_with_nothing(sandbox: Sandbox) -> None:
+    """Before the first commit every memory is added."""
+    sandbox.memory("dec-a")
+    found = diff(sandbox.workspace())
+    assert (found.old, told(found)) == ("", [("dec-a", "added")])
+    assert render(found).splitlines()[0] == "nothing..worktree"
+    with pytest.raises(MemtoolError, match="no revision 'HEAD'"):
+        diff(sandbox.workspace(), "HEAD")
+
+
+def test_a_bare_repository_compares_revisions(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Where there is no worktree the hint names a range."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    bare = Workspace.at(str(tmp_path / "bare.git"), sandbox.env)
+    assert told(diff(bare, "HEAD~1..HEAD")) == [("dec-b", "added")]
+    for range_ in ("", "HEAD"):
+        with pytest.raises(MemtoolError) as caught:
+            diff(bare, range_)
+        assert caught.value.code == "bare"
+
+
+@pytest.mark.parametrize(
+    "range_",
+    ["nowhere", "a..b", "HEAD..HEAD..HEAD", "HEAD..nowhere", "--output=x", "-p..HEAD", "....", " "],
+)
+def test_nonsense_is_answered_in_words(sandbox: Sandbox, range_: str) -> None:
+    """What names no revisions is the user's error, and never an option of git."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    with pytest.raises(MemtoolError) as caught:
+        diff(sandbox.workspace(), range_)
+    assert caught.value.code == "unknown-revision"
+    assert not (sandbox.path / "x").exists()
+
+
+def test_histories_without_a_common_commit_have_no_three_dots(sandbox: Sandbox) -> None:
+    """Where nothing is shared the two-dot form is the hint."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "-q", "--orphan", "island")
+    sandbox.git("commit", "-qm", "island")
+    with pytest.raises(MemtoolError, match="no commit in common"):
+        diff(sandbox.workspace(), "main...island")
+
+
+def test_the_json_says_from_and_to(sandbox: Sandbox) -> None:
+    """The promised names are there."""
+    sandbox.memory("dec-a")
+    head = sandbox.commit()
+    sandbox.memory("dec-b")
+    answer = sandbox.json("diff")
+    assert (answer["from"], answer["to"]) == (head, "worktree")
+    assert set(answer["changes"][0]) == {"kind", "id", "title", "path", "details"}

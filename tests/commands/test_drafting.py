@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands import drafting
+from memtool.commands.new import new
+from memtool.commands.supersede import supersede
+from memtool.errors import MemtoolError
+from memtool.memory import document
+
+TEMPLATE = "## Chosen\n\n## Rationale\n"
+
+
+def editor(sandbox: Sandbox, script: str) -> str:
+    """Make a shell script that edits the file "$1", and return the command that runs it."""
+    place = sandbox.path.parent / "an editor.sh"
+    place.write_text(f"#!/bin/sh\n{script}\n")
+    place.chmod(0o755)
+    return f"'{place}' --wait"
+
+
+def drafts(sandbox: Sandbox) -> list[Path]:
+    return sorted(sandbox.path.glob(".git/memtool/drafts/*"))
+
+
+def memories(sandbox: Sandbox) -> list[Path]:
+    return sorted(sandbox.path.glob(".memory/*/*/*.md"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "section", "body"),
+    [
+        ("", [], "## Chosen\n\n## Rationale\n"),
+        ("It is so.", [], "It is so.\n"),
+        ("\n\nIt is so.\r\nYes.\n\n", [], "It is so.\nYes.\n"),
+        ("", ["rationale=small"], "## Chosen\n\n## Rationale\n\nsmall\n"),
+        ("It is so.", ["RATIONALE=small"], "It is so.\n\n## Rationale\n\nsmall\n"),
+        ("", ["More=a=b", "Chosen=x"], "## Chosen\n\nx\n\n## Rationale\n\n## More\n\na=b\n"),
+        ("", ["A\nb=c"], "## Chosen\n\n## Rationale\n\n## A b\n\nc\n"),
+    ],
+)
+def test_a_body_is_made_of_statement_sections_and_template(
+    statement: str, section: list[str], body: str
+):
+    """Given sections take the place of the template's, and nothing that was said is lost."""
+    assert drafting.make_body(TEMPLATE, statement, section) == body
+
+
+def test_the_teams_own_template_stands_as_it_is_written(sandbox: Sandbox):
+    """A template may hold guidance, which a new memory begins with."""
+    sandbox.write(".memory/_decision.md", "Say it in a sentence.\n\n## Why\n\nBecause …\n")
+    made = new(sandbox.workspace(), "decision", "T", dry_run=True)
+    assert made.text.endswith("---\nSay it in a sentence.\n\n## Why\n\nBecause …\n")
+    made = new(sandbox.workspace(), "decision", "T", section=("why=x",), dry_run=True)
+    assert made.text.endswith("---\n## Why\n\nx\n")
+
+
+@pytest.mark.parametrize("data", [b"caf\xe9", None])
+def test_a_template_that_cannot_be_read_is_passed_over(sandbox: Sandbox, data: bytes | None):
+    """The shipped template stands in."""
+    if data is not None:
+        sandbox.write(".memory/_decision.md", data)
+    else:
+        (sandbox.path / ".memory/_decision.md").mkdir()
+    assert "## Rationale" in new(sandbox.workspace(), "decision", "T", dry_run=True).text
+
+
+def test_the_text_may_come_from_stdin(sandbox: Sandbox):
+    """`--body -` reads all of stdin as UTF-8, without a byte-order mark."""
+    done = sandbox.run(
+        "new", "decision", "T", "--body", "-", "--dry-run", stdin=b"\xef\xbb\xbfA\n\nB\n"
+    )
+    assert "\n---\nA\n\nB\n\n.memory/" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        (b"one\ncaf\xe9\n", "the text on stdin is not UTF-8, the first odd byte is in line 2"),
+        ("é".encode() * 40_000, "the text on stdin is longer than 65,536 bytes"),
+        (b"a\0b", "it holds NUL bytes"),
+    ],
+)
+def test_what_is_no_text_on_stdin_is_told(sandbox: Sandbox, stdin: bytes, message: str):
+    """Other encodings, endless input and binaries are refused before anything is written."""
+    done = sandbox.run("new", "decision", "T", "--body", "-", stdin=stdin)
+    assert done.returncode == 2
+    assert f"{message}\nhint: " in done.stderr
+    assert memories(sandbox) == []
+
+
+def test_an_editor_edits_the_memory_before_it_is_written(sandbox: Sandbox):
+    """What the editor left is what is written, and no draft remains."""
+    command = editor(
+        sandbox, 'sed -i "s/^title: .*/title: Better/; s/^## Chosen/&\\n\\nRedis/" "$2"'
+    )
+    done = sandbox.run("new", "decision", "T", "--edit", EDITOR=command)
+    assert (done.returncode, done.stderr) == (0, "")
+    (place,) = memories(sandbox)
+    memory = document.read(place.read_bytes())
+    assert memory.title == "Better"
+    assert "## Chosen\n\nRedis\n" in memory.body
+    assert drafts(sandbox) == []
+
+
+def test_what_an_editor_prints_is_not_the_answer(sandbox: Sandbox):
+    """`path=$(memtool new … --edit)` gets the path alone."""
+    command = editor(sandbox, "echo noise")
+    done = sandbox.run("new", "decision", "T", "--id", "dec-a", "--edit", EDITOR=command)
+    assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
+    assert done.stderr == "noise\n"
+
+
+def test_visual_wins_over_editor(sandbox: Sandbox):
+    """The variables have the order that git and others give them."""
+    command = editor(sandbox, "exit 7")
+    done = sandbox.run("new", "decision", "T", "--edit", VISUAL=command, EDITOR="true")
+    assert "ended with status 7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("exit 3", "ended with status 3, nothing was written"),
+        ("kill -9 $$", "ended with status -9, nothing was written"),
+        ('echo broken > "$2"', "it does not begin with a block between two lines of ---"),
+        ('sed -i "s/^type: .*/type: fact/" "$2"', "type: 'fact' is not one of"),
+        ('printf "\\377" >> "$2"', "it is not UTF-8 text; nothing was written"),
+        ('sed -i "s/^id: .*/id: dec-taken/" "$2"', "the id dec-taken is taken"),
+    ],
+)
+def test_a_draft_that_cannot_be_written_is_kept(sandbox: Sandbox, script: str, message: str):
+    """Whatever goes wrong after the editor was opened, the text is not lost."""
+    sandbox.memory("dec-taken")
+    done = sandbox.run("new", "decision", "T", "--edit", EDITOR=editor(sandbox, script))
+    assert done.returncode == 2
+    assert message in done.stderr
+    (draft,) = drafts(sandbox)
+    assert f"the draft is kept in {draft}" in done.stderr
+    assert len(memories(sandbox)) == 1
+    assert stat.S_IMODE(draft.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("script", [': > "$2"', 'rm "$2"'])
+def test_an_emptied_draft_means_no(sandbox: Sandbox, script: str):
+    """As in git, an empty text calls it off, and nothing stays behind."""
+    done = sandbox.run("new", "decision", "T", "--edit", EDITOR=editor(sandbox, script))
+    assert done.returncode == 2
+    assert "the draft was left empty, so nothing was written" in done.stderr
+    assert (memories(sandbox), drafts(sandbox)) == ([], [])
+
+
+@pytest.mark.parametrize("command", ["no-such-editor", "'unclosed", "/", " "])
+def test_an_editor_that_cannot_be_started_is_told(sandbox: Sandbox, command: str):
+    """The hint says what to set; the draft is kept."""
+    done = sandbox.run("new", "decision", "T", "--edit", EDITOR=command)
+    assert done.returncode == 2
+    assert f"the editor {command!r} cannot be started" in done.stderr
+    assert "hint: set EDITOR" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_option_is_told_before_the_editor_opens(sandbox: Sandbox):
+    """Nobody writes a text for a memory that is refused for its options."""
+    done = sandbox.run(
+        "new", "decision", "T", "--edit", "--importance", "2", EDITOR=editor(sandbox, "echo opened")
+    )
+    assert "importance: 2 is not between 0 and 1" in done.stderr
+    assert "opened" not in done.stderr
+
+
+def test_a_dry_run_opens_no_editor(sandbox: Sandbox):
+    """A dry run shows the draft and writes none."""
+    done = sandbox.run(
+        "new", "decision", "T", "--edit", "--dry-run", EDITOR=editor(sandbox, "echo opened")
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (sandbox.path / ".git/memtool").exists()
+
+
+def test_a_relation_that_was_typed_in_the_editor_is_looked_up(sandbox: Sandbox):
+    """An edited draft may supersede heads only, and their ids are written in full."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-older")
+    sandbox.memory("dec-newer", supersedes=("dec-older",))
+    with_old = editor(sandbox, 'sed -i "s/^  - dec-old$/  - dec-older/" "$2"')
+    ws = sandbox.workspace(EDITOR=with_old)
+    with pytest.raises(MemtoolError) as caught:
+        supersede(ws, "dec-old", "T", edit=True)
+    assert caught.value.code == "not-a-head"
+    assert "the draft is kept in" in caught.value.hint
+
+
+def test_a_place_for_drafts_that_cannot_be_made_is_told(sandbox: Sandbox):
+    """A file in the place of the drafts' directory is no bug."""
+    sandbox.write(".git/memtool/drafts", "in the way")
+    with pytest.raises(MemtoolError) as caught:
+        new(sandbox.workspace(EDITOR="true"), "decision", "T", edit=True)
+    assert (caught.value.code, caught.value.hint) == ("disk", "leave out --edit")

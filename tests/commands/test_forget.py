@@ -1,0 +1,65 @@
+"""Forgetting: soft, with a reason, and never more than was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import Sandbox
+from memtool.commands.forget import forget
+from memtool.commands.restore import restore
+from memtool.errors import MemtoolError
+
+
+def test_what_is_forgotten_keeps_its_file_and_comes_back(sandbox: Sandbox) -> None:
+    """The reason, the person and the former status are kept, and restore brings it back."""
+    path = sandbox.memory("dec-a", status="pinned")
+    sandbox.commit()
+    before = (sandbox.path / path).read_bytes()
+    forget(sandbox.workspace(), "dec-a", why="it was a guess")
+    memory = sandbox.workspace().tree().find("dec-a").memory
+    assert memory.status == "deleted"
+    assert memory.table("deleted")["reason"] == "it was a guess"
+    assert sandbox.json("list")["total"] == 0
+    restore(sandbox.workspace(), "dec-a")
+    assert (sandbox.path / path).read_bytes() == before
+
+
+def test_a_reason_is_required(sandbox: Sandbox) -> None:
+    """Nothing is forgotten without saying why."""
+    sandbox.memory("dec-a")
+    with pytest.raises(MemtoolError, match="needs a reason"):
+        forget(sandbox.workspace(), "dec-a")
+
+
+def test_a_query_forgets_one_memory_and_refuses_to_guess_among_several(sandbox: Sandbox) -> None:
+    """One hit is meant; of several, only --all takes them together."""
+    sandbox.memory("dec-a", "The printer is blue.\n", tags=("printer",))
+    sandbox.memory("dec-b", "The scanner is green.\n", tags=("scanner",))
+    sandbox.memory("dec-c", "Another scanner is red.\n", tags=("scanner",))
+    ws = sandbox.workspace()
+    assert [one.id for one in forget(ws, "tag:printer", why="gone").forgotten] == ["dec-a"]
+    with pytest.raises(MemtoolError, match="2 memories answer") as caught:
+        forget(sandbox.workspace(), "tag:scanner", why="gone")
+    assert "--all" in caught.value.hint
+    both = forget(sandbox.workspace(), "tag:scanner", why="gone", all=True)
+    assert sorted(one.id for one in both.forgotten) == ["dec-b", "dec-c"]
+
+
+@pytest.mark.parametrize("wanted", ["", "dec-zzz", "nothing answers this", "tag:none"])
+def test_what_names_nothing_is_told(sandbox: Sandbox, wanted: str) -> None:
+    """An empty name, an unknown id and a query without a hit change nothing."""
+    sandbox.memory("dec-a")
+    before = sandbox.git("status", "--porcelain", "-uall")
+    with pytest.raises(MemtoolError):
+        forget(sandbox.workspace(), *wanted.split(), why="gone")
+    assert sandbox.git("status", "--porcelain", "-uall") == before
+
+
+def test_forgetting_twice_changes_nothing(sandbox: Sandbox) -> None:
+    """The first reason stands."""
+    path = sandbox.memory("dec-a")
+    forget(sandbox.workspace(), "dec-a", why="first")
+    before = (sandbox.path / path).read_bytes()
+    done = forget(sandbox.workspace(), "dec-a", why="second")
+    assert [one.changes for one in done.forgotten] == [{}]
+    assert (sandbox.path / path).read_bytes() == before

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent.parent / "upkeep" / "data"
+
+
+def test_the_answer_counts_and_lists(sandbox):
+    """The JSON names what was written, with problems in the shape of `check`."""
+    answer = sandbox.json("import", "jsonl", str(DATA / "records" / "records.jsonl"))
+    assert (answer["found"], answer["written"], answer["unchanged"], answer["skipped"]) == (
+        9,
+        5,
+        0,
+        4,
+    )
+    assert {"path", "line", "code", "message", "hint", "severity"} <= set(answer["problems"][0])
+    assert [one["id"] for one in answer["memories"]] == [
+        "adr-1", "adr-1-c17b86", "adr-2", "sta-3", "without-an-id"
+    ]  # fmt: skip
+    assert all((sandbox.path / one["path"]).is_file() for one in answer["memories"])
+
+
+def test_text_says_the_counts_first(sandbox):
+    """People read one line of counts, then the problems with their hints."""
+    done = sandbox.run("import", "jsonl", str(DATA / "records" / "records.jsonl"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("9 found: 5 written, 0 unchanged, 4 skipped\nerror: records/")
+
+
+def test_dry_run_writes_nothing(sandbox):
+    """The same counts, and an empty tree."""
+    done = sandbox.run("import", "adr", str(DATA / "adr-nygard"), "--dry-run", "--commit")
+    assert done.stdout == "4 found: 4 would be written, 0 unchanged, 0 skipped\n"
+    assert list((sandbox.path / ".memory").iterdir()) == []
+
+
+def test_commit_makes_one_commit_of_just_the_memories(sandbox):
+    """What else is staged stays staged."""
+    sandbox.write("other.txt", "staged\n")
+    sandbox.git("add", "other.txt")
+    answer = sandbox.json("import", "pep", str(DATA / "peps"), "--commit")
+    assert sandbox.git("rev-list", "--count", "HEAD").strip() == "1"
+    assert sandbox.git("rev-parse", "HEAD").strip() == answer["commit"]
+    names = sandbox.git("show", "--name-only", "--format=", "HEAD").split()
+    assert sorted(names) == sorted(one["path"] for one in answer["memories"])
+    assert sandbox.git("diff", "--cached", "--name-only") == "other.txt\n"
+
+
+def test_commit_takes_more_files_than_an_argument_list(sandbox, tmp_path):
+    """Paths go to git through a pipe, as an argument list has an end."""
+    rows = [
+        {"id": f"{'long-name-' * 10}{n:05}", "title": "T", "type": "state"} for n in range(1200)
+    ]
+    place = tmp_path / "many.jsonl"
+    place.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = sandbox.json("import", "jsonl", str(place), "--commit")
+    assert answer["written"] == 1200
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def test_a_hook_that_refuses_leaves_the_files_uncommitted(sandbox):
+    """The files stay, the index is as it was, and the user hears why in one line."""
+    hook = sandbox.write(".git/hooks/pre-commit", "#!/bin/sh\necho no >&2\nexit 1\n")
+    os.chmod(hook, 0o755)
+    done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
+    assert done.returncode == 2
+    assert "are written but not committed: no" in done.stderr
+    assert len(list((sandbox.path / ".memory").rglob("*.md"))) == 4
+    assert sandbox.git("diff", "--cached", "--name-only") == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("adr", "nowhere"),
+        ("adr", "empty"),
+        ("claude", "empty"),
+        ("pep", "empty"),
+        ("jsonl", "empty"),
+        ("jsonl", "empty.jsonl"),
+        ("jsonl", "bad\0name"),
+        ("adr", "a.md", "--map", "status=x"),
+        ("jsonl", "a.jsonl", "--map", "color=x"),
+        ("jsonl", "a.jsonl", "--set", "id=x"),
+        ("jsonl", "a.jsonl", "--set", "type=poem"),
+        ("jsonl", "a.jsonl", "--set", "importance=high"),
+        ("word", "a.docx"),
+        ("jsonl", "pipe"),
+    ],
+)
+def test_bad_calls_are_errors_with_a_hint(sandbox, args):
+    """What cannot be imported at all ends with 2, one sentence, and the next step."""
+    (sandbox.path / "empty").mkdir()
+    sandbox.write("empty.jsonl", "")
+    sandbox.write("a.md", "# 1. A\n")
+    sandbox.write("a.jsonl", '{"id": "abc", "title": "T", "type": "state"}\n')
+    os.mkfifo(sandbox.path / "pipe")
+    if "\0" in args[1]:
+        from memtool.commands.import_ import import_
+        from memtool.errors import MemtoolError
+
+        with pytest.raises(MemtoolError):
+            import_(sandbox.workspace(), *args)
+        return
+    done = sandbox.run("import", *args)
+    assert done.returncode == 2, done.stdout
+    assert done.stderr.startswith("memtool: ")
+    assert "\nhint: " in done.stderr
+
+
+def test_set_holds_for_every_memory(sandbox):
+    """--set wins over the records, and adds to the sources."""
+    sandbox.write("a.jsonl", '{"id": "abc", "title": "T", "type": "poem"}\n')
+    answer = sandbox.json(
+        "import", "jsonl", "a.jsonl", "--set", "type=state", "--set", "source=human:Grace"
+    )
+    memory = sandbox.workspace().tree().by_id[answer["memories"][0]["id"]].memory
+    assert memory.type == "state"
+    assert memory.items("source") == ("human:Grace", "file:a.jsonl#L1-L1")
+
+
+def test_hidden_characters_stay_out_of_titles(sandbox):
+    """Controls and direction marks of a title are dropped, and a long one is cut."""
+    row = {"id": "abc", "title": "a\u202e\x1b[31m\nb " + "x" * 300, "type": "state"}
+    sandbox.write("a.jsonl", json.dumps(row) + "\n")
+    sandbox.json("import", "jsonl", "a.jsonl")
+    title = sandbox.workspace().tree().by_id["abc"].memory.title
+    assert title.startswith("a[31m b xxx")
+    assert len(title) == 200

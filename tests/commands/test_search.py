@@ -1,0 +1,183 @@
+"""Tests of `memtool search`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memtool.commands.search import render, search
+from memtool.errors import MemtoolError
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+FIELDS = [
+    "id", "title", "type", "category", "status", "confidence", "score", "path", "timestamp",
+    "commit", "trust", "snippet", "factors",
+]  # fmt: skip
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """A repository with a committed and a local memory about sessions."""
+    sandbox.memory("dec-redis", "Sessions live in Redis.\n", title="Keep sessions in Redis")
+    sandbox.commit()
+    sandbox.memory("dec-ttl", "Sessions expire after a day.\n", type="semantic")
+    return sandbox
+
+
+def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
+    """Programs may rely on every field of the contract, in its order."""
+    head = filled.git("rev-parse", "HEAD").strip()
+    answer = filled.json("search", "sessions", "redis")
+    assert list(answer) == ["query", "total", "elapsed_ms", "results"]
+    assert (answer["query"], answer["total"]) == ("sessions redis", 2)
+    first, second = answer["results"]
+    assert list(first) == list(second) == FIELDS
+    assert first["id"] == "dec-redis"
+    assert first["commit"] == head
+    assert first["trust"] == "committed"
+    assert first["timestamp"] == "2026-02-22T19:33:00Z"
+    assert first["path"] == ".memory/decision/2026-02/dec-redis.md"
+    assert first["snippet"] == "Sessions live in Redis."
+    assert first["factors"]["relevance"] == 1
+    assert (second["commit"], second["trust"]) == (None, "local")
+
+
+def test_numbers_are_rounded_the_same_everywhere(filled: Sandbox) -> None:
+    """Scores have six digits, so that they read and compare well."""
+    for result in search(filled.workspace(), "sessions redis").results:
+        for number in (result.score, *result.factors.values()):
+            assert number == round(number, 6)
+
+
+def test_the_same_question_gives_the_same_answer(filled: Sandbox) -> None:
+    """Nothing but the time that it took differs, whatever the hash seed."""
+
+    def answer(seed: str) -> Any:
+        found = filled.json("search", "sessions redis", PYTHONHASHSEED=seed)
+        return found | {"elapsed_ms": 0}
+
+    assert answer("1") == answer("2") == answer("3")
+
+
+def test_the_text_form_cites_each_result(filled: Sandbox) -> None:
+    """Rank, title, citation, day, what it is and how far to trust it can be read at once."""
+    head = filled.git("rev-parse", "HEAD").strip()
+    text = render(search(filled.workspace(), "sessions redis"))
+    assert text.splitlines()[:4] == [
+        "1. Keep sessions in Redis",
+        f"   dec-redis@{head[:10]}  2026-02-22",
+        "   decision/decision, confirmed, medium confidence, committed",
+        "   Sessions live in Redis.",
+    ]
+    assert "   dec-ttl@local  2026-02-22" in text
+
+
+def test_explain_shows_the_factors(filled: Sandbox) -> None:
+    """The score is explained factor by factor, and by what was replaced."""
+    filled.memory("dec-newer", "It is Valkey.\n", title="Valkey", supersedes=("dec-redis",))
+    text = render(search(filled.workspace(), "redis", explain=True))
+    assert "= relevance 1 x recency 1." in text
+    assert "found by the words of dec-redis, which it replaces" in text
+    assert "relevance" not in render(search(filled.workspace(), "redis"))
+
+
+def test_limits(filled: Sandbox) -> None:
+    """No result, all results and the default are fine; less than none is not."""
+    ws = filled.workspace()
+    none = search(ws, "sessions", limit=0)
+    assert (none.total, none.results) == (2, ())
+    assert ws.notes == ["0 of 2 shown; --limit N shows more"]
+    assert len(search(ws, "sessions", limit=10**6).results) == 2
+    with pytest.raises(MemtoolError, match="less than none"):
+        search(ws, "sessions", limit=-1)
+
+
+def test_the_default_limit_is_a_setting(filled: Sandbox) -> None:
+    """What `search.limit` says holds where --limit is not given."""
+    filled.write(".memory/config.toml", "[search]\nlimit = 1\n")
+    assert len(search(filled.workspace(), "sessions").results) == 1
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest", "title", "id", "importance"])
+def test_results_may_be_sorted_otherwise(filled: Sandbox, sort: Any) -> None:
+    """Every order is total."""
+    filled.memory(
+        "dec-0", "Sessions.\n", title="A", importance="0.9", timestamp="2026-01-01T00:00:00Z"
+    )
+    ids = [one.id for one in search(filled.workspace(), "sessions", sort=sort).results]
+    last = sort == "newest"
+    assert ids.index("dec-0") == (2 if last else 0)
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_question_is_refused(filled: Sandbox, text: str) -> None:
+    """Searching for nothing is a mistake that points to list."""
+    with pytest.raises(MemtoolError) as caught:
+        search(filled.workspace(), text)
+    assert caught.value.hint.startswith("memtool list")
+
+
+def test_a_revision_is_searched_as_it_was(filled: Sandbox) -> None:
+    """`--at` sees what was committed, and an unknown revision is told."""
+    assert [one.id for one in search(filled.workspace(), "sessions", at="HEAD").results] == [
+        "dec-redis"
+    ]
+    with pytest.raises(MemtoolError, match="no revision"):
+        search(filled.workspace(), "sessions", at="nowhere")
+
+
+def test_a_moment_is_searched_as_it_was(sandbox: Sandbox) -> None:
+    """`--as-of` leaves out what was written later, and with it what it replaced then."""
+    sandbox.memory("dec-old", "Redis.\n", timestamp="2026-02-01T00:00:00Z")
+    sandbox.memory("dec-new", "Redis.\n", timestamp="2026-02-20T00:00:00Z", supersedes=("dec-old",))
+    ws = sandbox.workspace()
+    assert [one.id for one in search(ws, "redis").results] == ["dec-new"]
+    assert [one.id for one in search(ws, "redis", as_of="2026-02-10").results] == ["dec-old"]
+    assert search(ws, "redis", as_of="2020-01-01").total == 0
+    with pytest.raises(MemtoolError, match="not a time"):
+        search(ws, "redis", as_of="then")
+
+
+def test_a_file_that_is_no_memory_is_told_and_passed_over(filled: Sandbox) -> None:
+    """A broken or unreadable neighbour does not hide the others."""
+    filled.write(".memory/decision/2026-02/dec-broken.md", "no frontmatter")
+    locked = filled.write(".memory/decision/2026-02/dec-locked.md", "---\n")
+    locked.chmod(0)
+    os.symlink("/etc/passwd", filled.path / ".memory/dec-link.md")
+    ws = filled.workspace()
+    assert search(ws, "sessions").total == 2
+    assert "3 files are not memories" in ws.notes[0]
+
+
+def test_nothing_found_is_said_on_stderr_only(filled: Sandbox) -> None:
+    """An empty answer is an empty stdout and success."""
+    done = filled.run("search", "kubernetes")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no memory matches" in done.stderr
+
+
+def test_a_bad_query_is_an_error_with_a_place(filled: Sandbox) -> None:
+    """The command line shows the query and the caret under each other, and exits with 2."""
+    done = filled.run("search", "redis typ:decision")
+    assert done.returncode == 2
+    _message, shown, carets, hint = done.stderr.splitlines()
+    assert shown[carets.index("^") :] == "typ:decision"
+    assert hint.startswith("hint: did you mean type:?")
+
+
+def test_a_huge_query_is_answered(filled: Sandbox) -> None:
+    """A hundred kilobytes are no reason to fail."""
+    assert search(filled.workspace(), "sessions " + "wörd x" * 17_000).total == 2
+
+
+def test_a_bare_repository_is_searched_by_revision(filled: Sandbox) -> None:
+    """Without a worktree a commit is searched, with the settings and aliases of HEAD."""
+    filled.write(".memory/aliases.toml", 'sitting = ["session"]\n')
+    filled.commit()
+    filled.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    done = filled.run("-C", "../bare.git", "search", "sitting", "--at", "HEAD")
+    assert "dec-redis" in done.stdout

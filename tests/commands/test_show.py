@@ -1,0 +1,138 @@
+"""Tests of `memtool show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memtool.commands.show import render, show
+from memtool.errors import MemtoolError
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+BODY = "It is so.\n\n## Rationale\n\nBecause.\n"
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """A memory with many keys, and memories that refer to it in every way."""
+    sandbox.memory(
+        "dec-a",
+        BODY,
+        tags=("x", "y"),
+        importance="0.75",
+        iteration="3",
+        action_required="true",
+        checked={"at": "2026-02-25T00:00:00Z", "by": "Ada"},
+        **{"x-own": "mine"},
+    )
+    sandbox.memory("epi-fix", type="episodic", resolves=("dec-a",))
+    sandbox.memory("sta-child", type="state", parent=("dec-a",))
+    sandbox.memory("sta-later", type="state", blocked_by=("dec-a",))
+    sandbox.memory("sem-sum", type="semantic", derived_from=("dec-a", "epi-fix"))
+    sandbox.commit()
+    sandbox.memory("dec-b", supersedes=("dec-a",))
+    return sandbox
+
+
+def test_the_json_holds_every_key_and_what_is_derived(filled: Sandbox) -> None:
+    """One flat object has the row, the keys with their types, the text and the relations."""
+    head = filled.git("rev-parse", "HEAD").strip()
+    answer = filled.json("show", "dec-a")
+    expected = {
+        "id": "dec-a",
+        "title": "Title of dec-a",
+        "type": "decision",
+        "category": "decision",
+        "status": "confirmed",
+        "confidence": "medium",
+        "path": ".memory/decision/2026-02/dec-a.md",
+        "timestamp": "2026-02-22T19:33:00Z",
+        "commit": head,
+        "trust": "committed",
+        "source": ["human:Ada"],
+        "tags": ["x", "y"],
+        "importance": 0.75,
+        "iteration": 3,
+        "action_required": True,
+        "checked": {"at": "2026-02-25T00:00:00Z", "by": "Ada"},
+        "x-own": "mine",
+        "body": BODY,
+        "superseded_by": ["dec-b"],
+        "heads": ["dec-b"],
+        "resolved_by": ["epi-fix"],
+        "children": ["sta-child"],
+        "blocks": ["sta-later"],
+        "derived": ["sem-sum"],
+        "state": "alive",
+        "expires_at": "2026-05-26T00:00:00Z",
+        "author": "Ada",
+    }
+    assert answer == answer | expected
+    assert [section["title"] for section in answer["sections"]] == ["", "Rationale"]
+    assert len(answer["fingerprint"]) == 16
+
+
+def test_the_text_form_reads_from_the_top(filled: Sandbox) -> None:
+    """Title, citation, a table of keys and derived facts, the body."""
+    text = render(show(filled.workspace(), "dec-a"))
+    head = filled.git("rev-parse", "HEAD").strip()
+    assert text.startswith(f"Title of dec-a\ndec-a@{head[:10]}\n\n")
+    assert text.endswith(f"\n\n{BODY}")
+    rows = dict(row.split(None, 1) for row in text.splitlines()[3:20] if row)
+    assert rows["superseded_by"] == "dec-b"
+    assert rows["tags"] == "x, y"
+    assert rows["state"] == "alive, until 2026-05-26T00:00:00Z"
+
+
+def test_a_local_memory_has_no_commit(filled: Sandbox) -> None:
+    """What git has not seen says so."""
+    shown = show(filled.workspace(), "dec-b")
+    assert (shown.commit, shown.trust, shown.citation) == (None, "local", "dec-b@local")
+    assert shown.heads == ("dec-b",)
+    assert "commit" not in dict(
+        row.split(None, 1) for row in render(shown).splitlines()[3:] if "  " in row
+    )
+
+
+def test_the_beginning_of_an_id_or_its_path_is_enough(filled: Sandbox) -> None:
+    """A unique prefix and a path name the same memory."""
+    ws = filled.workspace()
+    assert show(ws, "epi").id == "epi-fix"
+    assert show(ws, ".memory/decision/2026-02/dec-a.md").id == "dec-a"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [("dec-", "ambiguous-id"), ("nope", "unknown-id"), ("", "unknown-id"), ("*", "unknown-id")],
+)
+def test_an_id_that_names_no_one_memory_is_refused(filled: Sandbox, wanted: str, code: str) -> None:
+    """Nothing is shown by luck."""
+    with pytest.raises(MemtoolError) as caught:
+        show(filled.workspace(), wanted)
+    assert caught.value.code == code
+
+
+def test_another_time_is_shown_as_it_was(filled: Sandbox) -> None:
+    """At HEAD nothing supersedes the memory yet; long after its end it is expired."""
+    ws = filled.workspace()
+    assert show(ws, "dec-a", at="HEAD").superseded_by == ()
+    assert show(ws, "dec-a", as_of="2027-01-01").state == "expired"
+    with pytest.raises(MemtoolError):
+        show(ws, "dec-a", as_of="2020-01-01")
+
+
+def test_a_circle_leads_to_no_head(sandbox: Sandbox) -> None:
+    """Where every successor replaces another, there is no current memory."""
+    sandbox.memory("dec-a", supersedes=("dec-b",))
+    sandbox.memory("dec-b", supersedes=("dec-a",))
+    shown = show(sandbox.workspace(), "dec-a")
+    assert (shown.superseded_by, shown.heads) == (("dec-b",), ())
+
+
+def test_pinned_memories_have_no_end(sandbox: Sandbox) -> None:
+    """No end is null in JSON, not a far date."""
+    sandbox.memory("dec-a", status="pinned")
+    assert sandbox.json("show", "dec-a")["expires_at"] is None

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.status import render, status
+from memtool.errors import MemtoolError
+from memtool.workspace import Workspace
+
+
+def test_an_empty_store_is_fine(sandbox: Sandbox):
+    """Before the first memory and the first commit there is nothing to complain about."""
+    found = status(sandbox.workspace())
+    assert (found.total, found.revision, found.exit_code) == (0, "", 0)
+    assert render(found).splitlines() == [
+        ".memory at no commit yet",
+        "0 alive of 0 memories, 0 superseded",
+        "types: none",
+        "statuses: none",
+    ]
+
+
+def test_memories_are_counted_by_type_status_and_state(sandbox: Sandbox):
+    """Counts are of all memories, alive are heads that list shows."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-b", supersedes=("dec-a",))
+    sandbox.memory("dec-c", status="archived")
+    sandbox.memory("sem-d", type="semantic", status="candidate")
+    sandbox.memory("sta-e", type="state", valid_through="2026-02-23")
+    found = status(sandbox.workspace())
+    assert (found.total, found.alive, found.superseded) == (5, 2, 1)
+    assert found.types == {"decision": 3, "semantic": 1, "state": 1}
+    assert found.statuses == {"archived": 1, "candidate": 1, "confirmed": 3}
+    assert found.states == {"alive": 3, "archived": 1, "expired": 1}
+    assert found.candidates == ("sem-d",)
+
+
+def test_what_waits_for_somebody_is_named_with_the_verb(sandbox: Sandbox):
+    """A reader of the report knows what to do."""
+    sandbox.memory("dec-old", valid_through="2026-03-05")
+    sandbox.memory("dec-new", status="candidate", valid_through="2026-12-31")
+    text = render(status(sandbox.workspace()))
+    assert "not committed (git add and git commit them): dec-new, dec-old" in text
+    assert "waiting to be confirmed (memtool confirm ID): dec-new" in text
+    assert "expiring within 14 days (memtool confirm ID): dec-old" in text
+
+
+def test_long_lists_are_cut_in_text_only(sandbox: Sandbox):
+    """Text is for reading, JSON is for programs."""
+    for number in range(7):
+        sandbox.memory(f"dec-{number}")
+    found = status(sandbox.workspace())
+    assert len(found.uncommitted) == 7
+    assert "dec-4, and 2 more" in render(found)
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({".memory/decision/x.md": "no memory"}, "no-frontmatter"),
+        ({".memory/decision/x.md": b"\xff"}, "not-utf8"),
+        ({".memory/decision/x.md": "---\n- a\n---\n"}, "bad-yaml"),
+    ],
+)
+def test_a_file_that_is_no_memory_is_a_problem(
+    sandbox: Sandbox, files: dict[str, str | bytes], code: str
+):
+    """Problems are told with path and line, and the exit code is 1; the rest is counted."""
+    sandbox.memory("dec-a")
+    for path, text in files.items():
+        sandbox.write(path, text)
+    ws = sandbox.workspace()
+    found = status(ws)
+    assert [problem.code for problem in found.problems] == [code]
+    assert (found.total, found.exit_code, ws.notes) == (1, 1, [])
+
+
+def test_a_dangling_relation_is_a_problem_and_a_fork_a_warning(sandbox: Sandbox):
+    """What merging brings about is shown, but refuses nothing."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-b", supersedes=("dec-a",))
+    sandbox.memory("dec-c", supersedes=("dec-a",))
+    found = status(sandbox.workspace())
+    assert {(p.code, p.severity) for p in found.problems} == {("fork", "warning")}
+    assert found.exit_code == 0
+    sandbox.memory("dec-d", supersedes=("dec-gone",))
+    found = status(sandbox.workspace())
+    assert "dangling" in {p.code for p in found.problems}
+    assert found.exit_code == 1
+
+
+def test_a_revision_and_a_moment_are_looked_back_at(sandbox: Sandbox):
+    """The past is answered from git, in a bare repository too."""
+    sandbox.memory("dec-a")
+    first = sandbox.commit()
+    sandbox.memory("dec-b", timestamp="2026-02-25T00:00:00Z")
+    sandbox.commit()
+    assert status(sandbox.workspace(), at=first).total == 1
+    assert status(sandbox.workspace(), as_of="2026-02-24").total == 1
+    assert status(sandbox.workspace()).total == 2
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    bare = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
+    assert status(bare, at="HEAD").total == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"at": "no-such-branch"}, "unknown-revision"),
+        ({"at": "--output=x"}, "unknown-revision"),
+        ({"as_of": "yesterday"}, "bad-time"),
+        ({"as_of": "2026-13-01"}, "bad-time"),
+    ],
+)
+def test_a_past_that_is_none_is_told(sandbox: Sandbox, options: dict[str, str], code: str):
+    """Neither revisions nor moments are guessed."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    with pytest.raises(MemtoolError) as caught:
+        status(sandbox.workspace(), **options)
+    assert caught.value.code == code

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.why import MAX_DEPTH, Ground, render, why
+from memtool.errors import MemtoolError
+from memtool.workspace import Workspace
+
+
+def grounds(sandbox: Sandbox, *source: str, at: str | None = None) -> dict[str, Ground]:
+    """The grounds of a memory with these sources, by source."""
+    sandbox.memory("dec-why", source=source)
+    if at:
+        sandbox.commit("memory", ".memory")
+    return {ground.source: ground for ground in why(sandbox.workspace(), "dec-why", at=at).sources}
+
+
+def test_a_commit_is_told_with_subject_author_and_date(sandbox: Sandbox) -> None:
+    """A shortened id finds its commit; one that is not here is missing."""
+    sandbox.write("code.py", "1\n")
+    id_ = sandbox.commit("code: add one")
+    found = grounds(sandbox, f"commit:{id_[:8]}", "commit:deadbeef", "commit:" + "0" * 64)
+    assert found[f"commit:{id_[:8]}"] == Ground(
+        f"commit:{id_[:8]}", "commit", "ok", "code: add one", id_, "Ada", "2026-02-01T03:00:00Z"
+    )
+    missing = found["commit:deadbeef"]
+    assert (missing.status, missing.detail) == (
+        "missing",
+        "commit deadbeef is not in this clone",
+    )
+    assert found["commit:" + "0" * 64].status == "missing"
+
+
+def test_only_commits_are_commits(sandbox: Sandbox) -> None:
+    """Trees, blobs and branches with hexadecimal names are not taken for the commit."""
+    sandbox.write("code.py", "1\n")
+    sandbox.commit()
+    tree = sandbox.git("rev-parse", "HEAD^{tree}").strip()
+    sandbox.git("branch", "cafe")
+    found = grounds(sandbox, f"commit:{tree}", "commit:cafe")
+    assert {ground.status for ground in found.values()} == {"missing"}
+
+
+def test_lines_of_a_file_are_quoted_with_their_last_commit(sandbox: Sandbox) -> None:
+    """The first line with text is shown; lines beyond the end are missing."""
+    sandbox.write("code.py", "one\n\ntwo\n")
+    first = sandbox.commit("one")
+    sandbox.write("code.py", "ONE\n\ntwo\n")
+    second = sandbox.commit("two")
+    found = grounds(sandbox, "file:code.py#L2-L3", "file:code.py", "file:code.py#L9")
+    part = found["file:code.py#L2-L3"]
+    assert (part.status, part.detail, part.commit) == ("ok", '"two"', first)
+    assert found["file:code.py"].commit == second
+    assert found["file:code.py#L9"].detail == "code.py has only 3 lines"
+    assert found["file:code.py#L9"].status == "missing"
+
+
+def test_a_file_at_a_commit_is_read_there(sandbox: Sandbox) -> None:
+    """`@SHA` asks the commit, whatever the worktree holds."""
+    sandbox.write("code.py", "one\n")
+    first = sandbox.commit("one")
+    (sandbox.path / "code.py").unlink()
+    sandbox.commit("two")
+    named = f"file:code.py#L1@{first[:10]}"
+    found = grounds(sandbox, named, "file:code.py", "file:code.py@deadbeef", f"file:no@{first}")
+    assert (found[named].status, found[named].detail, found[named].commit) == ("ok", '"one"', first)
+    assert found["file:code.py"].detail == "code.py is not there"
+    assert found["file:code.py@deadbeef"].detail == "commit deadbeef is not in this clone"
+    assert found[f"file:no@{first}"].detail == f"no is not there at {first[:10]}"
+
+
+def test_changes_of_the_worktree_are_said(sandbox: Sandbox) -> None:
+    """Lines that differ from HEAD have no commit; removed files are gone; --at asks HEAD."""
+    for name in ("a.py", "b.py", "c.py"):
+        sandbox.write(name, "one\ntwo\n")
+    id_ = sandbox.commit()
+    sandbox.write("a.py", "one\nTWO\n")
+    (sandbox.path / "b.py").unlink()
+    sandbox.write("c.py", "one\r\ntwo\r\n")
+    sources = ("file:a.py#L2", "file:b.py", "file:c.py#L2")
+    found = grounds(sandbox, *sources)
+    assert found["file:a.py#L2"].detail == '"TWO" (changed and not committed)'
+    assert found["file:b.py"].detail == "b.py is gone from the worktree"
+    assert found["file:c.py#L2"].commit == id_
+    at_head = grounds(sandbox, *sources, at="HEAD")
+    assert {(ground.status, ground.commit) for ground in at_head.values()} == {("ok", id_)}
+
+
+def test_what_git_does_not_track_is_never_quoted(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A memory cannot make memtool show secrets: no untracked files, links or git's own files."""
+    (tmp_path / "secret").write_text("hunter2\n")
+    sandbox.write(".env", "TOKEN=hunter2\n")
+    (sandbox.path / "link").symlink_to(tmp_path / "secret")
+    (sandbox.path / "linked").symlink_to(tmp_path)
+    sandbox.git("config", "remote.origin.url", "https://hunter2@example.org")
+    sandbox.git("add", "link", "linked")
+    sandbox.git("commit", "-qm", "links")
+    os.mkfifo(sandbox.path / "pipe")
+    sources = [
+        f"file:{path}#L1" for path in (".env", "link", "linked/secret", ".git/config", "pipe", ".")
+    ]
+    found = grounds(sandbox, *sources)
+    assert "hunter2" not in str(found)
+    assert {ground.source: ground.status for ground in found.values()} == {
+        "file:.env#L1": "ok",
+        "file:link#L1": "unknown",
+        "file:linked/secret#L1": "unknown",
+        "file:.git/config#L1": "unknown",
+        "file:pipe#L1": "unknown",
+        "file:.#L1": "unknown",
+    }
+
+
+def test_odd_files_are_named_and_not_quoted(sandbox: Sandbox) -> None:
+    """Directories, binary and very large files are told as such; long lines are cut."""
+    sandbox.write("d/a.bin", b"\0\1\2\n")
+    sandbox.write("long.txt", "x" * 5_000 + "\n")
+    sandbox.write("large.txt", b"x\n" * (3 << 20))
+    sandbox.write("d/latin.txt", b"caf\xe9\n")
+    id_ = sandbox.commit()
+    found = grounds(
+        sandbox, "file:d/", "file:d/a.bin#L1", "file:long.txt#L1", "file:large.txt#L1",
+        "file:./d//latin.txt#L1",
+    )  # fmt: skip
+    assert (found["file:d/"].detail, found["file:d/"].commit) == ("d is a directory", id_)
+    assert found["file:d/a.bin#L1"].detail == "(binary)"
+    assert len(found["file:long.txt#L1"].detail) < 110
+    assert found["file:large.txt#L1"].status == "unknown"
+    assert found["file:./d//latin.txt#L1"].detail == '"caf\ufffd"'
+
+
+def test_people_and_sites_are_leaves(sandbox: Sandbox) -> None:
+    """What git knows nothing of is named, not proved."""
+    found = grounds(sandbox, "human:Bob", "url:https://x.y", "session:s1#2", "tool:pytest")
+    assert {(ground.status, ground.sources) for ground in found.values()} == {("unknown", ())}
+    assert found["human:Bob"].detail == "a person's word"
+
+
+def test_other_memories_are_followed(sandbox: Sandbox) -> None:
+    """Cited, superseded and summed-up memories show their own sources and trust."""
+    sandbox.write("code.py", "one\n")
+    id_ = sandbox.commit("code")
+    sandbox.memory("sem-base", source=(f"commit:{id_}",))
+    sandbox.memory("sem-mid", source=("memory:sem-base",))
+    made = sandbox.commit("memories")
+    sandbox.memory(
+        "dec-top",
+        source=("memory:sem-mid", "memory:nope"),
+        supersedes=("sem-base",),
+        derived_from=("gone-id",),
+    )
+    found = why(sandbox.workspace(), "dec-top")
+    assert (found.commit, found.trust) == ("", "local")
+    mid, nope, base, gone = found.sources
+    assert (mid.kind, mid.commit, mid.trust) == ("memory", made, "committed")
+    assert mid.sources[0].sources[0].detail == "code"
+    assert (nope.status, gone.status) == ("missing", "missing")
+    assert base.source == "supersedes:sem-base"
+    assert base.detail == "Title of sem-base (its sources are shown elsewhere in this tree)"
+    assert render(found).splitlines()[:4] == [
+        "dec-top  Title of dec-top",
+        "  not committed, local",
+        f"  memory:sem-mid  Title of sem-mid  [{made[:10]} 2026-02-01 Ada, committed]",
+        f"    memory:sem-base  Title of sem-base  [{made[:10]} 2026-02-01 Ada, committed]",
+    ]
+
+
+def test_circles_are_cut_and_said(sandbox: Sandbox) -> None:
+    """A memory that rests on itself is told, and the tree ends."""
+    sandbox.memory("dec-a", source=("memory:dec-b",))
+    sandbox.memory("dec-b", source=("memory:dec-a",))
+    found = why(sandbox.workspace(), "dec-a")
+    (second,) = found.sources
+    assert "circle" in second.sources[0].detail
+    sandbox.memory("dec-a", source=("memory:dec-a",))
+    assert "circle" in why(sandbox.workspace(), "dec-a").sources[0].detail
+
+
+def test_long_chains_and_diamonds_are_bounded(sandbox: Sandbox) -> None:
+    """Hundreds of memories that cite each other give a small tree that says where it was cut."""
+    for number in range(300):
+        near = tuple(f"memory:dec-{n}" for n in (number + 1, number + 2) if n < 300)
+        sandbox.memory(f"dec-{number}", source=near or ("human:Ada",))
+    text = render(why(sandbox.workspace(), "dec-0"))
+    assert f"the chain goes on: memtool why dec-{MAX_DEPTH}" in text
+    assert len(text.splitlines()) < 3 * MAX_DEPTH
+
+
+def test_a_shallow_clone_says_that_it_cannot_tell(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Commits may lie beyond the boundary, and its own authors are not believed."""
+    sandbox.write("code.py", "one\n")
+    id_ = sandbox.commit("code")
+    sandbox.memory("dec-a", source=(f"commit:{id_}", "file:code.py#L1", "file:code.py"))
+    sandbox.commit("memory")
+    sandbox.write("other.py", "one\n")
+    sandbox.commit("other")
+    sandbox.git("clone", "-q", "--depth=1", f"file://{sandbox.path}", str(tmp_path / "shallow"))
+    found = why(Workspace.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
+    assert [(g.status, g.commit, g.author) for g in found.sources] == [
+        ("unknown", "", ""),
+        ("ok", "", ""),
+        ("ok", "", ""),
+    ]
+    assert "shallow" in found.sources[0].detail
+    assert "commit not known (shallow clone)" in render(found)
+
+
+def test_an_unborn_head_and_a_bare_repository_are_answered(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Before the first commit and without a worktree the sources are told all the same."""
+    sandbox.write("code.py", "one\n")
+    found = grounds(sandbox, "file:code.py#L1", "commit:0123abcd")
+    assert found["file:code.py#L1"].detail == "code.py is there, but not committed"
+    assert found["commit:0123abcd"].status == "missing"
+    id_ = sandbox.commit()
+    sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    bare = Workspace.at(str(tmp_path / "bare.git"), sandbox.env)
+    assert why(bare, "dec-why", at="HEAD").sources[0].commit == id_
+
+
+@pytest.mark.parametrize(
+    ("wanted", "at", "code"),
+    [
+        ("nothing", None, "unknown-id"),
+        ("dec-why", "--exec=x", "unknown-revision"),
+        ("dec-why", "", "unknown-revision"),
+        ("dec", None, "ambiguous-id"),
+    ],
+)
+def test_bad_arguments_are_answered_in_words(
+    sandbox: Sandbox, wanted: str, at: str | None, code: str
+) -> None:
+    """Unknown and ambiguous ids, and revisions that are none, are the user's errors."""
+    sandbox.memory("dec-why")
+    sandbox.memory("dec-other")
+    sandbox.commit()
+    with pytest.raises(MemtoolError) as caught:
+        why(sandbox.workspace(), wanted, at=at)
+    assert caught.value.code == code
+
+
+def test_the_json_is_nested(sandbox: Sandbox) -> None:
+    """The promised names are there, on every level."""
+    sandbox.memory("dec-a", source=("memory:dec-b",))
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    answer = sandbox.json("why", "dec-a")
+    assert {"id", "title", "commit", "author", "date", "trust", "sources"} <= set(answer)
+    inner = answer["sources"][0]["sources"][0]
+    assert (inner["source"], inner["kind"], inner["status"]) == ("human:Ada", "human", "unknown")

@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox, make_memory
+
+from memtool.commands import writing
+from memtool.commands.archive import archive
+from memtool.commands.config import config
+from memtool.commands.confirm import confirm
+from memtool.commands.deprecate import deprecate
+from memtool.commands.init import init
+from memtool.commands.new import new
+from memtool.commands.pin import pin
+from memtool.commands.remember import remember
+from memtool.commands.restore import restore
+from memtool.commands.supersede import supersede
+from memtool.commands.unpin import unpin
+from memtool.errors import MemtoolError
+from memtool.memory import document
+from memtool.store import commits
+from memtool.workspace import Workspace
+
+Run = Callable[..., object]
+
+BY_ID: dict[str, Run] = {
+    "supersede": lambda ws, id_="dec-a", **o: supersede(ws, id_, "Another way", **o),
+    "confirm": lambda ws, id_="dec-a", **o: confirm(ws, id_, **o),
+    "pin": lambda ws, id_="dec-a", **o: pin(ws, id_, **o),
+    "unpin": lambda ws, id_="dec-pinned", **o: unpin(ws, id_, **o),
+    "deprecate": lambda ws, id_="dec-a", **o: deprecate(ws, id_, **o),
+    "archive": lambda ws, id_="dec-a", **o: archive(ws, id_, **o),
+    "restore": lambda ws, id_="dec-archived", **o: restore(ws, id_, **o),
+}
+WITHOUT_ID: dict[str, Run] = {
+    "new": lambda ws, **o: new(ws, "decision", "A new thing", **o),
+    "remember": lambda ws, **o: remember(ws, "It is so.", **o),
+    "config": lambda ws, **o: config(ws, "inject.budget_tokens", "1200", **o),
+}
+ALL = BY_ID | WITHOUT_ID
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """A committed store with one memory in each state that a verb wants."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-pinned", status="pinned")
+    sandbox.memory("dec-archived", status="archived")
+    sandbox.write("code.py", "one\n")
+    sandbox.commit("begin")
+    return sandbox
+
+
+def everything(sandbox: Sandbox) -> dict[str, bytes]:
+    """Return each file and directory of the worktree and of memtool's part of the git directory."""
+    found: dict[str, bytes] = {}
+    git = str(sandbox.path / ".git")
+    for folder, folders, names in os.walk(sandbox.path):
+        if folder == git:
+            folders[:] = [name for name in folders if name == "memtool"]
+        for name in folders:
+            found[os.path.join(folder, name)] = b"directory"
+        for name in (set(names) & {"index"}) if folder == git else names:
+            found[os.path.join(folder, name)] = Path(folder, name).read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("verb", ALL)
+@pytest.mark.parametrize("options", [{}, {"commit": True}])
+def test_a_dry_run_writes_nothing_at_all(filled: Sandbox, verb: str, options: dict[str, bool]):
+    """No file, directory, lock or commit comes of `--dry-run`, in the git directory neither."""
+    before, head = everything(filled), filled.git("rev-parse", "HEAD")
+    ALL[verb](filled.workspace(), dry_run=True, **options)
+    assert everything(filled) == before
+    assert filled.git("rev-parse", "HEAD") == head
+
+
+@pytest.mark.parametrize("verb", ALL)
+def test_a_commit_holds_one_file_and_leaves_the_users_work_alone(filled: Sandbox, verb: str):
+    """What the user has staged, changed or not added stays exactly so."""
+    filled.write("staged.py", "staged\n")
+    filled.write("code.py", "staged\n")
+    filled.git("add", "staged.py", "code.py")
+    filled.write("code.py", "unstaged\n")
+    filled.write("untracked.py", "untracked\n")
+    before = filled.git("status", "--porcelain")
+    done = ALL[verb](filled.workspace(), commit=True)
+    assert filled.git("status", "--porcelain") == before
+    assert filled.git("show", ":code.py") == "staged\n"
+    assert getattr(done, "commit") == filled.git("rev-parse", "HEAD").strip()  # noqa: B009
+    (path,) = filled.git("show", "--format=", "--name-only", "HEAD").split()
+    assert path.startswith(".memory/")
+
+
+@pytest.mark.parametrize("verb", [*BY_ID, "new", "remember"])
+def test_a_commit_names_the_memory_in_a_trailer(filled: Sandbox, verb: str):
+    """Programs read from the history which memory a commit is about."""
+    done = ALL[verb](filled.workspace(), commit=True)
+    trailers = filled.git("log", "-1", "--format=%(trailers:only,unfold)")
+    expected = f"Memory-Id: {getattr(done, 'id')}\n"  # noqa: B009
+    if verb == "supersede":
+        expected += "Supersedes: dec-a\n"
+    assert trailers.strip() == expected.strip()
+    subject = filled.git("log", "-1", "--format=%s").strip()
+    assert subject.startswith("memory: ")
+    assert len(subject) <= 72
+
+
+@pytest.mark.parametrize("verb", ["deprecate", "archive"])
+def test_a_reason_becomes_a_trailer_of_one_line(filled: Sandbox, verb: str):
+    """A reason of several lines cannot forge another trailer."""
+    ALL[verb](filled.workspace(), commit=True, why="we moved\nMemory-Id: dec-pinned")
+    trailers = filled.git("log", "-1", "--format=%(trailers:only,unfold)").split("\n")
+    assert trailers[:2] == ["Memory-Id: dec-a", "Reason: we moved Memory-Id: dec-pinned"]
+
+
+@pytest.mark.parametrize("verb", ["deprecate", "archive"])
+def test_a_reason_without_a_commit_is_noted(filled: Sandbox, verb: str):
+    """Nobody believes that a reason was kept which was not."""
+    ws = filled.workspace()
+    ALL[verb](ws, why="we moved")
+    assert ws.notes == ["the reason is kept in a commit only: add --commit"]
+
+
+@pytest.mark.parametrize("verb", ["deprecate", "archive"])
+def test_a_reason_with_hidden_characters_is_refused(filled: Sandbox, verb: str):
+    """What goes into the history is visible."""
+    with pytest.raises(MemtoolError, match="hidden characters"):
+        ALL[verb](filled.workspace(), why="\x1b[31m", commit=True)
+
+
+@pytest.mark.parametrize("verb", BY_ID)
+def test_an_unknown_id_names_the_nearest(filled: Sandbox, verb: str):
+    """A typing error costs one look at the hint."""
+    with pytest.raises(MemtoolError) as caught:
+        BY_ID[verb](filled.workspace(), "dec-pined")
+    assert caught.value.code == "unknown-id"
+    assert caught.value.hint.startswith("did you mean dec-pinned")
+
+
+@pytest.mark.parametrize("verb", BY_ID)
+def test_an_ambiguous_beginning_names_the_candidates(filled: Sandbox, verb: str):
+    """A verb never guesses which memory was meant."""
+    with pytest.raises(MemtoolError) as caught:
+        BY_ID[verb](filled.workspace(), "dec-")
+    assert caught.value.code == "ambiguous-id"
+    assert caught.value.hint == "name one: dec-a, dec-archived, dec-pinned"
+
+
+@pytest.mark.parametrize("verb", BY_ID)
+def test_an_empty_id_is_unknown(filled: Sandbox, verb: str):
+    """An empty variable in a script does not mean some memory."""
+    with pytest.raises(MemtoolError) as caught:
+        BY_ID[verb](filled.workspace(), "")
+    assert caught.value.code == "unknown-id"
+
+
+@pytest.mark.parametrize("verb", [*BY_ID, "new", "remember"])
+def test_without_a_memory_directory_init_is_named(sandbox: Sandbox, verb: str):
+    """A repository that never heard of memtool stays as it is."""
+    (sandbox.path / ".memory").rmdir()
+    with pytest.raises(MemtoolError) as caught:
+        ALL[verb](sandbox.workspace())
+    assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init makes it")
+    assert not (sandbox.path / ".memory").exists()
+
+
+@pytest.mark.parametrize("verb", ALL)
+def test_the_tree_of_another_tool_is_left_alone(sandbox: Sandbox, verb: str):
+    """A `.memory` that somebody else made is neither written nor committed."""
+    sandbox.write(".memory/memory.jsonl", "{}\n")
+    before = everything(sandbox)
+    with pytest.raises(MemtoolError) as caught:
+        ALL[verb](sandbox.workspace())
+    assert caught.value.code == "foreign-tree"
+    assert everything(sandbox) == before
+
+
+@pytest.mark.parametrize("verb", ALL)
+def test_a_bare_repository_is_not_written(filled: Sandbox, tmp_path: Path, verb: str):
+    """There is no worktree to write to."""
+    bare = tmp_path / "bare.git"
+    filled.git("clone", "--quiet", "--bare", ".", str(bare))
+    with pytest.raises(MemtoolError) as caught:
+        ALL[verb](Workspace.at(str(bare), filled.env))
+    assert caught.value.code == "bare"
+
+
+@pytest.mark.parametrize("verb", [*BY_ID, "new", "remember"])
+def test_a_file_of_a_sparse_checkout_is_missed_in_a_sentence(filled: Sandbox, verb: str):
+    """What is not on disk cannot be changed; what is new can be written beside it."""
+    filled.git("sparse-checkout", "set", "--no-cone", "/*", "!/.memory/decision/")
+    ws = filled.workspace()
+    if verb in ("supersede", "new", "remember"):
+        ALL[verb](ws)
+        return
+    with pytest.raises(MemtoolError) as caught:
+        ALL[verb](ws)
+    assert caught.value.code == "not-here"
+
+
+@pytest.mark.parametrize("verb", ["pin", "deprecate", "archive", "unpin", "confirm", "supersede"])
+def test_a_deleted_memory_must_be_restored_first(filled: Sandbox, verb: str):
+    """No verb brings a deleted memory half back."""
+    filled.memory(
+        "dec-gone",
+        status="deleted",
+        deleted={"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong", "was": "pinned"},
+    )
+    with pytest.raises(MemtoolError, match="dec-gone is deleted"):
+        BY_ID[verb](filled.workspace(), "dec-gone")
+
+
+@pytest.mark.parametrize("verb", ["confirm", "pin", "deprecate", "archive"])
+def test_a_change_keeps_every_other_byte(filled: Sandbox, verb: str):
+    """Comments, order, quotes and line ends of a person's file stay as they are."""
+    text = (
+        "---\r\n# mine\r\ntype: 'decision'\r\nid: dec-mine\r\ntitle: \"T\"\r\n"
+        "timestamp: 2026-02-22T19:33:00Z\r\nconfidence: low\r\n"
+        "status: candidate # for now\r\nsource: [human:Ada]\r\n---\r\nBody\r\n\r\n"
+    )
+    place = filled.write(".memory/decision/dec-mine.md", text)
+    BY_ID[verb](filled.workspace(), "dec-mine")
+    before = [row for row in text.split("\n") if not row.startswith("status")]
+    after = place.read_bytes().decode().split("\n")
+    added = [row for row in after if row not in before]
+    assert [row for row in after if row in before] == before
+    assert added[0].startswith("status: ")
+    assert all(row.endswith("\r") for row in added)
+
+
+def test_a_change_that_changes_nothing_writes_nothing(filled: Sandbox):
+    """Doing it twice is no error and no commit."""
+    head = filled.git("rev-parse", "HEAD")
+    changed = pin(filled.workspace(), "dec-pinned", commit=True)
+    assert (changed.changes, changed.commit) == ({}, None)
+    assert filled.git("rev-parse", "HEAD") == head
+    assert writing.render_changed(changed).startswith("dec-pinned was so already\n")
+
+
+def test_a_default_that_is_not_written_counts_as_there(filled: Sandbox):
+    """A memory without a status is confirmed: to say so again is no change."""
+    assert unpin(filled.workspace(), "dec-a").changes == {}
+
+
+def test_a_commit_takes_in_what_was_changed_before(filled: Sandbox):
+    """Somebody who forgot `--commit` says it again with it."""
+    pin(filled.workspace(), "dec-a")
+    done = pin(filled.workspace(), "dec-a", commit=True)
+    assert done.changes == {}
+    assert done.commit == filled.git("rev-parse", "HEAD").strip()
+
+
+def test_a_dry_run_says_what_would_change(filled: Sandbox):
+    """The text of a dry run does not read as if it were done."""
+    changed = pin(filled.workspace(), "dec-a", dry_run=True)
+    assert writing.render_changed(changed).splitlines() == [
+        "would change:",
+        "status: - -> pinned",
+        ".memory/decision/2026-02/dec-a.md",
+    ]
+
+
+def test_a_result_of_a_change_that_no_reader_would_take_is_refused(filled: Sandbox):
+    """A memory at the limit of size does not grow past it."""
+    full = document.MAX_BYTES - len(document.write(make_memory("dec-full", "")))
+    path = filled.memory("dec-full", "x" * (full - 1) + "\n")
+    before = (filled.path / path).read_bytes()
+    with pytest.raises(MemtoolError) as caught:
+        pin(filled.workspace(), "dec-full")
+    assert caught.value.code == "too-large"
+    assert (filled.path / path).read_bytes() == before
+
+
+def test_a_hook_that_refuses_leaves_the_file_and_says_so(filled: Sandbox):
+    """The user's own hooks run; what they refuse is written but not committed."""
+    hook = filled.write(".git/hooks/pre-commit", "#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(MemtoolError) as caught:
+        pin(filled.workspace(), "dec-a", commit=True)
+    assert caught.value.code == "commit-refused"
+    assert "is written but not committed: not today" in caught.value.message
+    assert "status: pinned" in (filled.path / ".memory/decision/2026-02/dec-a.md").read_text()
+    assert filled.git("diff", "--cached", "--name-only") == ""
+
+
+def test_a_locked_index_is_waited_for_and_told(filled: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    """Another git process that never ends does not hang memtool for ever."""
+    monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.05)
+    filled.write(".git/index.lock", "")
+    with pytest.raises(MemtoolError) as caught:
+        new(filled.workspace(), "decision", "T", id="dec-new", commit=True)
+    assert caught.value.code == "commit-refused"
+    assert "another git process holds a lock" in caught.value.hint
+    assert (filled.path / ".memory/decision/2026-03/dec-new.md").exists()
+
+
+def test_a_file_in_the_place_of_a_directory_is_told(filled: Sandbox):
+    """What cannot be written says which path, and leaves what is there."""
+    filled.write(".memory/semantic", "in the way")
+    with pytest.raises(MemtoolError) as caught:
+        remember(filled.workspace(), "It is so.")
+    assert ".memory/semantic" in caught.value.message
+    assert "file" in caught.value.message
+    assert (filled.path / ".memory/semantic").read_text() == "in the way"
+
+
+def test_a_link_out_of_the_tree_is_not_followed(filled: Sandbox, tmp_path: Path):
+    """No memory is ever written outside of the repository."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (filled.path / ".memory/semantic").symlink_to(outside)
+    with pytest.raises(MemtoolError) as caught:
+        remember(filled.workspace(), "It is so.")
+    assert caught.value.code == "symlink"
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("args", [("remember", "x" * 4000), ("pin", "dec-long")])
+def test_a_full_disk_leaves_the_old_file_or_none(filled: Sandbox, args: tuple[str, ...]):
+    """A write that breaks off half way leaves no trace."""
+    filled.memory("dec-long", "y" * 4000 + "\n")
+    before = {k: v for k, v in everything(filled).items() if "/.git/" not in k}
+    done = subprocess.run(
+        [sys.executable, "-m", "memtool", *args],
+        cwd=filled.path, env=filled.env, capture_output=True, check=False, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "cannot be written: File too large; nothing was changed" in done.stderr
+    after = {k: v for k, v in everything(filled).items() if "/.git/" not in k}
+    assert {k: v for k, v in after.items() if v != b"directory"} == {
+        k: v for k, v in before.items() if v != b"directory"
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("a\0b", "not-utf8"),
+        ("caf\udce9", "not-utf8"),
+        ("<<<<<<< ours\n\n<<<<<<< ours\n>>>>>>> theirs\n", "conflict-markers"),
+        ("x" * document.MAX_BYTES, "too-large"),
+    ],
+)
+def test_a_body_that_no_reader_would_take_is_never_written(sandbox: Sandbox, body: str, code: str):
+    """Everything that memtool writes, memtool reads."""
+    with pytest.raises(MemtoolError) as caught:
+        new(sandbox.workspace(), "decision", "T", body=body)
+    assert caught.value.code == code
+    assert list(sandbox.path.glob(".memory/**/*.md")) == []
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [({}, "Ada"), ({"GIT_AUTHOR_NAME": ""}, "Bert"), ({"GIT_AUTHOR_NAME": " "}, "Bert")],
+)
+def test_the_author_is_who_git_would_name(sandbox: Sandbox, env: dict[str, str], name: str):
+    """The variable of git wins over its setting."""
+    sandbox.git("config", "user.name", "Bert")
+    assert writing.author(sandbox.workspace(**env)) == name
+
+
+def test_the_author_is_the_account_where_git_knows_none(sandbox: Sandbox):
+    """A machine without a git identity still has a source."""
+    assert writing.author(sandbox.workspace(GIT_AUTHOR_NAME="", USER="root")) == "root"
+    assert writing.author(sandbox.workspace(GIT_AUTHOR_NAME="", USER="")) == "unknown"
+
+
+def test_init_first_then_all_verbs(sandbox: Sandbox):
+    """A repository that init made takes every verb."""
+    init(sandbox.workspace(), commit=True)
+    written = new(sandbox.workspace(), "decision", "T", commit=True)
+    pin(sandbox.workspace(), written.id, commit=True)
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def test_a_merge_that_is_not_finished_is_told(filled: Sandbox):
+    """Git commits no single file during a merge; what was written stays, and is said."""
+    filled.git("checkout", "--quiet", "-b", "side")
+    filled.write("code.py", "side\n")
+    filled.commit()
+    filled.git("checkout", "--quiet", "main")
+    filled.write("code.py", "main\n")
+    filled.commit()
+    filled.git("merge", "side", check=False)
+    with pytest.raises(MemtoolError) as caught:
+        pin(filled.workspace(), "dec-a", commit=True)
+    assert "is written but not committed" in caught.value.message
+    assert "during a merge" in caught.value.message
+    assert filled.git("diff", "--name-only", "--diff-filter=U").strip() == "code.py"
+
+
+def test_a_linked_worktree_commits_on_its_own_branch(filled: Sandbox, tmp_path: Path):
+    """Writing in a worktree leaves the files and the branch of the main one alone."""
+    other = tmp_path / "other"
+    filled.git("worktree", "add", "--quiet", "-b", "side", str(other))
+    head = filled.git("rev-parse", "main")
+    done = remember(Workspace.at(str(other), filled.env), "It is so.", commit=True)
+    assert filled.git("rev-parse", "side").strip() == done.commit
+    assert filled.git("rev-parse", "main") == head
+    assert not (filled.path / done.path).exists()
+    assert (other / done.path).exists()
+
+
+def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
+    """A branch that is not born yet is no obstacle."""
+    sandbox.write("staged.py", "staged\n")
+    sandbox.git("add", "staged.py")
+    done = new(sandbox.workspace(), "decision", "T", commit=True)
+    assert sandbox.git("ls-tree", "-r", "--name-only", "HEAD").split() == [done.path]
+    assert sandbox.git("status", "--porcelain") == "A  staged.py\n"
+
+
+def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
+    """Each of several writers gets its file, its commit and its change, whoever comes first."""
+    calls = [("new", "decision", "Same title", "--commit")] * 3
+    calls += [("pin", "dec-a", "--commit"), ("confirm", "dec-a", "--commit")]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "memtool", *call],
+            cwd=filled.path, env=filled.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for call in calls
+    ]  # fmt: skip
+    answers = [process.communicate() for process in running]
+    assert [process.returncode for process in running] == [0] * 5, answers
+    assert len({out for out, _err in answers[:3]}) == 3
+    assert filled.git("status", "--porcelain") == ""
+    assert filled.workspace().tree().by_id["dec-a"].memory.table("checked")
+    assert filled.git("fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_change_that_another_process_committed_is_committed(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    """Where somebody's commit took the change in, that commit is the answer."""
+
+    def overtaken(*args: object) -> str:
+        filled.git("commit", "--all", "--quiet", "--message", "all of it")
+        return commits.commit_files(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writing, "commit_files", overtaken)
+    done = pin(filled.workspace(), "dec-a", commit=True)
+    assert done.commit == filled.git("rev-parse", "HEAD").strip()
+    assert filled.git("log", "-1", "--format=%s").strip() == "all of it"
