@@ -2,13 +2,74 @@
 
 from __future__ import annotations
 
-from memtool.commands import new as _new
-from memtool.commands import pin as _pin
+from memtool.commands.alias import alias as _alias
+from memtool.commands.archive import archive as _archive
+from memtool.commands.blame import blame as _blame
+from memtool.commands.config import config as _config
+from memtool.commands.confirm import confirm as _confirm
+from memtool.commands.deprecate import deprecate as _deprecate
+from memtool.commands.diff import diff as _diff
+from memtool.commands.export import export as _export
+from memtool.commands.forget import forget as _forget
+from memtool.commands.import_ import import_ as _import
+from memtool.commands.init import init as _init
+from memtool.commands.inject import inject as _inject
+from memtool.commands.list import list as _list
+from memtool.commands.log import log as _log
+from memtool.commands.new import new as _new
+from memtool.commands.pin import pin as _pin
+from memtool.commands.remember import remember as _remember
+from memtool.commands.restore import restore as _restore
+from memtool.commands.search import search as _search
+from memtool.commands.show import show as _show
+from memtool.commands.status import status as _status
+from memtool.commands.supersede import supersede as _supersede
+from memtool.commands.unpin import unpin as _unpin
+from memtool.commands.why import why as _why
 from memtool.workspace import Workspace
 
 
 class Project(Workspace):
-    """A repository with every verb as a method; `memtool.open` makes one."""
+    """A repository with every verb as a method; `memtool.open` makes one.
 
-    new = _new.new
-    pin = _pin.pin
+        project = memtool.open(".")
+        made = project.new("decision", "Keep sessions in Redis", tag=("auth",), commit=True)
+        for hit in project.search("where do sessions live?").results:
+            print(hit.id, hit.title)
+        project.supersede(made.id, "Keep sessions in Postgres")
+
+    A method has the name, parameters and defaults of its verb (`import` is `import_`), and the
+    verb's docstring. What the command line takes as an argument is positional, an option is a
+    keyword, and one that may be repeated is a tuple. A method returns the value that `--json`
+    prints: its fields are attributes, and `plain()` gives the dict. A refusal is a `MemtoolError`
+    with `message`, `hint` and `code`.
+
+    Nothing is printed. What the command line tells beside an answer is collected in `notes`.
+    Each call reads the files as they are then; only the settings and the clock are read once, so
+    a program that runs for long opens a new project from time to time.
+    """
+
+    init = _init
+    status = _status
+    config = _config
+    alias = _alias
+    new = _new
+    remember = _remember
+    supersede = _supersede
+    confirm = _confirm
+    pin = _pin
+    unpin = _unpin
+    deprecate = _deprecate
+    archive = _archive
+    forget = _forget
+    restore = _restore
+    list = _list
+    show = _show
+    search = _search
+    inject = _inject
+    log = _log
+    blame = _blame
+    why = _why
+    diff = _diff
+    import_ = _import
+    export = _export

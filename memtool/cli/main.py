@@ -1,6 +1,5 @@
 """The entry point: arguments to a verb, its value to stdout, and the one error boundary.
 
-Exit codes: 0 fine, 1 problems found, 2 user, settings or git error, 3 a bug, 130 interrupted.
 A closed pipe is success.
 """
 
@@ -15,90 +14,87 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EXIT_BUG = 3
-EXIT_INTERRUPTED = 130
+EXIT_CODES: dict[int, str] = {
+    0: "fine",
+    1: "problems were found, and told on stdout",
+    2: "a wrong call, setting, file or state of git; told on stderr with the next step",
+    3: "a bug; stderr names the log file",
+    130: "interrupted",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
-    wants_json = "--json" in args
     try:
-        code = _run(args)
-        sys.stdout.flush()
+        return _run(args)
     except MemtoolError as error:
-        _tell(error, wants_json=wants_json)
+        _tell(error, args)
         return error.exit_code
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return 130
     except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
-        return _bug(error, wants_json=wants_json)
-    return code
+        _tell(_bug(error), args)
+        return 3
 
 
 def _run(args: list[str]) -> int:
     from memtool.cli import arguments, output
-    from memtool.cli.signature import interface
 
     call = arguments.parse(args)
-    if isinstance(call, str):
-        sys.stdout.write(call)
+    if isinstance(call, arguments.Page):
+        from memtool.cli import pages
+
+        output.write(pages.text(call))
         return 0
     from memtool.workspace import Workspace
 
     workspace = Workspace.at(call.directory, os.environ)
-    verb = interface(call.verb)
-    value = verb.run(workspace, *call.positional, **call.options)
-    text = output.as_json(value) if call.as_json else output.as_text(verb.render(value))
-    output.write(text)
+    value = call.face.run(workspace, *call.positional, **call.options)
+    output.write(output.as_json(value) if call.as_json else output.as_text(call.face.render(value)))
     for note in workspace.notes:
-        sys.stderr.write(f"memtool: {output.visible(note)}\n")
+        output.tell(f"memtool: {output.visible(note)}")
     return int(getattr(value, "exit_code", 0))
 
 
-def _tell(error: MemtoolError, *, wants_json: bool) -> None:
-    from memtool.cli import output
+def _tell(error: MemtoolError, args: list[str]) -> None:
+    from memtool.cli import arguments, output
 
-    if wants_json:
-        import time
-
-        from memtool.memory import moments
-
-        body = {
-            "code": error.code,
-            "message": error.message,
-            "hint": error.hint,
-            "recoverable": error.recoverable,
-            "timestamp": moments.render(int(time.time())),
-        }
-        sys.stderr.write(output.as_json({"error": body}))
+    if not arguments.wants_json(args):
+        output.tell(f"memtool: {output.visible(error.message)}")
+        if error.hint:
+            output.tell(f"hint: {output.visible(error.hint)}")
         return
-    sys.stderr.write(f"memtool: {output.visible(error.message)}\n")
-    if error.hint:
-        sys.stderr.write(f"hint: {output.visible(error.hint)}\n")
+    import time
+
+    from memtool.memory import moments
+
+    body = {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "recoverable": error.recoverable,
+        "timestamp": moments.render(int(time.time())),
+    }
+    output.tell(output.as_json({"error": body}).rstrip("\n"))
 
 
-def _bug(error: Exception, *, wants_json: bool) -> int:
-    """Write the traceback to a log file and say where it is."""
+def _bug(error: Exception) -> MemtoolError:
+    """Write the traceback to a log file and return an error that says where it is."""
     import tempfile
     import traceback
 
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="memtool-bug-", suffix=".log", delete=False, encoding="utf-8"
-        ) as log:
+            "w", prefix="memtool-bug-", suffix=".log", delete=False, encoding="utf-8",
+            errors="backslashreplace",
+        ) as log:  # fmt: skip
             log.write("".join(traceback.format_exception(error)))
         where = f"the details are in {log.name}; please report them"
     except OSError:
         where = "the log could not be written; MEMTOOL_DEBUG=1 shows the details"
     if os.environ.get("MEMTOOL_DEBUG"):
         traceback.print_exception(error)
-    bug = MemtoolError(
+    return MemtoolError(
         f"a bug: {type(error).__name__}: {error}", hint=where, code="bug", recoverable=False
     )
-    _tell(bug, wants_json=wants_json)
-    return EXIT_BUG

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
-from typing import Any
+from contextlib import suppress
 
+from memtool.errors import MemtoolError
 from memtool.value import plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Characters that move the cursor, colour, hide or reorder text are shown as codes. Joiners stay:
 # they only shape letters and emoji.
@@ -15,6 +20,8 @@ _KEPT = frozenset("\n\t\u200c\u200d\u00a0\u202f\u3000")
 
 def as_json(value: Any) -> str:
     """Return a value as JSON, indented, in ASCII, so that any terminal and program can take it."""
+    import json  # most answers are text
+
     return json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
 
 
@@ -34,5 +41,30 @@ def visible(text: str) -> str:
 
 
 def write(text: str) -> None:
-    """Write to stdout as UTF-8, whatever the locale says."""
-    sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
+    """Write to stdout as UTF-8, whatever the locale says. A reader that left is no error.
+
+    Raises:
+        MemtoolError: what stdout is redirected to cannot take it.
+    """
+    if sys.stdout is None:  # closed by the caller, who wants to hear nothing
+        return
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # Python would try again at exit, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return
+        raise MemtoolError(
+            f"the answer cannot be written: {os.strerror(error.errno or 0)}", code="disk"
+        ) from None
+
+
+def tell(text: str) -> None:
+    """Write a line to stderr, where one can be written."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memtool.cli.arguments import Call, Page, parse, wants_json
+from memtool.errors import MemtoolError
+
+WORDS = (
+    "new", "pin", "decision", "T", "1", "", "-", "--", "-x", "-h", "-C", "=", "--=", "--tag",
+    "--json", "--importance", "--body=",
+)  # fmt: skip
+
+
+def call(*args: str) -> Call:
+    parsed = parse(list(args))
+    assert isinstance(parsed, Call)
+    return parsed
+
+
+def refusal(*args: str) -> MemtoolError:
+    with pytest.raises(MemtoolError) as caught:
+        parse(list(args))
+    return caught.value
+
+
+def test_words_become_arguments_and_options():
+    """Arguments keep their order, options get their type, repeated ones are collected."""
+    made = call("new", "decision", "Use Redis", "--tag", "a", "--tag=b", "--importance", "0.5")
+    assert made.positional == ("decision", "Use Redis")
+    assert made.options["tag"] == ("a", "b")
+    assert made.options["importance"] == 0.5
+    assert made.options["commit"] is False
+    assert made.options["body"] == ""
+
+
+def test_options_may_stand_anywhere():
+    """The order of options and arguments does not matter."""
+    one = call("new", "--commit", "decision", "--body", "b", "T")
+    other = call("new", "decision", "T", "--body", "b", "--commit")
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    "args", [("--json", "pin", "x"), ("pin", "--json", "x"), ("pin", "x", "--json")]
+)
+def test_json_stands_before_or_after_the_verb(args: tuple[str, ...]):
+    """`--json` means the same in every place."""
+    assert call(*args).as_json
+
+
+def test_the_directory_stands_before_or_after_the_verb_and_the_last_one_holds():
+    """`-C DIR` means the same in every place."""
+    assert call("-C", "a", "status").directory == "a"
+    assert call("status", "-C", "b").directory == "b"
+    assert call("-C", "a", "status", "-C", "b").directory == "b"
+    assert call("status").directory == "."
+
+
+@pytest.mark.parametrize("value", ["-x", "- item", "-1", "--not-an-option", "-", "", "a=b"])
+def test_a_value_may_begin_with_a_dash(value: str):
+    """What follows an option is its value unless it is an option itself."""
+    assert call("new", "decision", "T", "--body", value).options["body"] == value
+    assert call("new", "decision", "T", f"--body={value}").options["body"] == value
+
+
+@pytest.mark.parametrize(
+    "follower", [(), ("--",), ("--commit",), ("--json",), ("-C", "x"), ("--tag=a",)]
+)
+def test_a_forgotten_value_is_told(follower: tuple[str, ...]):
+    """An option never swallows the option that follows it."""
+    assert refusal("new", "decision", "T", "--body", *follower).message == "--body needs a value"
+
+
+def test_after_two_dashes_every_word_is_an_argument():
+    """`--` ends the options."""
+    assert call("remember", "--", "--json", "-h").positional == ("--json", "-h")
+    assert not call("remember", "--", "--json").as_json
+
+
+def test_a_word_with_a_dash_is_an_argument_where_any_number_may_stand():
+    """The `-word` of a query needs no quoting tricks."""
+    assert call("remember", "not", "-redis").positional == ("not", "-redis")
+    assert refusal("pin", "-redis").message == "memtool pin has no option -redis"
+
+
+def test_a_sentence_is_an_argument_whatever_it_begins_with():
+    """Text in quotes is text, even if it begins like an option."""
+    assert call("remember", "--no-verify is forbidden").positional == ("--no-verify is forbidden",)
+    assert call("new", "decision", "-x is off").positional == ("decision", "-x is off")
+
+
+def test_a_negative_number_is_an_argument():
+    """A setting may be given a number below zero, which the setting then judges."""
+    assert call("config", "inject.threshold", "-1").positional == ("inject.threshold", "-1")
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "hint"),
+    [
+        (("nwe",), "there is no verb 'nwe'", "did you mean new?"),
+        (("qqqq",), "there is no verb 'qqqq'", "memtool --help lists the verbs"),
+        (("help", "nwe"), "there is no verb 'nwe'", "did you mean new?"),
+        (("-x", "list"), "there is no option -x before the verb", "memtool --help lists the verbs"),
+        (("-C",), "-C needs a directory", "memtool -C DIR VERB"),
+        (("status", "-C"), "-C needs a value", "memtool status --help"),
+        (
+            ("new", "decison", "T"),
+            "TYPE is one of decision, semantic, episodic, state, not 'decison'",
+            "did you mean decision?",
+        ),
+        (
+            ("new", "decision", "T", "--confidence", "sure"),
+            "--confidence is one of low, medium, high, not 'sure'",
+            "memtool new --help",
+        ),
+        (
+            ("new", "decision", "Use", "Redis"),
+            "'Redis' is one word too many for memtool new",
+            "put quotes around a text of several words; memtool new --help",
+        ),
+        (("new",), "TYPE is missing", "memtool new TYPE TITLE"),
+        (("new", "decision"), "TITLE is missing", "memtool new TYPE TITLE"),
+        (
+            ("new", "decision", "T", "--catgory", "x"),
+            "memtool new has no option --catgory",
+            "did you mean --category?",
+        ),
+        (
+            ("new", "decision", "T", "--importance", "much"),
+            "--importance takes a number, not 'much'",
+            "memtool new --help",
+        ),
+        (
+            ("new", "decision", "T", "--importance", "nan"),
+            "--importance takes a number, not 'nan'",
+            "memtool new --help",
+        ),
+        (("pin", "x", "--commit=yes"), "--commit takes no value", "memtool pin --help"),
+        (("pin", "x", "--json=1"), "--json takes no value", "memtool pin --help"),
+    ],
+)
+def test_a_wrong_call_is_told_in_a_sentence_with_the_next_step(
+    args: tuple[str, ...], message: str, hint: str
+):
+    """Every misuse has one clear sentence and a hint that leads on."""
+    error = refusal(*args)
+    assert (error.message, error.hint) == (message, hint)
+
+
+def test_bytes_that_are_no_text_are_refused_but_in_a_path_of_a_directory():
+    """An argument in another encoding never reaches a memory; directories may be named so."""
+    assert refusal("remember", "caf\udce9").code == "not-utf8"
+    assert refusal("new", "decision", "T", "--tag", "caf\udce9").code == "not-utf8"
+    assert call("-C", "caf\udce9", "status").directory == "caf\udce9"
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_is_a_page_wherever_it_stands(flag: str):
+    """A request for help wins over whatever else is right or wrong in the call."""
+    assert parse([flag]) == Page("help")
+    assert parse([flag, "new"]) == Page("help")
+    page = parse(["new", "decision", flag])
+    assert isinstance(page, Page)
+    assert page.verb is not None
+    assert page.verb.name == "new"
+    assert parse(["new", flag]) == parse(["help", "new"])
+
+
+@pytest.mark.parametrize("args", [[], ["help"], ["--json"], ["-C", "x"]])
+def test_a_call_without_a_verb_shows_the_overview(args: list[str]):
+    """Somebody who says nothing gets an overview."""
+    assert parse(args) == Page("help")
+
+
+@pytest.mark.parametrize("args", [["--version"], ["-V"], ["--json", "--version"]])
+def test_the_version_is_a_page(args: list[str]):
+    """The version needs no verb and no repository."""
+    assert parse(args) == Page("version")
+
+
+def test_errors_are_json_only_where_json_was_asked_for():
+    """A `--json` behind `--` is a word like any other."""
+    assert wants_json(["list", "--json"])
+    assert not wants_json(["remember", "--", "--json"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(WORDS)))
+def test_any_words_are_a_call_or_a_refusal(words: list[str]):
+    """No sequence of words makes the parser fail in a way of its own."""
+    with suppress(MemtoolError):
+        assert isinstance(parse(words), Call | Page)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import memtool
+from memtool.cli.reference import COMMAND, reference
+from memtool.cli.signature import interface
+from memtool.commands import VERBS
+from memtool.memory.categories import CATEGORIES
+from memtool.memory.fields import FIELDS
+from memtool.memory.problem import CODES
+from memtool.search.filters import FILTERS
+from memtool.store.config import OPTIONS
+from memtool.workspace import ENVIRONMENT
+
+ROOT = Path(memtool.__file__).parents[1]
+
+
+def test_the_reference_in_the_docs_is_the_one_of_the_code():
+    """The manual cannot rot: every verb, option, field and setting in it is the real one."""
+    written = (ROOT / "docs" / "reference.md").read_bytes()
+    assert written == reference().encode(), f"renew it with: {COMMAND}"
+
+
+def test_the_reference_holds_every_row_of_every_table():
+    """No table of the code is left out of the manual."""
+    text = reference()
+    names = [f"`{f.name}`" for f in FIELDS] + [f"`{c.name}`" for c in CATEGORIES]
+    names += [f"`{o.key}`" for o in OPTIONS] + [f"`{code}`" for code in CODES]
+    names += [f"`{name}:`" for name in FILTERS]
+    names += [f"`{name}`" for names in ENVIRONMENT for name in names.split(", ")]
+    names += [f"\n### {verb.name}\n" for verb in VERBS]
+    names += [f"`{o.flag}" for verb in VERBS for o in interface(verb).options]
+    assert [name for name in names if name not in text] == []
+
+
+def test_every_link_of_the_reference_leads_to_a_heading():
+    """A reader who clicks arrives."""
+    text = reference()
+    headings = {
+        row.lstrip("# ").lower().replace(" ", "-")
+        for row in text.splitlines()
+        if row.startswith("#")
+    }
+    targets = {part.partition(")")[0] for part in text.split("](#")[1:]}
+    assert targets - headings == set()
+    assert len(targets) > len(VERBS)
+
+
+def test_every_row_of_a_table_has_the_cells_of_its_head():
+    """No text of a cell breaks its table."""
+    width = 0
+    for row in reference().splitlines():
+        cells = row.replace("\\|", "").count("|") if row.startswith("|") else 0
+        assert cells in (0, width or cells), row
+        width = cells
+
+
+def test_the_command_that_renews_it_writes_the_same_bytes_in_any_locale():
+    """The page does not depend on hash seeds or on the terminal."""
+    env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+    done = subprocess.run(
+        [sys.executable, "-m", "memtool.cli.reference"], env=env, capture_output=True, check=True
+    )
+    assert done.stdout == reference().encode()
+
+
+def test_the_variables_of_the_environment_are_those_that_the_code_reads():
+    """A variable that is read somewhere stands in the table."""
+    read = set()
+    for path in (ROOT / "memtool").rglob("*.py"):
+        words = path.read_text(encoding="utf-8").replace('"', " ").replace("'", " ")
+        words = words.replace("=", " ").replace("`", " ").replace(",", " ").replace("{", " ")
+        read |= {word for word in words.split() if word.startswith("MEMTOOL_") and word.isupper()}
+    assert read == {name for name in ENVIRONMENT if name.startswith("MEMTOOL_")}
