@@ -1,0 +1,122 @@
+"""The README tells the truth: its commands are run, and what they print is compared.
+
+`python tests/test_readme.py` writes the outputs anew.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+CONSOLE = "```console\n"
+
+
+def transcript(readme: str, folder: Path) -> str:
+    """Run every console block of a README in one fresh repository; return it with the outputs."""
+    env = _environment(folder)
+    project = folder / "shop"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=project, env=env, check=True)
+    parts = readme.split(CONSOLE)
+    renewed = [parts[0]]
+    for part in parts[1:]:
+        block, fence, rest = part.partition("```\n")
+        renewed += [CONSOLE, _run_block(block, project, env), fence, rest]
+    return "".join(renewed)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    person = {"NAME": "Ada", "EMAIL": "ada@example.org"}
+    commands = folder / "bin"
+    commands.mkdir()
+    script = commands / "memtool"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m memtool "$@"\n')
+    script.chmod(0o755)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL_"))}
+    return (
+        kept
+        | {
+            f"GIT_{role}_{key}": text
+            for role in ("AUTHOR", "COMMITTER")
+            for key, text in person.items()
+        }
+        | {
+            "HOME": str(folder),
+            "PATH": f"{commands}:{os.environ['PATH']}",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "MEMTOOL_SEED": "tour",
+        }
+    )
+
+
+def _run_block(block: str, project: Path, env: dict[str, str]) -> str:
+    shown = []
+    for command in _commands(block):
+        # One minute per command, so that commit ids and the order of events are always the same.
+        minute = (
+            int(
+                subprocess.run(
+                    ["git", "config", "--default", "0", "tour.minute"],
+                    cwd=project,
+                    env=env,
+                    capture_output=True,
+                    check=True,
+                ).stdout
+            )
+            + 1
+        )
+        subprocess.run(
+            ["git", "config", "tour.minute", str(minute)], cwd=project, env=env, check=True
+        )
+        now = f"2026-03-01T09:{minute:02}:00Z"
+        clock = {"GIT_AUTHOR_DATE": now, "GIT_COMMITTER_DATE": now, "MEMTOOL_NOW": now}
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=project,
+            env=env | clock,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        shown.append(f"$ {command}{done.stdout}{done.stderr}")
+    return "".join(shown)
+
+
+def _commands(block: str) -> list[str]:
+    """Return the commands of a block, each with its line feeds; what they printed is left out."""
+    commands: list[str] = []
+    is_open = False
+    for line in block.splitlines(keepends=True):
+        if is_open:
+            commands[-1] += line
+        elif line.startswith("$ "):
+            commands.append(line[2:])
+        else:
+            continue
+        is_open = line.endswith("\\\n")
+    return commands
+
+
+def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    """Every command of the tour prints exactly what the README shows below it."""
+    shown = README.read_text()
+    assert shown == transcript(shown, tmp_path), "renew with: python tests/test_readme.py"
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    """The test command that a newcomer copies is the one that CI runs."""
+    block = README.read_text().split("<!-- test-command -->\n```sh\n")[1]
+    command = block.partition("\n")[0]
+    assert command in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        README.write_text(transcript(README.read_text(), Path(temporary)))
