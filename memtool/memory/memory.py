@@ -6,6 +6,10 @@ from memtool.memory import moments
 from memtool.memory.categories import DEFAULT_BY_TYPE
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 FieldValue = str | tuple[str, ...] | dict[str, str]
 """What a key holds: every scalar stays the text that was written."""
 
@@ -83,13 +87,34 @@ class Memory(Value):
 
     @property
     def statement(self) -> str:
-        """The first paragraph of the body: what the memory claims, in short; may be empty."""
-        paragraph: list[str] = []
-        for line in self.body.splitlines():
-            if line.startswith("#"):
-                break
-            if line.strip():
-                paragraph.append(line.strip())
-            elif paragraph:
-                break
-        return " ".join(paragraph)
+        """What the memory claims, in short: a paragraph of the body, on one line; may be empty.
+
+        It is the one before any heading, else the first of a section that says what was decided,
+        else the first of all. Headings underlined with `===` or `---` count as such.
+        """
+        first = ""
+        for heading, paragraph in _paragraphs(self.body):
+            if not heading or heading in _TELLING_SECTIONS:
+                return paragraph
+            first = first or paragraph
+        return first
+
+
+_TELLING_SECTIONS = frozenset({"chosen", "decision", "decision outcome", "summary", "abstract"})
+
+
+def _paragraphs(body: str) -> Iterator[tuple[str, str]]:
+    """Yield (heading above it in lower case, text on one line) for each paragraph of markdown."""
+    heading = ""
+    lines: list[str] = []
+    for line in (*body.splitlines(), ""):
+        text = line.strip()
+        if len(lines) == 1 and len(text) > 1 and not text.strip("=-~"):
+            heading, lines = lines[0].lower(), []
+        elif text and not text.startswith("#"):
+            lines.append(text)
+        elif lines:
+            yield heading, " ".join(lines)
+            lines = []
+        if text.startswith("#"):
+            heading = text.strip("# ").lower()
