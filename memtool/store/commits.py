@@ -30,14 +30,15 @@ def commit_files(
         MemtoolError: a hook or git refused; the files are left as they are, uncommitted.
     """
     # A line feed in a value would begin another trailer.
-    subject = " ".join(subject.split())
     lines = "".join(f"{key}: {' '.join(value.split())}\n" for key, value in trailers.items())
     message = " ".join(subject.split()) + (f"\n\n{lines}" if lines else "\n")
     with locked(repository.cache_dir, "commit.lock"):
         new = _untracked(repository, paths)
+        is_added = False
         try:
             if new:
                 _patiently(repository, ["add", "--intent-to-add", "--force"], new)
+                is_added = True
             _patiently(
                 repository,
                 ["commit", "--quiet", "--only", "--cleanup=verbatim", "--no-edit",
@@ -45,7 +46,7 @@ def commit_files(
                 paths,
             )  # fmt: skip
         except MemtoolError as error:
-            if new:
+            if is_added:
                 with suppress(MemtoolError):  # the refusal below is what the user must see
                     _patiently(repository, ["rm", "--cached", "--quiet"], new)
             raise MemtoolError(
