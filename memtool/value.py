@@ -9,11 +9,26 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from functools import cached_property as cached_property  # noqa: PLC0414  # given on
     from typing import Any, Self, dataclass_transform
 else:
 
     def dataclass_transform(**_options):  # noqa: D103  # typing's own, for type checkers only
         return lambda cls: cls
+
+    class cached_property:  # noqa: N801  # the name and the behaviour of the one of functools
+        """A property that is worked out when it is first asked for, and kept in the instance."""
+
+        def __init__(self, work):
+            self.work = work
+            self.name = work.__name__
+            self.__doc__ = work.__doc__
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.name] = self.work(instance)
+            return value
 
 
 @dataclass_transform(frozen_default=True)

@@ -7,23 +7,32 @@ need as arguments.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import Self
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
+from memtool.search.catalog import open_catalog
+from memtool.store import citations, provenance, reading, snapshot
 from memtool.store import config as config_file
-from memtool.store import files, provenance, snapshot
 from memtool.store.config import Config
-from memtool.store.provenance import Origin
+from memtool.store.provenance import Witness
 from memtool.store.repository import Repository, discover
 from memtool.store.snapshot import Snapshot
 from memtool.store.tree import Record, Tree
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Self
+
+    from memtool.search.catalog import Catalog
+    from memtool.store.provenance import Origin
 
 ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_NOW": "the moment or day that counts as now, for tests and scripts",
     "MEMTOOL_SEED": "any text; the random part of new ids is then the same in every run",
+    "MEMTOOL_NO_LEDGER": "any text; nothing is noted for statistics: ledger.enabled = false",
+    "MEMTOOL_NO_CACHE": "any text; nothing derived is read or kept: the same answers, slower",
     "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file",
     "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
 }
@@ -64,6 +73,11 @@ class Workspace:
                 code="bad-time",
             ) from None
 
+    @cached_property
+    def is_cached(self) -> bool:
+        """Whether what is derived may be read from and written to the cache."""
+        return not self.env.get("MEMTOOL_NO_CACHE")
+
     def random(self, count: int) -> bytes:
         """Return random bytes; with `MEMTOOL_SEED` the same ones in every run."""
         seed = self.env.get("MEMTOOL_SEED")
@@ -96,10 +110,10 @@ class Workspace:
     def _file(self, path: str, revision: str) -> bytes | None:
         """Return a small file of the worktree, or of a revision in a bare repository."""
         if self.repository.is_bare:
-            return self._stored_file(path, revision)
+            return self.stored_file(path, revision)
         try:
             most = config_file.MOST_BYTES + 1
-            return files.read_regular(os.path.join(self.repository.top, path), most)
+            return reading.read_regular(os.path.join(self.repository.top, path), most)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -107,7 +121,8 @@ class Workspace:
                 f"{path} cannot be read: {os.strerror(error.errno or 0)}", code="config"
             ) from None
 
-    def _stored_file(self, path: str, revision: str) -> bytes | None:
+    def stored_file(self, path: str, revision: str) -> bytes | None:
+        """Return a small file that a revision holds, None where it holds none."""
         git = self.repository.git
         listing = git.run("ls-tree", "-z", "--full-tree", revision, "--", path, allowed=(0, 128))
         if not listing:
@@ -134,7 +149,14 @@ class Workspace:
         default = provenance.resolve_trusted(self.repository, "")
         if not default:
             return self.settings
-        data = self._stored_file(self.config_path, default)
+        path = self.config_path
+        data = (
+            citations.file_at(
+                self.repository, default, path, lambda: self.stored_file(path, default)
+            )
+            if self.is_cached
+            else self.stored_file(path, default)
+        )
         try:
             return config_file.DEFAULTS if data is None else config_file.parse(data, default)
         except MemtoolError as error:
@@ -162,6 +184,37 @@ class Workspace:
         tree = Tree(taken, self.settings.categories, second)
         if not tree.records and at is None:
             self.refuse_foreign()
+        self._note_problems(tree)
+        return tree
+
+    def catalog(
+        self, at: str | None = None, as_of: str | None = None, *, exact: bool = False
+    ) -> Catalog:
+        """Open the memories of the worktree or a revision, to read only what is asked for.
+
+        `exact` checks every file for a change, however many there are.
+
+        Raises:
+            MemtoolError: there is no memory directory, or it belongs to another tool.
+        """
+        second = self.moment(as_of) if as_of is not None else None
+        found = open_catalog(
+            self.repository,
+            self.directory,
+            self.settings.categories,
+            at=at,
+            as_of=second,
+            exact=exact,
+            cached=self.is_cached,
+        )
+        if at is None and not found.by_id:
+            self.refuse_absent()
+            self.refuse_foreign()
+        self._note_problems(found)
+        self.notes.extend(note for note in found.notes if note not in self.notes)
+        return found
+
+    def _note_problems(self, tree: Tree) -> None:
         if tree.problems:
             first = tree.problems[0]
             paths = {problem.path for problem in tree.problems}
@@ -173,20 +226,23 @@ class Workspace:
             note = f"{what}, memtool status lists why; first: {first.text()}"
             if note not in self.notes:
                 self.notes.append(note)
-        return tree
 
     def moment_of(self, as_of: str | None) -> int:
         """Return the second that a reading verb looks from: `--as-of`, or now."""
         return self.now if as_of is None else self.moment(as_of)
 
-    def origins(self, tree: Tree, records: Iterable[Record]) -> dict[str, Origin]:
-        """Return commit, author, date and trust of records of a tree, by path."""
-        return provenance.origins(
+    def witness(self, tree: Tree) -> Witness:
+        """Return what git can say about the records of a tree."""
+        return Witness(
             tree.snapshot,
-            records,
             self.trust_settings.text("trust.ref"),
             self.trust_settings.text("trust.allowed_signers"),
+            is_cached=self.is_cached,
         )
+
+    def origins(self, tree: Tree, records: Iterable[Record]) -> dict[str, Origin]:
+        """Return commit, author, date and trust of records of a tree, by path."""
+        return self.witness(tree).origins(records)
 
     def refuse_absent(self) -> None:
         """Raise MemtoolError where the worktree has no memory directory."""

@@ -6,12 +6,14 @@ edited behind the back of a confirmation. `log` and `diff` share it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-
 from memtool.memory.fields import is_mutable, order
 from memtool.memory.marks import is_redacted
 from memtool.memory.memory import FieldValue, Memory
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 KINDS: dict[str, str] = {
     "added": "a memory that was not there before",

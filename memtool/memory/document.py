@@ -7,8 +7,6 @@ body, the comments, the order, the line ends and the byte-order mark.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-
 from memtool.memory import canonical, schema
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import order
@@ -17,6 +15,8 @@ from memtool.memory.problem import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from memtool.memory.strict import Header
 
 MAX_BYTES = 64 * 1024

@@ -6,11 +6,13 @@ its category. Lineage (superseded or not) is a separate question.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from memtool.memory import moments
 from memtool.memory.categories import DEFAULT_CATEGORIES, Category
 from memtool.memory.memory import Memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ALIVE = "alive"
 DELETED = "deleted"

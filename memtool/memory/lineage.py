@@ -6,10 +6,12 @@ thousands and circles are as harmless as pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from memtool.memory.memory import Memory
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
 
 
 class Fork(Value):
@@ -39,6 +41,20 @@ class Lineage:
             old: tuple(sorted(ids)) for old, ids in newer.items()
         }
         """Who replaces each memory directly: the reverse of `supersedes`."""
+
+    def without(self, refused: Mapping[str, Collection[str]]) -> Lineage:
+        """Return the graph in which some memories do not replace what is given for them."""
+        kept = Lineage(())
+        kept.supersedes = self.supersedes | {
+            new: tuple(old for old in self.supersedes[new] if old not in olds)
+            for new, olds in refused.items()
+        }
+        kept.superseded_by = self.superseded_by.copy()
+        for old in {old for olds in refused.values() for old in olds}:
+            newer = [new for new in kept.superseded_by.pop(old, ()) if old in kept.supersedes[new]]
+            if newer:
+                kept.superseded_by[old] = tuple(newer)
+        return kept
 
     def is_head(self, id_: str) -> bool:
         """Tell whether nothing supersedes the memory."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from memtool.memory.memory import FieldValue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MARK = "[REDACTED:"
 """How every mark begins; a kind, maybe a colon and a label, and a closing bracket follow."""

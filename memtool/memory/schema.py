@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-
 from memtool.memory import canonical, moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import (
@@ -16,6 +14,10 @@ from memtool.memory.fields import (
 )
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.problem import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
 
 MAX_LINE = 500
 MAX_ITEMS = 200

@@ -6,24 +6,32 @@ The table is the only place that names an option: it validates, gives defaults, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from memtool.errors import MemtoolError
 from memtool.memory.categories import DEFAULT_CATEGORIES, Category
 from memtool.memory.fields import TEMPORAL_CLASSES
+from memtool.store import plain_toml
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 CONFIG_NAME = "config.toml"
 POINTER_NAME = ".memtool.toml"
 """At the top of a repository: says in which directory the memories are, if not `.memory`."""
 DEFAULT_DIRECTORY = ".memory"
 
-Setting = str | int | float | bool
+Scalar = str | int | float | bool
+Setting = Scalar | tuple[str, ...] | dict[str, str]
+"""What a setting holds: a scalar, a list of texts, or a table from fingerprints to reasons."""
 
 
 class Option(Value):
-    """One setting `section.name`. Numbers lie between `least` and `most`, both allowed."""
+    """One setting `section.name`. Numbers lie between `least` and `most`, both allowed.
+
+    No text of a list or table is empty; the keys of a table are fingerprints of secrets.
+    """
 
     key: str
     default: Setting
@@ -39,16 +47,38 @@ OPTIONS: tuple[Option, ...] = (
     Option("trust.allowed_signers", "", "path of the allowed-signers file inside the trusted ref; "
            "read from the same settings"),
     Option("search.limit", 10, "results of search and list when --limit is not given", 1, 100_000),
+    Option("search.preset", "balanced", "how much an answer to a prompt must hold: what probably "
+           "answers it, or only what almost certainly does", choices=("balanced", "precision")),
+    Option("search.rerank", "score", "the order of what answers a prompt: by relevance and all "
+           "factors, by relevance alone, or by the last confirmation",
+           choices=("score", "relevance", "newest")),
+    Option("search.access", 0.0, "how much a memory gains that was shown very often; with 0 the "
+           "same question is answered the same on every machine", 0, 0.2),
     Option("inject.budget_tokens", 2_000, "most tokens of an injected block", 0, 100_000),
     Option("inject.pinned_most", 5, "most memories in the pinned tier", 0, 50),
     Option("inject.pinned_tokens", 400, "most tokens of the pinned tier", 0, 100_000),
     Option("inject.retrieval_most", 5, "most memories in the retrieval tier", 0, 50),
     Option("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", 0, 100_000),
-    Option("inject.threshold", 0.5, "drop what scores below this share of the best hit", 0, 1),
+    Option("inject.threshold", 0.5, "drop what scores below this share of the best hit; where it "
+           "is not set, search.preset precision means 0.7", 0, 1),
     Option("inject.trust", "local", "least trust of what is injected",
            choices=("local", "committed", "trusted", "signed")),
+    Option("ledger.enabled", True, "note in the git directory which memories were shown, and how "
+           "long answers took; never what was asked"),
+    Option("redaction.allow_emails", (), "addresses that may stand in memories"),
+    Option("redaction.allow_domains", (), "domains whose addresses may stand in memories, with "
+           "all that lies below them"),
+    Option("redaction.allow", {}, "secrets that may stand in memories, each by its fingerprint, "
+           "as memtool redact --dry-run --json shows it, with the reason"),
+    Option("check.duplicate_threshold", 0.82, "from this likeness on, 0 to 1, a new memory repeats "
+           "another one and is refused", 0, 1),
+    Option("review.policy", "warn", "what a decision that a change does not mention is to memtool "
+           "review: told, or a failure", choices=("warn", "fail")),
 )  # fmt: skip
 BY_KEY: dict[str, Option] = {option.key: option for option in OPTIONS}
+FINGERPRINT_DIGITS = 16
+"""Hexadecimal digits that name a secret in a table of what is allowed."""
+_HEX = frozenset("0123456789abcdef")
 MOST_BYTES = 256 * 1024
 MOST_IN_CATEGORY = 1_000_000
 CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
@@ -66,28 +96,41 @@ class Config(Value):
 
     def number(self, key: str) -> float:
         """Return a numeric setting."""
-        return float(self.setting(key))
+        return float(self._scalar(key))
 
     def count(self, key: str) -> int:
         """Return a whole-number setting."""
-        return int(self.setting(key))
+        return int(self._scalar(key))
 
     def text(self, key: str) -> str:
         """Return a text setting."""
-        return str(self.setting(key))
+        return str(self._scalar(key))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a setting that is a list of texts, or the names of one that is a table."""
+        value = self.setting(key)
+        return tuple(value) if isinstance(value, tuple | dict) else ()
+
+    def _scalar(self, key: str) -> Scalar:
+        value = self.setting(key)
+        assert isinstance(value, Scalar)
+        return value
 
 
 DEFAULTS = Config(given={}, categories=DEFAULT_CATEGORIES)
 
 
 def option(key: str) -> Option:
-    """Return the row of a key.
+    """Return the row of a key, which may also name one entry of a table, as `section.name.entry`.
 
     Raises:
         MemtoolError: there is none; the hint names the nearest.
     """
     if key in BY_KEY:
         return BY_KEY[key]
+    table = BY_KEY.get(key.rpartition(".")[0])
+    if table is not None and isinstance(table.default, dict):
+        return table
     import difflib
 
     near = difflib.get_close_matches(key, BY_KEY, n=2, cutoff=0.4)
@@ -115,13 +158,17 @@ def parse(data: bytes, path: str) -> Config:
 
 def read_toml(data: bytes, path: str) -> dict[str, Any]:
     """Parse TOML bytes. Raises MemtoolError with the line where they are wrong."""
-    import tomllib  # half an interpreter start, so only where a file is there
-
     if len(data) > MOST_BYTES:
         raise MemtoolError(f"{path} has {len(data):,} bytes, {MOST_BYTES:,} are allowed",
                            hint=f"edit {path}", code="config")  # fmt: skip
     try:
-        return tomllib.loads(data.decode())
+        text = data.decode()
+        known = plain_toml.read(text)
+        if known is not None:
+            return known
+        import tomllib  # more than an interpreter start, so only where it is needed
+
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
         raise MemtoolError(f"{path} is not TOML: {error}", hint=f"edit {path}",
                            code="config") from None  # fmt: skip
@@ -129,6 +176,12 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
 
 def checked(row: Option, value: object, path: str) -> Setting:
     """Return a value as the option wants it. Raises MemtoolError where it does not fit."""
+    if isinstance(row.default, tuple):
+        if not isinstance(value, list | tuple) or not all(map(_is_said, value)):
+            raise _refusal(path, row.key, "must be a list of texts, none of them empty")
+        return tuple(value)
+    if isinstance(row.default, dict):
+        return _reasons(row, value, path)
     wanted = type(row.default)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -142,8 +195,23 @@ def checked(row: Option, value: object, path: str) -> Setting:
     return value
 
 
+def _reasons(row: Option, value: object, path: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(map(_is_said, value.values())):
+        raise _refusal(path, row.key, 'must be a table of lines FINGERPRINT = "the reason"')
+    for name in value:
+        if len(name) != FINGERPRINT_DIGITS or not _HEX.issuperset(name):
+            raise _refusal(
+                path, f"{row.key}.{name}", f"must be named by {FINGERPRINT_DIGITS} of 0-9 a-f"
+            )
+    return {name: value[name] for name in sorted(value)}
+
+
+def _is_said(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 def _table(value: object, name: str, path: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise _refusal(path, name, "must be a table")
     return value
 

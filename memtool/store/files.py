@@ -12,13 +12,16 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from memtool.errors import MemtoolError
+from memtool.store.reading import TEMP_PREFIX
+from memtool.store.reading import read_regular as read_regular  # noqa: PLC0414  # for writers, too
 
-TEMP_PREFIX = ".tmp-"
-"""Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 STALE_S = 86_400
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -90,23 +93,6 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
             with suppress(FileNotFoundError):
                 os.unlink(temp, dir_fd=folder)
         os.fsync(folder)
-
-
-def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> bytes:
-    """Return the bytes of a file, at most so many, if it is no link, pipe or device.
-
-    Raises:
-        OSError: it is one of these (ELOOP), or cannot be read.
-    """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait
-    handle = os.open(path, flags, dir_fd=folder)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        with open(handle, "rb", closefd=False) as file:
-            return file.read(most)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

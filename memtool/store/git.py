@@ -8,10 +8,12 @@ own choosing. Paths are literal, output is bytes, locks that reading does not ne
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memtool.errors import MemtoolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 TIMEOUT_S = 60.0
 HARDENING: dict[str, str] = {
@@ -109,35 +111,28 @@ class Git:
         """
         hardening = {} if with_hooks else HARDENING
         settings = [part for key, value in hardening.items() for part in ("-c", f"{key}={value}")]
-        argv = ["git", "--no-pager", *settings, *args]
-        full_env = self.user_env if with_hooks else self.env
+        argv = ["git", "-C", self.directory, "--no-pager", *settings, *args]
+        full_env = (self.user_env if with_hooks else self.env) | dict(env or {})
+        from memtool.store import process  # warm answers need no git
+
         try:
-            done = subprocess.run(
-                argv,
-                cwd=self.directory,
-                env=full_env | dict(env or {}),
-                input=stdin,
-                stdin=subprocess.DEVNULL if stdin is None else None,
-                capture_output=True,
-                timeout=None if with_hooks else TIMEOUT_S,
-                check=False,
-            )
+            done = process.run(argv, full_env, stdin or b"", None if with_hooks else TIMEOUT_S)
         except FileNotFoundError:
-            if not os.path.isdir(self.directory):
-                raise MemtoolError(f"there is no directory {self.directory}", code="git") from None
             raise MemtoolError(
                 "git is not installed", hint="install git 2.38 or newer", code="git"
+            ) from None
+        except TimeoutError:
+            raise MemtoolError(
+                f"git {args[0]} did not answer within {TIMEOUT_S:.0f} s", code="git"
             ) from None
         except OSError as error:  # such as an argument that is too long for the system
             raise MemtoolError(
                 f"git {args[0]} cannot be started: {os.strerror(error.errno or 0)}", code="git"
             ) from None
-        except subprocess.TimeoutExpired:
-            raise MemtoolError(
-                f"git {args[0]} did not answer within {TIMEOUT_S:.0f} s", code="git"
-            ) from None
-        if done.returncode not in allowed:
-            raise GitError(args, done.returncode, done.stderr)
+        if done.status not in allowed:
+            if not os.path.isdir(self.directory):
+                raise MemtoolError(f"there is no directory {self.directory}", code="git")
+            raise GitError(args, done.status, done.stderr)
         return done.stdout
 
     def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:

@@ -7,18 +7,29 @@ carries a good signature by a key that the trusted ref itself allows). It never 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
-
 from memtool.errors import MemtoolError
-from memtool.store.repository import Repository
-from memtool.store.snapshot import Snapshot
-from memtool.store.tree import Record
-from memtool.value import Value
+from memtool.store import citations, refs
+from memtool.store.citations import Basis
+from memtool.value import Value, cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from memtool.store.citations import Row
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.tree import Record
 
 TRUST_LEVELS = ("local", "committed", "trusted", "signed")
 SHORT = 10
 """Digits of a commit id where people read it. Fixed, since git's own choice differs by clone."""
+DEFAULT_BRANCHES = (
+    "refs/remotes/origin/HEAD",
+    "refs/remotes/origin/main",
+    "refs/remotes/origin/master",
+)
+"""Where the remote's default branch is looked for, in this order."""
 
 
 class Origin(Value):
@@ -34,6 +45,9 @@ class Origin(Value):
     is_shallow: bool = False
 
 
+LOCAL = Origin("", "", 0, TRUST_LEVELS[0])
+
+
 def cite(id_: str, origin: Origin | None) -> str:
     """Return the citation `id@commit` of a memory, with `local` or `shallow` for no commit."""
     if origin is None or (not origin.commit and not origin.is_shallow):
@@ -41,45 +55,114 @@ def cite(id_: str, origin: Origin | None) -> str:
     return f"{id_}@{origin.commit[:SHORT] or 'shallow'}"
 
 
-def origins(
-    snapshot: Snapshot, records: Iterable[Record], trusted_ref: str = "", allowed_signers: str = ""
-) -> dict[str, Origin]:
-    """Return the origin of each record by its path.
+class Witness:
+    """What git can say about the records of one snapshot.
 
-    Costs two or three git processes, whatever the number of records.
+    `trusted_ref` and `allowed_signers` are the settings of these names. Without `is_cached` git is
+    asked about the wanted records alone, and nothing is kept: the answers are the same.
     """
-    wanted = list(records)
-    repository = snapshot.repository
-    head = snapshot.name if snapshot.kind == "commit" else repository.git.head()
-    if not head or not wanted:
-        return {record.path: Origin("", "", 0, "local") for record in wanted}
-    committed = _blobs(repository, head, snapshot.directory)
-    trusted_at = resolve_trusted(repository, trusted_ref)
-    trusted = _blobs(repository, trusted_at, snapshot.directory) if trusted_at else {}
-    paths = [record.path for record in wanted]
-    last = last_commits(repository, head, paths, snapshot.directory, committed)
-    people = _authors(repository, set(last.values()))
-    boundary = repository.shallow_commits()
-    found = {}
-    for record in wanted:
-        commit = last.get(record.path, "")
-        if committed.get(record.path) != record.oid:
-            found[record.path] = Origin("", "", 0, "local")
-            continue
-        trust = "trusted" if trusted.get(record.path) == record.oid else "committed"
-        if commit in boundary:
-            found[record.path] = Origin("", "", 0, trust, is_shallow=True)
-            continue
-        author, date = people.get(commit, ("", 0))
-        found[record.path] = Origin(commit, author, date, trust)
-    certain = [path for path, origin in found.items() if origin.trust == "trusted"]
-    if allowed_signers and certain:
-        there = last_commits(repository, trusted_at, certain, snapshot.directory, trusted)
-        signed = _signed(repository, set(there.values()) - boundary, trusted_at, allowed_signers)
-        for path in certain:
-            if there.get(path) in signed:
-                found[path] = found[path].replace(trust="signed")
-    return found
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        trusted_ref: str = "",
+        allowed_signers: str = "",
+        *,
+        is_cached: bool = True,
+    ) -> None:
+        self.snapshot = snapshot
+        self.trusted_ref = trusted_ref
+        self.allowed_signers = allowed_signers
+        self.is_cached = is_cached
+        self._table: citations.Table | None = None
+
+    @cached_property
+    def basis(self) -> Basis | None:
+        """The commits that the answers depend on; None before the first commit."""
+        repository = self.snapshot.repository
+        is_commit = self.snapshot.kind == "commit"
+        head = self.snapshot.name if is_commit else head_of(repository)
+        if not head:
+            return None
+        trusted_at = resolve_trusted(repository, self.trusted_ref)
+        return Basis(repository, self.snapshot.directory, head, trusted_at, self.allowed_signers)
+
+    def origins(self, records: Iterable[Record]) -> dict[str, Origin]:
+        """Return the origin of each record by its path."""
+        wanted = list(records)
+        rows = self._rows(wanted)
+        found = {}
+        for record in wanted:
+            row = rows.get(record.path)
+            if row is None or row.oid != record.oid:
+                found[record.path] = LOCAL
+                continue
+            level = TRUST_LEVELS[2 if row.is_trusted else 1]
+            found[record.path] = Origin(row.commit, row.author, row.date, level, row.is_shallow)
+        if self.allowed_signers:
+            self._lift(found, rows)
+        return found
+
+    def versions(self, records: Iterable[Record]) -> dict[str, dict[str, str]]:
+        """Return, by path, the blobs that stand there in commits, each with the trust it has.
+
+        They may be other ones than the record's own. A path that is in no commit is left out.
+        """
+        rows = self._rows(list(records))
+        return {
+            path: {
+                row.oid: TRUST_LEVELS[2 if row.is_trusted else 1],
+                **({row.trusted_oid: TRUST_LEVELS[2]} if row.trusted_oid else {}),
+            }
+            for path, row in rows.items()
+        }
+
+    def _rows(self, records: list[Record]) -> dict[str, Row]:
+        if self.basis is None or not records:
+            return {}
+        paths = [record.path for record in records]
+        if not self.is_cached:
+            from memtool.store import citing
+
+            return citing.computed(self.basis, paths)
+        try:
+            return self._kept(self.basis, paths)
+        except citations.Broken:
+            from memtool.store import citing
+
+            self._table = citations.Table(memoryview(citing.made(self.basis)))
+            return self._kept(self.basis, paths)
+
+    def _kept(self, basis: Basis, paths: list[str]) -> dict[str, Row]:
+        """Look paths up in the table. Raises Broken."""
+        if self._table is None:
+            self._table = citations.table_of(basis)
+        table = self._table
+        return {path: row for path in paths if (row := table.row(path)) is not None}
+
+    def _lift(self, found: dict[str, Origin], rows: Mapping[str, Row]) -> None:
+        """Raise what is trusted to signed, where its commit in the trusted ref is."""
+        asked = {path: rows[path].trusted_commit for path, origin in found.items()
+                 if origin.trust == TRUST_LEVELS[2] and rows[path].trusted_commit}  # fmt: skip
+        if self.basis is None or not asked:
+            return
+        commits = set(asked.values())
+        if self.is_cached:
+            good = citations.signed(self.basis, commits)
+        else:
+            from memtool.store import ancestry
+
+            trusted_at = self.basis.trusted_at
+            repository = self.snapshot.repository
+            good = ancestry.signed(repository, commits, trusted_at, self.allowed_signers)
+        for path, commit in asked.items():
+            if commit in good:
+                found[path] = found[path].replace(trust=TRUST_LEVELS[3])
+
+
+def head_of(repository: Repository) -> str:
+    """Return the commit that is checked out, empty before the first one."""
+    return refs.head(repository) or repository.git.head()
 
 
 def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
@@ -90,132 +173,27 @@ def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
     Raises:
         MemtoolError: a ref is configured and does not exist.
     """
-    git = repository.git
     if trusted_ref:
-        try:
-            return git.rev(trusted_ref)
-        except MemtoolError:
-            raise MemtoolError(
-                f"the trusted ref {trusted_ref!r} of the settings does not exist here",
-                hint="git fetch, or memtool config trust.ref REF",
-                code="config",
-            ) from None
-    for candidate in (
-        "refs/remotes/origin/HEAD",
-        "refs/remotes/origin/main",
-        "refs/remotes/origin/master",
-    ):
-        answer = git.run(
-            "rev-parse", "--verify", "--quiet", f"{candidate}^{{commit}}", allowed=(0, 1)
-        )
-        if answer:
-            return answer.decode().strip()
+        known = refs.branch(repository, trusted_ref) or refs.named(repository, trusted_ref)
+        return known or _asked(repository, trusted_ref)
+    for candidate in DEFAULT_BRANCHES:
+        commit = refs.branch(repository, candidate)
+        if commit is None:
+            answer = repository.git.run(
+                "rev-parse", "--verify", "--quiet", f"{candidate}^{{commit}}", allowed=(0, 1)
+            )
+            commit = answer.decode().strip()
+        if commit:
+            return commit
     return ""
 
 
-def last_commits(
-    repository: Repository,
-    revision: str,
-    paths: Iterable[str],
-    directory: str,
-    blobs: Mapping[str, str] | None = None,
-) -> dict[str, str]:
-    """Return the newest commit that gave each path its present bytes, in one walk over history.
-
-    `blobs` says which bytes are present, by path, if the caller knows it already. Newest is by
-    descent, not by date: dates are whatever the author wrote. A commit that wrote other bytes on
-    a branch, and lost them in the merge, does not count.
-    """
-    wanted = set(paths)
-    present = _blobs(repository, revision, directory) if blobs is None else blobs
-    limit = sorted(wanted) if len(wanted) <= 50 else [directory]
-    answer = repository.git.run(
-        "log",
-        "-c",
-        "--full-history",
-        "--topo-order",
-        "--format=commit:%H",
-        "--raw",
-        "--no-abbrev",
-        "-z",
-        "--no-renames",
-        "--no-ext-diff",
-        "--end-of-options",
-        revision,
-        "--",
-        *limit,
-    )
-    last: dict[str, str] = {}
-    commit = ""
-    blob = ""
-    for token in answer.split(b"\0"):
-        text = token.lstrip(b"\n")
-        if text.startswith(b"commit:"):
-            commit = text[7:].decode()
-        elif text.startswith(b":"):  # modes and blobs of the parents, then of the commit; what
-            blob = text.split()[-2].decode()
-        elif text:
-            path = os.fsdecode(text)
-            if path in wanted and present.get(path) == blob:
-                last.setdefault(path, commit)
-    return last
-
-
-def _blobs(repository: Repository, commit: str, directory: str) -> dict[str, str]:
-    answer = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
-    found = {}
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        found[os.fsdecode(raw)] = meta.split()[2].decode()
-    return found
-
-
-def _authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, int]]:
-    if not commits:
-        return {}
-    answer = repository.git.run(
-        "log",
-        "--no-walk=unsorted",
-        "--stdin",
-        "-z",
-        "--format=%H%n%at%n%an",
-        stdin="\n".join(sorted(commits)).encode() + b"\n",
-    )
-    found = {}
-    for row in answer.decode(errors="replace").split("\0"):
-        commit, _line, rest = row.partition("\n")
-        second, _line, author = rest.partition("\n")
-        if commit:
-            found[commit] = (author, int(second) if second.lstrip("-").isdigit() else 0)
-    return found
-
-
-def _signed(
-    repository: Repository, commits: set[str], trusted_at: str, allowed_signers: str
-) -> set[str]:
-    """Return the commits with a good signature by a key that the trusted commit allows."""
-    import tempfile
-
-    keys = repository.git.run(
-        "cat-file", "blob", f"{trusted_at}:{allowed_signers}", allowed=(0, 128)
-    )
-    if not keys:
-        return set()
-    with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
-        file.write(keys)
-        file.flush()
-        return {commit for commit in sorted(commits) if _is_signed(repository, commit, file.name)}
-
-
-def _is_signed(repository: Repository, commit: str, keys: str) -> bool:
-    # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
-    settings: Mapping[str, str] = {
-        "gpg.program": "false",
-        "gpg.openpgp.program": "false",
-        "gpg.x509.program": "false",
-        "gpg.ssh.program": "ssh-keygen",
-        "gpg.ssh.allowedSignersFile": keys,
-    }
-    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-    answer = repository.git.run(*options, "log", "-1", "--no-walk", "--format=%G?", commit)
-    return answer.strip() == b"G"
+def _asked(repository: Repository, trusted_ref: str) -> str:
+    try:
+        return repository.git.rev(trusted_ref)
+    except MemtoolError:
+        raise MemtoolError(
+            f"the trusted ref {trusted_ref!r} of the settings does not exist here",
+            hint="git fetch, or memtool config trust.ref REF",
+            code="config",
+        ) from None

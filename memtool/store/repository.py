@@ -7,11 +7,14 @@ other case (variables, bare repositories, odd layouts, somebody else's files) is
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from memtool.errors import MemtoolError
 from memtool.store.git import Git, GitError
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 

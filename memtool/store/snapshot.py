@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from typing import Literal
 
 from memtool.errors import MemtoolError
-from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
-from memtool.store.files import TEMP_PREFIX, read_regular
-from memtool.store.repository import Repository
+from memtool.store.reading import TEMP_PREFIX, read_regular
 from memtool.value import Value
 
-Kind = Literal["worktree", "index", "commit"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+    from memtool.store.repository import Repository
+
+    Kind = Literal["worktree", "index", "commit"]
+
+
 _MAX_DEPTH = 12
 _EMPTY_BLOBS = frozenset({
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -51,6 +56,10 @@ class Snapshot(Value):
         for entry in worktree:
             yield entry, _read_file(self.repository.top, entry.path)
         stored = [entry for entry in self.entries if entry.oid]
+        if not stored:
+            return
+        from memtool.memory.document import MAX_BYTES
+
         yield from zip(
             stored,
             self.repository.git.blobs([entry.oid for entry in stored], MAX_BYTES),
@@ -83,7 +92,7 @@ def of_worktree(repository: Repository, directory: str) -> Snapshot:
     if link is None:
         _scan(repository.top, directory, entries, problems, 0)
     else:
-        problems.append(_not_a_file(link))
+        problems.append(not_a_file(link))
     if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
         there = {entry.path for entry in entries}
         left_out = _left_out(repository, directory)
@@ -115,9 +124,9 @@ def _from_listing(
         oid = rest[0] if kind == "index" else rest[1]
         path = os.fsdecode(raw)
         if mode in ("120000", "160000"):
-            problems.append(_not_a_file(path))
+            problems.append(not_a_file(path))
         elif kind == "index" and rest[1] != "0":
-            problems.append(_unmerged(path))
+            problems.append(unmerged(path))
         elif oid in _EMPTY_BLOBS and kind == "index" and _is_intent(repository, path):
             continue
         elif is_memory_path(path, directory):
@@ -145,27 +154,43 @@ def _snapshot(
 
 def _scan(top: str, folder: str, entries: list[Entry], problems: list[Problem], depth: int) -> None:
     """Collect files below a folder, following no link."""
+    names, below = list_folder(top, folder, depth, problems)
+    entries.extend(Entry(f"{folder}/{name}", "", "") for name in names)
+    for name in below:
+        _scan(top, f"{folder}/{name}", entries, problems, depth + 1)
+
+
+def list_folder(
+    top: str, folder: str, depth: int, problems: list[Problem]
+) -> tuple[list[str], list[str]]:
+    """Return the names of the files that may be memories, and of the folders, both sorted.
+
+    `depth` is 0 for the memory directory. What must not lie there is added to the problems.
+    """
+    files: list[str] = []
+    folders: list[str] = []
     try:
         found = sorted(os.scandir(os.path.join(top, folder)), key=lambda item: item.name)
     except FileNotFoundError:
-        return
+        found = []
     except OSError as error:
         problems.append(Problem(folder, 0, "unreadable", os.strerror(error.errno or 0)))
-        return
+        found = []
     for item in found:
         path = f"{folder}/{item.name}"
         if item.is_symlink():
-            problems.append(_not_a_file(path))
+            problems.append(not_a_file(path))
         elif item.is_dir(follow_symlinks=False):
             if item.name == ".git" or depth >= _MAX_DEPTH:
                 problems.append(Problem(path, 0, "unreadable", "no memory lies this deep"))
             else:
-                _scan(top, path, entries, problems, depth + 1)
+                folders.append(item.name)
         elif _is_memory_name(item.name):
             if item.is_file(follow_symlinks=False):
-                entries.append(Entry(path, "", ""))
+                files.append(item.name)
             else:
-                problems.append(_not_a_file(path))
+                problems.append(not_a_file(path))
+    return files, folders
 
 
 def _left_out(repository: Repository, directory: str) -> Iterator[Entry]:
@@ -185,7 +210,8 @@ def _is_intent(repository: Repository, path: str) -> bool:
     return bool(flags & _INTENT_TO_ADD)
 
 
-def _unmerged(path: str) -> Problem:
+def unmerged(path: str) -> Problem:
+    """Return the problem of a file whose merge is not finished."""
     return Problem(
         path,
         0,
@@ -195,7 +221,8 @@ def _unmerged(path: str) -> Problem:
     )
 
 
-def _not_a_file(path: str) -> Problem:
+def not_a_file(path: str) -> Problem:
+    """Return the problem of a link, device or submodule in the memory tree."""
     return Problem(
         path,
         0,
@@ -206,11 +233,13 @@ def _not_a_file(path: str) -> Problem:
 
 
 def _read_file(top: str, path: str) -> bytes | Problem:
+    from memtool.memory.document import MAX_BYTES  # reading a memory needs it anyway
+
     try:
         return read_regular(os.path.join(top, path), MAX_BYTES + 1)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return _not_a_file(path)
+            return not_a_file(path)
         return Problem(
             path,
             0,

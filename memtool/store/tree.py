@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from functools import cached_property
-
 from memtool.errors import MemtoolError
-from memtool.memory import document, identity
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
-from memtool.memory.memory import Memory
 from memtool.memory.problem import Problem
-from memtool.store.snapshot import Snapshot
-from memtool.value import Value
+from memtool.value import Value, cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from memtool.memory.memory import Memory
+    from memtool.store.snapshot import Snapshot
 
 
 class Record(Value):
@@ -39,10 +40,12 @@ class Tree:
         categories: Collection[str] = DEFAULT_CATEGORIES,
         as_of: int | None = None,
     ) -> None:
+        from memtool.memory import document  # a warm catalog reads no file
+
         self.snapshot = snapshot
         records = []
         problems = list(snapshot.problems)
-        hash_blob = _blob_hash(snapshot.repository.object_format)
+        hash_blob = blob_hash(snapshot.repository.object_format)
         for entry, data in snapshot.read():
             if isinstance(data, Problem):
                 problems.append(data)
@@ -61,7 +64,7 @@ class Tree:
             first = self.by_id.setdefault(record.id, record)
             if first is not record:
                 problems.extend(
-                    _duplicate(one, other) for one, other in ((first, record), (record, first))
+                    duplicate(one, other) for one, other in ((first, record), (record, first))
                 )
         problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
         self.problems = tuple(problems)
@@ -70,6 +73,12 @@ class Tree:
     def lineage(self) -> Lineage:
         """Who supersedes whom among these memories."""
         return Lineage(record.memory for record in self.records)
+
+    @property
+    def pinned(self) -> Sequence[Record]:
+        """The pinned memories, by path."""
+        found = [record for record in self.by_id.values() if record.memory.status == "pinned"]
+        return sorted(found, key=lambda record: record.path)
 
     def find(self, wanted: str) -> Record:
         """Return the memory with an id, or the only one whose id begins so.
@@ -100,6 +109,8 @@ class Tree:
                 hint=broken[0].hint,
                 code=broken[0].code,
             )
+        from memtool.memory import identity
+
         near = identity.nearest(wanted, list(self.by_id))
         raise MemtoolError(
             f"no memory has the id {wanted!r}",
@@ -148,7 +159,8 @@ def _of(tree: Tree, id_: str, code: str, message: str, hint: str) -> Problem:
     return Problem(tree.by_id[id_].path, 1, code, message, hint, id=id_)
 
 
-def _duplicate(one: Record, other: Record) -> Problem:
+def duplicate(one: Record, other: Record) -> Problem:
+    """Return the problem of a memory whose id another one has too."""
     return Problem(
         one.path,
         1,
@@ -159,7 +171,7 @@ def _duplicate(one: Record, other: Record) -> Problem:
     )
 
 
-def _blob_hash(object_format: str) -> Callable[[bytes], str]:
+def blob_hash(object_format: str) -> Callable[[bytes], str]:
     """Return the function that names bytes as git does; `.memory` is never filtered."""
     import hashlib
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-
 from memtool.memory import document
 from memtool.memory.changes import Version
 from memtool.store.repository import Repository
@@ -12,6 +10,8 @@ from memtool.store.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
     from memtool.store.history import Touch  # importing it costs nine interpreter starts
 
 Stamp = tuple[str, str]

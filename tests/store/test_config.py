@@ -21,7 +21,9 @@ def refusal(text: str | bytes) -> MemtoolError:
 
 def as_toml(option: Option, value: object) -> str:
     section, _dot, name = option.key.partition(".")
-    shown = f'"{value}"' if isinstance(value, str) else str(value).lower()
+    shown = str(value).lower()
+    if isinstance(value, str | tuple):
+        shown = f'"{value}"' if isinstance(value, str) else str(list(value))
     return f"[{section}]\n{name} = {shown}\n"
 
 
@@ -39,8 +41,14 @@ def test_every_setting_has_a_default_that_it_allows(option: Option) -> None:
 def test_every_setting_refuses_what_it_is_not(option: Option) -> None:
     """Other types, numbers out of range and unknown choices name the setting."""
     wrong: list[str] = ["[]", "{}", "2026-01-01"]
-    if isinstance(option.default, str):
+    if isinstance(option.default, tuple):
+        wrong = ["{}", "1", "true", '"text"', "[1]", '[""]', '[" "]', '["a", 1]', "[[]]"]
+    elif isinstance(option.default, dict):
+        wrong = ["[]", "1", '"text"', f"{{{'0' * 16} = 1}}", f'{{{"0" * 16} = " "}}']
+    elif isinstance(option.default, str):
         wrong += ["1", "true"] + (['"nonsense"'] if option.choices else [])
+    elif isinstance(option.default, bool):
+        wrong += ['"true"', "1", "0.5"]
     else:
         wrong += ['"1"', "true", "nan", "inf", str(option.least - 1), str(option.most + 1)]
         wrong += [] if isinstance(option.default, float) else ["1.5"]
@@ -106,3 +114,33 @@ def test_an_empty_file_gives_the_defaults() -> None:
     assert read.count("search.limit") == 10
     assert read.number("inject.threshold") == 0.5
     assert read.text("inject.trust") == "local"
+
+
+def test_lists_and_tables_are_read_as_they_stand() -> None:
+    """A list keeps its order; a table is read in one order however it is written."""
+    text = b"""
+[redaction]
+allow_emails = ["b@acme.io", "a@acme.io"]
+[redaction.allow]
+ffffffffffffffff = "the key of the demo"
+0000000000000000 = "an example of the docs"
+"""
+    read = parse(text, PATH)
+    assert read.texts("redaction.allow_emails") == ("b@acme.io", "a@acme.io")
+    assert read.texts("redaction.allow_domains") == ()
+    assert read.texts("redaction.allow") == ("0" * 16, "f" * 16)
+
+
+@pytest.mark.parametrize("name", ["0", "F" * 16, "g" * 16, "0" * 17])
+def test_an_allowed_secret_is_named_by_its_fingerprint(name: str) -> None:
+    """A secret itself, or a misspelled fingerprint, would allow nothing, so it is refused."""
+    error = refusal(f'[redaction.allow]\n{name} = "because"\n')
+    assert f"redaction.allow.{name} must be named by 16 of 0-9 a-f" in error.message
+
+
+def test_one_entry_of_a_table_belongs_to_its_setting() -> None:
+    """Entries of tables are named by dots, and nothing else may be."""
+    assert config.option(f"redaction.allow.{'0' * 16}").key == "redaction.allow"
+    for key in ("redaction.allow_emails.a", "inject.trust.local", "redaction.allow.a.b"):
+        with pytest.raises(MemtoolError, match="there is no setting"):
+            config.option(key)

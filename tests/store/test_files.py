@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -190,7 +191,10 @@ def test_a_write_that_is_cut_short_changes_nothing(tmp_path: Path) -> None:
     """Where the system takes only a part, the old file stays and no part of the new is left."""
     (tmp_path / "old").write_bytes(b"old")
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
+        [sys.executable, "-B", "-c", LIMITED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.splitlines() == [
         "disk a/new cannot be written: File too large; nothing was changed",
@@ -204,14 +208,14 @@ TMPFS = """
 set -e
 mount -t tmpfs -o size=64k tmpfs "$1"
 printf old > "$1/old"
-"$2" -c "$3" "$1"
+"$2" -B -c "$3" "$1"
 mount -o remount,ro "$1"
-"$2" -c "$3" "$1"
+"$2" -B -c "$3" "$1"
 ls -A "$1" "$1/a"
 cat "$1/old"
 """
 ON_TMPFS = LIMITED.replace("(10_000, 10_000)", "(-1, -1)")
-HAS_NAMESPACES = (
+HAS_NAMESPACES = shutil.which("unshare") is not None and (
     subprocess.run(
         ["unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
         capture_output=True,

@@ -11,14 +11,14 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store import provenance
-from memtool.store.provenance import Origin
+from memtool.store import ancestry, provenance
+from memtool.store.provenance import Origin, Witness
 
 
 def origins(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, Origin]:
     """Origins by id."""
     tree = sandbox.workspace().tree(at)
-    found = provenance.origins(tree.snapshot, tree.records, **settings)
+    found = Witness(tree.snapshot, **settings).origins(tree.records)
     return {record.id: found[record.path] for record in tree.records}
 
 
@@ -148,10 +148,10 @@ def test_the_answer_does_not_depend_on_what_else_is_asked(sandbox: Sandbox) -> N
             sandbox.commit()
     sandbox.commit()
     tree = sandbox.workspace().tree()
-    together = provenance.origins(tree.snapshot, tree.records)
+    together = Witness(tree.snapshot).origins(tree.records)
     for record in tree.records[::13]:
-        assert provenance.origins(tree.snapshot, [record]) == {record.path: together[record.path]}
-    assert provenance.origins(tree.snapshot, []) == {}
+        assert Witness(tree.snapshot).origins([record]) == {record.path: together[record.path]}
+    assert Witness(tree.snapshot).origins([]) == {}
 
 
 def test_a_forged_author_changes_nothing_about_trust(sandbox: Sandbox) -> None:
@@ -321,5 +321,5 @@ def test_names_with_any_bytes_have_origins(sandbox: Sandbox) -> None:
     repository = sandbox.workspace().repository
     assert len(listed) == 5
     for many in (listed, listed + [f"x{n}" for n in range(60)]):
-        found = provenance.last_commits(repository, "HEAD", many, ".memory")
+        found = ancestry.last_commits(repository, "HEAD", many, ".memory")
         assert found == dict.fromkeys(listed, commit)

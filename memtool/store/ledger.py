@@ -1,0 +1,297 @@
+"""The ledger: which memories were shown, for what and why, and how long the answers took.
+
+A SQLite database in the git directory, filled from the spool. Nothing depends on it: deleting it,
+or any file beside it, loses statistics only. It never holds what somebody asked, only a hash.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+
+from memtool.errors import MemtoolError
+from memtool.store import spool, tallies
+from memtool.store.spool import Note
+from memtool.store.tallies import Latency
+from memtool.value import Value
+
+NAME = "ledger.db"
+FORMAT = 1
+KEPT_ANSWERS = 10_000
+"""Answers that are kept in detail; of older ones only the counts remain."""
+SAMPLES = 1_000
+"""The last answers of a verb that its latencies are taken from."""
+PATIENCE_S = 5.0
+_ASIDE = ".broken"
+_UNREACHABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+"""Results of SQLite that say nothing against the file itself."""
+_SCHEMA = """
+CREATE TABLE answers (
+    number INTEGER PRIMARY KEY, moment INTEGER NOT NULL, verb TEXT NOT NULL,
+    elapsed_ms REAL NOT NULL, prompt TEXT NOT NULL, session TEXT NOT NULL);
+CREATE INDEX answers_by_verb ON answers (verb, number);
+CREATE TABLE shown (
+    answer INTEGER NOT NULL, place INTEGER NOT NULL, memory TEXT NOT NULL, tier TEXT NOT NULL,
+    score REAL, reason TEXT NOT NULL, PRIMARY KEY (answer, place)) WITHOUT ROWID;
+CREATE INDEX shown_by_memory ON shown (memory, answer);
+CREATE TABLE counts (
+    memory TEXT NOT NULL, verb TEXT NOT NULL, count INTEGER NOT NULL, last INTEGER NOT NULL,
+    PRIMARY KEY (memory, verb)) WITHOUT ROWID;
+CREATE TABLE taken (name TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Counted(Value):
+    """A memory, how many answers showed it, and the second of the last one."""
+
+    id: str
+    count: int
+    last: int
+
+
+class Injection(Value):
+    """A memory that was injected: when, for the hash of which prompt, where and why."""
+
+    moment: int
+    id: str
+    tier: str
+    score: float | None
+    reason: str
+    prompt: str
+    session: str
+
+
+class Ledger:
+    """An open ledger, to be asked."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def answers(self) -> tuple[int, int | None]:
+        """Return how many answers are kept in detail, and the second of the first one."""
+        row = self._connection.execute("SELECT count(*), min(moment) FROM answers").fetchone()
+        return int(row[0]), row[1]
+
+    def latencies(self) -> list[Latency]:
+        """Return how long each verb took, over its last answers, by name."""
+        verbs = self._connection.execute("SELECT DISTINCT verb FROM answers ORDER BY verb")
+        return [_latency(verb, self._samples(verb)) for (verb,) in verbs.fetchall()]
+
+    def _samples(self, verb: str) -> list[float]:
+        query = "SELECT elapsed_ms FROM answers WHERE verb = ? ORDER BY number DESC LIMIT ?"
+        return sorted(ms for (ms,) in self._connection.execute(query, (verb, SAMPLES)))
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return how many answers showed each memory, in no order."""
+        query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
+        return self._connection.execute(query).fetchall()
+
+    def most(self, verb: str, limit: int) -> list[Counted]:
+        """Return the memories that a verb showed most, all verbs if it is empty; then by id."""
+        query = (
+            "SELECT memory, sum(count), max(last) FROM counts WHERE verb = ?1 OR ?1 = '' "
+            "GROUP BY memory ORDER BY 2 DESC, 1 LIMIT ?2"
+        )
+        return [Counted(*row) for row in self._connection.execute(query, (verb, limit))]
+
+    def injections(self, memory: str, limit: int) -> list[Injection]:
+        """Return the last injections, newest first; of all memories if none is named.
+
+        A limit of 0 means all. Those of one answer stand in the order of its block.
+        """
+        query = (
+            "SELECT moment, memory, tier, score, reason, prompt, session "
+            "FROM shown JOIN answers ON answer = number "
+            "WHERE verb = 'inject' AND (memory = ?1 OR ?1 = '') "
+            "ORDER BY moment DESC, number DESC, place LIMIT ?2"
+        )
+        rows = self._connection.execute(query, (memory, limit or -1))
+        return [Injection(*row) for row in rows]
+
+
+def fold(directory: str, *, is_patient: bool = True) -> None:
+    """Take the notes of the spool over, and renew the tallies; `directory` is the cache directory.
+
+    Each note is taken over exactly once, whoever is killed on the way. A ledger that is no database
+    is put aside. Where another process is at it, a patient caller waits and others leave it to it.
+
+    Raises:
+        MemtoolError: the ledger cannot be written.
+    """
+    try:
+        handle = os.open(os.path.join(directory, spool.FOLDER), os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _refusal(error) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if is_patient else fcntl.LOCK_NB))
+        spool.seal(directory)
+        try:
+            _fold(directory)
+        except sqlite3.DatabaseError as error:
+            if _is_unreachable(error):
+                raise
+            _put_aside(directory)
+            _fold(directory)
+    except BlockingIOError:
+        return
+    except (OSError, sqlite3.Error) as error:
+        raise _refusal(error) from None
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def reading(directory: str) -> Iterator[Ledger]:
+    """Open the ledger to ask it; it is empty where there is none.
+
+    Raises:
+        MemtoolError: it is there, and cannot be read.
+    """
+    path = os.path.join(directory, NAME)
+    try:
+        with closing(_connect_to_read(path)) as connection:
+            yield Ledger(connection)
+    except sqlite3.Error as error:
+        raise _refusal(error) from None
+
+
+def _connect_to_read(path: str) -> sqlite3.Connection:
+    if not os.path.exists(path):
+        connection = sqlite3.connect(":memory:")
+        connection.executescript(_SCHEMA)
+        return connection
+    from urllib.parse import quote
+
+    # Even a reader writes beside a database in WAL mode; where it may not, nobody writes.
+    mode = "mode=ro" if os.access(os.path.dirname(path), os.W_OK) else "immutable=1"
+    return sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=PATIENCE_S)
+
+
+def _fold(directory: str) -> None:
+    with closing(_connect(os.path.join(directory, NAME))) as connection:
+        for path in spool.sealed(directory):
+            handle = spool.claim(path)
+            if handle is not None:
+                try:
+                    _take(connection, path, handle)
+                    os.unlink(path)
+                finally:
+                    os.close(handle)
+        left = {os.path.basename(path) for path in spool.sealed(directory)}
+        names = [name for (name,) in connection.execute("SELECT name FROM taken").fetchall()]
+        gone = [(name,) for name in names if name not in left]
+        connection.executemany("DELETE FROM taken WHERE name = ?", gone)
+        held = Ledger(connection)
+        tallies.write(directory, held.counts(), held.latencies())
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """Open the database to write, making it where it is absent. Every statement is on its own."""
+    if not os.path.exists(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != FORMAT:
+            if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                raise sqlite3.DatabaseError(f"its format is {version}, not {FORMAT}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            with _transaction(connection):
+                for statement in _SCHEMA.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _take(connection: sqlite3.Connection, path: str, handle: int) -> None:
+    """Take over what of a file is not taken over yet: a killed process may have left it behind."""
+    name = os.path.basename(path)
+    with open(handle, "rb", closefd=False) as file:
+        data = file.read()
+    with _transaction(connection):
+        row = connection.execute("SELECT bytes FROM taken WHERE name = ?", (name,)).fetchone()
+        _insert(connection, spool.read(data[row[0] if row else 0 :]))
+        connection.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (name, len(data)))
+
+
+def _insert(connection: sqlite3.Connection, notes: Iterable[Note]) -> None:
+    newest = 0
+    for note in notes:
+        newest = connection.execute(
+            "INSERT INTO answers (moment, verb, elapsed_ms, prompt, session) VALUES (?,?,?,?,?)",
+            (note.moment, note.verb, note.elapsed_ms, note.prompt, note.session),
+        ).lastrowid or newest  # fmt: skip
+        connection.executemany(
+            "INSERT INTO shown VALUES (?,?,?,?,?,?)",
+            (
+                (newest, place, item.id, item.tier, item.score, item.reason)
+                for place, item in enumerate(note.items)
+            ),
+        )
+        connection.executemany(
+            "INSERT INTO counts VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE "
+            "SET count = count + 1, last = max(last, excluded.last)",
+            ((id_, note.verb, note.moment) for id_ in {item.id for item in note.items}),
+        )
+    oldest = newest - KEPT_ANSWERS
+    connection.execute("DELETE FROM shown WHERE answer <= ?", (oldest,))
+    connection.execute("DELETE FROM answers WHERE number <= ?", (oldest,))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _latency(verb: str, samples: list[float]) -> Latency:
+    """Return the percentiles of sorted samples, by nearest rank: each is a latency that was."""
+    count = len(samples)
+    p50_ms, p95_ms = (samples[-(-count * percent // 100) - 1] for percent in (50, 95))
+    return Latency(verb, count, p50_ms, p95_ms)
+
+
+def _is_unreachable(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNREACHABLE
+
+
+def _put_aside(directory: str) -> None:
+    path = os.path.join(directory, NAME)
+    os.replace(path, path + _ASIDE)
+    for beside in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + beside)
+
+
+def _refusal(error: OSError | sqlite3.Error) -> MemtoolError:
+    reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+    return MemtoolError(
+        f"the ledger cannot be used: {reason}",
+        hint=f"it holds statistics only: {NAME} in the memtool directory of git may be deleted",
+        code="ledger",
+    )

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memtool.errors import MemtoolError
+from memtool.store import ledger, spool, tallies
+from memtool.store.ledger import Counted, Injection
+from memtool.store.spool import Item, Note
+
+WRITER = """
+import sys
+from memtool.store import ledger, spool
+from memtool.store.spool import Item, Note
+directory, name, count, full = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+for number in range(count):
+    note = Note(number, "show", 1.0, "", name, (Item(f"{name}-{number}"),))
+    if spool.append(directory, note) >= full:
+        ledger.fold(directory, is_patient=False)
+    print(number, flush=True)
+"""
+
+
+def note(moment: int, verb: str, ms: float, *ids: str, prompt: str = "") -> Note:
+    return Note(
+        moment, verb, ms, prompt, "", tuple(Item(id_, "retrieval", 1.5, "r") for id_ in ids)
+    )
+
+
+def noted(directory: Path, *notes: Note) -> None:
+    for one in notes:
+        spool.append(str(directory), one)
+    ledger.fold(str(directory))
+
+
+def sessions(directory: Path) -> list[str]:
+    with sqlite3.connect(directory / ledger.NAME) as connection:
+        rows = connection.execute(
+            "SELECT memory FROM shown JOIN answers ON answer = number ORDER BY memory"
+        ).fetchall()
+    connection.close()
+    return [memory for (memory,) in rows]
+
+
+def test_notes_become_counts_latencies_and_injections(tmp_path: Path) -> None:
+    """What was noted can be asked for: how often, how long, what and for which prompt."""
+    noted(
+        tmp_path,
+        note(10, "search", 4.0, "dec-a", "dec-b"),
+        note(20, "inject", 8.0, "dec-a", prompt="feed"),
+        note(30, "inject", 2.0),
+    )
+    with ledger.reading(str(tmp_path)) as held:
+        assert held.answers() == (3, 10)
+        assert held.most("", 9) == [Counted("dec-a", 2, 20), Counted("dec-b", 1, 10)]
+        assert held.most("inject", 9) == [Counted("dec-a", 1, 20)]
+        injection = Injection(20, "dec-a", "retrieval", 1.5, "r", "feed", "")
+        assert held.injections("", 0) == held.injections("dec-a", 1) == [injection]
+        assert held.injections("dec-b", 0) == []
+    assert tallies.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 2, "dec-b": 1}
+    assert tallies.p95(str(tmp_path), "inject") == (8.0, 2)
+
+
+def test_percentiles_are_latencies_that_were(tmp_path: Path) -> None:
+    """By nearest rank: of 1 to 100 ms the median is 50 and the 95th percentile 95."""
+    noted(tmp_path, *(note(n, "show", float(n)) for n in range(100, 0, -1)))
+    found = tallies.latency(str(tmp_path), "show")
+    assert (found.samples, found.p50_ms, found.p95_ms) == (100, 50.0, 95.0)
+
+
+def test_a_memory_counts_once_per_answer(tmp_path: Path) -> None:
+    """One that stands twice in an answer was shown once."""
+    noted(tmp_path, note(1, "inject", 1.0, "dec-a", "dec-a"))
+    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+
+
+def test_injections_come_newest_first_in_the_order_of_their_block(tmp_path: Path) -> None:
+    """A list cut by a limit holds the last ones."""
+    noted(tmp_path, note(1, "inject", 1.0, "dec-c"), note(2, "inject", 1.0, "dec-b", "dec-a"))
+    with ledger.reading(str(tmp_path)) as held:
+        assert [one.id for one in held.injections("", 0)] == ["dec-b", "dec-a", "dec-c"]
+        assert [one.id for one in held.injections("", 2)] == ["dec-b", "dec-a"]
+
+
+def test_folding_twice_counts_once(tmp_path: Path) -> None:
+    """A second fold finds nothing new."""
+    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
+    ledger.fold(str(tmp_path))
+    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert spool.sealed(str(tmp_path)) == []
+
+
+def test_who_was_killed_between_taking_and_removing_counts_once(tmp_path: Path) -> None:
+    """A file that was taken over but is still there is not counted again, but what came late is."""
+    spool.append(str(tmp_path), note(1, "show", 1.0, "dec-a"))
+    spool.seal(str(tmp_path))
+    (path,) = spool.sealed(str(tmp_path))
+    data = Path(path).read_bytes()
+    ledger.fold(str(tmp_path))
+    with sqlite3.connect(tmp_path / ledger.NAME) as connection:
+        connection.execute("INSERT INTO taken VALUES (?, ?)", (os.path.basename(path), len(data)))
+    connection.close()
+    Path(path).write_bytes(data + spool.write(note(2, "show", 1.0, "dec-b")))
+    ledger.fold(str(tmp_path))
+    assert tallies.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 1, "dec-b": 1}
+
+
+def test_sixteen_processes_lose_nothing(tmp_path: Path) -> None:
+    """16 x 100 notes at once, with folds in between, give 1,600 notes, each once."""
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), f"w{n:02}", "100", "3000"],
+            stdout=subprocess.DEVNULL,
+        )
+        for n in range(16)
+    ]
+    assert [writer.wait() for writer in writers] == [0] * 16
+    ledger.fold(str(tmp_path))
+    assert sessions(tmp_path) == sorted(f"w{n:02}-{k}" for n in range(16) for k in range(100))
+    assert os.listdir(tmp_path / spool.FOLDER) == []
+
+
+def test_killed_processes_leave_whole_notes(tmp_path: Path) -> None:
+    """Whenever a process is killed, all that it had noted is there, and nothing half."""
+    seen: list[int] = []
+    for round_, least in enumerate((1, 7, 30)):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), f"w{round_}", "100000", "2000"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert writer.stdout is not None
+        for line in writer.stdout:
+            if int(line) >= least:
+                break
+        writer.send_signal(signal.SIGKILL)
+        rest = [line for line in writer.stdout.read().splitlines(keepends=True) if line[-1] == "\n"]
+        writer.stdout.close()
+        writer.wait()
+        seen.append(int(rest[-1]) if rest else least)
+    ledger.fold(str(tmp_path))
+    found = sessions(tmp_path)
+    assert len(found) == len(set(found))
+    for round_, last in enumerate(seen):
+        own = [id_ for id_ in found if id_.startswith(f"w{round_}-")]
+        assert last + 1 <= len(own)
+        assert sorted(own) == sorted(f"w{round_}-{number}" for number in range(len(own)))
+
+
+@pytest.mark.parametrize("data", [b"no database", b"SQLite format 3\0" + b"\xff" * 4096])
+def test_a_broken_ledger_is_put_aside(tmp_path: Path, data: bytes) -> None:
+    """What is no database costs the old statistics, not the new ones."""
+    (tmp_path / ledger.NAME).write_bytes(data)
+    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
+    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert (tmp_path / "ledger.db.broken").read_bytes() == data
+
+
+def test_a_ledger_of_another_format_is_put_aside(tmp_path: Path) -> None:
+    """One that another version made is neither misread nor destroyed."""
+    with sqlite3.connect(tmp_path / ledger.NAME) as connection:
+        connection.execute("CREATE TABLE other (x)")
+    connection.close()
+    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
+    assert (tmp_path / "ledger.db.broken").exists()
+    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+
+
+def test_a_database_that_another_process_holds_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock is no damage: the notes wait in the spool until it is gone."""
+    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
+    spool.append(str(tmp_path), note(2, "show", 1.0, "dec-a"))
+    monkeypatch.setattr(ledger, "PATIENCE_S", 0.0)
+    connection = sqlite3.connect(tmp_path / ledger.NAME, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    with pytest.raises(MemtoolError, match="locked"):
+        ledger.fold(str(tmp_path))
+    connection.execute("ROLLBACK")
+    connection.close()
+    ledger.fold(str(tmp_path))
+    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 2}
+
+
+def test_a_deleted_ledger_is_an_empty_one(tmp_path: Path) -> None:
+    """Nothing is made for a question, and nothing is known."""
+    ledger.fold(str(tmp_path))
+    with ledger.reading(str(tmp_path)) as held:
+        assert (held.answers(), held.latencies(), held.most("", 5)) == ((0, None), [], [])
+        assert held.injections("", 0) == []
+    assert os.listdir(tmp_path) == []
+
+
+def test_old_answers_are_forgotten_and_counts_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger does not grow for ever."""
+    monkeypatch.setattr(ledger, "KEPT_ANSWERS", 3)
+    noted(tmp_path, *(note(n, "inject", 1.0, "dec-a") for n in range(10)))
+    with ledger.reading(str(tmp_path)) as held:
+        assert held.answers() == (3, 7)
+        assert len(held.injections("", 0)) == 3
+        assert held.most("", 1) == [Counted("dec-a", 10, 9)]
+
+
+def test_nobody_else_may_read_the_ledger(tmp_path: Path) -> None:
+    """What somebody worked on is their own."""
+    noted(tmp_path, note(1, "show", 1.0, "dec-a"))
+    spool.append(str(tmp_path), note(1, "show", 1.0, "dec-a"))
+    for path in (ledger.NAME, "spool/notes", tallies.ACCESSES, tallies.LATENCIES):
+        assert (tmp_path / path).stat().st_mode & 0o077 == 0, path
+
+
+def test_only_the_ledger_imports_sqlite() -> None:
+    """Half an interpreter start is paid in one place."""
+    root = Path(ledger.__file__).parents[1]
+    users = [path.name for path in root.rglob("*.py") if "import sqlite3" in path.read_text()]
+    assert users == ["ledger.py"]
