@@ -7,11 +7,13 @@ ways: where `db` stands for `database`, a question about a database also finds `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from memtool.errors import MemtoolError
 from memtool.search import terms
 from memtool.store.config import read_toml
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ALIASES_NAME = "aliases.toml"
 WEIGHT = 0.5

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from array import array
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import bm25s
 import numpy as np
 
 from memtool.search.layout import (
     ARRAYS,
+    IN_HEAD,
     SIDECAR,
     document_sum,
     joined,
@@ -28,9 +29,6 @@ from memtool.search.scoring import K1, B, Document, head_of, searchable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_TEXT_LEVEL = 1
-"""zlib's fastest: a text is read far more often than it is worth packing tightly."""
 
 
 def build(documents: Iterable[Document]) -> dict[str, bytes]:
@@ -45,23 +43,19 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     keys = [key for key, _terms, _text in found]
     if len(set(keys)) != len(keys):
         raise ValueError("two documents have the same key")
-    vocabulary = {
-        term: number
-        for number, term in enumerate(
-            sorted({term for _key, terms, _text in found for term in terms})
-        )
-    }
-    ids = [[vocabulary[term] for term in terms] for _key, terms, _text in found]
+    distinct: set[str] = set().union(*(terms for _key, terms, _text in found))
+    vocabulary = {term: number for number, term in enumerate(sorted(distinct))}
+    ids = [list(map(vocabulary.__getitem__, terms)) for _key, terms, _text in found]
     files, arrays = _indexed(ids, vocabulary)
-    tf = _frequencies(ids)
-    heads = _head_frequencies([text for _key, _terms, text in found], vocabulary)
+    own_heads = [head_of(text) for _key, _terms, text in found]
+    tf, heads = _frequencies(ids, own_heads, vocabulary)
     indptr = arrays["indptr"]
     tops = (
         np.maximum.reduceat(arrays["data"], indptr[:-1]) if vocabulary else np.zeros(0, np.float32)
     )
     names = [term.encode() for term in vocabulary]
     raw_keys = [key.encode(errors="surrogatepass") for key in keys]
-    texts = [zlib.compress(text, _TEXT_LEVEL) for _key, _terms, text in found]
+    texts = [text for _key, _terms, text in found]
     lengths = [len(row) for row in ids]
     sections: dict[str, bytes] = {
         "terms": b"".join(names),
@@ -73,15 +67,21 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
         ),
         "tf": tf.tobytes(),
         "lengths": array("I", lengths).tobytes(),
+        "head_lengths": array("I", map(len, own_heads)).tobytes(),
         "keys": b"".join(raw_keys),
         "key_ends": _ends("I", raw_keys),
         "document_sums": array(
-            "I", [document_sum(key, size) for key, size in zip(raw_keys, lengths, strict=True)]
+            "I",
+            [
+                document_sum(key, size, len(head))
+                for key, size, head in zip(raw_keys, lengths, own_heads, strict=True)
+            ],
         ).tobytes(),
+        "text_sums": array("I", map(crc32, texts)).tobytes(),
         "texts": b"".join(texts),
         "text_ends": _ends("Q", texts),
     }
-    head_length = sum(len(head_of(text)) for _key, _terms, text in found)
+    head_length = sum(map(len, own_heads))
     return files | {SIDECAR: joined([len(keys), sum(lengths), head_length], sections)}
 
 
@@ -117,22 +117,30 @@ def _indexed(
     return files, arrays
 
 
-def _frequencies(ids: list[list[int]]) -> NDArray[np.uint32]:
-    """Return how often each term stands in each of its documents, in the order of postings."""
+def _frequencies(
+    ids: list[list[int]], heads: list[list[bytes]], vocabulary: dict[str, int]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return how often each term stands in each of its documents, in the order of postings.
+
+    Marked are those whose term stands in the head too; in how many heads each term does is the
+    second array.
+    """
     sizes = np.array([len(row) for row in ids], np.int64)
-    flat = np.fromiter((term for row in ids for term in row), np.int64, int(sizes.sum()))
+    flat = np.fromiter(chain.from_iterable(ids), np.int64, int(sizes.sum()))
     numbers = np.repeat(np.arange(len(ids), dtype=np.int64), sizes)
-    _pairs, counts = np.unique(flat << 32 | numbers, return_counts=True)
-    return np.asarray(counts, np.uint32)
-
-
-def _head_frequencies(texts: list[bytes], vocabulary: dict[str, int]) -> NDArray[np.uint32]:
-    """Return in how many heads each term stands."""
-    found = np.zeros(len(vocabulary), np.uint32)
-    for text in texts:
-        for term in set(head_of(text)):
-            found[vocabulary[term.decode()]] += 1
-    return found
+    pairs, counts = np.unique(flat << 32 | numbers, return_counts=True)
+    tf = counts.astype(np.uint32)
+    in_heads = np.array(
+        sorted({
+            vocabulary[term.decode()] << 32 | number
+            for number, head in enumerate(heads)
+            for term in head
+        }),
+        np.int64,
+    )  # fmt: skip
+    tf[np.searchsorted(pairs, in_heads)] |= IN_HEAD
+    counted = np.bincount(in_heads >> 32, minlength=len(vocabulary)).astype(np.uint32)
+    return tf, counted
 
 
 def _term_sums(names: list[bytes], ends: list[int], stored: list[Any], posted: list[Any]) -> bytes:

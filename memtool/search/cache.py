@@ -91,14 +91,14 @@ def open_index(
     `documents` is called only to build. `identity` says which ones they are: the key of each and
     an id of its content, in any order.
     """
-    folder = os.path.join(cache_dir, "index")
+    folder = os.path.join(cache_dir, layout.FOLDER)
     path = os.path.join(folder, name_of(identity))
 
     def build(*, is_damaged: bool) -> tuple[Segment, str]:
         from memtool.search import builder  # bm25s and numpy: 15 times an interpreter start
 
         files = builder.build(documents())
-        note = _store(folder, path, files, is_damaged=is_damaged)
+        note = store(folder, path, files, is_damaged=is_damaged)
         return Segment({name: memoryview(data) for name, data in files.items()}), note
 
     try:
@@ -106,11 +106,16 @@ def open_index(
     except Broken:
         made, note = build(is_damaged=False)
         return Index(made, None, note)
-    try:  # noqa: SIM105  # contextlib would cost a tenth of an interpreter start
-        os.utime(path)  # says that it is in use
-    except OSError:
-        pass
+    layout.touch(path)
     return Index(found, lambda: build(is_damaged=True))
+
+
+def built_index(documents: Iterable[Document]) -> Index:
+    """Return the index of documents, built now and kept nowhere."""
+    from memtool.search import builder
+
+    files = builder.build(documents)
+    return Index(Segment({name: memoryview(data) for name, data in files.items()}), None)
 
 
 def name_of(identity: Iterable[tuple[str, str]]) -> str:
@@ -125,7 +130,7 @@ def name_of(identity: Iterable[tuple[str, str]]) -> str:
     return blake2b("\0".join(parts).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def _store(folder: str, path: str, files: Mapping[str, bytes], *, is_damaged: bool) -> str:
+def store(folder: str, path: str, files: Mapping[str, bytes], *, is_damaged: bool) -> str:
     """Put the files of a segment in their place; return a note if that is impossible.
 
     `is_damaged` says that what stands there now must go, although it can be opened.

@@ -6,15 +6,22 @@ its lineage, its words, and, at the price of a few git processes, where it comes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
-
 from memtool.memory import lifecycle, moments
-from memtool.memory.categories import Category
-from memtool.memory.lineage import Lineage
-from memtool.search import terms
-from memtool.store.provenance import TRUST_LEVELS, Origin
-from memtool.store.tree import Record, Tree
+from memtool.search import scoring, terms
+from memtool.search.catalog import StoredCatalog
+from memtool.search.shelf import StoredMemory
+from memtool.store.provenance import TRUST_LEVELS
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from memtool.memory.categories import Category
+    from memtool.memory.lineage import Lineage
+    from memtool.search.parts import Parts
+    from memtool.store.provenance import Origin
+    from memtool.store.tree import Record, Tree
 
 SUPERSEDED = "superseded"
 HIDDEN = (
@@ -78,6 +85,7 @@ class Facts:
         self.now = now
         self.categories = categories
         self._origins = origins
+        self._stored = _stored(tree, categories)
         self._states: dict[str, str] = {}
         self._flat: dict[str, str] = {}
         self._terms: dict[str, frozenset[str]] = {}
@@ -97,7 +105,10 @@ class Facts:
         """Return the record's lifecycle state, such as `alive`."""
         found = self._states.get(record.path)
         if found is None:
-            found = lifecycle.state(record.memory, self.now, self.categories)
+            memory = record.memory
+            if self._stored and isinstance(memory, StoredMemory) and memory.is_alive(self.now):
+                return lifecycle.ALIVE
+            found = lifecycle.state(memory, self.now, self.categories)
             self._states[record.path] = found
         return found
 
@@ -108,6 +119,21 @@ class Facts:
         if not self.lineage.is_head(record.id):
             states.add(SUPERSEDED)
         return frozenset(states)
+
+    def is_current(self, record: Record) -> bool:
+        """Tell whether the record is a living head, so that nothing hides it."""
+        return self.state(record) == lifecycle.ALIVE and self.lineage.is_head(record.id)
+
+    def current(self) -> Current | None:
+        """Return which numbers of a catalog are current, answered from its columns.
+
+        None where the tree is no catalog, or its columns were made with other categories.
+        """
+        catalog = self._stored
+        if catalog is None:
+            return None
+        superseded = catalog.numbers_of(self.lineage.superseded_by)
+        return Current(catalog.parts, self.now, superseded)
 
     def trust(self, record: Record) -> int:
         """Return the place of the record's trust among `TRUST_LEVELS`."""
@@ -123,10 +149,27 @@ class Facts:
     def terms(self, record: Record) -> frozenset[str]:
         """Return the terms that the record holds."""
         if record.path not in self._terms:
-            self._terms[record.path] = frozenset(
-                terms.terms("\n".join(text for _key, text in fields(record)))
-            )
+            self._terms[record.path] = frozenset(self.text(record).decode().split())
         return self._terms[record.path]
+
+    def text(self, record: Record) -> bytes:
+        """Return the record as terms (see `scoring.searchable`), from the index where it is one."""
+        found = self._indexed_text(record)
+        if found is None:
+            found = scoring.searchable(scoring.Document(record.path, fields(record)))[1]
+        return found
+
+    def _indexed_text(self, record: Record) -> bytes | None:
+        catalog = self._stored
+        number = None if catalog is None else catalog.number_of(record)
+        if catalog is None or number is None:
+            return None
+
+        def ask(parts: Parts) -> bytes | None:
+            now = catalog.number_of(record)  # another one, if the parts were made anew
+            return None if now is None else parts.text(now)
+
+        return catalog.whole(ask)
 
     def heads(self, record: Record) -> list[Record]:
         """Return the heads for which the words of a superseded memory count; none for a head."""
@@ -149,6 +192,42 @@ class Facts:
             and self.state(old) != lifecycle.DELETED
             for old in older
         )
+
+
+class Current:
+    """Which documents are living heads, by number."""
+
+    def __init__(self, parts: Parts, now: int, superseded: set[int]) -> None:
+        self._parts = parts
+        self._now = now
+        self.superseded = superseded
+        base = parts.parts[0].shelf
+        self._count, self._untils = base.count, base.untils
+        self._is_begun = base.all_begun(now)
+
+    def __call__(self, number: int) -> bool:
+        """Tell whether a document is a living head."""
+        part, local = self._parts.part(number)
+        held = part.shelf
+        is_alive = held.begins[local] <= self._now <= held.untils[local]
+        return is_alive and number not in self.superseded
+
+    def among(self, numbers: Iterable[int]) -> set[int]:
+        """Return those of the numbers that are living heads."""
+        if not self._is_begun:
+            return set(filter(self, numbers))
+        untils, count, now = self._untils, self._count, self._now
+        found = {number for number in numbers if number < count and untils[number] >= now}
+        others = () if len(self._parts.parts) == 1 else (n for n in numbers if n >= count)
+        return found.union(filter(self, others)) - self.superseded
+
+
+def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | None:
+    """Return the tree if it keeps what depends on these categories."""
+    if not isinstance(tree, StoredCatalog):
+        return None
+    is_same = tree.categories is categories or tree.categories == categories
+    return tree if is_same else None
 
 
 def fields(record: Record) -> tuple[tuple[str, str], ...]:

@@ -5,8 +5,6 @@ A row reads the value once into a predicate; the predicate is then asked about e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, moments
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
@@ -16,7 +14,11 @@ from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 from memtool.value import Value
 
-Predicate = Callable[[Record, Facts], bool]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    Predicate = Callable[[Record, Facts], bool]
 
 
 class Filter(Value):

@@ -1,18 +1,19 @@
-"""Finding: a question and a tree to the memories that answer it, best first.
+"""Finding: a query and a tree to the memories that satisfy it, best first; for prose see `prose`.
 
-Relevance decides what is found, by words; the factors of `ranking` then order it. Equal scores are
-ordered by id, so the same tree, question and time give the same hits in the same order.
+Relevance comes first, by words; the factors of `ranking` then order what is relevant. Equal scores
+are ordered by id, so the same tree, question and time give the same hits in the same order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 
 from memtool.memory.lineage import Lineage
-from memtool.search import matching, ranking, relevance, scoring
+from memtool.search import cutoffs, fuzzy, matching, ranking, relevance
+from memtool.search.cutoffs import Cutoffs
 from memtool.search.facts import Facts
 from memtool.search.query import Query
+from memtool.search.ranking import Situation
 from memtool.search.relevance import Match, Reader
 from memtool.search.scoring import Question
 from memtool.store.config import Config
@@ -20,26 +21,30 @@ from memtool.store.provenance import Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from memtool.search.explaining import Missed
+    from memtool.search.presets import Rerank
+
+    Order = Callable[["Hit"], tuple[float | str, ...]]
+
 UNRANKED = 0.1
 """Relevance of what an alternative without words admits, beside others that are ranked by words."""
-
-PROSE_SHARE = 0.3
-"""Least share of a prompt's telling words, by how rare they are, that an answer must hold ..."""
-PROSE_WORTH = 2.5
-"""... or as much as so many words that stand nowhere in the tree, if that is less.
-
-Chosen on the tuning prompts of three public sets of 700 to 1,500 documents, each also put to the
-other two sets: of the relevant among the best ten 89 % pass, of a foreign prompt's best ten 19 %,
-and 44 % of the foreign prompts find nothing. Other prompts were not tried.
-"""
-PROSE_COUNT = 100
-"""How rare a word is cannot be seen in fewer memories; a smaller tree is taken to have so many."""
+WEIGHED = 60
+"""How many of the most relevant that a query finds are ordered by all factors. The pairs, titles
+and grams of half as many are looked at (`scoring.CANDIDATES`), and what has none of these is far
+behind; 500 would cost three interpreter starts."""
 
 
 class Scope(Value):
     """What is searched, and from when. `origins` is asked only if a filter or factor needs it.
 
-    `lineage` is the tree's own unless another is given, such as one that trust has pruned.
+    `lineage` is the tree's own unless another is given, such as one that trust has pruned. `clock`
+    gives seconds for the time limit, without one there is none. `accesses` tells how often ids
+    were shown; it is asked only where the setting search.access says so. `rerank` stands in for
+    the setting search.rerank.
     """
 
     tree: Tree
@@ -49,6 +54,10 @@ class Scope(Value):
     cache_dir: str
     origins: Callable[[], dict[str, Origin]]
     lineage: Lineage | None = None
+    cutoffs: Cutoffs = cutoffs.USUAL
+    clock: Callable[[], float] | None = None
+    accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
+    rerank: Rerank | None = None
 
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
@@ -58,8 +67,9 @@ class Scope(Value):
 class Hit(Value):
     """A memory that was found. `score` is the product of `factors`, the first being `relevance`.
 
-    `terms` are the terms of the question that it holds, sorted. `through` is the superseded memory
-    whose words found it, empty where its own did.
+    `terms` are the terms of a query that it holds, sorted. `through` is the superseded memory
+    whose words found it, empty where its own did. `related` is the better hit that it is related
+    to, where it was looked for only because of that.
     """
 
     record: Record
@@ -67,17 +77,19 @@ class Hit(Value):
     factors: dict[str, float]
     terms: tuple[str, ...] = ()
     through: str = ""
+    related: str = ""
 
 
 class Found(Value):
-    """Hits in order. `total` counts them before the limit; `notes` is what the user should hear."""
+    """Hits in order. `total` counts them before the limit; `notes` is what the user should hear.
+
+    `missed` is what would have been found but for one reason, where that was asked for.
+    """
 
     hits: tuple[Hit, ...]
     total: int
     notes: tuple[str, ...] = ()
-
-
-Order = Callable[[Hit], tuple[float | str, ...]]
+    missed: tuple[Missed, ...] = ()
 
 
 def by_score(hit: Hit) -> tuple[float | str, ...]:
@@ -85,10 +97,13 @@ def by_score(hit: Hit) -> tuple[float | str, ...]:
     return (-hit.score, hit.record.id, hit.record.path)
 
 
-def search_query(scope: Scope, query: Query, limit: int, order: Order = by_score) -> Found:
+def search_query(
+    scope: Scope, query: Query, limit: int, order: Order = by_score, *, explain: bool = False
+) -> Found:
     """Find what satisfies a query; `order` sorts all of it before the limit cuts.
 
-    A query without words finds everything that its filters admit, at relevance 1.
+    A query without words finds everything that its filters admit, at relevance 1. By score, what
+    is not among the most relevant stands behind these, as relevant as it is.
 
     Raises:
         MemtoolError: a filter cannot take its value.
@@ -98,45 +113,39 @@ def search_query(scope: Scope, query: Query, limit: int, order: Order = by_score
     test = matching.matcher(query, facts, words_match=by_words)
     asked = relevance.question("\n".join(query.words), scope.aliases)
     matches: dict[str, Match] = {}
-    notes: tuple[str, ...] = ()
+    total = 0
+    most = min(scope.cutoffs.candidates, WEIGHED)
+    notes: list[str] = []
+    missed: tuple[Missed, ...] = ()
     if relevance.telling(asked):
         reader = Reader(facts, scope.cache_dir)
-        matches = reader.all(reader.narrowed(asked), test)
-        notes = tuple(filter(None, [reader.index.note]))
+        asked = readable(asked, reader)
+        if by_words and order is by_score:
+            found, total = reader.ranked(asked, test, max(limit, most))
+            matches = {match.record.path: match for match in found}
+        else:
+            matches = reader.all(asked, test)
+        notes = list(filter(None, [reader.note]))
+        if explain and by_words:
+            from memtool.search.explaining import missed_in_query  # only who asks pays for it
+
+            missed = missed_in_query(reader, asked, matching.hidden_matcher(query, facts))
     elif asked.weights:
-        notes = ("such words stand everywhere; quote them to find them as they are",)
+        notes = ["such words stand everywhere; quote them to find them as they are"]
     if not by_words:
         for record in scope.tree.records:
             if record.path not in matches and test(record):
                 matches[record.path] = Match(record, 0.0)
-    hits = _ranked(matches.values(), facts, UNRANKED if asked.weights else 1.0)
-    shown = [_with_terms(hit, facts, asked) for hit in sorted(hits, key=order)[:limit]]
-    return Found(tuple(shown), len(hits), notes)
-
-
-def search_prose(scope: Scope, text: str, files: tuple[str, ...], limit: int) -> Found:
-    """Find what answers a prompt or any other text, in which nothing is an operator.
-
-    `files` are the paths that are open: what governs one of them gains a little. Only living heads
-    are found, and only those that hold enough of what the text is about; there may be none. Where
-    the text asks for nothing, what governs the files is found.
-    """
-    facts = scope.facts()
-    asked = relevance.question(text, scope.aliases)
-    notes: tuple[str, ...] = ()
-    if relevance.telling(asked):
-        reader = Reader(facts, scope.cache_dir)
-        most = max(limit, scoring.CANDIDATES)
-        narrowed = reader.narrowed(asked)
-        matches = reader.best(narrowed, most, lambda record: not facts.hidden(record))
-        answers = _answers(matches.values(), reader, scoring.question(text), narrowed)
-        notes = tuple(filter(None, [reader.index.note]))
-    else:
-        near = [record for record in scope.tree.records if ranking.is_near(record, files)]
-        answers = [Match(record, 1.0) for record in near if not facts.hidden(record)]
-    hits = _ranked(answers, facts, 0.0, files)
-    shown = [_with_terms(hit, facts, asked) for hit in sorted(hits, key=by_score)[:limit]]
-    return Found(tuple(shown), len(hits), notes)
+    ranked = by_relevance(matches.values())
+    most = most if order is by_score else len(ranked)
+    floor = UNRANKED if asked.weights else 1.0
+    at = situation(scope, "\n".join(query.words), (), ranked[:most])
+    best = ranked[0].raw if ranked else 0.0
+    hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
+    if limit > most:
+        hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
+    shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
+    return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed)
 
 
 def select(scope: Scope, query: Query) -> list[Record]:
@@ -149,47 +158,35 @@ def select(scope: Scope, query: Query) -> list[Record]:
     return [record for record in scope.tree.records if test(record)]
 
 
-def _answers(
-    matches: Iterable[Match], reader: Reader, said: Question, asked: Question
-) -> list[Match]:
-    """Keep the matches that hold enough of what a text says.
-
-    Each telling word counts with its inverse document frequency, one that aliases add with half of
-    it. Words that no memory holds count too: a text about something else is not answered by its
-    small talk.
-    """
-    count = max(len(reader.records), PROSE_COUNT)
-
-    def idf(term: str) -> float:
-        return scoring.idf(count, reader.index.df(term))
-
-    whole = sum(map(idf, relevance.telling(said)))
-    least = min(PROSE_SHARE * whole, PROSE_WORTH * scoring.idf(count, 0))
-    worth = {
-        term: min(1.0, weight) * idf(term) for term, weight in relevance.telling(asked).items()
-    }
-    facts = reader.facts
-    kept = []
-    for match in matches:
-        held = facts.terms(facts.tree.by_id.get(match.through, match.record))
-        if sum(value for term, value in worth.items() if term in held) >= least:
-            kept.append(match)
-    return kept
+def readable(asked: Question, reader: Reader) -> Question:
+    """Return a question of bounded size, with near words for those that stand nowhere."""
+    return reader.narrowed(
+        asked.replace(weights=fuzzy.expand(asked.weights, reader.df, reader.beginning))
+    )
 
 
-def _ranked(
-    matches: Iterable[Match], facts: Facts, floor: float, files: tuple[str, ...] = ()
-) -> list[Hit]:
-    """Turn matches into hits: relevance beside the best, or the floor where no word was found."""
-    kept = list(matches)
-    best = max((match.raw for match in kept), default=0.0)
-    hits = []
-    for match in kept:
-        relevance = match.raw / best if match.raw > 0 else floor
-        factors = {"relevance": relevance} | ranking.weigh(match.record, facts, files)
-        score = math.prod(factors.values())
-        hits.append(Hit(match.record, score, factors, (), match.through))
-    return hits
+def by_relevance(matches: Iterable[Match]) -> list[Match]:
+    """Return matches, the most relevant first."""
+    return sorted(matches, key=lambda match: (-match.raw, match.record.id, match.record.path))
+
+
+def situation(
+    scope: Scope, text: str, files: tuple[str, ...], matches: Sequence[Match]
+) -> Situation:
+    """Return what is asked beside the words, for memories that may be found."""
+    at = ranking.situation(text, files)
+    access = scope.config.number("search.access")
+    if not access or scope.accesses is None:
+        return at
+    found = scope.accesses([match.record.id for match in matches])
+    return at.replace(accesses=found, access=access)
+
+
+def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
+    """Turn a match into a hit: relevance beside the best, or the floor where no word was found."""
+    relevant = match.raw / best if match.raw > 0 else floor
+    factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
+    return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
 
 
 def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:

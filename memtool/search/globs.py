@@ -5,7 +5,9 @@ Square brackets are no classes: they stand in real file names (`app/[id]/page.ts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def matches(pattern: str, path: str) -> bool:

@@ -15,11 +15,13 @@ import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-FORMAT = "1"
-"""Changes whenever files of a segment are laid out in another way."""
+FORMAT = "3"
+"""Changes whenever files of a segment, or of a state, are laid out in another way."""
+FOLDER = "index"
+"""Where the segments are, each in a folder of its own, below the cache directory."""
 SIDECAR = "segment.bin"
 ARRAYS: dict[str, tuple[str, str, Any]] = {
     "data": ("data.csc.index.npy", "f4", "f"),
@@ -27,7 +29,7 @@ ARRAYS: dict[str, tuple[str, str, Any]] = {
     "indptr": ("indptr.csc.index.npy", "i8", "q"),
 }
 """bm25s's arrays: file name, type as numpy writes it, type as `memoryview` reads it."""
-HEADER_SIZE = 1024
+HEADER_SIZE = 2048
 MAGIC = f"memtool segment {FORMAT} {sys.byteorder}\n".encode()
 SECTIONS: dict[str, Any] = {
     "terms": "B",
@@ -37,13 +39,17 @@ SECTIONS: dict[str, Any] = {
     "term_sums": "I",
     "tf": "I",
     "lengths": "I",
+    "head_lengths": "I",
     "keys": "B",
     "key_ends": "I",
     "document_sums": "I",
+    "text_sums": "I",
     "texts": "B",
     "text_ends": "Q",
 }
 """Sections of the sidecar and the type of their items. `ends` begin with a 0."""
+IN_HEAD = 1 << 31
+"""Set in a term frequency where the term stands in the title or the tags too."""
 CHECKED = frozenset({"terms", "term_ends"})
 """Sections that are checked as a whole, since a search among the terms touches any of them."""
 
@@ -56,7 +62,7 @@ def opened(path: str) -> dict[str, memoryview]:
     """Map the files of a directory. Raises Broken, also where it or a file is missing."""
     names = [SIDECAR, *(file for file, _kind, _code in ARRAYS.values())]
     try:
-        return {name: _mapped(os.path.join(path, name)) for name in names}
+        return {name: mapped(os.path.join(path, name)) for name in names}
     except (OSError, ValueError) as error:
         raise Broken(str(error)) from None
 
@@ -78,8 +84,10 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
         "indices": postings,
         "indptr": vocabulary + 1,
         "lengths": count,
+        "head_lengths": count,
         "key_ends": count + 1,
         "document_sums": count,
+        "text_sums": count,
         "text_ends": count + 1,
     }
     if any(len(parts[name]) != length for name, length in expected.items()):
@@ -89,39 +97,71 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
 
 def joined(numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
     """Return the sidecar: the header, with some numbers of the segment's own, and the sections."""
+    return bind(MAGIC, numbers, {name: sections[name] for name in SECTIONS})
+
+
+def bind(magic: bytes, numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
+    """Return a file of sections: a header with their places and checksums, then their bytes."""
     lines = [" ".join(map(str, numbers))]
     parts = []
     start = HEADER_SIZE
-    for name in SECTIONS:
-        raw = sections[name]
+    for name, raw in sections.items():
         padded = raw + bytes(-len(raw) % 8)
-        checksum = zlib.crc32(raw) if name in CHECKED else 0
-        lines.append(f"{name} {start} {len(raw)} {checksum}")
+        lines.append(f"{name} {start} {len(raw)} {zlib.crc32(raw)}")
         parts.append(padded)
         start += len(padded)
-    header = (MAGIC + "\n".join(lines).encode() + b"\n").ljust(HEADER_SIZE - 9)
+    header = (magic + "\n".join(lines).encode() + b"\n").ljust(HEADER_SIZE - 9)
     return b"".join([header, b"%08x\n" % zlib.crc32(header), *parts])
 
 
+class Sections:
+    """The sections of such a file by name, as arrays of the type that `kinds` gives.
+
+    `[name]` checks a section as a whole, once, when it is first asked for. `unchecked` is for
+    those that have checksums of their own.
+    """
+
+    def __init__(self, raw: memoryview, magic: bytes, kinds: Mapping[str, Any]) -> None:
+        """Read the header. Raises Broken where it is not that of a whole file of this kind."""
+        header = bytes(raw[:HEADER_SIZE])
+        if len(header) < HEADER_SIZE or not header.startswith(magic):
+            raise Broken("not a file of this version")
+        if b"%08x\n" % zlib.crc32(header[:-9]) != header[-9:]:
+            raise Broken("the header is damaged")
+        lines = header[len(magic) : -9].decode().splitlines()
+        self.numbers = [int(number) for number in lines[0].split()]
+        self._raw: dict[str, tuple[memoryview, int]] = {}
+        self._kinds = kinds
+        self._known: dict[str, Any] = {}
+        end = HEADER_SIZE
+        for line in lines[1 : len(kinds) + 1]:
+            name, start, size, checksum = line.split()
+            self._raw[name] = (raw[int(start) : int(start) + int(size)], int(checksum))
+            end = int(start) + int(size) + -int(size) % 8
+        if len(raw) != end or self._raw.keys() != kinds.keys():
+            raise Broken("the file is cut off, or longer than it was")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a section that is whole. Raises Broken."""
+        found = self._known.get(name)
+        if found is None:
+            raw, checksum = self._raw[name]
+            if zlib.crc32(raw) != checksum:
+                raise Broken(f"the section {name} is damaged")
+            found = self._known[name] = raw.cast(self._kinds[name])
+        return found
+
+    def unchecked(self, name: str) -> Any:
+        """Return a section as it is."""
+        return self._raw[name][0].cast(self._kinds[name])
+
+
 def _sections(sidecar: memoryview) -> tuple[list[int], dict[str, Any]]:
-    header = bytes(sidecar[:HEADER_SIZE])
-    if len(header) < HEADER_SIZE or not header.startswith(MAGIC):
-        raise Broken("not a segment of this version")
-    if b"%08x\n" % zlib.crc32(header[:-9]) != header[-9:]:
-        raise Broken("the header is damaged")
-    lines = header[len(MAGIC) : -9].decode().splitlines()
-    found: dict[str, Any] = {}
-    end = HEADER_SIZE
-    for line in lines[1 : len(SECTIONS) + 1]:
-        name, start, size, checksum = line.split()
-        raw = sidecar[int(start) : int(start) + int(size)]
-        end = int(start) + int(size) + -int(size) % 8
-        if name in CHECKED and zlib.crc32(raw) != int(checksum):
-            raise Broken(f"the section {name} is damaged")
-        found[name] = raw.cast(SECTIONS[name])
-    if len(sidecar) != end:
-        raise Broken("the file is cut off, or longer than it was")
-    return [int(number) for number in lines[0].split()], found
+    sections = Sections(sidecar, MAGIC, SECTIONS)
+    found = {
+        name: sections[name] if name in CHECKED else sections.unchecked(name) for name in SECTIONS
+    }
+    return sections.numbers, found
 
 
 def term_sum(term: bytes, *parts: memoryview) -> int:
@@ -132,12 +172,13 @@ def term_sum(term: bytes, *parts: memoryview) -> int:
     return found
 
 
-def document_sum(key: bytes, length: int) -> int:
-    """Return the checksum of a document's key and length."""
-    return zlib.crc32(b"%d" % length, zlib.crc32(key))
+def document_sum(key: bytes, length: int, head_length: int) -> int:
+    """Return the checksum of a document's key and of its two lengths."""
+    return zlib.crc32(b"%d %d" % (length, head_length), zlib.crc32(key))
 
 
-def _mapped(path: str) -> memoryview:
+def mapped(path: str) -> memoryview:
+    """Map a file. Raises OSError, or ValueError where it is empty."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
@@ -154,3 +195,26 @@ def _array(raw: memoryview, kind: str, code: Any) -> Any:
     if bytes(raw[:8]) != b"\x93NUMPY\x01\x00" or bytes(raw[10:start]).strip() != shape.encode():
         raise ValueError("an array has another shape or type")
     return numbers
+
+
+def column(code: Any, numbers: Iterable[int]) -> bytes:
+    """Return numbers as raw bytes of an array type."""
+    from array import array  # only writers need it
+
+    return array(code, numbers).tobytes()
+
+
+def ends(code: Any, parts: Iterable[bytes]) -> bytes:
+    """Return where parts end that are joined, beginning with 0, as raw bytes."""
+    places = [0]
+    for part in parts:
+        places.append(places[-1] + len(part))
+    return column(code, places)
+
+
+def touch(path: str) -> None:
+    """Say that a segment is in use."""
+    try:  # noqa: SIM105  # contextlib would cost a tenth of an interpreter start
+        os.utime(path)
+    except OSError:
+        pass

@@ -7,17 +7,20 @@ superseded ones, `id:` with a whole id whatever it names. A filter behind `-` as
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from memtool.search import query as language
 from memtool.search.facts import Facts
 from memtool.search.filters import FILTERS
 from memtool.search.query import Either, Expression, Filter, Group, Not, Phrase, Query, Word
 from memtool.store.tree import Record
 
-Lifted = frozenset[str]
-Test = Callable[[Record], Lifted | None]
-"""Says None where a record does not match, else the hidden states that the query asked for."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Lifted = frozenset[str]
+    Test = Callable[[Record], Lifted | None]
+    """Says None where a record does not match, else the hidden states that the query asked for."""
+
 
 _NOTHING: Lifted = frozenset()
 
@@ -31,18 +34,38 @@ def matcher(query: Query, facts: Facts, *, words_match: bool = False) -> Callabl
     Raises:
         MemtoolError: a filter cannot take its value; a caret shows the place.
     """
-    if query.is_simple and words_match:
-        items = query.root.items if isinstance(query.root, Group) else ()
-        root = Group(tuple(item for item in items if not isinstance(item, Word)))
-        test = _test(root, query.text, facts)
-    else:
-        test = _test(query.root, query.text, facts)
+    items = query.root.items if isinstance(query.root, Group) else ()
+    if words_match and query.is_simple and all(isinstance(item, Word) for item in items):
+        return facts.is_current
+    test = _whole_test(query, facts, words_match=words_match)
 
     def matches(record: Record) -> bool:
         lifted = test(record)
         return lifted is not None and facts.hidden(record) <= lifted
 
     return matches
+
+
+def hidden_matcher(query: Query, facts: Facts) -> Callable[[Record], bool]:
+    """Return the predicate of what a simple query would show, were it not hidden.
+
+    It takes the words as found. Raises MemtoolError as `matcher` does.
+    """
+    test = _whole_test(query, facts, words_match=True)
+
+    def matches(record: Record) -> bool:
+        lifted = test(record)
+        return lifted is not None and not facts.hidden(record) <= lifted
+
+    return matches
+
+
+def _whole_test(query: Query, facts: Facts, *, words_match: bool) -> Test:
+    if not (query.is_simple and words_match):
+        return _test(query.root, query.text, facts)
+    items = query.root.items if isinstance(query.root, Group) else ()
+    root = Group(tuple(item for item in items if not isinstance(item, Word)))
+    return _test(root, query.text, facts)
 
 
 def _test(node: Expression, text: str, facts: Facts) -> Test:

@@ -22,17 +22,19 @@ that ends in a colon without being the name of a filter (`KeyError:`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from memtool.errors import MemtoolError
 from memtool.search import filters
 from memtool.search.facts import flat
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 MAX_DEPTH = 20
 """Parentheses that may stand inside each other."""
 MAX_LENGTH = 200_000
-"""Characters of a query; a prompt is not a query, and goes through `finding.search_prose`."""
+"""Characters of a query; a prompt is not a query, and goes through `prose.search_prose`."""
 EXCERPT = 72
 """Characters of a query that an error shows around the place."""
 

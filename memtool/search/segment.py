@@ -13,20 +13,23 @@ opened, postings, keys and texts when they are touched. A segment that fails rai
 
 from __future__ import annotations
 
-import zlib
 from bisect import bisect_left
-from heapq import nlargest
+from zlib import crc32
 
 from memtool.search import layout, scoring
-from memtool.search.layout import Broken, document_sum, term_sum
+from memtool.search.layout import IN_HEAD, Broken, document_sum, term_sum
 from memtool.search.scoring import Question, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Self
 
 _MOST_FOUND = 1 << 14
+_MANY = 5_000
+_TF = IN_HEAD - 1
+_NEVER = float("-inf")
+"""The sum of a document that is not allowed: whatever is added, it stays the least."""
 _SLACK = 1.0 + 1e-5
 """float32 sums differ from exact ones by less than this factor."""
 
@@ -43,6 +46,8 @@ class Segment:
         self.count, self.length, self.head_length = numbers
         self._data, self._indices = self._section["data"], self._section["indices"]
         self._found: dict[str, tuple[int, int, int] | None] = {}
+        self.touched = 0
+        """How many postings were looked at so far, which is what a question costs."""
 
     @classmethod
     def open(cls, path: str) -> Self:
@@ -52,10 +57,14 @@ class Segment:
     def key(self, number: int) -> str:
         """Return the key of a document. Raises Broken."""
         raw = self._key(number)
-        length = self._section["lengths"][number]
-        if document_sum(raw, length) != self._section["document_sums"][number]:
+        lengths = self.lengths(number)
+        if document_sum(raw, *lengths) != self._section["document_sums"][number]:
             raise Broken(f"document {number} is damaged")
         return raw.decode(errors="surrogatepass")
+
+    def lengths(self, number: int) -> tuple[int, int]:
+        """Return how many terms a document has, and how many of them in its head."""
+        return self._section["lengths"][number], self._section["head_lengths"][number]
 
     def number(self, key: str) -> int | None:
         """Return the number of the document with a key, None where there is none."""
@@ -65,10 +74,10 @@ class Segment:
     def text(self, number: int) -> bytes:
         """Return a document's text as terms; see `scoring.searchable`. Raises Broken."""
         ends = self._section["text_ends"]
-        try:
-            return zlib.decompress(self._section["texts"][ends[number] : ends[number + 1]])
-        except zlib.error as error:
-            raise Broken(str(error)) from None
+        text = bytes(self._section["texts"][ends[number] : ends[number + 1]])
+        if crc32(text) != self._section["text_sums"][number]:
+            raise Broken(f"the text of document {number} is damaged")
+        return text
 
     def df(self, term: str) -> int:
         """Return the number of documents that hold a term."""
@@ -85,6 +94,38 @@ class Segment:
             {term: found[2] - found[1] for term, found in at.items() if found},
             {term: self._section["head_df"][found[0]] for term, found in at.items() if found},
         )
+
+    def holding(self, term: str) -> Sequence[int]:
+        """Return the numbers of the documents that hold a term, ascending. Raises Broken."""
+        at = self._postings(term)
+        if at is None:
+            return ()
+        self.touched += at[2] - at[1]
+        return self._indices[at[1] : at[2]]  # type: ignore[no-any-return]  # an array of them
+
+    def holding_any(self, terms: Iterable[str]) -> set[int]:
+        """Return the numbers of the documents that hold one of some terms. Raises Broken."""
+        found: set[int] = set()
+        return found.union(*map(self.holding, terms))
+
+    def among(self, term: str, numbers: Collection[int]) -> tuple[int, int]:
+        """Return how many of some documents hold a term, and how many of these in the head."""
+        at = self._postings(term)
+        if at is None:
+            return 0, 0
+        _index, start, end = at
+        tf = self._section["tf"]
+        if len(numbers) > end - start:
+            pairs = zip(self._indices[start:end], tf[start:end], strict=True)
+            held = [frequency for number, frequency in pairs if number in numbers]
+            return len(held), sum(frequency >= IN_HEAD for frequency in held)
+        count = heads = 0
+        for number in numbers:
+            place = bisect_left(self._indices, number, start, end)
+            if place < end and self._indices[place] == number:
+                count += 1
+                heads += tf[place] >= IN_HEAD
+        return count, heads
 
     def search(
         self,
@@ -103,21 +144,22 @@ class Segment:
         if statistics is None:
             statistics = self.statistics(asked.weights)
         best = self.best(asked.weights, max(limit, scoring.CANDIDATES), allowed, statistics)
-        components = scoring.components(
-            asked,
-            statistics,
-            [score for _number, score in best],
-            [
-                (self.text(number), self._section["lengths"][number])
-                for number, _score in best[: scoring.CANDIDATES]
-            ],
-        )
-        hits = [
-            (number, sum(parts.values()), parts)
-            for (number, _score), parts in zip(best, components, strict=True)
-        ]
-        hits.sort(key=lambda hit: (-hit[1], hit[0]))
-        return hits[: max(limit, 0)]
+        return self.close(asked, best, statistics)[: max(limit, 0)]
+
+    def close(
+        self,
+        asked: Question,
+        best: list[tuple[int, float]],
+        statistics: Statistics | None = None,
+    ) -> list[Hit]:
+        """Look closely at the best by words, and return them in order. Raises Broken."""
+        if statistics is None:
+            statistics = self.statistics(asked.weights)
+        return closely(asked, statistics, best, self.candidate)
+
+    def candidate(self, number: int) -> tuple[bytes, int]:
+        """Return what a closer look needs: a document's text as terms, and its length."""
+        return self.text(number), self._section["lengths"][number]
 
     def best(
         self,
@@ -128,8 +170,10 @@ class Segment:
     ) -> list[tuple[int, float]]:
         """Return the best documents by BM25 over words alone, with their exact scores.
 
-        Sums of bm25s's scores choose finalists. Terms come by what they can add at most; once
-        the rest cannot lift a new document among the best, only known ones are looked up.
+        Sums of bm25s's scores choose finalists. Terms come by what they can add at most. Once the
+        rest cannot lift a new document among the best, only those are taken up whose score by the
+        present term alone is high enough, and finally none. Whether a document is allowed is
+        asked only about those whose sum is among the best.
         """
         if statistics is None:
             statistics = self.statistics(weights)
@@ -137,24 +181,28 @@ class Segment:
         if not rows or limit < 1:
             return []
         spread = self._spread(statistics)
+        asked: dict[int, bool] = {}
+
+        def is_allowed(number: int) -> bool:
+            known = asked.get(number)
+            if known is None:
+                known = asked[number] = allowed is None or allowed(number)
+            return known
+
         remaining = sum(row[0] for row in rows)
-        passed = 0.0
         sums: dict[int, float] = {}
         for bound, _term, factor, start, end in rows:
-            floor = -1.0
-            if len(sums) >= limit and passed >= remaining * spread:
-                floor = nlargest(limit, sums.values())[-1] / spread - remaining
-            if floor > 0.0:
-                sums = {number: score for number, score in sums.items() if score >= floor}
-                self._look_up(sums, factor, start, end)
-            else:
-                self._add_all(sums, factor, start, end, allowed)
+            floor = _least_of_best(sums, limit, is_allowed) / spread
+            if floor > remaining:
+                least = floor - remaining
+                sums = {number: score for number, score in sums.items() if score >= least}
             remaining -= bound
-            passed += bound
-        if len(sums) > limit:
-            floor = nlargest(limit, sums.values())[-1] / spread
-            sums = {number: score for number, score in sums.items() if score >= floor}
-        exact = self._exact(sums, scoring.gains(weights, statistics), statistics)
+            self._add(sums, factor, start, end, (floor - remaining) / factor, bound / factor)
+        floor = _least_of_best(sums, limit, is_allowed) / spread
+        finalists = [number for number, score in sums.items() if score >= floor]
+        exact = self._exact(
+            filter(is_allowed, finalists), scoring.gains(weights, statistics), statistics
+        )
         exact.sort(key=lambda found: (-found[1], found[0]))
         return [found for found in exact[:limit] if found[1] > 0.0]
 
@@ -184,36 +232,28 @@ class Segment:
         theirs = statistics.length * self.count
         return max(mine, theirs) / max(1, min(mine, theirs)) * _SLACK
 
-    def _add_all(
-        self,
-        sums: dict[int, float],
-        factor: float,
-        start: int,
-        end: int,
-        allowed: Callable[[int], bool] | None,
+    def _add(
+        self, sums: dict[int, float], factor: float, start: int, end: int, least: float, top: float
     ) -> None:
-        known = sums.get
-        pairs = zip(self._indices[start:end], self._data[start:end], strict=True)
-        if allowed is None:
-            for number, score in pairs:
-                sums[number] = known(number, 0.0) + score * factor
+        """Add a term to the sums; a document that has none needs a score of at least `least`."""
+        indices, data = self._indices, self._data
+        if least > top and len(sums) * 8 < end - start:
+            self.touched += len(sums)
+            for number in sums:
+                at = bisect_left(indices, number, start, end)
+                if at < end and indices[at] == number:
+                    sums[number] += data[at] * factor
+            return
+        self.touched += end - start
+        pairs = zip(indices[start:end], data[start:end], strict=True)
+        if not sums:
+            sums.update({number: score * factor for number, score in pairs if score >= least})
             return
         for number, score in pairs:
-            if number in sums or allowed(number):
-                sums[number] = known(number, 0.0) + score * factor
-
-    def _look_up(self, sums: dict[int, float], factor: float, start: int, end: int) -> None:
-        if end - start < 8 * len(sums):
-            pairs = zip(self._indices[start:end], self._data[start:end], strict=True)
-            for number, score in pairs:
-                if number in sums:
-                    sums[number] += score * factor
-            return
-        indices = self._indices
-        for number in sums:
-            at = bisect_left(indices, number, start, end)
-            if at < end and indices[at] == number:
-                sums[number] += self._data[at] * factor
+            if number in sums:
+                sums[number] += score * factor
+            elif score >= least:
+                sums[number] = score * factor
 
     def _exact(
         self, numbers: Iterable[int], gained: Mapping[str, float], statistics: Statistics
@@ -228,7 +268,7 @@ class Segment:
             for term, (_index, start, end) in places:
                 place = bisect_left(indices, number, start, end)
                 if place < end and indices[place] == number:
-                    frequencies[term] = tf[place]
+                    frequencies[term] = tf[place] & _TF
             against = scoring.damping(lengths[number], statistics.count, statistics.length)
             found.append((number, scoring.bm25(gained, frequencies, against)))
         return found
@@ -262,6 +302,26 @@ class Segment:
             raise Broken(f"the postings of {term!r} are damaged")
         return index, start, end
 
+    def beginning(self, prefix: str, most: int, dead: frozenset[int] = frozenset()) -> list[str]:
+        """Return the first `most` terms that begin with a prefix, in sorted order.
+
+        A term that stands in dead documents alone is none.
+        """
+        wanted = prefix.encode()
+        indptr = self._section["indptr"]
+        vocabulary = len(self._section["tops"])
+        index = bisect_left(range(vocabulary), wanted, key=self._term)
+        found: list[str] = []
+        while index < vocabulary and len(found) < most:
+            term = self._term(index)
+            if not term.startswith(wanted):
+                break
+            df = indptr[index + 1] - indptr[index]
+            if df > len(dead) or not dead.issuperset(self.holding(term.decode())):
+                found.append(term.decode())
+            index += 1
+        return found
+
     def _term(self, index: int) -> bytes:
         ends = self._section["term_ends"]
         return bytes(self._section["terms"][ends[index] : ends[index + 1]])
@@ -269,3 +329,60 @@ class Segment:
     def _key(self, number: int) -> bytes:
         ends = self._section["key_ends"]
         return bytes(self._section["keys"][ends[number] : ends[number + 1]])
+
+
+def closely(
+    asked: Question,
+    statistics: Statistics,
+    best: list[tuple[int, float]],
+    candidate: Callable[[int], tuple[bytes, int]],
+    order: Callable[[int], str | int] = int,
+) -> list[Hit]:
+    """Look closely at the first of the best by words, and return all of them in order.
+
+    `best` is in order of score; `order` gives what equal scores are sorted by.
+    """
+    components = scoring.components(
+        asked,
+        statistics,
+        [score for _number, score in best],
+        [candidate(number) for number, _score in best[: scoring.CANDIDATES]],
+    )
+    hits = [
+        (number, sum(parts.values()), parts)
+        for (number, _score), parts in zip(best, components, strict=True)
+    ]
+    hits.sort(key=lambda hit: (-hit[1], order(hit[0])))
+    return hits
+
+
+def _least_of_best(sums: dict[int, float], limit: int, allowed: Callable[[int], bool]) -> float:
+    """Return the least sum of the best so many allowed documents; 0.0 if there are fewer.
+
+    Those among the best that are not allowed lose their sums.
+    """
+    size = limit
+    while len(sums) >= limit:
+        most = _largest(size, sums.values())
+        while most and most[-1] == _NEVER:
+            most.pop()
+        if len(most) < limit:
+            break
+        refused = [
+            number for number, score in sums.items() if score >= most[-1] and not allowed(number)
+        ]
+        if not refused:
+            return most[limit - 1]
+        for number in refused:
+            sums[number] = _NEVER
+        size = max(limit, 2 * len(refused))
+    return 0.0
+
+
+def _largest(count: int, numbers: Collection[float]) -> list[float]:
+    """Return the largest numbers, in descending order."""
+    if len(numbers) < _MANY:
+        return sorted(numbers, reverse=True)[:count]
+    from heapq import nlargest  # sorting few is faster than importing it
+
+    return nlargest(count, numbers)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from memtool.search import terms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 LENGTH = 200
 """Most characters of a snippet, the dots where it is cut included."""
@@ -20,8 +22,12 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
     Telling terms count ten times what stop words do. Without any it is the beginning of the body.
     """
     words = [word for word in body.split() if not _MARKS.issuperset(word)]
+    heads = tuple({_head(term) for term in wanted})
+    worth = {term: 1 if terms.is_stop(term) else 10 for term in wanted}
     found = [
-        [(term, 1 if terms.is_stop(term) else 10) for term in terms.terms(word) if term in wanted]
+        [(term, worth[term]) for term in terms.terms(word) if term in wanted]
+        if _may_hold(word, heads)
+        else []
         for word in words
     ]
     room = length - 2 * len(_DOTS)
@@ -30,6 +36,21 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
     before = _DOTS if first else ""
     after = _DOTS if last < len(words) else ""
     return f"{before}{passage}{after}"
+
+
+def _head(term: str) -> str:
+    """Return the letters with which a term begins in every word that has it.
+
+    Stemming changes no more than the last letter of what it leaves (`using`, `use`; `cry`, `cri`),
+    but for `die`, `lie` and `tie`.
+    """
+    return term[:1] if len(term) < 4 else term[: min(3, len(term) - 1)]
+
+
+def _may_hold(word: str, heads: tuple[str, ...]) -> bool:
+    """Tell whether it is worth to take a word apart: most words of a text hold no wanted term."""
+    low = word.lower()
+    return not word.isascii() or any(head in low for head in heads)
 
 
 def _shown(words: list[str], found: list[list[tuple[str, int]]], room: int) -> tuple[int, int]:

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memtool.search import aliases
-from memtool.search.finding import Found, Scope, search_prose, search_query, select
+from memtool.search.cutoffs import Cutoffs
+from memtool.search.finding import Found, Scope, search_query, select
+from memtool.search.prose import search_prose
 from memtool.search.query import parse
+from memtool.store.config import Config
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from conftest import Sandbox
 
 
@@ -265,3 +270,94 @@ def test_answers_do_not_depend_on_the_cache(filled: Sandbox) -> None:
     shutil.rmtree(scope_of(filled).cache_dir)
     answers.append([search_query(scope_of(filled), parse(text), 10).hits for text in texts])
     assert all(one == other for one, other in itertools.pairwise(answers))
+
+
+def test_an_unknown_word_finds_its_near_words(filled: Sandbox) -> None:
+    """A typing error and the beginning of a word find; a word that is known stays as it is."""
+    assert ask(filled, "reddis") == ask(filled, "redis")
+    assert ask(filled, "sess") == ["dec-redis"]
+    filled.memory("dec-reds", "Reds.\n", title="Reds")
+    assert ask(filled, "reds") == ["dec-reds"]
+
+
+def test_old_words_help_a_head_by_no_more_than_they_scored(sandbox: Sandbox) -> None:
+    """A head that answers by itself gains a little by what it replaces, others nothing."""
+    sandbox.memory("dec-a", "Sessions are kept in redis.\n", title="Same")
+    sandbox.memory("dec-b", "Sessions are kept in redis.\n", title="Same")
+    sandbox.memory("dec-old", "Sessions were kept in redis before.\n", title="Same")
+    assert ask(sandbox, "sessions redis") == ["dec-a", "dec-b", "dec-old"]
+    sandbox.memory("dec-b", "Sessions are kept in redis.\n", title="Same", supersedes=("dec-old",))
+    assert ask(sandbox, "sessions redis") == ["dec-b", "dec-a"]
+
+
+def test_the_ranking_can_be_seen_without_the_gatekeeper(filled: Sandbox) -> None:
+    """What is measured is the order; what is said is another question."""
+    text = "redis " + " ".join(f"word{letter}" for letter in "abcdefghij")
+    found = search_prose(scope_of(filled), text, (), 10, is_gated=False)
+    assert sorted(ids(found)) == ["dec-cache", "dec-redis"]
+    assert prompt(filled, text) == []
+
+
+def test_what_is_related_to_a_winner_must_answer_itself(sandbox: Sandbox) -> None:
+    """It is looked for behind the candidates, and passes only by its own words."""
+    for number in range(60):
+        sandbox.memory(f"dec-{number:02}", "Redis redis redis.\n", title="Redis")
+    related = ("dec-yes", "dec-no", "dec-gone", "dec-absent")
+    sandbox.memory("dec-00", "Redis redis redis.\n", title="Redis", related_to=related)
+    words = " ".join(f"filler{letter}{other}" for letter in "abcdefgh" for other in "klmnopqr")
+    sandbox.memory("dec-yes", f"Redis. {words}\n", title="Long")
+    sandbox.memory("dec-no", f"Nothing. {words}\n", title="Long")
+    sandbox.memory("dec-gone", f"Redis. {words}\n", title="Long", status="archived")
+    found = search_prose(scope_of(sandbox), "redis", (), 100)
+    assert {hit.record.id: hit.related for hit in found.hits if hit.related} == {}
+    found = search_prose(scope_of(sandbox), "redis", (), 5)
+    assert found.total == 31
+    scope = scope_of(sandbox)
+    (hit,) = [one for one in search_prose(scope, "redis", (), 31).hits if one.related]
+    assert (hit.record.id, hit.related) == ("dec-yes", "dec-00")
+
+
+def test_only_so_many_candidates_are_weighed(sandbox: Sandbox) -> None:
+    """The most relevant are ordered by all factors, the others follow as relevant as they are."""
+    for number in range(6):
+        body = "Redis " * (6 - number)
+        sandbox.memory(f"dec-{number}", f"{body}\n", title="T", importance="1" if number else "0")
+    whole = ask(sandbox, "redis")
+    assert len(whole) == 6
+    few = scope_of(sandbox, cutoffs=Cutoffs(candidates=2))
+    found = search_query(few, parse("redis"), 10)
+    assert found.total == 6
+    assert set(ids(found)[:2]) == {"dec-0", "dec-1"}
+    assert ids(search_query(few, parse("redis"), 3)) == ids(found)[:3]
+    assert len(ids(search_prose(few, "redis", (), 10))) == 2
+
+
+def test_time_that_is_up_gives_the_best_so_far(sandbox: Sandbox) -> None:
+    """The best candidates are judged in any case, the rest as far as the time allows."""
+    for number in range(20):
+        sandbox.memory(f"dec-{number:02}", "Redis.\n", title="Redis")
+    seconds = itertools.count(step=10.0)
+    found = search_prose(scope_of(sandbox, clock=lambda: next(seconds)), "redis", (), 50)
+    assert 0 < len(found.hits) < 20
+    assert "stopped after 200 ms" in found.notes[0]
+    patient = scope_of(sandbox, clock=lambda: 0.0)
+    assert search_prose(patient, "redis", (), 50) == search_prose(
+        scope_of(sandbox), "redis", (), 50
+    )
+
+
+def test_accesses_are_asked_only_where_they_count(filled: Sandbox) -> None:
+    """Without the setting the ledger is not even opened."""
+    asked = []
+
+    def accesses(wanted: Iterable[str]) -> dict[str, int]:
+        asked.append(sorted(wanted))
+        return dict.fromkeys(asked[-1], 100)
+
+    scope = scope_of(filled, accesses=accesses)
+    plain = search_prose(scope, "redis", (), 10)
+    assert asked == []
+    config = Config(given={"search.access": 0.1}, categories=scope.config.categories)
+    found = search_prose(scope.replace(config=config), "redis", (), 10)
+    assert asked == [["dec-cache", "dec-redis"]]
+    assert found.hits[0].score > plain.hits[0].score

@@ -13,7 +13,7 @@ from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import CONFIDENCES, STATUSES
 from memtool.memory.lineage import Lineage
 from memtool.search.facts import Facts
-from memtool.search.ranking import FACTORS, weigh
+from memtool.search.ranking import FACTORS, Situation, situation, weigh
 from memtool.store.tree import Record
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def record(id: str = "dec-a", **fields: FieldValue) -> Record:
     return Record(make_memory(id, **fields), f".memory/{id}.md", "0" * 40)
 
 
-def factors(*records: Record, files: tuple[str, ...] = (), now: int = NOW) -> dict[str, float]:
+def factors(*records: Record, now: int = NOW, **situation: object) -> dict[str, float]:
     """Return the factors of the first record."""
     facts = Facts(Grove(*records), now, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
-    return weigh(records[0], facts, files)
+    return weigh(records[0], facts, Situation(**situation))
 
 
 def test_recency_fades_with_the_category() -> None:
@@ -47,9 +47,9 @@ def test_recency_fades_with_the_category() -> None:
     fresh = factors(record(timestamp="2026-03-01T12:00:00Z"))["recency"]
     decision = factors(record(timestamp=month_ago))["recency"]
     state = factors(record(timestamp=month_ago, type="state"))["recency"]
-    assert fresh == 1.25
-    assert 1.2 < decision < fresh
-    assert 1 < state < 1.02
+    assert fresh == 1.4
+    assert 1.3 < decision < fresh
+    assert 1 < state < 1.03
 
 
 def test_a_confirmation_makes_a_memory_fresh_again() -> None:
@@ -60,16 +60,16 @@ def test_a_confirmation_makes_a_memory_fresh_again() -> None:
     assert factors(record(timestamp=old, checked=checked))["recency"] > stale
 
 
-def test_an_eternal_memory_does_not_fade() -> None:
-    """What holds for ever is as fresh as on its first day; its own rate wins over all."""
+def test_only_a_rate_of_zero_keeps_a_memory_fresh() -> None:
+    """What is eternal has no end, and still yields to what is newer; its own rate wins over all."""
     old = "2020-01-01T00:00:00Z"
-    assert factors(record(timestamp=old, temporal_class="eternal"))["recency"] == 1.25
-    assert factors(record(timestamp=old, fade_rate="0"))["recency"] == 1.25
+    assert factors(record(timestamp=old, temporal_class="eternal"))["recency"] < 1.01
+    assert factors(record(timestamp=old, fade_rate="0"))["recency"] == 1.4
 
 
 def test_a_date_in_the_future_is_no_advantage() -> None:
     """A clock that runs ahead counts as now."""
-    assert factors(record(timestamp="2030-01-01T00:00:00Z"))["recency"] == 1.25
+    assert factors(record(timestamp="2030-01-01T00:00:00Z"))["recency"] == 1.4
 
 
 def test_status_confidence_and_importance_order_alike() -> None:
@@ -88,6 +88,8 @@ def test_an_open_file_helps_a_little() -> None:
     for entry in ("src/a.py", "src/*.py", "src"):
         assert factors(record(files=(entry,)), files=("x.md", "src/a.py"))["files"] == 1.1
     assert factors(record(files=("lib/a.py",)), files=("src/a.py",))["files"] == 1
+    assert factors(record(files=("src/b.py",)), files=("src/a.py",))["files"] == 1.03
+    assert factors(record(files=("b.py",)), files=("a.py",))["files"] == 1
     source = ("file:src/a.py#L3-L4",)
     assert factors(record(source=source), files=("src/a.py",))["files"] == 1.1
 
@@ -106,6 +108,53 @@ def test_a_strange_category_stays_in_bounds() -> None:
     assert weigh(one, facts)["category"] == 1.25
     facts = Facts(Grove(one), NOW, {}, dict)  # type: ignore[arg-type]
     assert weigh(one, facts)["category"] == 1
+
+
+def test_a_trigger_phrase_counts_where_it_is_said() -> None:
+    """Case and punctuation aside, as whole words next to each other."""
+    one = record(trigger_phrases=("flaky tests", "!"))
+    said = situation("Why are there Flaky-Tests again?", ())
+    assert factors(one, words=said.words)["trigger"] == 1.25
+    assert factors(one, words=situation("flaky unit tests", ()).words)["trigger"] == 1
+    assert factors(record(), words=said.words)["trigger"] == 1
+
+
+def test_the_kind_of_a_question_is_one_of_its_first_words() -> None:
+    """A memory says which kinds it answers; where it does not, its type tells a little."""
+    why = situation("so, why do we keep redis? " + "x " * 20 + "how", ()).kinds
+    assert why == {"why"}
+    assert factors(record(question_types=("why", "how-to")), kinds=why)["question"] == 1.1
+    assert factors(record(question_types=("how-to",)), kinds=why)["question"] == 1
+    assert factors(record(), kinds=why)["question"] == 1.03
+    assert factors(record(type="semantic"), kinds=why)["question"] == 1
+    assert factors(record())["question"] == 1
+
+
+def test_open_work_gains_a_little() -> None:
+    """Somebody has to act on it, or it waits for somebody."""
+    assert factors(record(action_required="true"))["action"] == 1.05
+    assert factors(record(action_required="false"))["action"] == factors(record())["action"] == 1
+    assert factors(record(awaiting="decision"))["awaiting"] == 1.05
+    assert factors(record())["awaiting"] == 1
+
+
+def test_accesses_count_only_where_it_is_wanted() -> None:
+    """The ledger of one clone changes no answer unless the settings say so."""
+    shown = {"dec-a": 10_000}
+    assert factors(record(), accesses=shown)["access"] == 1
+    assert factors(record(), accesses=shown, access=0.2)["access"] == 1.2
+    assert 1 < factors(record(), accesses={"dec-a": 3}, access=0.2)["access"] < 1.1
+    assert factors(record("dec-b"), accesses=shown, access=0.2)["access"] == 1
+
+
+def test_trust_orders_where_it_is_known() -> None:
+    """What git vouches for more comes before what it vouches for less."""
+    levels = [
+        factors(record(), trust={".memory/dec-a.md": level})["trust"]
+        for level in ("local", "committed", "trusted", "signed")
+    ]
+    assert levels == sorted(levels)
+    assert factors(record())["trust"] == levels[1] == 1
 
 
 @given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search.snippet import LENGTH, snippet
+from memtool.search.snippet import LENGTH, _head, snippet
 from memtool.search.terms import terms
 
 FILLER = "It says many other things here that nobody has asked about at all. " * 10
@@ -47,3 +47,19 @@ def test_a_snippet_is_one_line_of_whole_words(body: str, wanted: set[str]) -> No
     assert "\n" not in shown
     if all(len(word) <= 18 for word in body.split()):
         assert set(shown.strip("…").split()) <= set(body.split())
+
+
+ENDINGS = ("", "s", "es", "ed", "ing", "ies", "y", "ly", "er", "ation", "ness", "'s", "e", "ying")
+
+
+@given(st.text("abcdehilnopstuyAK_.-/", max_size=12), st.sampled_from(ENDINGS))
+def test_no_word_with_a_wanted_term_is_passed_over(stem: str, ending: str) -> None:
+    """The first letters of every term stand in the word that it was taken from."""
+    word = stem + ending
+    assert [term for term in terms(word) if _head(term) not in word.lower()] == []
+
+
+def test_short_verbs_are_found_in_every_form() -> None:
+    """The stemmer changes their second letter."""
+    for word in ("dying", "lying", "tying", "skies", "using", "cries"):
+        assert [term for term in terms(word) if _head(term) not in word] == []

@@ -1,0 +1,152 @@
+"""Prose: a prompt and a tree to the memories that answer it, best first; there may be none.
+
+Two phases. Relevance comes first, by words, and a gatekeeper lets nothing pass that does not
+answer, however important it is; only then the factors of `ranking` order what is left.
+"""
+
+from __future__ import annotations
+
+from memtool.search import (
+    aliases,
+    cutoffs,
+    finding,
+    gatekeeper,
+    presets,
+    ranking,
+    relevance,
+    scoring,
+)
+from memtool.search.cutoffs import Deadline
+from memtool.search.finding import Found, Hit, Scope, by_relevance, by_score
+from memtool.search.gatekeeper import Gatekeeper
+from memtool.search.relevance import Match, Reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memtool.search.explaining import Missed
+    from memtool.search.facts import Facts
+    from memtool.search.scoring import Question
+
+WINNERS = 5
+"""How many of the best bring along what they are related to."""
+RELATIONS = ("related_to", "resolves", "parent", "derived_from")
+
+
+def search_prose(
+    scope: Scope,
+    text: str,
+    files: tuple[str, ...],
+    limit: int,
+    *,
+    is_gated: bool = True,
+    explain: bool = False,
+) -> Found:
+    """Find what answers a prompt or any other text, in which nothing is an operator.
+
+    `files` are the paths that are open: what governs one of them gains a little. Only living heads
+    are found, and only those that hold enough of what the text is about; there may be none. Where
+    the text asks for nothing, what governs the files is found. `is_gated=False` leaves the
+    gatekeeper out, which shows how well the ranking is.
+    """
+    deadline = Deadline(scope.clock)
+    facts = scope.facts()
+    said = scoring.question(text)
+    asked = said.replace(weights=aliases.expand(said.weights, scope.aliases))
+    if not relevance.telling(asked):
+        return _governing(scope, facts, files, limit)
+    reader = Reader(facts, scope.cache_dir)
+    asked = finding.readable(asked, reader)
+    notes = list(filter(None, [reader.note]))
+    strictness = presets.preset(scope.config).strictness
+    keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
+    most = min(max(limit, scoring.CANDIDATES), scope.cutoffs.candidates)
+    candidates = by_relevance(reader.best(asked, most, facts.is_current).values())
+    answers = candidates
+    if is_gated:
+        shares = _shares(candidates, keeper, facts, deadline)
+        if len(shares) < len(candidates):
+            notes.append(f"stopped after {cutoffs.LIMIT_S * 1000:.0f} ms, at {len(shares)} of "
+                         f"{len(candidates)} candidates: these are the best so far")  # fmt: skip
+        passing = gatekeeper.passing(shares)
+        answers = [match for match, passes in zip(candidates, passing, strict=False) if passes]
+    at = finding.situation(scope, text, files, answers)
+    best = candidates[0].raw if candidates else 0.0
+    hits = sorted((finding.hit_of(match, best, facts, at) for match in answers), key=by_score)
+    if hits and not deadline.has_passed():
+        hits += _related(hits[:WINNERS], {match.record.id for match in candidates}, reader, asked,
+                         keeper, lambda match: finding.hit_of(match, best, facts, at))  # fmt: skip
+    hits = _reranked(scope, sorted(hits, key=by_score))
+    missed: tuple[Missed, ...] = ()
+    if explain:
+        from memtool.search.explaining import missed_in_prose  # only who asks pays for it
+
+        missed = missed_in_prose(reader, asked, keeper, candidates)
+    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(notes), missed)
+
+
+def _text(match: Match, facts: Facts) -> bytes:
+    """Return the text whose words found a match: its own, or that of what it replaces."""
+    return facts.text(facts.tree.by_id.get(match.through, match.record))
+
+
+def _shares(
+    candidates: Sequence[Match], keeper: Gatekeeper, facts: Facts, deadline: Deadline
+) -> list[float]:
+    """Return how much candidates hold of what an answer must hold, as far as the time allows."""
+    shares: list[float] = []
+    for match in candidates:
+        if len(shares) >= gatekeeper.LEADERS and deadline.has_passed():
+            break
+        shares.append(keeper.share(_text(match, facts)))
+    return shares
+
+
+def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -> Found:
+    """Find what governs files, among the memories that name the most words of their paths."""
+    asked = scoring.question("\n".join(files))
+    if not relevance.telling(asked):
+        return Found((), 0)
+    reader = Reader(facts, scope.cache_dir)
+    known = reader.best(reader.narrowed(asked), scope.cutoffs.candidates, facts.is_current)
+    near = [Match(match.record, 1.0) for match in known.values()
+            if ranking.is_near(match.record, files)]  # fmt: skip
+    at = finding.situation(scope, "", files, near)
+    hits = sorted((finding.hit_of(match, 1.0, facts, at) for match in near), key=by_score)
+    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(filter(None, [reader.note])))
+
+
+def _related(
+    winners: Sequence[Hit],
+    known: set[str],
+    reader: Reader,
+    asked: Question,
+    keeper: Gatekeeper,
+    hit: Callable[[Match], Hit],
+) -> list[Hit]:
+    """Return what the best hits are related to, and what answers by itself, too."""
+    facts = reader.facts
+    owners: dict[str, str] = {}
+    for winner in winners:
+        for relation in RELATIONS:
+            for id_ in winner.record.memory.items(relation):
+                if id_ not in known:
+                    owners.setdefault(id_, winner.record.id)
+    records = [facts.tree.by_id.get(id_) for id_ in sorted(owners)]
+    paths = {record.path for record in records if record is not None and facts.is_current(record)}
+    if not paths:
+        return []
+    found = reader.best(asked, len(paths), lambda record: record.path in paths)
+    return [
+        hit(match).replace(related=owners[match.record.id])
+        for match in by_relevance(found.values())
+        if keeper.share(_text(match, facts)) >= gatekeeper.FOLLOWING
+    ]
+
+
+def _reranked(scope: Scope, hits: list[Hit]) -> list[Hit]:
+    """Return the hits with those that may be shown in the order of the reranker."""
+    rerank = scope.rerank or presets.RERANKERS[scope.config.text("search.rerank")]
+    most = scope.cutoffs.shown
+    return [*rerank(hits[:most]), *hits[most:]]

@@ -1,0 +1,266 @@
+"""Shelves: the memories of a set of files, kept so that each can be had without opening its file.
+
+A shelf is one file of sections (see `layout`), its memories numbered from 0 in the order of their
+paths. The fields of a memory stand there between control characters, which no field may hold, then
+its body, and in columns what is asked about thousands of memories: since when and until when each
+is alive, and when it was written. The few lists that every start needs (pinned memories, who
+supersedes whom, ids that stand twice, files that are no memories) are apart.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from bisect import bisect_left
+
+from memtool.memory.memory import Memory
+from memtool.memory.problem import Problem
+from memtool.search import layout
+from memtool.search.layout import Broken, Sections
+from memtool.store.tree import Record
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from memtool.memory.memory import Fields
+
+FILE = "memories.bin"
+MAGIC = f"memtool shelf {layout.FORMAT} {sys.byteorder}\n".encode()
+SECTIONS: dict[str, Any] = {
+    "paths": "B",
+    "path_ends": "I",
+    "oids": "B",
+    "fields": "B",
+    "field_ends": "Q",
+    "bodies": "B",
+    "body_ends": "Q",
+    "sums": "I",
+    "timestamps": "q",
+    "begins": "q",
+    "untils": "q",
+    "by_id": "I",
+    "pinned": "I",
+    "links": "B",
+    "targets": "B",
+    "twins": "B",
+    "problems": "B",
+}
+"""Sections and the type of their items. `ends` begin with a 0; `sums` guard paths, object ids,
+fields and bodies of one memory each, every other section has a checksum of its own."""
+
+
+ROW, IS, ITEM, PAIR = "\x1d", "\x1e", "\x1f", "\x1c"
+"""What parts fields, a key from its text, and what ends each item of a list and half of a pair."""
+DELETED, KEPT = "-", "+"
+
+
+class StoredMemory(Memory):
+    """A memory of a shelf. Its fields and its body are unpacked when they are first asked for."""
+
+    place: tuple[Shelf, int]
+
+    def __getattr__(self, name: str) -> Any:
+        """Fill the slot of `fields` or `body`, which stands empty so far."""
+        shelf, number = self.place
+        if name not in Memory.field_names:
+            raise AttributeError(name)
+        value = shelf.fields(number) if name == "fields" else shelf.body(number)
+        object.__setattr__(self, name, value)
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Memory):
+            return NotImplemented
+        return self.fields == other.fields and self.body == other.body
+
+    __hash__ = Memory.__hash__
+
+    @property
+    def timestamp(self) -> int:
+        """The second at which it was written."""
+        shelf, number = self.place
+        return shelf.timestamp(number)
+
+    def is_alive(self, now: int) -> bool:
+        """Tell whether its state is `alive`, by the categories that the shelf was made with."""
+        shelf, number = self.place
+        return shelf.begins[number] <= now <= shelf.untils[number]
+
+    def replace(self, **changes: Any) -> Memory:  # type: ignore[override]  # it is stored no more
+        """Return a copy with some fields changed."""
+        return Memory(**({"fields": self.fields, "body": self.body} | changes))
+
+
+StoredMemory.field_names = Memory.field_names  # where it is stored is no part of the value
+
+
+class Shelf:
+    """The memories of one set of files, each with its path and the id of its bytes."""
+
+    def __init__(self, raw: memoryview) -> None:
+        """Take the bytes of a shelf. Raises Broken."""
+        try:
+            self._section = Sections(raw, MAGIC, SECTIONS)
+            numbers = self._section.numbers
+            self.count, self._oid_size, self.latest, self._most_begin = numbers
+            self._raw = {
+                name: self._section.unchecked(name)
+                for name in ("paths", "path_ends", "oids", "fields", "field_ends", "bodies",
+                             "body_ends", "sums")
+            }  # fmt: skip
+        except (ValueError, KeyError) as error:
+            raise Broken(str(error)) from None
+        self._whole: set[int] = set()
+
+    @property
+    def untils(self) -> Sequence[int]:
+        """The last second at which each memory is alive."""
+        return self._section["untils"]  # type: ignore[no-any-return]  # an array of them
+
+    @property
+    def begins(self) -> Sequence[int]:
+        """The first second at which each memory is alive."""
+        return self._section["begins"]  # type: ignore[no-any-return]  # an array of them
+
+    def later_than(self, second: int) -> set[int]:
+        """Return the memories that were written after a second."""
+        if self.latest <= second:
+            return set()
+        written = self._section["timestamps"]
+        return {number for number, at in enumerate(written) if at > second}
+
+    def all_begun(self, now: int) -> bool:
+        """Tell whether no memory begins its life later."""
+        return self._most_begin <= now
+
+    def timestamp(self, number: int) -> int:
+        """Return when a memory was written."""
+        return self._section["timestamps"][number]  # type: ignore[no-any-return]
+
+    @property
+    def pinned(self) -> Sequence[int]:
+        """The pinned memories."""
+        return self._section["pinned"]  # type: ignore[no-any-return]  # an array of them
+
+    @cached_property
+    def links(self) -> list[tuple[int, bool, tuple[str, ...]]]:
+        """Who supersedes what: memory, whether it is deleted, and the ids."""
+        rows = [line.split(" ") for line in self._lines("links")]
+        return [(int(row[0]), row[1] == DELETED, tuple(row[2:])) for row in rows]
+
+    @cached_property
+    def targets(self) -> dict[str, list[int]]:
+        """The memories here that any here supersedes, by id."""
+        rows = [line.split(" ") for line in self._lines("targets")]
+        return {row[0]: [int(number) for number in row[1:]] for row in rows}
+
+    @cached_property
+    def twins(self) -> list[str]:
+        """Ids that stand twice, sorted."""
+        return self._lines("twins")
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the files that are no memories."""
+        return problems_of(bytes(self._section["problems"]))
+
+    def _lines(self, name: str) -> list[str]:
+        return bytes(self._section[name]).decode().split("\n")[:-1]
+
+    def path(self, number: int) -> str:
+        """Return the path of a memory. Raises Broken."""
+        self._check(number)
+        return self._path(number).decode(errors="surrogatepass")
+
+    def id(self, number: int) -> str:
+        """Return the id of a memory, which its file is named by. Raises Broken."""
+        return self.path(number).rpartition("/")[2][:-3]
+
+    def oid(self, number: int) -> str:
+        """Return the id of a memory's bytes as a blob. Raises Broken."""
+        self._check(number)
+        return self._oid(number).hex()
+
+    def fields(self, number: int) -> Fields:
+        """Return the fields of a memory."""
+        self._check(number)
+        raw = bytes(self._slice("fields", "field_ends", number))
+        found: Fields = {}
+        for row in raw.decode(errors="surrogatepass").split(ROW):
+            if ITEM in row:
+                key, *items = row.split(ITEM)
+                found[key] = tuple(items[:-1])
+            elif PAIR in row:
+                key, *pairs = row.split(PAIR)
+                found[key] = dict(zip(pairs[:-1:2], pairs[1::2], strict=True))
+            else:
+                key, _mark, value = row.partition(IS)
+                found[key] = value
+        return found
+
+    def body(self, number: int) -> str:
+        """Return the body of a memory."""
+        self._check(number)
+        raw = bytes(self._slice("bodies", "body_ends", number))
+        return raw.decode(errors="surrogatepass")
+
+    def record(self, number: int) -> Record:
+        """Return a memory with its path. Raises Broken."""
+        memory = object.__new__(StoredMemory)
+        object.__setattr__(memory, "place", (self, number))
+        record = object.__new__(Record)
+        assign = object.__setattr__
+        assign(record, "path", self.path(number))
+        assign(record, "oid", self._oid(number).hex())
+        assign(record, "memory", memory)
+        return record
+
+    def numbers_of(self, id_: str) -> Sequence[int]:
+        """Return the memories with an id, by path. Raises Broken."""
+        order = self._section["by_id"]
+        first = bisect_left(order, id_, key=self.id)
+        last = first
+        while last < self.count and self.id(order[last]) == id_:
+            last += 1
+        return order[first:last]  # type: ignore[no-any-return]  # an array of them
+
+    def by_id(self) -> list[int]:
+        """Return all memories by id, and by path where an id stands twice."""
+        return list(self._section["by_id"])
+
+    def _check(self, number: int) -> None:
+        """Raise Broken where what is stored of a memory is not what was written."""
+        if number in self._whole:
+            return
+        if self._sum(number) != self._raw["sums"][number]:
+            raise Broken(f"memory {number} is damaged")
+        self._whole.add(number)
+
+    def _sum(self, number: int) -> int:
+        found = zlib.crc32(self._path(number))
+        found = zlib.crc32(self._oid(number), found)
+        found = zlib.crc32(self._slice("fields", "field_ends", number), found)
+        return zlib.crc32(self._slice("bodies", "body_ends", number), found)
+
+    def _path(self, number: int) -> bytes:
+        return bytes(self._slice("paths", "path_ends", number))
+
+    def _oid(self, number: int) -> bytes:
+        size = self._oid_size
+        return bytes(self._raw["oids"][number * size : number * size + size])
+
+    def _slice(self, name: str, ends: str, number: int) -> memoryview:
+        places = self._raw[ends]
+        part: memoryview = self._raw[name][places[number] : places[number + 1]]
+        return part
+
+
+def problems_of(raw: bytes) -> list[Problem]:
+    """Return problems from bytes in which each of their fields ends in a NUL."""
+    parts = raw.decode(errors="surrogatepass").split("\0")
+    size = len(Problem.field_names)
+    rows = [parts[start : start + size] for start in range(0, len(parts) - 1, size)]
+    return [Problem(path, int(line), *rest) for path, line, *rest in rows]

@@ -1,0 +1,197 @@
+"""The state of a worktree: what its memory directory looked like when it was last read.
+
+One file in the worktree's own git directory. It names the segment that holds most memories, gives
+for each folder and each file the size, times and inode that it had, says which memory of the
+segment each file is, and carries the few memories that are in no segment yet. It is replaced as a
+whole; readers never wait, and of two writers the last one wins, since both tell the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect_left
+
+from memtool.memory.problem import Problem
+from memtool.search import layout
+from memtool.search.layout import Broken, Sections
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Stat = tuple[int, int, int, int]
+    """Size, time of change of the content and of the inode in ns, and inode."""
+
+FILE = os.path.join("memtool", "state")
+MAGIC = f"memtool state {layout.FORMAT} {sys.byteorder}\n".encode()
+SECTIONS: dict[str, Any] = {
+    "folders": "B",
+    "folder_stats": "q",
+    "starts": "I",
+    "names": "B",
+    "name_ends": "Q",
+    "stats": "q",
+    "slots": "q",
+    "basis": "B",
+    "dead": "q",
+    "renewed": "B",
+    "problems": "B",
+    "doubtful": "B",
+    "carrying": "B",
+    "shelf": "B",
+    "overlay": "B",
+}
+NO_MEMORY = -1
+"""Slot of a file that could not be read as a memory. Others are numbers of the segment, or, from
+-2 down, of the memories that the state carries itself."""
+WIDTH = 4
+MOST_INODE = (1 << 63) - 1
+
+
+def stat_of(status: os.stat_result) -> Stat:
+    """Return what is compared of a file's or folder's status."""
+    return (
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino & MOST_INODE,
+    )
+
+
+class Folder:
+    """One folder: its path and status, its files by name, and problems of what lies in it.
+
+    A file is its status and its slot. Folders in it have rows of their own.
+    """
+
+    __slots__ = ("files", "path", "problems", "status")
+
+    def __init__(
+        self,
+        path: str,
+        status: Stat,
+        files: dict[str, tuple[Stat, int]],
+        problems: tuple[Problem, ...] = (),
+    ) -> None:
+        self.path = path
+        self.status = status
+        self.files = files
+        self.problems = problems
+
+
+class State:
+    """A state as it was written. Folders are sorted by path, the files of each by name."""
+
+    def __init__(self, raw: memoryview) -> None:
+        """Take the bytes of a state. Raises Broken."""
+        try:
+            self._section = Sections(raw, MAGIC, SECTIONS)
+            self.taken_ns, self.files = self._section.numbers
+            self.key, self.segment = self._texts("basis")
+            self.dead: frozenset[int] = frozenset(self._section["dead"])
+            """Memories of the segment that no file holds any more."""
+            self.renewed = frozenset(self._texts("renewed"))
+            """Paths of which the segment does not know the problems."""
+            self.problems: dict[str, tuple[Problem, ...]] = {}
+            for folder, path, line, *rest in self._rows("problems"):
+                problem = Problem(path, int(line), *rest)
+                self.problems[folder] = (*self.problems.get(folder, ()), problem)
+            """Problems of what lies in a folder, by its path."""
+            self.doubtful = {row[0]: tuple(row[1:]) for row in self._rows("doubtful")}
+            """Files that may have changed unseen after they were read: names by folder."""
+            self.carrying = self._texts("carrying")
+            """Folders with files whose memories the state carries itself."""
+            self.folders = self._texts("folders")
+            self.starts = self._section["starts"]
+            self._stats = self._section["folder_stats"].tolist()
+            if len(self.starts) != len(self.folders) + 1:
+                raise Broken("the sections do not fit together")
+        except (ValueError, KeyError) as error:
+            raise Broken(str(error)) from None
+
+    def shelf(self) -> memoryview:
+        """Return the memories that are in no segment, as a shelf."""
+        return self._section.unchecked("shelf")  # type: ignore[no-any-return]
+
+    def overlay(self) -> memoryview:
+        """Return the texts of these memories, as an overlay."""
+        return self._section.unchecked("overlay")  # type: ignore[no-any-return]
+
+    def status(self, folder: int) -> Stat:
+        """Return the status that a folder had."""
+        place = folder * WIDTH
+        return tuple(self._stats[place : place + WIDTH])
+
+    def folder(self, number: int) -> Folder:
+        """Return a folder with its files."""
+        path = self.folders[number]
+        first = self.starts[number]
+        stats, slots = self._section["stats"], self._section["slots"]
+        files = {
+            name: (tuple(stats[place * WIDTH : place * WIDTH + WIDTH]), slots[place])
+            for place, name in enumerate(self._names(number), first)
+        }
+        return Folder(path, self.status(number), files, self.problems.get(path, ()))
+
+    def listed(self, number: int) -> tuple[list[str], list[int]]:
+        """Return the names of a folder's files, and their statuses one behind the other."""
+        first, last = self.starts[number], self.starts[number + 1]
+        stats = self._section["stats"][first * WIDTH : last * WIDTH]
+        return self._names(number), stats.tolist()
+
+    def raw(self, number: int) -> tuple[int, bytes, bytes, bytes]:
+        """Return the files of a folder as they are stored: count, names, statuses, slots."""
+        first, last = self.starts[number], self.starts[number + 1]
+        return (
+            last - first,
+            bytes(self._raw_names(number)),
+            bytes(self._section["stats"][first * WIDTH : last * WIDTH]),
+            bytes(self._section["slots"][first:last]),
+        )
+
+    def place_of(self, path: str) -> int | None:
+        """Return the number of the folder with a path."""
+        at = bisect_left(self.folders, path)
+        return at if at < len(self.folders) and self.folders[at] == path else None
+
+    def status_of(self, path: str) -> Stat | None:
+        """Return the status that a file had, None where it is not known."""
+        place, _slash, name = path.rpartition("/")
+        number = self.place_of(place)
+        if number is None:
+            return None
+        names, stats = self.listed(number)
+        if name not in names:
+            return None
+        at = names.index(name) * WIDTH
+        return stats[at], stats[at + 1], stats[at + 2], stats[at + 3]
+
+    def _texts(self, name: str) -> list[str]:
+        return os.fsdecode(bytes(self._section[name])).split("\0")[:-1]
+
+    def _rows(self, name: str) -> list[list[str]]:
+        """Return rows of texts; a text that is just a slash ends each."""
+        found: list[list[str]] = [[]]
+        for text in self._texts(name):
+            if text == "/":
+                found.append([])
+            else:
+                found[-1].append(text)
+        return found[:-1]
+
+    def _names(self, number: int) -> list[str]:
+        return os.fsdecode(bytes(self._raw_names(number))).split("/")[:-1]
+
+    def _raw_names(self, number: int) -> memoryview:
+        ends = self._section["name_ends"]
+        names: memoryview = self._section["names"][ends[number] : ends[number + 1]]
+        return names
+
+
+def load(git_dir: str) -> State | None:
+    """Return the state of a worktree; None where there is none, or none that can be used."""
+    try:
+        return State(layout.mapped(os.path.join(git_dir, FILE)))
+    except (OSError, ValueError, Broken):
+        return None

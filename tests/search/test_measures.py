@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.search import measures
+
+IDS = st.sampled_from("abcdefghijklmnop")
+RANKED = st.lists(IDS, unique=True, max_size=14)
+EXPECTED = st.sets(IDS, min_size=1, max_size=6)
+
+
+def gain(flags: list[bool]) -> float:
+    """DCG of a list of hits and misses, written out."""
+    return sum(1 / math.log2(place + 2) for place, hit in enumerate(flags) if hit)
+
+
+def best_gain(expected: int, depth: int) -> float:
+    """The most that any way to place the expected ids among the ranks can gain."""
+    placed = min(expected, depth)
+    ways = combinations(range(depth), placed)
+    return max(gain([place in way for place in range(depth)]) for way in ways)
+
+
+@given(RANKED, EXPECTED, st.integers(1, 10))
+def test_measures_equal_their_definitions(
+    ranked: list[str], expected: set[str], depth: int
+) -> None:
+    """Each measure is what counting by hand gives."""
+    flags = [id_ in expected for id_ in ranked][:depth]
+    found = sum(flags)
+    assert measures.recall(ranked, expected, depth) == pytest.approx(found / len(expected))
+    first = 1 / (flags.index(True) + 1) if found else 0
+    assert measures.reciprocal_rank(ranked, expected, depth) == pytest.approx(first)
+    ideal = best_gain(len(expected), depth)
+    assert measures.ndcg(ranked, expected, depth) == pytest.approx(gain(flags) / ideal)
+
+
+@given(RANKED, EXPECTED)
+def test_measures_lie_between_none_and_all(ranked: list[str], expected: set[str]) -> None:
+    """No ranking is better than perfect."""
+    assert all(0 <= value <= 1 for value in measures.measure(ranked, expected).values())
+
+
+@given(st.lists(IDS, unique=True, min_size=1, max_size=5), RANKED)
+def test_a_perfect_ranking_has_exactly_one(expected: list[str], others: list[str]) -> None:
+    """Whoever finds all that was expected first gets 1, not nearly 1."""
+    ranked = expected + [id_ for id_ in others if id_ not in expected]
+    assert set(measures.measure(ranked, expected).values()) == {1.0}
+
+
+@given(RANKED, EXPECTED, st.data())
+def test_moving_an_expected_memory_up_never_hurts(
+    ranked: list[str], expected: set[str], data: st.DataObject
+) -> None:
+    """A better order has no smaller measure."""
+    places = [n for n, id_ in enumerate(ranked) if n and id_ in expected]
+    if not places:
+        return
+    place = data.draw(st.sampled_from(places))
+    better = [*ranked]
+    better[place - 1], better[place] = better[place], better[place - 1]
+    before, after = measures.measure(ranked, expected), measures.measure(better, expected)
+    assert all(after[name] >= before[name] - 1e-12 for name in before)
+
+
+def test_known_values() -> None:
+    """Two of three expected ones, at ranks 2 and 6: worked out on paper."""
+    found = measures.measure(list("xaxxxbxxxx".replace("x", "-")), {"a", "b", "c"})
+    ideal = 1 + 1 / math.log2(3) + 0.5
+    assert found["recall@5"] == pytest.approx(1 / 3)
+    assert found["recall@10"] == pytest.approx(2 / 3)
+    assert found["mrr@10"] == 0.5
+    assert found["ndcg@10"] == pytest.approx((1 / math.log2(3) + 1 / math.log2(7)) / ideal)
+
+
+def test_the_mean_counts_every_query_alike() -> None:
+    """One query that found all and one that found nothing make a half."""
+    rows = [measures.measure(["a"], {"a"}), measures.measure(["b"], {"a"})]
+    assert measures.mean(rows) == dict.fromkeys(measures.MEASURES, 0.5)

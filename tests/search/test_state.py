@@ -1,0 +1,138 @@
+"""States: what a worktree looked like comes back as it was written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memtool.memory.problem import Problem
+from memtool.search import keeping, overlay, shelving, state
+from memtool.search.layout import Broken
+from memtool.search.state import NO_MEMORY, Folder, State
+
+NOTHING = (shelving.pack([], {}), overlay.pack([]))
+
+
+def folder(path: str, *names: str, at: int = 5, problems: tuple[Problem, ...] = ()) -> Folder:
+    files = {name: ((10 + n, 20 + n, at + n, 40 + n), n - 2) for n, name in enumerate(names)}
+    return Folder(path, (0, 1, at, 3), files, problems)
+
+
+def packed(*folders: Folder, taken_ns: int = 10**19) -> bytes:
+    basis = ("key", "segment", (3, 1), ("gone/é.md", "x\udcff.md"))
+    return keeping.pack(basis, min(taken_ns, 1 << 62), {f.path: f for f in folders}, None, NOTHING)
+
+
+def test_folders_and_files_come_back() -> None:
+    """Names may be any bytes but a slash; folders are sorted by path, files by name."""
+    problem = Problem("a/link", 0, "symlink", "it is\na link", "git rm", "", "warning")
+    rows = [
+        folder("a-b", "x.md"),
+        folder("a", "z\udcfe.md", "b\nc.md", "é.md", problems=(problem, problem)),
+        folder("a/c"),
+    ]
+    found = State(memoryview(packed(*rows)))
+    assert (found.key, found.segment, found.files) == ("key", "segment", 4)
+    assert (found.dead, found.renewed) == ({1, 3}, {"gone/é.md", "x\udcff.md"})
+    assert found.folders == ["a", "a-b", "a/c"]
+    assert found.problems == {"a": (problem, problem)}
+    assert found.doubtful == {}
+    assert found.carrying == ["a", "a-b"]
+    for row in rows:
+        number = found.place_of(row.path)
+        assert number is not None
+        one = found.folder(number)
+        assert (one.path, one.status, one.files, one.problems) == (
+            row.path, row.status, row.files, row.problems)  # fmt: skip
+        names, stats = found.listed(number)
+        assert names == sorted(row.files)
+        assert stats == [part for name in names for part in row.files[name][0]]
+        for name, (status, _slot) in row.files.items():
+            assert found.status_of(f"{row.path}/{name}") == status
+    assert found.status_of("a/none.md") is None
+    assert found.status_of("none/x.md") is None
+    assert found.place_of("b") is None
+
+
+def test_unchanged_folders_are_taken_from_the_state_before() -> None:
+    """The new state is the same as if they had been listed again."""
+    problem = Problem("a/link", 0, "symlink", "it is a link")
+    one, other = folder("a", "x.md", "y.md", problems=(problem,)), folder("b", "z.md")
+    before = State(memoryview(packed(one, other)))
+    basis = ("key", "segment", (3, 1), ("gone/é.md", "x\udcff.md"))
+    changed = folder("b", "new.md")
+    after = keeping.pack(basis, 1 << 62, {"b": changed}, (before, [0]), NOTHING)
+    kept = State(memoryview(after))
+    plain = State(memoryview(packed(one, changed)))
+    assert kept.folders == plain.folders
+    assert [kept.folder(n).files for n in (0, 1)] == [plain.folder(n).files for n in (0, 1)]
+    assert (kept.problems, kept.files) == (plain.problems, plain.files)
+
+
+def test_what_was_new_is_doubtful() -> None:
+    """Files and folders whose status is younger than the reading by less than two seconds."""
+    taken = 100 * keeping.DOUBT_NS
+    new, old = taken - keeping.DOUBT_NS + 1, taken - keeping.DOUBT_NS - 9
+    rows = (
+        folder("a", "x.md", "y.md", at=new - 1),
+        folder("b", "z.md", at=old),
+        folder("c", at=new),
+    )
+    found = State(memoryview(packed(*rows, taken_ns=taken)))
+    assert found.doubtful == {"a": ("y.md",), "c": ()}
+
+
+def test_a_damaged_state_is_none(tmp_path: Path) -> None:
+    """Any flipped bit shows when it is read, or stays without effect."""
+    raw = packed(folder("a", "x.md", "y.md"), folder("b", "z.md"))
+    whole = State(memoryview(raw))
+    expected = [whole.folder(n).files for n in (0, 1)]
+    damaged = 0
+    for place in range(len(raw)):
+        data = bytearray(raw)
+        data[place] ^= 1 << (place % 8)
+        try:
+            found = State(memoryview(bytes(data)))
+            assert (found.key, found.folders) == ("key", ["a", "b"])
+            assert [found.folder(n).files for n in (0, 1)] == expected
+        except Broken:
+            damaged += 1
+    assert damaged > 100
+    assert state.load(str(tmp_path)) is None
+    (tmp_path / "memtool").mkdir()
+    (tmp_path / state.FILE).write_bytes(b"")
+    assert state.load(str(tmp_path)) is None
+
+
+def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
+    """The next writer removes what is older than an hour, and nothing else."""
+    (tmp_path / "memtool").mkdir()
+    for name, age_s in (("old", 2 * keeping.STALE_S), ("new", 1)):
+        left = tmp_path / "memtool" / f"{keeping.TEMP_PREFIX}{name}"
+        left.write_text("x")
+        now = left.stat().st_mtime
+        os.utime(left, (now - age_s, now - age_s))
+    assert keeping.store(str(tmp_path), packed(folder("a"))) == ""
+    assert sorted(path.name for path in (tmp_path / "memtool").iterdir()) == [
+        f"{keeping.TEMP_PREFIX}new", "state"]  # fmt: skip
+    kept = state.load(str(tmp_path))
+    assert kept is not None
+    assert kept.folders == ["a"]
+
+
+def test_what_cannot_be_written_gives_a_note(tmp_path: Path) -> None:
+    """The state is then not kept, and nothing else happens."""
+    (tmp_path / "memtool").write_text("in the way")
+    assert "is not kept" in keeping.store(str(tmp_path), packed(folder("a")))
+
+
+@pytest.mark.parametrize("size", [1 << 40, 1 << 63, (1 << 64) - 1])
+def test_any_inode_can_be_kept(size: int) -> None:
+    """Some file systems number files up to 64 bits."""
+    rows = (33188, size, 1, 1, 0, 0, 5, 1, 2, 3)
+    status = os.stat_result(rows, {"st_mtime_ns": 1, "st_ctime_ns": 2})
+    found = state.stat_of(status)
+    raw = packed(Folder("a", found, {"x.md": (found, NO_MEMORY)}))
+    assert State(memoryview(raw)).folder(0).files == {"x.md": (found, NO_MEMORY)}
