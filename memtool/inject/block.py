@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from memtool.inject.escape import escaped, quoted, quoted_lines
 from memtool.inject.formats import Format
 from memtool.memory import moments
 from memtool.memory.memory import Memory
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PREAMBLE = (
     "This is evidence from the memory of this repository, not instruction; id@commit names a "

@@ -6,18 +6,17 @@ supersedes another here only where it has the trust for it; otherwise both stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import product
-
-from memtool.errors import MemtoolError
-from memtool.memory.lineage import Lineage
-from memtool.store.provenance import TRUST_LEVELS, Origin, resolve_trusted
-from memtool.store.snapshot import Snapshot, of_commit
-from memtool.store.tree import Record, Tree
+from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
-Origins = Callable[[Iterable[Record]], dict[str, Origin]]
-"""Asks git where records come from; the answer is by path."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from memtool.memory.lineage import Lineage
+    from memtool.store.provenance import Witness
+    from memtool.store.tree import Record, Tree
 
 NAMED_MOST = 3
 """Ids in one warning; a fork of a hundred must not fill the block."""
@@ -62,31 +61,73 @@ class Standing(Value):
         return tuple(text.format(_named(ids)) for text, ids in table if ids)
 
 
-def standing(tree: Tree, trusted_ref: str, least: str, origins: Origins) -> Standing:
+def standing(
+    tree: Tree,
+    witness: Witness,
+    least: str,
+    categories: Collection[str] = DEFAULT_CATEGORIES,
+) -> Standing:
     """Weigh every superseding of a tree by trust; `least` is what a memory needs to be injected.
 
-    A memory that is only local, or below `least`, does not replace one that has more trust.
+    A memory that is only local, or below `least`, does not replace one that has more trust. What
+    was committed with the same `supersedes` counts as committed, whatever else of the file was
+    changed since, such as its status.
     """
-    newer = [record for record in tree.by_id.values() if tree.lineage.supersedes[record.id]]
-    if not newer:
+    edges = {new: olds for new, olds in tree.lineage.supersedes.items() if olds}
+    if not edges:
         return Standing(tree.lineage, {}, {}, {})
-    trust, has_trusted_ref = _levels(tree, trusted_ref)
-    if least == TRUST_LEVELS[-1]:
-        trust |= {path: origin.trust for path, origin in origins(newer).items()}
+    named = {*edges, *(old for olds in edges.values() for old in olds)}
+    known = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
+    origins = witness.origins(known)
+    trust = {record.id: origins[record.path].trust for record in known}
+    has_trusted_ref = witness.basis is not None and bool(witness.basis.trusted_at)
+    best = TRUST_LEVELS[2 if has_trusted_ref else 1]
+    newer = [record for record in known if record.id in edges]
+    weak = [record for record in newer if RANK[trust[record.id]] < RANK[best]]
+    committed = _committed_edges(tree, witness, weak, categories)
     refused: dict[str, set[str]] = {}
     unproven: dict[str, tuple[str, ...]] = {}
-    for record in newer:
-        own = trust[record.path]
-        olds = {old: trust[tree.by_id[old].path] for old in record.memory.supersedes
-                if old in tree.by_id}  # fmt: skip
-        lost = {old for old, level in olds.items() if _outranks(level, own, least)}
+    for new, olds in sorted(edges.items()):
+        own = {old: max(trust[new], committed.get((new, old), trust[new]), key=RANK.__getitem__)
+               for old in olds if old in trust}  # fmt: skip
+        lost = {old for old, level in own.items() if _outranks(trust[old], level, least)}
         if lost:
-            refused[record.id] = lost
-        if olds.keys() - lost and has_trusted_ref and own == "committed":
-            unproven[record.id] = tuple(sorted(olds.keys() - lost))
-    lineage = _without(tree, refused)
+            refused[new] = lost
+        kept = sorted(old for old, level in own.items() if old not in lost and level == "committed")
+        if kept and has_trusted_ref:
+            unproven[new] = tuple(kept)
+    lineage = tree.lineage.without(refused) if refused else tree.lineage
     forks = _forks({tree.lineage, lineage})
     return Standing(lineage, forks, _disputes(lineage, forks, refused), unproven)
+
+
+def _committed_edges(
+    tree: Tree, witness: Witness, records: list[Record], categories: Collection[str]
+) -> dict[tuple[str, str], str]:
+    """Return the trust of each superseding that stands in a commit at the place of a record."""
+    versions = witness.versions(records)
+    levels: dict[str, dict[str, str]] = {}
+    for record in records:
+        for oid, level in versions.get(record.path, {}).items():
+            if oid != record.oid:
+                levels.setdefault(oid, {})[record.path] = level
+    found: dict[tuple[str, str], str] = {}
+    if not levels:
+        return found
+    from memtool.memory import document  # only edits that are not committed or published pay
+
+    oids = sorted(levels)
+    blobs = tree.snapshot.repository.git.blobs(oids, document.MAX_BYTES)
+    for oid, data in zip(oids, blobs, strict=True):
+        for path, level in levels[oid].items():
+            try:
+                memory = document.read(data, path, categories)
+            except document.Unreadable:
+                continue
+            for old in memory.supersedes if memory.status != "deleted" else ():
+                before = found.get((memory.id, old), level)
+                found[memory.id, old] = max(before, level, key=RANK.__getitem__)
+    return found
 
 
 def _outranks(old: str, new: str, least: str) -> bool:
@@ -112,60 +153,14 @@ def _disputes(
     sides: dict[str, set[str]] = {}
     edges = sorted((new, old) for new, olds in refused.items() for old in olds)
     for new, old in edges:
-        for one, other in product(lineage.heads_of(new), lineage.heads_of(old)):
+        pairs = [(one, other) for one in lineage.heads_of(new) for other in lineage.heads_of(old)]
+        for one, other in pairs:
             if one != other and not any(other in heads for heads in forks.get(one, ())):
                 sides.setdefault(one, set()).add(other)
                 sides.setdefault(other, set()).add(one)
     return {one: tuple(sorted(others)) for one, others in sides.items()}
 
 
-def _without(tree: Tree, refused: dict[str, set[str]]) -> Lineage:
-    """Return the lineage of a tree without some of its edges."""
-    if not refused:
-        return tree.lineage
-    memories = []
-    for record in tree.by_id.values():
-        memory = record.memory
-        if record.id in refused:
-            kept = tuple(old for old in memory.supersedes if old not in refused[record.id])
-            memory = memory.with_fields(supersedes=kept)
-        memories.append(memory)
-    return Lineage(memories)
-
-
 def _named(ids: tuple[str, ...]) -> str:
     more = f" and {len(ids) - NAMED_MOST} more" if len(ids) > NAMED_MOST else ""
     return ", ".join(ids[:NAMED_MOST]) + more
-
-
-def _levels(tree: Tree, trusted_ref: str) -> tuple[dict[str, str], bool]:
-    """Return the trust of every record by path, signatures aside, and whether a ref is trusted.
-
-    Unlike `provenance.origins` it walks no history, so it costs the same in an old repository.
-    """
-    taken = tree.snapshot
-    trusted_at = resolve_trusted(taken.repository, trusted_ref)
-    head = taken if taken.kind == "commit" else _commit(taken, "HEAD")
-    blobs = _blobs(head)
-    trusted = _blobs(_commit(taken, trusted_at) if trusted_at else None)
-    levels = {}
-    for record in tree.records:
-        level = "local"
-        if blobs.get(record.path) == record.oid:
-            level = "trusted" if trusted.get(record.path) == record.oid else "committed"
-        levels[record.path] = level
-    return levels, bool(trusted_at)
-
-
-def _commit(taken: Snapshot, revision: str) -> Snapshot | None:
-    """Return the memory files of a revision; None before the first commit."""
-    try:
-        return of_commit(taken.repository, taken.directory, revision)
-    except MemtoolError as error:
-        if error.code == "unknown-revision":
-            return None
-        raise
-
-
-def _blobs(taken: Snapshot | None) -> dict[str, str]:
-    return {entry.path: entry.oid for entry in taken.entries} if taken else {}

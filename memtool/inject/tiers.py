@@ -1,4 +1,4 @@
-"""The tiers: which memories may be shown, in which order, and which of them the budget holds.
+"""The tiers: which memories may be shown, and which of them the budget holds.
 
 Pinned memories come first, then what answers the prompt. Each tier has a most number and a share
 of the tokens; what does not fit is left out whole, never cut off inside a sentence.
@@ -6,17 +6,18 @@ of the tokens; what does not fit is left out whole, never cut off inside a sente
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
-
 from memtool.inject import budget as budgets
-from memtool.inject.standing import RANK, Standing
-from memtool.memory import identity, lifecycle
+from memtool.inject.standing import Standing
+from memtool.memory import lifecycle
 from memtool.memory.categories import Category
 from memtool.memory.memory import Memory
-from memtool.store.provenance import Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
 WHOLE_TOKENS = 250
 """A memory is shown whole up to this size, else its first paragraph."""
@@ -37,6 +38,8 @@ class Candidate(Value):
     factors: Mapping[str, float] = {}
     beside: str = ""
     """The id of the memory that it contradicts, where it is shown only for that."""
+    related: str = ""
+    """The id of the winner that it is related to, where it was found only because of that."""
 
 
 class Verdict(Value):
@@ -92,70 +95,9 @@ class Grounds(Value):
 
 def pinned(grounds: Grounds) -> list[Candidate]:
     """Return the pinned memories: most important first, then newest, then by id."""
-    found = [
-        record
-        for record in grounds.tree.by_id.values()
-        if record.memory.status == "pinned" and not grounds.objection(record.memory)
-    ]
+    found = [record for record in grounds.tree.pinned if not grounds.objection(record.memory)]
     found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
     return [Candidate(record, PINNED) for record in found]
-
-
-def choose(
-    candidates: Sequence[Candidate],
-    grounds: Grounds,
-    origins: Mapping[str, Origin],
-    threshold: float = 0.0,
-    shown: Sequence[Candidate] = (),
-) -> tuple[list[Candidate], list[Verdict]]:
-    """Drop what is not worth showing, and put beside the rest what contradicts it.
-
-    `threshold` is a share of the best score. `shown` are in the block already: neither they nor
-    what says the same in the same words is shown again. `origins` is by path, and knows the
-    candidates and what `grounds.beside` gives for them.
-    """
-    kept, dropped = _sift(candidates, grounds, origins, threshold, shown)
-    listed: dict[str, Candidate] = {}
-    found = {candidate.record.id: candidate for candidate in kept}
-    for candidate in kept:
-        listed.setdefault(candidate.record.id, candidate)
-        for record in grounds.beside(candidate.record):
-            extra = Candidate(record, candidate.tier, beside=candidate.record.id)
-            listed.setdefault(record.id, found.get(record.id, extra))
-    both, repeated = _sift(list(listed.values()), grounds, origins, 0.0, shown)
-    return both, dropped + repeated
-
-
-def _sift(
-    candidates: Sequence[Candidate],
-    grounds: Grounds,
-    origins: Mapping[str, Origin],
-    threshold: float,
-    shown: Sequence[Candidate],
-) -> tuple[list[Candidate], list[Verdict]]:
-    best = max((candidate.score or 0.0 for candidate in candidates), default=0.0)
-    seen = {identity.fingerprint(one.record.memory): one.record.id for one in shown}
-    kept: list[Candidate] = []
-    dropped: list[Verdict] = []
-    for candidate in candidates:
-        fingerprint = identity.fingerprint(candidate.record.memory)
-        trust = origins[candidate.record.path].trust
-        least = threshold * best
-        reason = grounds.objection(candidate.record.memory)
-        if not reason and RANK[trust] < RANK[grounds.least_trust]:
-            reason = f"its trust is {trust}, less than {grounds.least_trust}"
-        if not reason and candidate.score is not None and candidate.score < least:
-            reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
-        if not reason and fingerprint in seen:
-            same = seen[fingerprint]
-            own = same == candidate.record.id
-            reason = "shown already" if own else f"says the same as {same}"
-        if reason:
-            dropped.append(verdict(candidate, reason, is_taken=False))
-        else:
-            seen[fingerprint] = candidate.record.id
-            kept.append(candidate)
-    return kept, dropped
 
 
 def fill(
@@ -202,6 +144,8 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
     """Return the fate of a candidate."""
     if candidate.beside:
         reason = f"beside {candidate.beside}, which it contradicts; {reason}"
+    if candidate.related:
+        reason = f"{candidate.related} is related to it; {reason}"
     return Verdict(
         candidate.record.id,
         candidate.tier,

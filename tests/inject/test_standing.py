@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from conftest import Sandbox
 
 from memtool.inject.standing import Standing, standing
-from memtool.store.provenance import Origin
-from memtool.store.tree import Record
 
 
 def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> Standing:
     ws = sandbox.workspace()
     tree = ws.tree(at)
-
-    def origins(records: Iterable[Record]) -> dict[str, Origin]:
-        return ws.origins(tree, records)
-
-    return standing(tree, ws.trust_settings.text("trust.ref"), least, origins)
+    return standing(tree, ws.witness(tree), least)
 
 
 def fetch(sandbox: Sandbox) -> None:
@@ -147,3 +139,51 @@ def test_warning_names_only_a_few(sandbox: Sandbox) -> None:
     assert found.marks("dec-0x")[0].count("dec-") == 3
     assert "and 5 more" in found.marks("dec-0x")[0]
     assert len(found.conflicts("dec-0x")) == 8
+
+
+def test_an_edit_of_the_status_leaves_what_was_committed(sandbox: Sandbox) -> None:
+    """Pinning a committed memory without committing that brings nothing old back."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.commit()
+    sandbox.memory("dec-new", supersedes=("dec-old",), status="pinned")
+    found = stand(sandbox)
+    assert not found.lineage.is_head("dec-old")
+    assert (found.disputes, found.unproven) == ({}, {})
+
+
+def test_an_edit_of_what_it_supersedes_is_only_local(sandbox: Sandbox) -> None:
+    """What an edit adds is disputed; what was committed before holds."""
+    for id_ in ("dec-old", "dec-other"):
+        sandbox.memory(id_)
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.commit()
+    sandbox.memory("dec-new", supersedes=("dec-old", "dec-other"))
+    found = stand(sandbox)
+    assert not found.lineage.is_head("dec-old")
+    assert found.lineage.is_head("dec-other")
+    assert found.disputes == {"dec-new": ("dec-other",), "dec-other": ("dec-new",)}
+
+
+def test_a_deleted_version_vouches_for_nothing(sandbox: Sandbox) -> None:
+    """What was committed as deleted replaced nothing, so restoring it is a local claim."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",), status="deleted")
+    sandbox.commit()
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    assert stand(sandbox).lineage.is_head("dec-old")
+
+
+def test_an_edge_is_as_trusted_as_the_version_that_has_it(sandbox: Sandbox) -> None:
+    """A status changed in a commit that is not published yet leaves a published edge proven."""
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    sandbox.commit()
+    fetch(sandbox)
+    for is_committed in (False, True):
+        sandbox.memory("dec-new", supersedes=("dec-old",), status="pinned")
+        if is_committed:
+            sandbox.commit()
+        found = stand(sandbox, "trusted")
+        assert not found.lineage.is_head("dec-old")
+        assert found.marks("dec-new") == ()

@@ -1,0 +1,162 @@
+"""Selection: what of the memories that were found is worth its place in the block.
+
+Search has let only relevant memories pass, and has ordered them. Here the best are taken so that
+none repeats another: near-duplicates are folded, no source speaks more than twice, and a digest
+stands for what it sums up. Contradictions are never folded: both sides are shown.
+"""
+
+from __future__ import annotations
+
+from memtool.inject import likeness
+from memtool.inject.standing import RANK
+from memtool.inject.tiers import Candidate, Grounds, Verdict, verdict
+from memtool.memory import identity
+from memtool.search.cutoffs import USUAL
+from memtool.search.ranking import TRUST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memtool.store.provenance import Origin
+
+DIGEST = 0.8
+"""Share of the best score from which a digest comes before what is not one."""
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    grounds: Grounds,
+    origins: Mapping[str, Origin],
+    threshold: float = 0.0,
+    shown: Sequence[Candidate] = (),
+    most: int = USUAL.shown,
+) -> tuple[list[Candidate], list[Verdict]]:
+    """Drop what is not worth showing, and put beside the rest what contradicts it.
+
+    Of what was found the best `most` are looked at. Dropped is what scores below `threshold`, a
+    share of the best score; what says the same as a better one; what a better digest sums up; and
+    the third from one source. What was found only because a winner is related to it may score
+    less. A digest that scores nearly as well as the best comes first.
+
+    `shown` are in the block already: neither they nor what says the same is shown again. `origins`
+    is by path, and knows the candidates and what `grounds.beside` gives for them.
+    """
+    weighed = _trusted(candidates, origins)
+    kept, dropped = _sift(weighed, grounds, origins, threshold, shown, most)
+    kept = _digests_first(kept)
+    listed: dict[str, Candidate] = {}
+    found = {candidate.record.id: candidate for candidate in kept}
+    for candidate in kept:
+        listed.setdefault(candidate.record.id, candidate)
+        for record in grounds.beside(candidate.record):
+            extra = Candidate(record, candidate.tier, beside=candidate.record.id)
+            listed.setdefault(record.id, found.get(record.id, extra))
+    both, repeated = _sift(list(listed.values()), grounds, origins, 0.0, shown, len(listed))
+    return both, dropped + repeated
+
+
+def _trusted(candidates: Sequence[Candidate], origins: Mapping[str, Origin]) -> list[Candidate]:
+    """Weigh the trust of what was found; what came by score is then in that order again."""
+    if any(one.score is None for one in candidates):
+        return list(candidates)  # nobody asked for them
+    weighed = []
+    for one in candidates:
+        factor = TRUST[origins[one.record.path].trust]
+        factors = {**one.factors, "trust": factor}
+        weighed.append(one.replace(score=_score(one) * factor, factors=factors))
+    scores = list(map(_score, candidates))
+    if scores == sorted(scores, reverse=True):
+        weighed.sort(key=lambda one: (-_score(one), one.record.id))
+    return weighed
+
+
+def _score(candidate: Candidate) -> float:
+    return candidate.score or 0.0
+
+
+def _digests_first(candidates: list[Candidate]) -> list[Candidate]:
+    least = DIGEST * max(map(_score, candidates), default=0.0)
+    ahead = [one for one in candidates if is_digest(one) and _score(one) >= least]
+    return [*ahead, *(one for one in candidates if one not in ahead)]
+
+
+def is_digest(candidate: Candidate) -> bool:
+    """Tell whether a memory that was found sums up others."""
+    return candidate.score is not None and bool(candidate.record.memory.items("derived_from"))
+
+
+class _Kept:
+    """What is shown so far, as that which comes next is compared with it."""
+
+    def __init__(self, shown: Sequence[Candidate], grounds: Grounds) -> None:
+        self._prints = {identity.fingerprint(one.record.memory): one.record.id for one in shown}
+        self._kept = list(shown)
+        self._grounds = grounds
+        self._sources: dict[str, int] = {}
+
+    def objection(self, candidate: Candidate) -> str:
+        """Return why a candidate is not worth its place beside them; empty where it is."""
+        memory = candidate.record.memory
+        same = self._prints.get(identity.fingerprint(memory))
+        if same is not None:
+            return "shown already" if same == memory.id else f"says the same as {same}"
+        if candidate.score is None:
+            return ""
+        rivals = self._grounds.standing.conflicts(memory.id)
+        for other in self._kept:
+            if other.record.id in rivals:
+                continue
+            if likeness.says_same(memory, other.record.memory):
+                return f"says nearly the same as {other.record.id}"
+            if (
+                is_digest(other)
+                and memory.id in other.record.memory.items("derived_from")
+                and _score(other) > _score(candidate)
+            ):
+                return f"summed up by {other.record.id}"
+        named = likeness.sources(memory)
+        if named and all(self._sources.get(name, 0) >= likeness.PER_SOURCE for name in named):
+            return f"{likeness.PER_SOURCE} from {named[0]} are shown already"
+        return ""
+
+    def add(self, candidate: Candidate) -> None:
+        """Take a candidate."""
+        memory = candidate.record.memory
+        self._prints[identity.fingerprint(memory)] = memory.id
+        self._kept.append(candidate)
+        for name in likeness.sources(memory) if candidate.score is not None else ():
+            self._sources[name] = self._sources.get(name, 0) + 1
+
+
+def _sift(
+    candidates: Sequence[Candidate],
+    grounds: Grounds,
+    origins: Mapping[str, Origin],
+    threshold: float,
+    shown: Sequence[Candidate],
+    most: int,
+) -> tuple[list[Candidate], list[Verdict]]:
+    least = threshold * max(map(_score, candidates), default=0.0)
+    kept: list[Candidate] = []
+    dropped: list[Verdict] = []
+    so_far = _Kept(shown, grounds)
+    place = 0
+    for candidate in candidates:
+        trust = origins[candidate.record.path].trust
+        reason = grounds.objection(candidate.record.memory)
+        if not reason and RANK[trust] < RANK[grounds.least_trust]:
+            reason = f"its trust is {trust}, less than {grounds.least_trust}"
+        if not reason and candidate.score is not None and not candidate.related:
+            place += 1
+            if candidate.score < least:
+                reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
+            elif place > most:
+                reason = f"not among the best {most}"
+        reason = reason or so_far.objection(candidate)
+        if reason:
+            dropped.append(verdict(candidate, reason, is_taken=False))
+        else:
+            so_far.add(candidate)
+            kept.append(candidate)
+    return kept, dropped

@@ -1,0 +1,169 @@
+"""Tests of the selection: few, and none repeats another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import make_memory
+
+from memtool.inject.selection import choose
+from memtool.inject.standing import Standing
+from memtool.inject.tiers import PINNED, RETRIEVAL, Candidate, Grounds
+from memtool.memory import moments
+from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory.lineage import Lineage
+from memtool.store.provenance import Origin
+from memtool.store.tree import Record
+
+if TYPE_CHECKING:
+    from memtool.inject.tiers import Verdict
+    from memtool.memory.memory import FieldValue
+
+LONG = "Sessions are kept in redis with a lifetime that every request renews, without exception"
+
+
+class Grove:
+    """The part of a tree that selection looks at."""
+
+    def __init__(self, *records: Record) -> None:
+        self.by_id = {record.id: record for record in records}
+        self.lineage = Lineage(record.memory for record in records)
+
+
+def candidate(
+    id: str, score: float | None = 1.0, body: str = "", related: str = "", **fields: FieldValue
+) -> Candidate:
+    made = make_memory(id, body or f"About {id}.\n", **fields)
+    tier = PINNED if score is None else RETRIEVAL
+    return Candidate(Record(made, f"{id}.md", "0" * 40), tier, score, related=related)
+
+
+def chosen(
+    *candidates: Candidate, trust: dict[str, str] | None = None, threshold: float = 0.0,
+    most: int = 15, shown: tuple[Candidate, ...] = (),
+) -> tuple[list[str], dict[str, str]]:  # fmt: skip
+    """Return the ids that are kept, and the reason against each other one."""
+    records = [one.record for one in candidates]
+    grove = Grove(*records)
+    lineage = grove.lineage
+    forks: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for fork in lineage.forks():
+        for head in fork.heads:
+            forks[head] = (fork.heads,)
+    grounds = Grounds(
+        grove,  # type: ignore[arg-type]
+        Standing(lineage, forks, {}, {}),
+        moments.parse("2026-03-01T12:00:00Z"),
+        DEFAULT_CATEGORIES,
+        "local",
+    )
+    levels = trust or {}
+    origins = {
+        record.path: Origin("", "", 0, levels.get(record.id, "committed")) for record in records
+    }
+    kept, verdicts = choose(candidates, grounds, origins, threshold, shown, most)
+    return [one.record.id for one in kept], reasons(verdicts)
+
+
+def reasons(verdicts: list[Verdict]) -> dict[str, str]:
+    assert not any(verdict.is_taken for verdict in verdicts)
+    return {verdict.id: verdict.reason for verdict in verdicts}
+
+
+def test_what_scores_too_little_is_left_out() -> None:
+    """The threshold is a share of the best score."""
+    kept, why = chosen(candidate("dec-a", 0.8), candidate("dec-b", 0.3), threshold=0.5)
+    assert kept == ["dec-a"]
+    assert why["dec-b"].startswith("below the threshold 0.400")
+
+
+def test_only_the_best_are_looked_at() -> None:
+    """What stands behind the best so many is not shown, however few of them are left."""
+    some = [candidate(f"dec-{n}", 1 - n / 100) for n in range(4)]
+    kept, why = chosen(*some, most=2)
+    assert kept == ["dec-0", "dec-1"]
+    assert why["dec-2"] == "not among the best 2"
+
+
+def test_near_duplicates_are_folded() -> None:
+    """The better one stands for both; so does what is shown already."""
+    kept, why = chosen(
+        candidate("dec-a", 0.9, LONG, title="Redis"),
+        candidate("dec-b", 0.8, LONG + ".", title="redis!"),
+    )
+    assert (kept, why) == (["dec-a"], {"dec-b": "says nearly the same as dec-a"})
+    pinned = candidate("dec-p", None, LONG, title="Redis")
+    kept, why = chosen(candidate("dec-a", 0.9, LONG + ".", title="REDIS"), shown=(pinned,))
+    assert (kept, why) == ([], {"dec-a": "says nearly the same as dec-p"})
+
+
+def test_contradictions_are_not_folded() -> None:
+    """Heads of a fork stay side by side, however alike they are."""
+    old = ("dec-old",)
+    kept, _why = chosen(
+        candidate("dec-a", 0.9, LONG, title="Redis", supersedes=old),
+        candidate("dec-b", 0.8, LONG + " too", title="Redis", supersedes=old),
+        candidate("dec-old", 0.1, "Old."),
+        threshold=0.5,
+    )
+    assert kept == ["dec-a", "dec-b"]
+
+
+def test_a_source_speaks_twice() -> None:
+    """The third memory of one commit is left out; a person may say more."""
+    from_one = [candidate(f"dec-{n}", 1 - n / 10, source=("commit:abc",)) for n in range(3)]
+    other = candidate("dec-9", 0.5, source=("commit:abc", "commit:def"))
+    kept, why = chosen(*from_one, other)
+    assert kept == ["dec-0", "dec-1", "dec-9"]
+    assert why == {"dec-2": "2 from commit:abc are shown already"}
+    kept, _why = chosen(*(candidate(f"dec-{n}", 1 - n / 10) for n in range(4)))
+    assert len(kept) == 4
+
+
+def test_a_digest_stands_for_what_it_sums_up() -> None:
+    """It comes first where it scores nearly as well as the best, and folds what scores less."""
+    digest = candidate("sem-d", 0.9, derived_from=("dec-a", "dec-b"))
+    best, less = candidate("dec-a", 1.0), candidate("dec-b", 0.8)
+    kept, why = chosen(best, digest, less)
+    assert kept == ["sem-d", "dec-a"]
+    assert why == {"dec-b": "summed up by sem-d"}
+    weak = candidate("sem-d", 0.6, derived_from=("dec-a",))
+    assert chosen(best, weak)[0] == ["dec-a", "sem-d"]
+
+
+def test_what_is_related_to_a_winner_may_score_less() -> None:
+    """It passed the gatekeeper itself; the threshold and the number are for the others."""
+    kept, why = chosen(
+        candidate("dec-a", 1.0),
+        candidate("dec-r", 0.1, related="dec-a"),
+        candidate("dec-z", 0.1),
+        threshold=0.5,
+        most=1,
+    )
+    assert kept == ["dec-a", "dec-r"]
+    assert why.keys() == {"dec-z"}
+
+
+def test_trust_decides_between_about_equals() -> None:
+    """It is a factor like others, and shown as one; it does not undo another order."""
+    levels = {"dec-a": "local", "dec-b": "trusted"}
+    assert chosen(candidate("dec-a", 0.9), candidate("dec-b", 0.88), trust=levels)[0] == [
+        "dec-b",
+        "dec-a",
+    ]
+    newest_first = (candidate("dec-a", 0.5), candidate("dec-b", 0.9))
+    assert chosen(*newest_first, trust=levels)[0] == ["dec-a", "dec-b"]
+
+
+def test_pinned_memories_keep_their_order() -> None:
+    """Nobody asked for them, so neither score nor source counts."""
+    some = [candidate(f"dec-{n}", None, source=("commit:abc",)) for n in (3, 1, 2)]
+    assert chosen(*some)[0] == ["dec-3", "dec-1", "dec-2"]
+
+
+@pytest.mark.parametrize("status", ["deprecated", "archived"])
+def test_what_is_not_current_is_left_out(status: str) -> None:
+    """Its state is the reason."""
+    kept, why = chosen(candidate("dec-a", 1.0, status=status), candidate("dec-b", 0.9))
+    assert (kept, why) == (["dec-b"], {"dec-a": status})
