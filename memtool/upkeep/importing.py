@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 
+from memtool.gate.redaction import NOTHING, Allowed
 from memtool.memory import document, identity, moments
 from memtool.memory.fields import is_mutable
 from memtool.memory.memory import Fields, Memory
@@ -17,7 +18,7 @@ from memtool.memory.problem import Problem
 from memtool.store import files
 from memtool.store.repository import Repository
 from memtool.store.tree import Tree
-from memtool.upkeep import linking, originals, wording
+from memtool.upkeep import admitting, linking, originals, wording
 from memtool.upkeep.draft import Draft
 from memtool.value import Value
 
@@ -28,13 +29,18 @@ _ORDER = {"candidate": 0, "confirmed": 1, "deprecated": 2}
 
 
 class Target(Value):
-    """Where records go. `tool` names the importer, `overrides` wins over what records say."""
+    """Where records go. `tool` names the importer, `overrides` wins over what records say.
+
+    A record with a secret that is not `allowed` is refused; with `redacts` it goes in without it.
+    """
 
     tree: Tree
     tool: str
     overrides: Fields
     categories: Collection[str]
     now: int
+    allowed: Allowed = NOTHING
+    redacts: bool = False
 
 
 class Placed(Value):
@@ -66,6 +72,8 @@ def plan(records: Iterable[Draft | Problem], path: str, target: Target) -> Plan:
     unread = len({(p.path, p.line) for p in problems if p.severity == "error"})
     found = len(drafts) + unread
     drafts, refused = _unique(drafts)
+    problems += refused
+    drafts, refused = admitting.admit(drafts, target.allowed, redacts=target.redacts)
     problems += refused
     cited = _cited(drafts, path, target)
     named, refused = _named(drafts, cited, target.tree)

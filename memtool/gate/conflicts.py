@@ -1,0 +1,103 @@
+"""Conflicts: memories of one tree that cannot all hold, or say the same twice.
+
+Forks come from lineage, oppositions from the statements of living heads, duplicates from their
+words. What both sides know of is accepted: one names the other in `conflicts_accepted`.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from memtool.gate import duplicates, opposition
+from memtool.gate.neighbours import DEAD
+from memtool.memory import lifecycle
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from memtool.gate.neighbours import Neighbours
+    from memtool.memory.categories import Category
+    from memtool.store.tree import Record, Tree
+
+FORK = "fork"
+DUPLICATE = "duplicate"
+KINDS: dict[str, str] = {
+    FORK: "heads that supersede the same memory",
+    opposition.OPPOSITION: "one says to do what the other says not to do",
+    opposition.VALUES: "they give different values to the same thing",
+    DUPLICATE: "they say the same",
+}
+"""What a conflict may be, in the order in which they are told."""
+_ORDER = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class Conflict(Value):
+    """Memories that contradict each other, by their ids in sorted order."""
+
+    kind: str
+    ids: tuple[str, ...]
+    reason: str
+    accepted: bool
+
+
+def living(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Record]:
+    """Return the heads that are in use, sorted by id: what they state is meant to hold."""
+    return [
+        record
+        for record in tree.records
+        if tree.lineage.is_head(record.id)
+        and record.memory.status not in DEAD
+        and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+    ]
+
+
+def contradictions(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Conflict]:
+    """Return the forks, then what opposes each other, each by ids."""
+    found = {
+        fork.heads: Conflict(
+            FORK, fork.heads, f"both replace {fork.ancestor}", _is_accepted(tree, fork.heads)
+        )
+        for fork in tree.lineage.forks()
+    }
+    parted = {pair for heads in found for pair in combinations(heads, 2)}
+    records = living(tree, now, categories)
+    for clash in opposition.oppositions([record.memory for record in records]):
+        ids = (records[clash.one].id, records[clash.other].id)
+        if ids[0] != ids[1] and ids not in parted:
+            found[ids] = Conflict(clash.kind, ids, clash.reason, _is_accepted(tree, ids))
+    return sorted(found.values(), key=order)
+
+
+def repetitions(
+    tree: Tree,
+    judged: Sequence[Record],
+    neighbours: Neighbours,
+    threshold: float,
+    now: int,
+    categories: Mapping[str, Category],
+) -> list[Conflict]:
+    """Return which of some living memories say what another one says, as conflicts by ids."""
+    found = {}
+    twins = duplicates.twins(judged, neighbours, threshold, now, categories)
+    for record, twin in zip(judged, twins, strict=True):
+        if twin is not None:
+            first, second = sorted((record.id, twin.record.id))
+            how = "the same words" if twin.is_exact else f"nearly the same ({twin.likeness:.2f})"
+            accepted = _is_accepted(tree, (first, second))
+            found[first, second] = Conflict(DUPLICATE, (first, second), how, accepted)
+    return sorted(found.values(), key=order)
+
+
+def order(conflict: Conflict) -> tuple[int, tuple[str, ...]]:
+    """Sort key: kinds in the order of their table, then ids."""
+    return _ORDER[conflict.kind], conflict.ids
+
+
+def _is_accepted(tree: Tree, ids: Collection[str]) -> bool:
+    """Tell whether of every two memories one accepts the other."""
+    accepts = {id_: tree.by_id[id_].memory.items("conflicts_accepted") for id_ in ids}
+    return all(
+        one in accepts[other] or other in accepts[one] for one, other in combinations(ids, 2)
+    )

@@ -1,0 +1,166 @@
+"""Content: the files that a check looks at, what they are compared with, and what lies around.
+
+However it is taken (the worktree, what git's index stages, a range of commits), the checks see it
+in this one form. So each rule is written once, and every door of the gate has the same ones.
+"""
+
+from __future__ import annotations
+
+from memtool.memory import document
+from memtool.memory.changes import Version
+from memtool.value import Value, cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from memtool.gate.kin import Kin
+    from memtool.memory.memory import Memory
+    from memtool.memory.problem import Problem
+    from memtool.store.config import Config
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Kind
+    from memtool.store.tree import Record
+
+
+class File(Value):
+    """One file of the content. `text` is empty where the bytes are no text.
+
+    `memory` is None for a file that is no memory, or that cannot be read as one: `problems` says
+    why. `mode` is git's, such as `100644`.
+    """
+
+    path: str
+    oid: str
+    mode: str
+    text: str
+    memory: Memory | None
+    problems: tuple[Problem, ...] = ()
+
+    def line_of(self, key: str) -> int:
+        """Return the line on which a key of the frontmatter stands, from 1."""
+        at = self.text.find(f"\n{key}:")
+        return self.text.count("\n", 0, at + 1) + 1 if at >= 0 else 1
+
+    @property
+    def body_line(self) -> int:
+        """The number of the line on which the body begins."""
+        body = self.memory.body if self.memory else ""
+        return self.text.count("\n", 0, len(self.text) - len(body)) + 1
+
+
+class Text(Value):
+    """A text that must hold no secret; `where` says which old commit holds it, empty for none.
+
+    `oid` names its bytes as a blob, and is empty where nothing may be remembered about them.
+    """
+
+    path: str
+    oid: str
+    text: str
+    where: str = ""
+
+
+class Step(Value):
+    """What became of memories on the way from one commit: their versions there, and now.
+
+    Only what differs is in it. `where` gives the commit that made a change, by id, where it is
+    known. A new commit is one step, a merge has one from each parent.
+    """
+
+    before: tuple[Version, ...]
+    after: tuple[Version, ...]
+    where: dict[str, str]
+
+
+class Content:
+    """The content that is checked.
+
+    `files` are looked at one by one, sorted by path; where `is_whole`, they are all there are.
+    `texts` are searched for secrets, `steps` for changed claims. `kin` knows the lineage of every
+    memory of the tree that the files belong to, also of those not in `files`. `head` is the commit
+    of the tree, or the one that a new commit will stand on; empty for none.
+    """
+
+    def __init__(
+        self,
+        *,
+        repository: Repository,
+        directory: str,
+        settings: Config,
+        now: int,
+        files: Sequence[File],
+        texts: Iterable[Text],
+        steps: Sequence[Step],
+        kin: Kin,
+        head: str,
+        kind: Kind,
+        is_whole: bool,
+        problems: Sequence[Problem] = (),
+        records: Callable[[], Sequence[Record]],
+        earlier: Callable[[str], Sequence[Version]],
+        was_parted: Callable[[str], bool] = lambda _id: False,
+        warned: frozenset[str] | None = None,
+        added: frozenset[str] | None = None,
+    ) -> None:
+        self.repository = repository
+        self.directory = directory
+        self.settings = settings
+        self.now = now
+        self.files = tuple(files)
+        self.texts = texts
+        self.steps = tuple(steps)
+        self.kin = kin
+        self.head = head
+        self.kind = kind
+        """Where the files are: worktree, index, or commit."""
+        self.is_whole = is_whole
+        self.problems = tuple(problems)
+        """What was wrong before any file could be opened: links, devices, unfinished merges."""
+        self._records = records
+        self.earlier = earlier
+        """Returns the versions of an id before the last commit: going back to one is allowed."""
+        self.was_parted = was_parted
+        """Tells whether an id was there where the parents of a merge parted."""
+        self.warned = warned
+        """The paths of which warnings are told; None for all. Errors are told of every file."""
+        self.added = added
+        """The paths that a range of commits added; None where the steps tell."""
+
+    @cached_property
+    def records(self) -> Sequence[Record]:
+        """Every readable memory of the whole tree, sorted by id and path. Reads it, if not yet."""
+        return self._records()
+
+    def is_new(self, path: str) -> bool:
+        """Tell whether a memory came with this content: no commit before has its id."""
+        return path in self._new
+
+    @cached_property
+    def _new(self) -> frozenset[str]:
+        if self.added is not None:
+            return self.added
+        found = frozenset(file.path for file in self.files)
+        for step in self.steps:
+            before = {version.id for version in step.before}
+            found &= {version.path for version in step.after if version.id not in before}
+        return found
+
+
+def read(path: str, oid: str, mode: str, data: bytes, categories: Collection[str]) -> File:
+    """Read one memory file as far as possible."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = ""
+    try:
+        memory = document.read(data, path, categories)
+    except document.Unreadable as error:
+        return File(path, oid, mode, text, None, tuple(error.problems))
+    return File(path, oid, mode, text, memory)
+
+
+def version_of(file: File) -> Version:
+    """Return a file as one side of a comparison."""
+    fault = file.problems[0].message if file.problems else ""
+    return Version(file.path, file.memory, fault)

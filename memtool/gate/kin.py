@@ -1,0 +1,100 @@
+"""Kin: the lineage around some memories, without reading the tree that they lie in.
+
+`Kin` knows every memory of a tree by id: where it lies, whether it is deleted, what it supersedes
+and what supersedes it. It is made from a tree that was read, or from a table that an earlier check
+left in the cache, in which one memory is found by binary search in a mapped file.
+"""
+
+from __future__ import annotations
+
+from memtool.memory.lineage import Lineage
+from memtool.memory.memory import Memory
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+MOST_KIN = 20_000
+"""Memories of one lineage that are followed; a longer one is cut, and circles in it not seen."""
+
+
+class Row(Value):
+    """What is known of one memory file. A deleted memory supersedes nothing."""
+
+    id: str
+    path: str
+    status: str
+    supersedes: tuple[str, ...]
+
+
+class Kin:
+    """Who supersedes whom in one tree."""
+
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        table: Callable[[str], Sequence[Row]] | None = None,
+        newer: Callable[[str], Sequence[str]] | None = None,
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        """Take rows, and a table below them whose paths in `hidden` no longer count."""
+        self._rows: dict[str, list[Row]] = {}
+        self._newer: dict[str, set[str]] = {}
+        for row in rows:
+            self._rows.setdefault(row.id, []).append(row)
+            for old in effective(row):
+                self._newer.setdefault(old, set()).add(row.id)
+        self._table = table
+        self._newer_table = newer
+        self._hidden = hidden
+
+    def rows(self, id_: str) -> list[Row]:
+        """Return the files that have an id, sorted by path."""
+        found = list(self._rows.get(id_, ()))
+        if self._table is not None:
+            found += [row for row in self._table(id_) if row.path not in self._hidden]
+        return sorted(found, key=lambda row: row.path)
+
+    def newer(self, id_: str) -> tuple[str, ...]:
+        """Return the ids of the memories that supersede this one directly, sorted."""
+        found = set(self._newer.get(id_, ()))
+        if self._newer_table is not None:
+            for candidate in self._newer_table(id_):
+                if any(id_ in effective(row) for row in self.rows(candidate)):
+                    found.add(candidate)
+        return tuple(sorted(found))
+
+    def supersedes(self, id_: str) -> tuple[str, ...]:
+        """Return what a memory supersedes, missing ids included, sorted."""
+        return tuple(sorted({old for row in self.rows(id_) for old in effective(row)}))
+
+    def is_there(self, id_: str) -> bool:
+        """Tell whether some file has this id."""
+        return bool(self.rows(id_))
+
+    def around(self, ids: Iterable[str]) -> Lineage:
+        """Return the lineage of these memories and of all that are linked to them."""
+        seen: set[str] = set()
+        todo = sorted(set(ids), reverse=True)
+        while todo and len(seen) < MOST_KIN:
+            id_ = todo.pop()
+            if id_ in seen:
+                continue
+            seen.add(id_)
+            todo += [near for near in (*self.supersedes(id_), *self.newer(id_)) if near not in seen]
+        return Lineage(
+            Memory(fields={"id": id_, "supersedes": self.supersedes(id_)}, body="")
+            for id_ in sorted(seen)
+            if self.is_there(id_)
+        )
+
+
+def effective(row: Row) -> tuple[str, ...]:
+    """Return what a row's memory replaces: nothing where it is deleted."""
+    return () if row.status == "deleted" else row.supersedes
+
+
+def row_of(memory: Memory, path: str) -> Row:
+    """Return the row of a memory."""
+    return Row(memory.id, path, memory.status, memory.supersedes)

@@ -1,0 +1,87 @@
+"""Verdicts: which blobs were searched for secrets and found clean, by their ids.
+
+A file of the cache, one id a line, named by the detectors and settings that it was made with. Ids
+are only added; a file that has grown too long is begun again.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.store.config import Config
+
+MOST_BYTES = 16 << 20
+ROOM = "gate"
+"""The directory below the cache directory in which the gate keeps what it may forget."""
+
+
+class Verdicts:
+    """The clean blobs of one repository, under the present detectors and settings."""
+
+    def __init__(self, cache_dir: str, settings: Config) -> None:
+        self._folder = os.path.join(cache_dir, ROOM)
+        self._path = os.path.join(self._folder, f"clean-{_rules(settings)}")
+        self._new: list[str] = []
+        self._seen: set[str] = set()
+        self._known = _read(self._path)
+
+    def is_clean(self, oid: str) -> bool:
+        """Tell whether a blob was found clean before."""
+        return bool(oid) and (oid in self._seen or self._known.find(f"{oid}\n".encode()) >= 0)
+
+    def add(self, oid: str) -> None:
+        """Remember that a blob is clean."""
+        if oid and oid not in self._seen:
+            self._seen.add(oid)
+            self._new.append(oid)
+
+    def save(self) -> None:
+        """Write what is new; where the cache cannot be written, the next check searches again."""
+        if not self._new:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        if len(self._known) > MOST_BYTES:
+            flags |= os.O_TRUNC
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            is_new = not os.path.exists(self._path)
+            handle = os.open(self._path, flags, 0o600)
+            try:
+                os.write(handle, "".join(f"{oid}\n" for oid in self._new).encode())
+            finally:
+                os.close(handle)
+            if is_new:
+                _sweep(self._folder, self._path)
+        except OSError:
+            return
+        self._new.clear()
+
+
+def _rules(settings: Config) -> str:
+    """Name the detectors by the sizes and times of their modules, and the settings by content."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    rows = [repr(sorted(settings.given.items()))]
+    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
+        if entry.name.endswith(".py"):
+            status = entry.stat()
+            rows.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _sweep(folder: str, kept: str) -> None:
+    """Remove the verdicts of other detectors and settings."""
+    for entry in list(os.scandir(folder)):
+        if entry.name.startswith("clean-") and entry.path != kept:
+            os.unlink(entry.path)

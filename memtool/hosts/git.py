@@ -1,0 +1,96 @@
+"""Git as a host: hooks that run the gate before commits, and report after merges.
+
+A hook that is there already is kept: it is renamed, and ours runs it first, with the same
+arguments and input. Taking memtool out renames it back, so every byte is as before.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from memtool import templates
+from memtool.errors import MemtoolError
+from memtool.hosts.plan import Step, bytes_at, is_program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.store.repository import Repository
+
+HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
+"""The hooks that memtool has a template for. Git runs no pre-commit hook for a merge of its own."""
+MARK = b"# installed by memtool: "
+KEPT = ".before-memtool"
+"""Ends the name under which a hook that was there before is kept."""
+
+
+def install(repository: Repository) -> list[Step]:
+    """Plan the hooks: keep what is there, write ours; nothing for those that are up to date."""
+    folder = hooks_folder(repository)
+    steps = []
+    for name in HOOKS:
+        path = os.path.join(folder, name)
+        wanted = script(name)
+        if bytes_at(path) == wanted and is_program(path):
+            continue
+        if os.path.lexists(path) and not is_ours(path):
+            if os.path.lexists(path + KEPT):
+                raise MemtoolError(
+                    f"{path} is somebody else's, and {name}{KEPT} is there already",
+                    hint=f"see what each of them does, and remove one: {path + KEPT}",
+                    code="hook-taken",
+                )
+            steps.append(Step("keep", path, path + KEPT))
+        steps.append(Step("write", path, data=wanted))
+    return steps
+
+
+def uninstall(repository: Repository) -> list[Step]:
+    """Plan to remove our hooks, and to put back those that were there before."""
+    folder = hooks_folder(repository)
+    steps = []
+    for name in HOOKS:
+        path = os.path.join(folder, name)
+        if not is_ours(path):
+            continue
+        steps.append(Step("remove", path))
+        if os.path.lexists(path + KEPT):
+            steps.append(Step("keep", path + KEPT, path))
+    return steps
+
+
+def hooks_folder(repository: Repository) -> str:
+    """Return the directory that git takes this repository's hooks from.
+
+    Raises:
+        MemtoolError: it belongs to every repository of the user or the machine.
+    """
+    git = repository.git
+    # Without the hardening, which points core.hooksPath at nothing.
+    said = git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks", with_hooks=True)
+    folder = os.fsdecode(said).rstrip("\n")
+    scope = git.run(
+        "config", "--show-scope", "--get", "core.hooksPath", with_hooks=True, allowed=(0, 1)
+    ).split(b"\t")[0]
+    if scope in (b"global", b"system"):
+        raise MemtoolError(
+            f"the hooks are in {folder}, for all repositories, by the {scope.decode()} "
+            "core.hooksPath",
+            hint="git config core.hooksPath .git/hooks gives this repository its own; or write "
+            "`memtool check --staged` into the shared hook",
+            code="shared-hooks",
+        )
+    return folder
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether a hook was written by memtool."""
+    data = bytes_at(path)
+    return data is not None and MARK in data[:400]
+
+
+def script(name: str) -> bytes:
+    """Return the hook of a name, for the Python that runs now."""
+    text = templates.read(f"hooks/{name}")
+    return text.replace("@PYTHON@", shlex.quote(sys.executable)).encode()

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from gate import corpus
+
+from memtool.errors import MemtoolError
+from memtool.gate import admission, allowing, redaction
+from memtool.gate.redaction import Allowed
+from memtool.store.config import parse
+
+TOKEN = corpus.draw_value("ghp_{a36}", random.Random(1))
+FINGERPRINT = redaction.fingerprint(TOKEN)
+
+
+def refusal(text: str, known: str = "") -> MemtoolError:
+    with pytest.raises(MemtoolError) as caught:
+        admission.refuse_secrets(text, known=known)
+    return caught.value
+
+
+def test_a_refusal_names_kinds_and_lines_but_no_secret() -> None:
+    """The message can be pasted anywhere, and the hint is what to do next."""
+    error = refusal(f"one\ntwo {TOKEN}\njane.roe@acme.dev")
+    assert error.message == (
+        "the memory would hold a secret (github-token) in line 2, personal data (email) in line 3; "
+        "nothing was written"
+    )
+    assert error.hint == (
+        "take it out, or write [REDACTED:github-token] in its place; if it is harmless: "
+        f'memtool config redaction.allow.{FINGERPRINT} "the reason"'
+    )
+    assert error.code == "secret"
+    assert refusal("jane.roe@acme.dev").code == "personal-data"
+    assert refusal(f"{TOKEN}\n" * 9).message.count("github-token") == 5
+    assert "and 4 more" in refusal(f"{TOKEN}\n" * 9).message
+
+
+def test_harmless_and_known_and_redacted_texts_pass() -> None:
+    """What stood there before, what is allowed and what the hint proposes is no obstacle."""
+    admission.refuse_secrets("Sessions live in Redis.")
+    admission.refuse_secrets(f"moved {TOKEN}", known=f"x\n{TOKEN}")
+    admission.refuse_secrets(TOKEN, Allowed(fingerprints=frozenset((FINGERPRINT,))))
+    admission.refuse_secrets("the token is [REDACTED:github-token]")
+    other = corpus.draw_value("ghp_{a36}", random.Random(2))
+    assert "in line 2" in refusal(f"{TOKEN}\n{other}", known=TOKEN).message
+
+
+def test_the_settings_say_what_is_allowed() -> None:
+    """Addresses and domains are compared without case, as mail programs do."""
+    data = f"""
+[redaction]
+allow_emails = ["Jane.Roe@Acme.dev"]
+allow_domains = [" @lists.acme.io", "."]
+[redaction.allow]
+{FINGERPRINT} = "of the public demo"
+"""
+    allowed = allowing.allowed(parse(data.encode(), "config.toml"))
+    assert allowed == Allowed(
+        emails=frozenset(("jane.roe@acme.dev",)),
+        domains=frozenset(("lists.acme.io",)),
+        fingerprints=frozenset((FINGERPRINT,)),
+    )
+    text = f"{TOKEN} jane.roe@acme.dev JANE.ROE@ACME.DEV dev@lists.acme.io a@b.lists.acme.io"
+    assert redaction.find(text, allowed) == ()
+    assert [f.kind for f in redaction.find("a@acme.io joe@acme.dev", allowed)] == ["email"] * 2

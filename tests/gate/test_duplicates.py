@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import make_memory
+
+from memtool.gate.duplicates import THRESHOLD_KEY, likeness, problems, twins
+from memtool.gate.neighbours import Neighbours
+from memtool.memory import moments
+from memtool.memory.memory import Memory
+from memtool.memory.problem import CODES
+from memtool.store.config import option
+from memtool.store.tree import Record
+
+NOW = moments.parse("2026-03-01T12:00:00Z")
+THRESHOLD = float(str(option(THRESHOLD_KEY).default))
+PAIRS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "data" / "duplicates.jsonl").read_text().splitlines()
+]
+TEXT = "Sessions live in Redis because the cookie store grew past four kilobytes.\n"
+
+
+def record(id_: str, body: str = TEXT, **fields: object) -> Record:
+    memory = make_memory(id_, body, **({"title": "Sessions in Redis"} | fields))  # type: ignore[arg-type]
+    return Record(memory, f".memory/{id_}.md", "")
+
+
+def side(row: dict, name: str) -> Memory:
+    title, body = row[name]
+    return make_memory(f"sem-{name}", body + "\n", title=title, type="semantic")
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in PAIRS if row["label"] == "different"], ids=lambda row: row["a"][0]
+)
+def test_other_claims_are_no_duplicates(row: dict):
+    """Another value, name, sign or subject in the same sentence is another claim."""
+    assert likeness(side(row, "a"), side(row, "b")) < THRESHOLD
+
+
+def test_most_repetitions_are_found():
+    """Of the labelled pairs all light edits and most paraphrases that keep the words."""
+    same = [row for row in PAIRS if row["label"] == "duplicate"]
+    caught = [row for row in same if likeness(side(row, "a"), side(row, "b")) >= THRESHOLD]
+    assert len(caught) / len(same) >= 0.8
+    missed = {row["kind"] for row in same if row not in caught}
+    assert missed <= {"far paraphrase", "paraphrase", "extension"}
+
+
+def test_likeness_is_symmetric():
+    """It does not matter which of two came first."""
+    for row in PAIRS[::7]:
+        one, other = side(row, "a"), side(row, "b")
+        assert likeness(one, other) == likeness(other, one)
+
+
+def test_the_same_words_are_an_exact_twin():
+    """Case and white space do not count, and no relation makes them another claim."""
+    new = record("dec-b", TEXT.upper(), related_to=("dec-a",))
+    (twin,) = twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW)
+    assert twin is not None
+    assert (twin.record.id, twin.is_exact, twin.likeness) == ("dec-a", True, 1.0)
+
+
+@pytest.mark.parametrize("key", ["related_to", "derived_from", "resolves", "supersedes"])
+def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
+    """Who names the other memory knows of it."""
+    new = record("dec-b", TEXT + "Ask twice.\n", **{key: ("dec-a",)})
+    assert twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [None]
+    assert twins([record("dec-b", TEXT + "Ask twice.\n")], Neighbours([record("dec-a")]),
+                 THRESHOLD, NOW) != [None]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"valid_through": "2026-02-25"},
+        {"valid_from": "2026-04-01"},
+        {"timestamp": "2020-01-01T00:00:00Z"},
+        {"status": "archived"},
+    ],
+)
+def test_only_living_memories_count(fields: dict):
+    """What has expired, or is not valid yet, may be said again; and repeats nothing itself."""
+    assert twins([record("dec-b")], Neighbours([record("dec-a", **fields)]), THRESHOLD, NOW) == [
+        None
+    ]
+    assert twins([record("dec-b", **fields)], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [
+        None
+    ]
+
+
+def test_of_several_twins_the_most_alike_is_named():
+    """An exact one first, then by likeness, then by id."""
+    others = [record("dec-c"), record("dec-a", TEXT + "More words here.\n"), record("dec-b")]
+    (twin,) = twins([record("dec-x")], Neighbours(others), THRESHOLD, NOW)
+    assert twin is not None
+    assert twin.record.id == "dec-b"
+
+
+def test_of_two_new_memories_the_later_one_is_the_problem():
+    """One of them may stay."""
+    both = [record("dec-a", timestamp="2026-02-23T00:00:00Z"), record("dec-b")]
+    (problem,) = problems(both, Neighbours(both), THRESHOLD, NOW)
+    assert (problem.id, problem.code, problem.severity) == ("dec-a", "duplicate", "error")
+    assert problem.code in CODES
+
+
+def test_the_hint_names_the_twin_and_the_next_command():
+    """A refusal says what to do instead."""
+    near = [record("dec-a")]
+    (exact,) = problems([record("dec-b")], Neighbours(near), THRESHOLD, NOW)
+    (other,) = problems([record("dec-b", TEXT + "Ask.\n")], Neighbours(near), THRESHOLD, NOW)
+    assert exact.message == "it says the same as dec-a, 'Sessions in Redis'"
+    assert exact.hint == "leave this one out, or memtool supersede dec-a TITLE replaces it"
+    assert other.message.startswith("it says nearly (0.9")
+    assert other.hint == (
+        "memtool supersede dec-a TITLE replaces it; related_to: [dec-a] says that both are meant"
+    )
+
+
+def test_a_higher_threshold_lets_near_twins_pass():
+    """The setting decides, and exact twins are refused whatever it says."""
+    near = Neighbours([record("dec-a")])
+    assert twins([record("dec-b", TEXT + "Ask.\n")], near, 1.0, NOW) == [None]
+    assert twins([record("dec-b")], near, 1.0, NOW) != [None]

@@ -1,0 +1,250 @@
+"""The single checks, on small trees."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox, make_memory
+
+from memtool.commands.check import check
+from memtool.gate import hidden
+from memtool.gate.gate import CHECKS
+from memtool.gate.headings import headings
+from memtool.memory import document
+from memtool.memory.problem import CODES
+
+SECTIONS = (
+    "## Options considered\n\na\n\n## Chosen\n\nb\n\n## Constraints\n\nc\n\n## Rationale\n\nd\n"
+)
+
+
+def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
+    """What the check of the worktree tells; the check of the index must tell the same."""
+    found = check(sandbox.workspace()).problems
+    sandbox.git("add", "--all")
+    staged = check(sandbox.workspace(), staged=True).problems
+    assert list(staged) == list(found)
+    assert all(problem.code in CODES for problem in found)
+    return [(p.id, p.code, p.line, p.severity) for p in found]
+
+
+def test_the_table_of_checks() -> None:
+    """Each check has a row; every door runs all of them."""
+    assert list(CHECKS) == [
+        "schema", "secrets", "silent", "lineage", "claims", "links", "validity",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("One sentence is enough.\n", []),
+        (SECTIONS, []),
+        (SECTIONS.upper(), []),
+        ("Intro.\n\n" + SECTIONS.replace("## Chosen", "### Chosen ##"), []),
+        ("Chosen\n------\n\nb\n", ["missing-section"]),
+        (SECTIONS.replace("## Rationale\n\nd\n", ""), ["missing-section"]),
+        (SECTIONS.replace("## Rationale", "```\n## Rationale\n```"), ["missing-section"]),
+    ],
+)
+def test_sections_of_a_decision(sandbox: Sandbox, body: str, expected: list[str]) -> None:
+    """Who begins to write sections is reminded of those that are missing."""
+    sandbox.memory("dec-a", body)
+    assert [row[1] for row in told(sandbox)] == expected
+
+
+def test_sections_are_not_asked_of_candidates_and_other_types(sandbox: Sandbox) -> None:
+    """A candidate may still grow, and facts have no form."""
+    sandbox.memory("dec-a", "## Chosen\n\nRedis holds sessions.\n", status="candidate")
+    sandbox.memory("sem-a", "## Evidence\n\nThe queue is drained at night.\n", type="semantic")
+    assert told(sandbox) == []
+
+
+def test_sections_are_not_asked_of_what_is_committed(sandbox: Sandbox) -> None:
+    """Nobody may add them any more, so nobody is reminded."""
+    sandbox.memory("dec-a", "## Chosen\n\nRedis holds sessions.\n")
+    assert [row[1] for row in told(sandbox)] == ["missing-section"]
+    sandbox.commit()
+    sandbox.memory("dec-a", "## Chosen\n\nRedis holds sessions.\n", status="pinned")
+    assert told(sandbox) == []
+
+
+def test_headings_are_read_as_markdown_reads_them() -> None:
+    """Fences hide headings, until a fence at least as long closes them."""
+    body = (
+        "# A\n````\n# no\n```\n# no\n````\n## B ##\nC\n===\n#D\n~~~\n# no\n~~~~\nE\n---\n- x\n---\n"
+    )
+    assert headings(body) == ["A", "B", "C", "E", "- x"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("Text.\n\n<!-- do as I say -->\n", [("html-comment", 12)]),
+        ("<details><summary>x</summary>\nhidden\n</details>\n", [("html-comment", 10)]),
+        ("```html\n<!-- shown as code -->\n```\n", []),
+        ("The mail is a@example.org. <!-- memtool: allow email -->\n", []),
+    ],
+)
+def test_text_that_people_do_not_see(
+    sandbox: Sandbox, body: str, expected: list[tuple[str, int]]
+) -> None:
+    """Comments are told as warnings, at their line of the file."""
+    sandbox.memory("dec-a", body)
+    rows = [(code, line) for _id, code, line, severity in told(sandbox) if severity == "warning"]
+    assert rows == expected
+
+
+def test_a_joiner_between_letters_is_a_warning() -> None:
+    """Scripts and emoji need joiners; beside a Latin letter one splits a word in two."""
+    assert list(hidden.find("pass\u200dword\n")) == [
+        (1, "a joiner (U+200D) where nothing is joined", False)
+    ]
+    assert list(hidden.find("\U0001f468\u200d\U0001f469 \u0915\u094d\u200d\u0937\n")) == []
+
+
+def test_a_program_is_a_warning(sandbox: Sandbox) -> None:
+    """Memories are not run."""
+    path = sandbox.memory("dec-a")
+    (sandbox.path / path).chmod(0o755)
+    assert told(sandbox) == [("dec-a", "file-mode", 0, "warning")]
+
+
+def test_lineage_of_new_memories(sandbox: Sandbox) -> None:
+    """Missing ids, circles and heads passed over are errors; a fork is a warning."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.memory("dec-b", "Sessions live in signed cookies.\n", supersedes=("dec-a",))
+    sandbox.commit()
+    sandbox.memory("dec-c", "Queues are drained at night.\n", supersedes=("dec-a",))
+    sandbox.memory("dec-d", "Each table has an owner.\n", supersedes=("dec-e", "dec-nowhere"))
+    sandbox.memory("dec-e", "Releases are cut on Mondays.\n", supersedes=("dec-d",))
+    found = check(sandbox.workspace(), staged=False).problems
+    assert {(p.id, p.code, p.severity) for p in found} >= {
+        ("dec-c", "not-a-head", "error"),
+        ("dec-d", "cycle", "error"),
+        ("dec-d", "dangling", "error"),
+        ("dec-e", "cycle", "error"),
+    }
+    assert ("dec-c", "fork") not in {(p.id, p.code) for p in found}
+
+
+def test_superseding_both_heads_ends_a_fork(sandbox: Sandbox) -> None:
+    """To name the old memory as well as its heads passes nobody over."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.memory("dec-b", "Queues are drained at night.\n", supersedes=("dec-a",))
+    sandbox.memory("dec-c", "Each table has an owner.\n", supersedes=("dec-a",))
+    assert [row[:2] for row in told(sandbox)] == [("dec-b", "fork"), ("dec-c", "fork")]
+    sandbox.commit()
+    sandbox.memory(
+        "dec-d", "Releases are cut on Mondays.\n", supersedes=("dec-a", "dec-b", "dec-c")
+    )
+    assert told(sandbox) == []
+
+
+def test_a_deleted_memory_supersedes_nothing(sandbox: Sandbox) -> None:
+    """So what it replaced is a head again."""
+    gone = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong"}
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.memory("dec-b", "Queues are drained at night.\n", supersedes=("dec-a",),
+                   status="deleted", deleted=gone)  # fmt: skip
+    sandbox.commit()
+    sandbox.memory("dec-c", "Each table has an owner.\n", supersedes=("dec-a",))
+    assert told(sandbox) == []
+
+
+def test_links_are_looked_up(sandbox: Sandbox) -> None:
+    """What does not resolve is a warning at its line; what does is not mentioned."""
+    sandbox.write("src/app/main.py", "pass\n")
+    sandbox.write("docs/a b.md", "x\n")
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    commit = sandbox.commit()
+    sandbox.memory(
+        "dec-b",
+        "It follows [[dec-a]] and [[dec-nowhere]], not `[[code]]`.\n\nSee [[ dec-a ]].\n",
+        source=(
+            f"commit:{commit[:12]}", "commit:deadbeef", "file:docs/a b.md", "file:docs/none.md",
+            "file:docs", f"file:src/app/main.py#L1@{commit[:12]}", f"file:none.py@{commit[:12]}",
+            "memory:dec-a", "memory:dec-none", "human:Ada", "url:https://example.org",
+        ),
+        files=("src/app/*.py", "src/**", "src/app", "lib/**/*.py", "**/main.py", "main.py"),
+        related_to=("dec-a", "dec-other"),
+    )  # fmt: skip
+    found = [p for p in check(sandbox.workspace()).problems if p.id == "dec-b"]
+    assert [(p.line, p.code, p.message.split()[0]) for p in found] == [
+        (7, "broken-link", "memory:dec-none"),
+        (7, "broken-source", "commit:deadbeef"),
+        (7, "broken-source", "file:docs/none.md"),
+        (7, "broken-source", f"file:none.py@{commit[:12]}"),
+        (19, "no-such-file", "files:"),
+        (19, "no-such-file", "files:"),
+        (20, "broken-link", "related_to:"),
+        (24, "broken-link", "[[dec-nowhere]]"),
+    ]
+    assert {p.severity for p in found} == {"warning"}
+    sandbox.git("add", "--all")
+    assert list(check(sandbox.workspace(), staged=True).problems) == found
+
+
+def test_a_shallow_clone_cannot_tell_about_commits(sandbox: Sandbox) -> None:
+    """What history was cut off is not called broken."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    first = sandbox.commit()
+    sandbox.memory("dec-b", "Queues are drained at night.\n", source=(f"commit:{first}",))
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--depth=1", f"file://{sandbox.path}", "../shallow")
+    shallow = Sandbox(sandbox.path.parent / "shallow", sandbox.env)
+    assert check(shallow.workspace()).problems == ()
+
+
+def test_moments_of_the_future(sandbox: Sandbox) -> None:
+    """A clock may be some minutes off; a day is a mistake. Windows must hold the writing."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", timestamp="2026-03-01T12:04:00Z")
+    sandbox.memory("dec-b", "Queues are drained at night.\n", timestamp="2026-03-02T12:00:00Z")
+    sandbox.memory("dec-c", "Each table has an owner.\n", valid_through="2026-02-01")
+    sandbox.memory("dec-d", "Releases are cut on Mondays.\n",
+                   checked={"at": "2027-01-01T00:00:00Z"})  # fmt: skip
+    assert told(sandbox) == [
+        ("dec-b", "future", 3, "warning"),
+        ("dec-c", "bad-window", 9, "warning"),
+        ("dec-d", "future", 9, "warning"),
+    ]
+
+
+def test_a_secret_in_the_header_is_found(sandbox: Sandbox) -> None:
+    """The whole file is searched, and the line is the file's."""
+    key = "AK" + "IA" + "QWERTYUIOPASDFGH"
+    sandbox.memory("dec-a", **{"x-note": f"key {key}"})
+    assert told(sandbox) == [("dec-a", "secret", 9, "error")]
+
+
+def test_personal_data_has_its_own_code(sandbox: Sandbox) -> None:
+    """It is refused like a secret."""
+    sandbox.memory("dec-a", "Ask grace.hopper@navy-yard.io about it.\n")
+    assert told(sandbox) == [("dec-a", "personal-data", 10, "error")]
+
+
+def test_settings_allow_what_is_harmless(sandbox: Sandbox) -> None:
+    """The allow list of the settings is that of the gate; a verdict does not outlive it."""
+    sandbox.write(".memory/config.toml", '[redaction]\nallow_domains = ["navy-yard.io"]\n')
+    sandbox.memory("dec-a", "Ask grace.hopper@navy-yard.io about it.\n")
+    assert told(sandbox) == []
+    sandbox.write(".memory/config.toml", "")
+    assert told(sandbox) == [("dec-a", "personal-data", 10, "error")]
+
+
+def test_one_file_is_told_of_a_few_problems_of_a_kind(sandbox: Sandbox) -> None:
+    """A file of nothing but hidden characters does not fill the screen."""
+    sandbox.memory("dec-a", "a\u200bb\n" * 500)
+    assert len(told(sandbox)) == 5
+
+
+def test_the_same_tree_gives_the_same_problems(sandbox: Sandbox) -> None:
+    """Sorted by path and line, whatever the hash seed and the state of the cache."""
+    for number in range(12):
+        data = document.write(
+            make_memory(f"dec-{number:03}", f"Number {number} \u200b.\n", supersedes=("dec-none",))
+        )
+        sandbox.write(f".memory/{'abc'[number % 3]}/dec-{number:03}.md", data)
+    first = sandbox.run("check", "--json", PYTHONHASHSEED="1").stdout
+    assert sandbox.run("check", "--json", PYTHONHASHSEED="2").stdout == first
+    places = [(p.path, p.line) for p in check(sandbox.workspace()).problems]
+    assert places == sorted(places)

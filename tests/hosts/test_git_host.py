@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.install import install, render
+from memtool.commands.uninstall import uninstall
+from memtool.errors import MemtoolError
+from memtool.hosts.git import HOOKS, KEPT
+
+HOOK = '#!/bin/sh\necho theirs ran with "$@" >> "$(git rev-parse --show-toplevel)/ran"\nexit {}\n'
+
+
+def hooks(sandbox: Sandbox, folder: str = ".git/hooks") -> dict[str, tuple[bytes, int]]:
+    place = sandbox.path / folder
+    return {
+        path.name: (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        for path in sorted(place.iterdir())
+        if not path.name.endswith(".sample")
+    }
+
+
+def put(sandbox: Sandbox, name: str, text: str, mode: int = 0o755) -> None:
+    path = sandbox.write(f".git/hooks/{name}", text)
+    path.chmod(mode)
+
+
+def test_installing_and_taking_out_leaves_no_trace(sandbox: Sandbox) -> None:
+    """Every byte and every permission is as before, and each may be done twice."""
+    put(sandbox, "pre-commit", HOOK.format(0))
+    put(sandbox, "post-merge", "#!/bin/sh\n", 0o644)
+    put(sandbox, "commit-msg", HOOK.format(0))
+    before = hooks(sandbox)
+    assert len(install(sandbox.workspace(), "git").steps) == 5
+    during = hooks(sandbox)
+    assert set(during) == {*HOOKS, "commit-msg", f"pre-commit{KEPT}", f"post-merge{KEPT}"}
+    assert all(during[name][1] & 0o100 for name in HOOKS)
+    assert install(sandbox.workspace(), "git").steps == ()
+    assert hooks(sandbox) == during
+    assert len(uninstall(sandbox.workspace(), "git").steps) == 5
+    assert hooks(sandbox) == before
+    assert render(uninstall(sandbox.workspace(), "git")) == "git: nothing to change"
+    assert hooks(sandbox) == before
+
+
+def test_a_dry_run_says_what_would_be_done(sandbox: Sandbox) -> None:
+    """The same steps, and nothing is changed."""
+    put(sandbox, "pre-commit", HOOK.format(0))
+    before = hooks(sandbox)
+    planned = install(sandbox.workspace(), "git", dry_run=True)
+    assert hooks(sandbox) == before
+    assert render(planned).startswith("would rename ")
+    assert install(sandbox.workspace(), "git").steps == planned.steps
+    during = hooks(sandbox)
+    out = uninstall(sandbox.workspace(), "git", dry_run=True)
+    assert hooks(sandbox) == during
+    assert uninstall(sandbox.workspace(), "git").steps == out.steps
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_hook_that_was_there_still_runs_first(sandbox: Sandbox, status: int) -> None:
+    """It gets its arguments, and its refusal counts."""
+    put(sandbox, "pre-commit", HOOK.format(status))
+    install(sandbox.workspace(), "git")
+    sandbox.memory("dec-a")
+    sandbox.git("add", ".memory")
+    done = subprocess.run(
+        ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env, check=False,
+        capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, (sandbox.path / "ran").exists()) == (status, True)
+
+
+def test_an_older_hook_of_ours_is_brought_up_to_date(sandbox: Sandbox) -> None:
+    """It is known by its mark and replaced, not kept."""
+    install(sandbox.workspace(), "git")
+    current = hooks(sandbox)
+    put(sandbox, "pre-commit", "#!/bin/sh\n# installed by memtool: an older one\nexit 1\n")
+    assert len(install(sandbox.workspace(), "git").steps) == 1
+    assert hooks(sandbox) == current
+
+
+def test_somebody_elses_hook_over_ours_is_left_alone(sandbox: Sandbox) -> None:
+    """Taking memtool out removes only what memtool wrote; a second one to keep is refused."""
+    put(sandbox, "pre-commit", HOOK.format(0))
+    install(sandbox.workspace(), "git")
+    put(sandbox, "pre-commit", "#!/bin/sh\n# another tool\n")
+    with pytest.raises(MemtoolError, match="somebody else's"):
+        install(sandbox.workspace(), "git")
+    uninstall(sandbox.workspace(), "git")
+    assert hooks(sandbox)["pre-commit"][0] == b"#!/bin/sh\n# another tool\n"
+    assert set(hooks(sandbox)) == {"pre-commit", f"pre-commit{KEPT}"}
+
+
+def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
+    """A relative path counts from the top, and the hook there works."""
+    sandbox.git("config", "core.hooksPath", "tools/hooks")
+    install(sandbox.workspace(), "git")
+    assert set(hooks(sandbox, "tools/hooks")) == set(HOOKS)
+    assert hooks(sandbox) == {}
+    sandbox.memory("dec-a", supersedes=("dec-nowhere",))
+    sandbox.git("add", ".memory")
+    done = subprocess.run(
+        ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env, check=False,
+        capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, b"dangling" in done.stdout + done.stderr) == (1, True)
+
+
+def test_hooks_of_all_repositories_are_not_touched(sandbox: Sandbox) -> None:
+    """A global core.hooksPath is somebody's own set up."""
+    shared = sandbox.path.parent / "shared"
+    shared.mkdir()
+    settings = sandbox.path.parent / "gitconfig"
+    settings.write_text(f"[core]\n\thooksPath = {shared}\n")
+    with pytest.raises(MemtoolError, match="for all repositories"):
+        install(sandbox.workspace(GIT_CONFIG_GLOBAL=str(settings)), "git")
+    assert list(shared.iterdir()) == []
+
+
+def test_a_linked_worktree_has_the_hooks_of_its_repository(sandbox: Sandbox) -> None:
+    """Installing there is installing everywhere."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("worktree", "add", "--quiet", "../linked")
+    linked = Sandbox(sandbox.path.parent / "linked", sandbox.env)
+    install(linked.workspace(), "git")
+    assert set(hooks(sandbox)) == set(HOOKS)
+    assert install(sandbox.workspace(), "git").steps == ()
+
+
+def test_a_path_with_blanks_and_quotes_works(sandbox: Sandbox) -> None:
+    """The directory of a repository may be called anything."""
+    odd = sandbox.path.parent / 'it\'s a "project" $HOME'
+    odd.mkdir()
+    there = Sandbox(odd, sandbox.env)
+    there.git("init", "--quiet")
+    put(there, "pre-commit", HOOK.format(0))
+    install(there.workspace(), "git")
+    there.memory("dec-a")
+    there.git("add", ".")
+    there.git("commit", "--quiet", "--message", "m")
+    assert (odd / "ran").exists()
+
+
+def test_a_repository_cannot_slip_its_own_memtool_in(sandbox: Sandbox) -> None:
+    """The hook runs at the top of the worktree, whose modules must not be imported."""
+    install(sandbox.workspace(), "git")
+    for name in ("memtool/__init__.py", "memtool/cli/main.py", "sys.py", "os.py", "json.py"):
+        sandbox.write(name, "open('owned', 'w')\nraise SystemExit(0)\n")
+    sandbox.memory("dec-a", supersedes=("dec-nowhere",))
+    sandbox.git("add", ".")
+    done = subprocess.run(
+        ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env, check=False,
+        capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, (sandbox.path / "owned").exists()) == (1, False)
+
+
+def test_a_memtool_that_is_gone_is_told(sandbox: Sandbox) -> None:
+    """Without it nothing is checked, so the commit waits until somebody decides."""
+    install(sandbox.workspace(), "git")
+    for name in HOOKS:
+        place = sandbox.path / ".git/hooks" / name
+        rows = place.read_text().split("\n")
+        place.write_text("\n".join(
+            "python=/nowhere/python" if row.startswith("python=") else row for row in rows
+        ))  # fmt: skip
+    sandbox.write("a", "a")
+    sandbox.git("add", "a")
+    done = subprocess.run(
+        ["git", "commit", "-m", "m"], cwd=sandbox.path, check=False, capture_output=True,
+        env=sandbox.env | {"PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert (done.returncode, b"memtool is not installed" in done.stderr) == (1, True)
+
+
+def test_a_merge_tells_forks_once(sandbox: Sandbox) -> None:
+    """Clean merges are checked before they are made, fast-forwards after they came."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.commit()
+    install(sandbox.workspace(), "git")
+    sandbox.git("checkout", "--quiet", "-b", "side")
+    sandbox.memory("dec-b", "Sessions live in Postgres.\n", supersedes=("dec-a",))
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "main")
+    sandbox.memory("dec-c", "Sessions live in signed cookies.\n", supersedes=("dec-a",))
+    sandbox.commit()
+    sandbox.git("branch", "--quiet", "behind")
+
+    def merge(name: str) -> tuple[int, int]:
+        done = subprocess.run(
+            ["git", "merge", "--no-edit", name], cwd=sandbox.path, env=sandbox.env, check=False,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        return done.returncode, (done.stdout + done.stderr).count("both replace dec-a")
+
+    assert merge("side") == (0, 2)
+    sandbox.git("checkout", "--quiet", "behind")
+    assert merge("main") == (0, 1)
+
+
+def test_unwritable_hooks_are_one_sentence(sandbox: Sandbox) -> None:
+    """A file where the directory should be is told, not traced."""
+    import shutil
+
+    shutil.rmtree(sandbox.path / ".git" / "hooks")
+    sandbox.write(".git/hooks", "a file")
+    done = sandbox.run("install", "git")
+    assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)
+    assert os.listdir(sandbox.path / ".memory") == []
