@@ -5,25 +5,34 @@ from __future__ import annotations
 from memtool.commands.alias import alias as _alias
 from memtool.commands.archive import archive as _archive
 from memtool.commands.blame import blame as _blame
+from memtool.commands.check import check as _check
 from memtool.commands.config import config as _config
 from memtool.commands.confirm import confirm as _confirm
+from memtool.commands.conflicts import conflicts as _conflicts
 from memtool.commands.deprecate import deprecate as _deprecate
 from memtool.commands.diff import diff as _diff
+from memtool.commands.eval import eval as _eval
 from memtool.commands.export import export as _export
 from memtool.commands.forget import forget as _forget
 from memtool.commands.import_ import import_ as _import
 from memtool.commands.init import init as _init
 from memtool.commands.inject import inject as _inject
+from memtool.commands.install import install as _install
 from memtool.commands.list import list as _list
 from memtool.commands.log import log as _log
 from memtool.commands.new import new as _new
 from memtool.commands.pin import pin as _pin
+from memtool.commands.redact import redact as _redact
 from memtool.commands.remember import remember as _remember
+from memtool.commands.resolve import resolve as _resolve
 from memtool.commands.restore import restore as _restore
+from memtool.commands.review import review as _review
 from memtool.commands.search import search as _search
 from memtool.commands.show import show as _show
+from memtool.commands.stats import stats as _stats
 from memtool.commands.status import status as _status
 from memtool.commands.supersede import supersede as _supersede
+from memtool.commands.uninstall import uninstall as _uninstall
 from memtool.commands.unpin import unpin as _unpin
 from memtool.commands.why import why as _why
 from memtool.workspace import Workspace
@@ -51,6 +60,7 @@ class Project(Workspace):
 
     init = _init
     status = _status
+    stats = _stats
     config = _config
     alias = _alias
     new = _new
@@ -63,13 +73,21 @@ class Project(Workspace):
     archive = _archive
     forget = _forget
     restore = _restore
+    redact = _redact
+    review = _review
     list = _list
     show = _show
     search = _search
     inject = _inject
+    eval = _eval
     log = _log
     blame = _blame
     why = _why
     diff = _diff
+    check = _check
+    conflicts = _conflicts
+    resolve = _resolve
+    install = _install
+    uninstall = _uninstall
     import_ = _import
     export = _export

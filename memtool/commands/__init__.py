@@ -24,6 +24,7 @@ class Verb(Value):
 VERBS: tuple[Verb, ...] = (
     Verb("init", "start", "make the memory directory of a repository"),
     Verb("status", "start", "how the memories stand, and what is wrong with them"),
+    Verb("stats", "start", "sizes, latencies, and which memories are used"),
     Verb("config", "start", "show or change a setting"),
     Verb("alias", "start", "words that mean the same in a search"),
     Verb("new", "write", "write a memory from the template of its type"),
@@ -36,14 +37,22 @@ VERBS: tuple[Verb, ...] = (
     Verb("archive", "write", "put a memory away; it is found only when asked for"),
     Verb("forget", "write", "delete a memory softly, with a reason"),
     Verb("restore", "write", "undo archive, deprecate or forget"),
+    Verb("redact", "write", "take secrets and personal data out of files, and stage them again"),
     Verb("list", "read", "the memories that match filters"),
     Verb("show", "read", "one memory with everything derived from it"),
     Verb("search", "read", "the memories that answer a question, best first"),
     Verb("inject", "read", "the block of memories that an agent gets"),
+    Verb("eval", "read", "how well a search finds what golden queries expect"),
     Verb("log", "prove", "the history of a memory and its lineage, or of all"),
     Verb("blame", "prove", "who wrote each field and section, in which commit"),
     Verb("why", "prove", "the chain of sources behind a memory"),
     Verb("diff", "prove", "what changed between two revisions, in memory terms"),
+    Verb("check", "guard", "what must not be committed, before it is"),
+    Verb("conflicts", "guard", "what contradicts what, side by side"),
+    Verb("resolve", "guard", "settle a conflict, with a record of why"),
+    Verb("install", "guard", "put memtool into git's hooks"),
+    Verb("uninstall", "guard", "take memtool out of git's hooks"),
+    Verb("review", "prove", "which decisions govern the files of a change, and are they upheld"),
     Verb("import", "move", "take over ADRs, PEPs, agent files or JSON lines", "import_"),
     Verb("export", "move", "write the memories as JSON lines"),
 )
@@ -54,6 +63,7 @@ GROUPS = {
     "write": "write and correct",
     "read": "read",
     "prove": "prove",
+    "guard": "keep watch",
     "move": "move in and out",
 }
 

@@ -9,7 +9,7 @@ from memtool.errors import MemtoolError
 from memtool.store import config as settings
 from memtool.store import files
 from memtool.store.commits import commit_files
-from memtool.store.config import Option, Setting
+from memtool.store.config import Option, Scalar, Setting
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -50,10 +50,12 @@ def config(
 
     Example:
         memtool config inject.budget_tokens 1200
+        memtool config redaction.allow_domains example.org,example.net
+        memtool config redaction.allow.4f5a2b8c90d1e673 "the key of the public demo"
 
     Args:
         key: the setting, such as inject.budget_tokens; all of them without it
-        value: the new value
+        value: the new value; the texts of a list with commas between them
         unset: remove the setting, so that the default holds again
         commit: commit just the settings file
         dry_run: check the value, write nothing
@@ -69,7 +71,7 @@ def config(
     if value and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
     writing.prepare(ws)
-    new = None if unset else _typed(option, value)
+    new = None if unset else _typed(option, key, value)
     repository = ws.repository
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
         before = writing.bytes_of(repository.top, ws.config_path)
@@ -106,15 +108,26 @@ def _row(option: Option, config: settings.Config) -> Row:
 
 
 def _shown(value: Setting) -> str:
+    """Return a value as TOML has it."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name} = {_shown(text)}' for name, text in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
-def _typed(option: Option, text: str) -> Setting:
+def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
     """Read a value from the command line as the option's type. Raises MemtoolError."""
     wanted = type(option.default)
-    value: Setting = text
+    if wanted is dict:
+        return _reason(option, key, text)
+    if wanted is tuple:
+        texts = tuple(part.strip() for part in text.split(","))
+        settings.checked(option, texts, "the value")
+        return texts
+    value: Scalar = text
     try:
         if wanted is bool:
             value = {"true": True, "false": False}[text.lower()]
@@ -122,10 +135,24 @@ def _typed(option: Option, text: str) -> Setting:
             value = wanted(text)
     except (ValueError, KeyError):
         pass  # the check below says what it must be
-    return settings.checked(option, value, "the value")
+    settings.checked(option, value, "the value")
+    return float(value) if wanted is float else value
 
 
-def _edited(data: bytes, key: str, value: Setting | None, path: str) -> bytes:
+def _reason(option: Option, key: str, text: str) -> str:
+    """Read the value of one entry of a table. Raises MemtoolError where none is named."""
+    name = key.removeprefix(option.key).removeprefix(".")
+    if not name:
+        raise MemtoolError(
+            f"{option.key} is a table, so name one entry of it",
+            hint=f'memtool config {option.key}.FINGERPRINT "the reason"',
+            code="config",
+        )
+    settings.checked(option, {name: text}, "the value")
+    return text
+
+
+def _edited(data: bytes, key: str, value: Scalar | tuple[str, ...] | None, path: str) -> bytes:
     from memtool.store import toml_edit
 
     settings.read_toml(data, path)  # a broken file is told with its line, and left alone

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from memtool.commands import assignments, writing
 from memtool.errors import MemtoolError
+from memtool.gate import admission, allowing
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
@@ -76,6 +77,7 @@ def import_(
     *,
     map: tuple[str, ...] = (),
     set: tuple[str, ...] = (),
+    redact: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> Imported:
@@ -83,7 +85,7 @@ def import_(
 
     Doing it again changes nothing: every record keeps its id. A record that has changed since is
     named with the command that supersedes its memory; no memory is ever overwritten. Whatever
-    record cannot be taken is named too, and the others are written.
+    record cannot be taken is named too, such as one with a secret, and the others are written.
 
     Imported memories do not expire, as they stood in their old home without end; --set
     temporal_class=long_term lets the time to live of their category count.
@@ -99,6 +101,7 @@ def import_(
         map: for jsonl, where a key of a memory is found, as FIELD=JSON.PATH; also body and
             superseded_by; may be repeated
         set: a key for every memory as KEY=VALUE, in place of what the records say; may be repeated
+        redact: put [REDACTED:kind] in the place of secrets and personal data
         commit: commit all of them, in one commit
         dry_run: say what would be written, write nothing
     """
@@ -109,6 +112,8 @@ def import_(
         overrides=_overrides(ws, set),
         categories=ws.settings.categories,
         now=ws.now,
+        allowed=allowing.allowed(ws.settings),
+        redacts=redact,
     )
     place = originals.located(os.path.join(ws.cwd, path))
     plan = importing.plan(_drafts(ws, from_, place, map), place, target)
@@ -167,6 +172,7 @@ def _overrides(ws: Workspace, pairs: tuple[str, ...]) -> Fields:
     found = assignments.read([pair for pair in pairs if pair not in types])
     if types:
         found["type"] = types[-1].partition("=")[2]
+    admission.refuse_secrets("\n".join(pairs), allowing.allowed(ws.settings))
     for key, value in found.items():
         field = BY_NAME.get(key)
         fault = schema.value_fault(field, value, ws.settings.categories) if field else ""

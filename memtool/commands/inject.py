@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from typing import Any, Literal
 
 from memtool.commands import listing
 from memtool.inject import budget as budgets
-from memtool.inject import formats, tiers
+from memtool.inject import formats, selection, tiers
 from memtool.inject.block import frame_bytes, passage, write_block, write_passage
 from memtool.inject.budget import Budget
 from memtool.inject.formats import Format
 from memtool.inject.standing import standing
 from memtool.inject.tiers import Candidate, Grounds, Taken, Verdict
-from memtool.search.finding import search_prose
-from memtool.store.provenance import Origin, cite
+from memtool.search import presets
+from memtool.search.finding import Found, Scope
+from memtool.search.prose import search_prose
+from memtool.store.provenance import Origin, Witness, cite
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 from memtool.workspace import Workspace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Literal
+
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
 
-HITS = 50
+HITS = 15
 """How many of the best hits are looked at, since some are shown already or do not fit."""
 
 
@@ -47,14 +52,21 @@ class Item(Value):
 
 
 class Injected(Value):
-    """The block with its items, in the order of the block, and what was decided on the way."""
+    """The block with its items, in the order of the block, and what was decided on the way.
+
+    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `prompt` is
+    what was asked, `verdicts` all decisions; neither is part of the JSON.
+    """
 
     budget: Budget
     items: tuple[Item, ...]
     text: str
     format: str
     session: str
+    freshness: str
     explain: tuple[Verdict, ...] | None
+    prompt: str = ""
+    verdicts: tuple[Verdict, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
@@ -64,6 +76,7 @@ class Injected(Value):
             "budget": {name: getattr(self.budget, name) for name in shares} | {"used": used},
             "items": [item.plain() for item in self.items],
             "text": self.text,
+            "freshness": self.freshness,
         }
         if self.session:
             shape["session"] = self.session
@@ -85,6 +98,7 @@ def inject(
     at: str | None = None,
     as_of: str | None = None,
     explain: bool = False,
+    exact: bool = False,
 ) -> Injected:
     """Print the memories that an agent should know of before it answers.
 
@@ -109,38 +123,53 @@ def inject(
         at: the memories of this revision instead of the worktree
         as_of: the memories as they stood at this moment
         explain: say why each memory was taken or not
+        exact: check every file for a change, also where there are very many
     """
     shares = budgets.plan(ws.settings, budget, remaining)
     form = formats.BY_NAME[formats.HOSTS[for_] if format in ("", "json") else format]
-    tree = ws.tree(at, as_of)
-    grounds = _grounds(ws, tree, ws.moment_of(as_of))
+    tree = ws.catalog(at, as_of, exact=exact)
+    witness = ws.witness(tree)
+    grounds = _grounds(ws, tree, ws.moment_of(as_of), witness)
     first = tiers.pinned(grounds)
-    hits = _retrieved(ws, grounds, _read_prompt(prompt), _inside(ws, files))
-    origins = _origins(ws, grounds, [*first, *hits])
+    asked = _read_prompt(prompt)
+    scope = _scope(ws, grounds)
+    found = _retrieved(scope, asked, _inside(ws, files), explain=explain)
+    ws.notes.extend(found.notes)
+    hits = [
+        Candidate(hit.record, tiers.RETRIEVAL, hit.score, hit.factors, related=hit.related)
+        for hit in found.hits
+    ]
+    origins = _origins(witness, grounds, [*first, *hits])
 
     def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
         return _written(candidate.record, grounds, origins, form, is_whole=is_whole)
 
     room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form)
-    chosen, verdicts = tiers.choose(first, grounds, origins)
+    chosen, verdicts = selection.choose(first, grounds, origins)
     count = ws.settings.count
     taken, said = tiers.fill(chosen, write, count("inject.pinned_most"), shares.pinned, room)
     verdicts += said
     shares = shares.after_pinned(sum(one.tokens for one in taken))
     room -= sum(len(one.text.encode()) for one in taken)
-    threshold = ws.settings.number("inject.threshold")
+    threshold = presets.preset(ws.settings).threshold
     shown = [one.candidate for one in taken]
-    chosen, dropped = tiers.choose(hits, grounds, origins, threshold, shown)
-    found, said = tiers.fill(chosen, write, count("inject.retrieval_most"), shares.retrieval, room)
-    taken += found
+    most = scope.cutoffs.shown
+    chosen, dropped = selection.choose(hits, grounds, origins, threshold, shown, most)
+    more, said = tiers.fill(chosen, write, count("inject.retrieval_most"), shares.retrieval, room)
+    taken += more
     verdicts += dropped + said + _replaced(hits, grounds)
+    verdicts += [Verdict(one.record.id, tiers.RETRIEVAL, is_taken=False, reason=one.reason)
+                 for one in found.missed]  # fmt: skip
     injected = Injected(
         budget=shares,
         items=tuple(_item(one, grounds, origins) for one in taken),
         text=write_block([one.text for one in taken], form),
         format=format or form.name,
         session=session,
+        freshness=tree.freshness,
         explain=_final(verdicts) if explain else None,
+        prompt=asked,
+        verdicts=tuple(verdicts),
     )
     if explain and format != "json":
         ws.notes.extend(map(_explained, injected.explain or ()))
@@ -181,38 +210,38 @@ def _inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _grounds(ws: Workspace, tree: Tree, now: int) -> Grounds:
+def _grounds(ws: Workspace, tree: Tree, now: int, witness: Witness) -> Grounds:
     least = ws.settings.text("inject.trust")
-    weighed = standing(
-        tree, ws.trust_settings.text("trust.ref"), least, lambda records: ws.origins(tree, records)
-    )
+    weighed = standing(tree, witness, least, ws.settings.categories)
     return Grounds(tree, weighed, now, ws.settings.categories, least)
 
 
-def _retrieved(
-    ws: Workspace, grounds: Grounds, prompt: str, files: tuple[str, ...]
-) -> list[Candidate]:
+def _scope(ws: Workspace, grounds: Grounds) -> Scope:
+    """Return what is searched. It, too, must find what a file has not the trust to replace."""
+    found = listing.scope(ws, grounds.tree, grounds.now)
+    return listing.timed(ws, found).replace(lineage=grounds.standing.lineage)
+
+
+def _retrieved(scope: Scope, prompt: str, files: tuple[str, ...], *, explain: bool) -> Found:
     """Return what answers the prompt; where nothing does, what governs the files."""
-    if not prompt.strip() and not files:
-        return []
-    # Search, too, must find what a file would replace that has not the trust for it.
-    scope = listing.scope(ws, grounds.tree, grounds.now).replace(lineage=grounds.standing.lineage)
-    found = search_prose(scope, prompt, files, HITS)
-    if not found.hits and files:
-        found = search_prose(scope, "", files, HITS)
-    ws.notes.extend(found.notes)
-    return [Candidate(hit.record, tiers.RETRIEVAL, hit.score, hit.factors) for hit in found.hits]
+    found = Found((), 0)
+    if prompt.strip():
+        found = search_prose(scope, prompt, files, HITS, explain=explain)
+    if files and not found.hits:
+        near = search_prose(scope, "", files, HITS)
+        found = near.replace(notes=found.notes or near.notes, missed=found.missed)
+    return found
 
 
-def _origins(ws: Workspace, grounds: Grounds, candidates: Iterable[Candidate]) -> dict[str, Origin]:
+def _origins(
+    witness: Witness, grounds: Grounds, candidates: Iterable[Candidate]
+) -> dict[str, Origin]:
     """Ask git once about everything that may be shown."""
     records = {}
     for candidate in candidates:
         for record in (candidate.record, *grounds.beside(candidate.record)):
             records[record.path] = record
-    if not records:
-        return {}
-    return ws.origins(grounds.tree, records.values())
+    return witness.origins(records.values())
 
 
 def _written(
@@ -245,7 +274,8 @@ def _item(taken: Taken, grounds: Grounds, origins: dict[str, Origin]) -> Item:
 
 def _replaced(hits: Iterable[Candidate], grounds: Grounds) -> list[Verdict]:
     """Return verdicts about what the hits replace: it would have answered too."""
-    olds = {old for hit in hits for old in grounds.standing.lineage.supersedes[hit.record.id]}
+    replaced = grounds.standing.lineage.supersedes
+    olds = {old for hit in hits for old in replaced.get(hit.record.id, ())}
     records = [grounds.tree.by_id[old] for old in sorted(olds) if old in grounds.tree.by_id]
     return [
         tiers.verdict(

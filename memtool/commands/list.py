@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import listing
+from memtool.commands import asking, listing
 from memtool.commands.columns import columns
 from memtool.commands.listing import Row
 from memtool.search import finding, query
@@ -34,7 +34,8 @@ def list(  # noqa: A001  # a verb is named as the user types it
     Filters are those of search: type: category: tag: file: status: confidence: importance: since:
     until: source: author: error: task: id: is:. Of plain words one at least has to occur.
     Superseded, deleted, archived and expired memories are listed only when asked for, such as
-    with status:archived or is:superseded.
+    with status:archived or is:superseded. @NAME at the beginning is a query that is saved in
+    queries.toml of the memory directory; memtool list @ names them.
 
     Example:
         memtool list type:decision tag:auth since:90d
@@ -48,7 +49,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
             such as 30d
     """
     most = listing.limit_of(ws, limit)
-    asked = query.parse(" ".join(filters))
+    asked = query.parse(asking.text(ws, filters))
     tree = ws.tree(at, as_of)
     found = finding.select(listing.scope(ws, tree, ws.moment_of(as_of)), asked)
     shown = sorted(found, key=listing.SORTS[sort])[:most]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import time
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.search import aliases
+from memtool.search import aliases, cutoffs
 from memtool.search.finding import Scope
-from memtool.store.files import read_regular
+from memtool.store import tallies
 from memtool.store.provenance import Origin
+from memtool.store.reading import read_regular
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    SortKey = Callable[[Record], tuple[float | str, ...]]
 
 
 class Row(Value):
@@ -30,8 +37,6 @@ class Row(Value):
     commit: str | None
     trust: str
 
-
-SortKey = Callable[[Record], tuple[float | str, ...]]
 
 SORTS: dict[str, SortKey] = {
     "newest": lambda record: (-record.memory.timestamp, record.id, record.path),
@@ -70,7 +75,21 @@ def scope(ws: Workspace, tree: Tree, now: int) -> Scope:
         aliases=aliases.parse(aliases_file(ws), aliases_path(ws)),
         cache_dir=ws.repository.cache_dir,
         origins=lambda: ws.origins(tree, tree.records),
+        accesses=lambda ids: tallies.accesses(ws.repository.cache_dir, ids),
     )
+
+
+def timed(ws: Workspace, scope: Scope) -> Scope:
+    """Return a scope with a time limit, and cut-offs that heed how long answers took so far.
+
+    What is asked as of another moment, of a revision or at a fixed clock is asked again to get the
+    same answer: there nothing depends on the machine.
+    """
+    is_replay = ws.env.get("MEMTOOL_NOW") or scope.now != ws.now
+    if is_replay or scope.tree.snapshot.kind != "worktree":
+        return scope
+    slowest = tallies.p95(ws.repository.cache_dir, "inject")
+    return scope.replace(clock=time.monotonic, cutoffs=cutoffs.plan(*slowest))
 
 
 def aliases_path(ws: Workspace) -> str:

@@ -17,6 +17,9 @@ from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from memtool.commands.injections import Injection
     from memtool.store.history import Commit, History, Touch  # heavy to import
 
 READ_AT_ONCE = 500
@@ -46,21 +49,40 @@ class Event(Value):
 class Log(Value):
     """Events, newest first. `id` is empty where all memories were asked for.
 
-    `removed` says that the memory is no longer in the tree, `more` that the limit cut events off.
+    `removed` says that the memory is no longer in the tree, `more` that the limit cut something
+    off. `injections` are there, instead of events, where they were asked for.
     """
 
     id: str
     removed: bool
     more: bool
     events: tuple[Event, ...]
+    injections: tuple[Injection, ...] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields of the JSON: `injections` only where they were asked for."""
+        fields = super().plain()
+        if self.injections is None:
+            del fields["injections"]
+        return fields
 
 
-def log(ws: Workspace, id: str = "", *, at: str | None = None, limit: int = 50) -> Log:
+def log(
+    ws: Workspace,
+    id: str = "",
+    *,
+    at: str | None = None,
+    injected: bool = False,
+    limit: int = 50,
+) -> Log:
     """Show the history of a memory and its lineage, or of all memories, newest first.
 
     Changes are told in memory terms: added, superseded, confirmed, forgotten, edited and so on.
     With an id, what the memory replaced and what replaced it is followed too, through moved and
     renamed files; a memory that was removed is still found. What is not committed comes first.
+
+    With --injected it shows instead what agents were given in this clone: when, which memory at
+    which place of the block, why, and the hash of the prompt. The prompt itself is kept nowhere.
 
     Example:
         memtool log dec-2026-02-22-keep-sessions-in-redis
@@ -68,12 +90,23 @@ def log(ws: Workspace, id: str = "", *, at: str | None = None, limit: int = 50) 
     Args:
         id: a memory, by its id or the beginning of it; without one, all of them
         at: a revision to look back from, instead of the worktree
+        injected: show what was injected, from the ledger of this clone
         limit: how many events at most, 0 for all
     """
-    from memtool.store.history import History, tip
-
     if limit < 0:
         raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
+    if injected:
+        if at is not None:
+            raise MemtoolError(
+                "--at and --injected do not go together",
+                hint="the ledger knows moments, not revisions: leave --at out",
+            )
+        from memtool.commands import injections
+
+        found = injections.find(ws, id, limit)
+        return Log(found.id, found.removed, found.more, (), found.injections)
+    from memtool.store.history import History, tip
+
     tree = ws.tree(at)
     head = tip(ws.repository, at)
     pending = _pending(ws, tree, head) if at is None else ()
@@ -104,7 +137,14 @@ def log(ws: Workspace, id: str = "", *, at: str | None = None, limit: int = 50) 
 
 
 def render(log: Log) -> str:
-    """Return one line per event: date, commit, what happened to which memory, and who did it."""
+    """Return one line per event: date, commit, what happened to which memory, and who did it.
+
+    An injection is a line with its moment, the hash of the prompt, tier, score, memory and reason.
+    """
+    if log.injections is not None:
+        from memtool.commands import injections
+
+        return injections.text(log.id, log.injections, more=log.more)
     rows = [
         (
             event.date[:10],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from memtool.commands import drafting, writing
+from memtool.commands import drafting, repeating, writing
 from memtool.commands.writing import Written
 from memtool.commands.writing import render_written as render
 from memtool.errors import MemtoolError
@@ -41,6 +41,10 @@ def new(
 
     The file goes to .memory/TYPE/YEAR-MONTH/ID.md. Without --body and --section the template,
     .memory/_TYPE.md, stands there to be filled in. Without --source you are the source.
+
+    What a living memory says already, in the same words, is not written again: that memory gains
+    0.1 of importance instead. What one says nearly so (see the setting check.duplicate_threshold)
+    is refused, unless the new memory names it in --supersedes or --set related_to=ID.
 
     Example:
         memtool new decision "Keep sessions in Redis" --body "Sessions live in Redis." --tag auth
@@ -90,7 +94,7 @@ def new(
 def finish(
     ws: Workspace, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
 ) -> Written:
-    """Check, edit, write and commit a draft, as asked."""
+    """Check, edit, write and commit a draft, as asked; what is said already is not written."""
     draft = ""
     if edit and not dry_run:
         writing.check(ws, memory)
@@ -102,7 +106,14 @@ def finish(
     try:
         if draft and memory.supersedes:
             memory = memory.with_fields(supersedes=replaceable(ws.tree(), memory.supersedes))
-        written = writing.write_new(ws, memory, draw=draw, commit=commit, dry_run=dry_run)
+        writing.check(ws, memory)
+        twin = repeating.twin_of(ws, memory, dry_run=dry_run)
+        if twin is not None and (memory.supersedes or not twin.is_exact):
+            raise repeating.refusal(twin, memory)
+        if twin is not None:
+            written = repeating.strengthen(ws, twin, commit=commit, dry_run=dry_run)
+        else:
+            written = writing.write_new(ws, memory, draw=draw, commit=commit, dry_run=dry_run)
     except MemtoolError as error:
         if draft:
             error.hint = "; ".join(filter(None, (error.hint, f"the draft is kept in {draft}")))

@@ -24,6 +24,8 @@ def remember(
 ) -> Written:
     """Write down what the user said, as a confirmed fact in their own words.
 
+    What a living memory says already is not written again, as with memtool new.
+
     Example:
         memtool remember "Deploys run on Tuesdays only, never before a holiday."
 

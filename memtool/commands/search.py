@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
 
-from memtool.commands import listing
+from memtool.commands import asking, listing
 from memtool.commands.listing import Row
 from memtool.errors import MemtoolError
 from memtool.search import finding
 from memtool.search import query as language
-from memtool.search.finding import Hit, Order
 from memtool.search.snippet import snippet
 from memtool.store.provenance import SHORT
 from memtool.value import Value
 from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from memtool.search.finding import Hit, Order
 
 __all__ = ["render", "search"]
 
@@ -39,11 +43,15 @@ class Result(Row):
 
 
 class Searched(Value):
-    """Results in order; `total` counts all that match, before the limit."""
+    """Results in order; `total` counts all that match, before the limit.
+
+    `freshness` is `exact` where every file was checked for a change, else `dir-exact`.
+    """
 
     query: str
     total: int
     elapsed_ms: float
+    freshness: str
     results: tuple[Result, ...]
     explain: bool = False
 
@@ -62,6 +70,7 @@ def search(
     explain: bool = False,
     at: str | None = None,
     as_of: str | None = None,
+    exact: bool = False,
 ) -> Searched:
     """Search the memories for what answers a question, best first.
 
@@ -72,6 +81,9 @@ def search(
     others. Superseded, deleted, archived and expired memories are left out unless they are asked
     for, such as with is:superseded.
 
+    A query that begins with @NAME is the one saved under that name in queries.toml of the memory
+    directory, as NAME = "QUERY" or as a table with query and doc; what follows it is added.
+
     Example:
         memtool search where do we keep sessions type:decision
 
@@ -79,30 +91,32 @@ def search(
         query: the question, with filters if wanted
         limit: most results, by default the setting search.limit
         sort: the order; all that match is sorted before the limit cuts
-        explain: show the factors of each score
+        explain: show the factors of each score, and what is not shown for the state that it is in
         at: the memories of this revision instead of the worktree
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
+        exact: check every file for a change, also where there are very many
     """
     began = time.perf_counter()
-    text = " ".join(query).strip()
+    text = asking.text(ws, query)
     if not text:
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
     most = listing.limit_of(ws, limit)
     asked = language.parse(text)
-    tree = ws.tree(at, as_of)
+    tree = ws.catalog(at, as_of, exact=exact)
     scope = listing.scope(ws, tree, ws.moment_of(as_of))
-    found = finding.search_query(scope, asked, most, _order(sort))
+    found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = ws.origins(tree, [hit.record for hit in found.hits])
     results = tuple(_result(hit, listing.row(hit.record, origins)) for hit in found.hits)
     ws.notes.extend(found.notes)
+    ws.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
     listing.tell_rest(ws, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         ws.notes.append("no memory matches")
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
-    return Searched(text, found.total, elapsed_ms, results, explain)
+    return Searched(text, found.total, elapsed_ms, tree.freshness, results, explain)
 
 
 def render(searched: Searched) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 
 from memtool.errors import MemtoolError
+from memtool.gate import admission, allowing
 from memtool.memory import document, identity, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import FieldValue, Memory
@@ -29,13 +30,18 @@ DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.def
 
 
 class Written(Value):
-    """A memory that was written, or with `dry_run` would be. `commit` is None without one."""
+    """A memory that was written, or with `dry_run` would be. `commit` is None without one.
+
+    `duplicate_of` names the memory that says the same already and was strengthened instead: id,
+    path and text are its own then.
+    """
 
     id: str
     path: str
     commit: str | None
     text: str
     dry_run: bool = False
+    duplicate_of: str | None = None
 
 
 class Changed(Value):
@@ -63,11 +69,13 @@ def render_changed(changed: Changed) -> str:
     return "\n".join([*rows, changed.path])
 
 
-def check(workspace: Workspace, memory: Memory) -> bytes:
+def check(workspace: Workspace, memory: Memory, known: bytes = b"") -> bytes:
     """Return the bytes of a memory that may be written: they read back as what they are.
 
+    `known` is the file as it stands: what secrets it holds keep nobody from archiving it.
+
     Raises:
-        MemtoolError: it breaks the field table, or no reader would take the file.
+        MemtoolError: it breaks the field table, holds a secret, or no reader would take the file.
     """
     categories = workspace.settings.categories
     try:
@@ -87,6 +95,8 @@ def check(workspace: Workspace, memory: Memory) -> bytes:
         hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
         raise MemtoolError(problem.message, hint=hint, code=problem.code)
     read(workspace, data)
+    allowed = allowing.allowed(workspace.settings)
+    admission.refuse_secrets(data.decode(), allowed, known=known.decode(errors="replace"))
     return data
 
 
@@ -107,6 +117,7 @@ def write_new(
     draw: Callable[[], str] | None = None,
     commit: bool = False,
     dry_run: bool = False,
+    reason: str = "",
 ) -> Written:
     """Write a new memory to its place. `draw` gives another id where the first one is taken.
 
@@ -135,6 +146,8 @@ def write_new(
             trailers = {"Memory-Id": memory.id}
             if memory.supersedes:
                 trailers["Supersedes"] = ", ".join(memory.supersedes)
+            if reason:
+                trailers["Reason"] = reason
             verb = "supersede" if memory.supersedes else "add"
             done = commit_files(workspace.repository, [path], subject(verb, memory), trailers)
         return Written(memory.id, path, done, data.decode(), dry_run)
@@ -174,7 +187,7 @@ def change(
             would not be valid, or disk or git refuse.
     """
     prepare(workspace)
-    why = _one_line(reason)
+    why = one_line(reason)
     tree = workspace.tree()
     record = tree.find(wanted)
     if needs_head and not tree.lineage.is_head(record.id):
@@ -195,7 +208,7 @@ def change(
             if (memory.fields.get(key) or DEFAULTS.get(key)) != value
         }
         after = document.edit(before, new, record.path) if new else before
-        check(workspace, read(workspace, after, record.path))
+        check(workspace, read(workspace, after, record.path), before)
         shown = {
             key: (as_text(memory.fields.get(key)), as_text(value)) for key, value in new.items()
         }
@@ -263,7 +276,8 @@ def bytes_of(top: str, path: str) -> bytes | None:
         ) from None
 
 
-def _one_line(reason: str) -> str:
+def one_line(reason: str) -> str:
+    """Return a reason on one line. Raises MemtoolError where it holds what no line may."""
     line = " ".join(reason.split())
     if not schema.is_line(line):
         raise MemtoolError(

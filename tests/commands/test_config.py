@@ -53,6 +53,7 @@ def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
         ("inject.trust", "trusted", "trusted"),
         ("trust.ref", "origin/main", "origin/main"),
         ("trust.allowed_signers", 'odd "name"', 'odd "name"'),
+        ("redaction.allow_domains", "acme.io, acme.dev", ("acme.io", "acme.dev")),
     ],
 )
 def test_a_value_is_written_in_the_type_of_the_setting(
@@ -128,3 +129,36 @@ def test_the_settings_of_a_bare_repository_are_those_of_head(sandbox: Sandbox):
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     bare = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert config(bare, "inject.budget_tokens").settings[0].value == 900
+
+
+FINGERPRINT = "0123456789abcdef"
+
+
+def test_an_entry_of_a_table_is_set_and_removed_alone(sandbox: Sandbox):
+    """Secrets are allowed one by one, each with its reason."""
+    sandbox.write(".memory/config.toml", f'# ours\n[redaction.allow]\n{"f" * 16} = "old"\n')
+    key = f"redaction.allow.{FINGERPRINT}"
+    shown = config(sandbox.workspace(), key, "the key of the demo")
+    table = {FINGERPRINT: "the key of the demo", "f" * 16: "old"}
+    assert sandbox.workspace().settings.given == {"redaction.allow": table}
+    assert f'{{{FINGERPRINT} = "the key of the demo", {"f" * 16} = "old"}}' in render(shown)
+    config(sandbox.workspace(), key, unset=True)
+    assert toml(sandbox).read_text() == f'# ours\n[redaction.allow]\n{"f" * 16} = "old"\n'
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("redaction.allow", "why"), "is a table, so name one entry"),
+        (("redaction.allow.demo", "why"), "redaction.allow.demo must be named by 16 of 0-9 a-f"),
+        ((f"redaction.allow.{FINGERPRINT}", " "), "must be a table of lines"),
+        (("redaction.allow_emails", "a@acme.io,,"), "must be a list of texts, none of them empty"),
+    ],
+)
+def test_a_list_or_table_that_does_not_fit_is_refused(
+    sandbox: Sandbox, args: tuple[str, ...], message: str
+):
+    """An allowed secret needs its fingerprint and a reason, a list no empty text."""
+    with pytest.raises(MemtoolError, match=message):
+        config(sandbox.workspace(), *args)
+    assert not toml(sandbox).exists()

@@ -121,7 +121,7 @@ def test_json_shape(project: Sandbox) -> None:
     found = project.json(*asked)
     assert json.loads(project.run(*asked, "--format", "json").stdout) == found
     assert found["text"] == block
-    assert list(found) == ["budget", "items", "text"]
+    assert list(found) == ["budget", "items", "text", "freshness"]
     assert set(found["budget"]) >= {"total", "pinned", "retrieval", "summary", "used"}
     assert found["budget"]["used"] == budgets.tokens(block)
     assert list(found["items"][1]) == [
@@ -395,3 +395,28 @@ def test_every_type_can_be_shown(sandbox: Sandbox) -> None:
     for type_ in TYPES:
         sandbox.memory(f"{type_[:3]}-one", status="pinned", type=type_)
     assert len(ids(inject(sandbox.workspace()))) == len(TYPES)
+
+
+def test_explaining_names_what_would_have_answered(sandbox: Sandbox) -> None:
+    """Hidden memories, repetitions and what holds too little are named, each with its reason."""
+    long = "Sessions are kept in redis with a lifetime that every request renews, without exception"
+    sandbox.memory("dec-a", long, title="Redis sessions")
+    sandbox.memory("dec-b", long + ".", title="redis, sessions")
+    sandbox.memory("dec-c", "Redis for sessions.\n", status="archived")
+    sandbox.memory("dec-d", "The redis of elephants.\n", title="Zoo")
+    found = inject(sandbox.workspace(), prompt="redis sessions lifetime request", explain=True)
+    assert ids(found) == ["dec-a"]
+    said = {verdict.id: verdict.reason for verdict in found.explain or ()}
+    assert said["dec-b"] == "says nearly the same as dec-a"
+    assert said["dec-c"] == "archived"
+    assert said["dec-d"].endswith("of what an answer must hold")
+
+
+def test_a_preset_chooses_sharper(sandbox: Sandbox) -> None:
+    """With precision, what scores much less than the best is left out."""
+    sandbox.memory("dec-a", "Redis keeps sessions, and redis expires sessions.\n", title="Redis")
+    sandbox.memory("dec-b", "Redis keeps other things, not sessions.\n", title="Elsewhere")
+    asked = "redis keeps sessions"
+    assert ids(inject(sandbox.workspace(), prompt=asked)) == ["dec-a", "dec-b"]
+    sandbox.write(".memory/config.toml", '[search]\npreset = "precision"\n')
+    assert ids(inject(sandbox.workspace(), prompt=asked)) == ["dec-a"]

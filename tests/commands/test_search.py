@@ -32,7 +32,7 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
     """Programs may rely on every field of the contract, in its order."""
     head = filled.git("rev-parse", "HEAD").strip()
     answer = filled.json("search", "sessions", "redis")
-    assert list(answer) == ["query", "total", "elapsed_ms", "results"]
+    assert list(answer) == ["query", "total", "elapsed_ms", "freshness", "results"]
     assert (answer["query"], answer["total"]) == ("sessions redis", 2)
     first, second = answer["results"]
     assert list(first) == list(second) == FIELDS
@@ -181,3 +181,12 @@ def test_a_bare_repository_is_searched_by_revision(filled: Sandbox) -> None:
     filled.git("clone", "--quiet", "--bare", ".", "../bare.git")
     done = filled.run("-C", "../bare.git", "search", "sitting", "--at", "HEAD")
     assert "dec-redis" in done.stdout
+
+
+def test_explaining_names_what_is_not_shown(filled: Sandbox) -> None:
+    """What would have answered but for its state stands on stderr, with the reason."""
+    filled.memory("dec-gone", "Sessions, once more.\n", status="archived")
+    done = filled.run("search", "sessions", "--explain")
+    assert "not shown: dec-gone: archived" in done.stderr
+    assert "dec-gone" not in done.stdout
+    assert "dec-gone" not in filled.run("search", "sessions").stderr

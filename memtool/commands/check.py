@@ -1,0 +1,175 @@
+"""`memtool check`: the gate, on the worktree, on what is staged, on commits, on all of history."""
+
+from __future__ import annotations
+
+import os
+
+from memtool.errors import MemtoolError
+from memtool.value import Value, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from memtool.gate.content import Content
+    from memtool.memory.problem import Problem
+    from memtool.workspace import Workspace
+
+ERROR = "error"
+
+
+class Checked(Value):
+    """How many files were looked at, and what is wrong, sorted by path and line.
+
+    `is_quiet` leaves out the line that says that nothing is.
+    """
+
+    checked: int
+    problems: tuple[Problem, ...]
+    is_quiet: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something must not be committed; warnings refuse nothing."""
+        return int(any(problem.severity == ERROR for problem in self.problems))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: checked, problems."""
+        return {"checked": self.checked, "problems": plain(self.problems)}
+
+
+def check(
+    ws: Workspace, *path: str, staged: bool = False, range: str = "", history: bool = False
+) -> Checked:
+    """Check memories: are they valid, free of secrets, unchanged where they must be, and linked.
+
+    Without options every file of the worktree is checked and compared with HEAD; paths limit that.
+    --staged checks exactly what the next commit would hold, and is what the hook calls: only what
+    differs from HEAD, from all parents in a merge. Git does not tell a hook about --amend, so an
+    amended commit is compared with the one that it replaces. --range is for CI, since hooks can be
+    bypassed: secrets in every blob of the commits A..B, everything else in the tree of B.
+    --history looks for secrets in all commits of all branches and tags.
+
+    Errors refuse the commit, with exit code 1; warnings do not. Nothing is ever changed.
+
+    Example:
+        memtool check --range origin/main..HEAD
+
+    Args:
+        path: check only these files, or what is in these directories
+        staged: check what is staged, as the hook does
+        range: check the commits A..B, or with A...B those since both parted
+        history: look for secrets in every commit
+    """
+    if sum((staged, bool(range), history)) > 1 or (path and (range or history)):
+        raise MemtoolError(
+            "--staged, --range, --history and paths are different things to check",
+            hint="give one of them",
+        )
+    if history:
+        from memtool.gate import past
+
+        found = past.scan(ws.repository, ws.directory, ws.settings)
+        return Checked(found.checked, found.problems)
+    content = _content(ws, path, range, staged=staged)
+    if content is None:
+        return Checked(0, (), is_quiet=True)
+    from memtool.gate import gate, worktree
+
+    problems = gate.problems(content)
+    if path:
+        chosen = _inside(ws, path)
+        problems = tuple(p for p in problems if worktree.is_chosen(p.path, chosen))
+    return Checked(len(content.files), problems, is_quiet=staged)
+
+
+def render(checked: Checked) -> str:
+    """Return two lines per problem, errors first: where and what, then what to do; and a count."""
+    rows = []
+    for problem in sorted(checked.problems, key=lambda problem: problem.severity != ERROR):
+        mark = "" if problem.severity == ERROR else "warning: "
+        rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{problem.message}")
+        if problem.hint:
+            rows.append(f"  hint: {problem.hint}")
+    errors = sum(problem.severity == ERROR for problem in checked.problems)
+    warnings = len(checked.problems) - errors
+    if not rows and checked.is_quiet:
+        return ""
+    told = [f"{n} {word}{'' if n == 1 else 's'}"
+            for n, word in ((errors, "error"), (warnings, "warning")) if n]  # fmt: skip
+    files = "1 file" if checked.checked == 1 else f"{checked.checked:,} files"
+    return "\n".join([*rows, f"{files} checked: {', '.join(told) or 'nothing is wrong'}"])
+
+
+def _content(ws: Workspace, path: tuple[str, ...], range_: str, *, staged: bool) -> Content | None:
+    repository = ws.repository
+    if range_:
+        from memtool.gate import span
+
+        start, end = _ends(ws, range_)
+        settings = _settings_at(ws, end)
+        return span.take(repository, ws.directory, settings, ws.now, start, end)
+    if repository.is_bare:
+        raise MemtoolError(
+            "a bare repository has no work tree and stages nothing",
+            hint="memtool check --range A..B, or memtool check --history",
+            code="bare",
+        )
+    if staged:
+        from memtool.gate import differences
+
+        sides, head = differences.of_index(repository, ws.directory, ws.env)
+        if not any(sides):
+            return None
+        from memtool.gate import staged as staged_content
+
+        return staged_content.take(repository, ws.directory, ws.now, ws.env, sides, head)
+    from memtool.gate import worktree
+
+    ws.refuse_absent()
+    return worktree.take(repository, ws.directory, ws.settings, ws.now, ws.env, _inside(ws, path))
+
+
+def _settings_at(ws: Workspace, commit: str) -> Any:
+    from memtool.store import config as config_file
+
+    data = ws.stored_file(ws.config_path, commit)
+    return config_file.DEFAULTS if data is None else config_file.parse(data, ws.config_path)
+
+
+def _inside(ws: Workspace, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return paths from the top. Raises MemtoolError for one outside of the memory directory."""
+    found = []
+    for path in paths:
+        full = os.path.normpath(os.path.join(os.path.realpath(ws.cwd), path))
+        inside = os.path.relpath(full, os.path.realpath(ws.repository.top)).replace(os.sep, "/")
+        inside = "" if inside == "." else inside
+        above = not inside or f"{ws.directory}/".startswith(f"{inside}/")
+        if not above and not inside.startswith(f"{ws.directory}/"):
+            raise MemtoolError(
+                f"{path} is not in {ws.directory}",
+                hint="memtool check without a path checks every memory",
+            )
+        found.append("" if above else inside)
+    return tuple(found)
+
+
+def _ends(ws: Workspace, range_: str) -> tuple[str, str]:
+    """Return the commits that a range starts behind and ends with.
+
+    A start of only zeros, which forges send for a new branch, stands for no commit.
+    """
+    git = ws.repository.git
+    left, dots, right = range_.partition("..")
+    if not dots:
+        raise MemtoolError(
+            f"{range_!r} is not a range", hint=f"memtool check --range {range_}..HEAD"
+        )
+    is_merge_base = right.startswith(".")
+    end = git.rev(right.removeprefix(".") or "HEAD")
+    if left and not left.strip("0"):
+        return "", end
+    start = git.rev(left or "HEAD")
+    if is_merge_base:
+        start = git.line("merge-base", start, end, allowed=(0, 1))
+    return start, end

@@ -1,0 +1,184 @@
+"""`memtool conflicts`: what contradicts what, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memtool.commands import listing
+from memtool.commands.columns import columns
+from memtool.gate import conflicts as gate
+from memtool.gate import places
+from memtool.gate.duplicates import THRESHOLD_KEY
+from memtool.gate.neighbours import Neighbours
+from memtool.memory import moments
+from memtool.store.provenance import SHORT, Origin
+from memtool.store.tree import Record, Tree
+from memtool.value import Value, plain
+from memtool.workspace import Workspace
+
+
+class Side(Value):
+    """One memory of a conflict. `date` is that of its last commit, empty without one."""
+
+    id: str
+    title: str
+    source: tuple[str, ...]
+    author: str
+    date: str
+    commit: str | None
+    confidence: str
+    trust: str
+    timestamp: str
+    path: str
+
+
+class Conflict(Value):
+    """A conflict with its sides, in the order of `ids`."""
+
+    kind: str
+    ids: tuple[str, ...]
+    reason: str
+    accepted: bool
+    sides: tuple[Side, ...]
+
+
+class Conflicts(Value):
+    """What contradicts each other: forks first, then oppositions, values and duplicates.
+
+    `since` is the commit that they were compared with, empty for none.
+    """
+
+    conflicts: tuple[Conflict, ...]
+    since: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a conflict is open, for hooks and CI."""
+        return int(any(not conflict.accepted for conflict in self.conflicts))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`."""
+        return {"conflicts": plain(self.conflicts)} | ({"since": self.since} if self.since else {})
+
+
+def conflicts(
+    ws: Workspace,
+    *ids: str,
+    at: str | None = None,
+    since: str = "",
+    all: bool = False,
+) -> Conflicts:
+    """List the memories that contradict each other, side by side.
+
+    A conflict is a fork (heads that replace the same memory), an opposition (one says use, always,
+    enable, add, must or allow, the other the contrary of the same thing), or two values for the
+    same key, version, port, path or measure. Only memories in use count, and of their text only
+    title, opening and the chosen option. Where one is open the exit code is 1.
+
+    With --since only those are listed in which a memory takes part that was not there at that
+    revision, and new memories that say what another one says: what a merge has brought. A
+    post-merge hook runs memtool conflicts --since ORIG_HEAD.
+
+    Example:
+        memtool conflicts --since ORIG_HEAD
+
+    Args:
+        ids: only the conflicts of these memories, by id or the beginning of it
+        at: a revision instead of the worktree
+        since: a revision; only what is new since then
+        all: also those that were accepted
+    """
+    tree = ws.tree(at)
+    now, categories = ws.now, ws.settings.categories
+    wanted = {tree.find(id_).id for id_ in ids}
+    base = ws.repository.git.rev(since) if since else ""
+    found: list[gate.Conflict] = []
+    new = _new_since(ws, tree, base) if since else None
+    if new is None or new:
+        found = gate.contradictions(tree, now, categories)
+    if new:
+        judged = [record for record in gate.living(tree, now, categories) if record.id in new]
+        near = Neighbours(())
+        if judged:
+            place = (ws.repository, ws.directory, categories)
+            near = places.of_commit(*place, at) if at else places.of_worktree(*place)
+        threshold = ws.settings.number(THRESHOLD_KEY)
+        found += gate.repetitions(tree, judged, near, threshold, now, categories)
+    found = [
+        conflict
+        for conflict in found
+        if (all or not conflict.accepted)
+        and (not wanted or wanted.intersection(conflict.ids))
+        and (new is None or new.intersection(conflict.ids))
+    ]
+    return Conflicts(_with_sides(ws, tree, found), base)
+
+
+def _new_since(ws: Workspace, tree: Tree, base: str) -> set[str]:
+    """Return the ids of the memories that a commit does not have."""
+    there = {entry.path.rpartition("/")[2] for entry in ws.snapshot(base).entries}
+    return {record.id for record in tree.records if f"{record.id}.md" not in there}
+
+
+def _with_sides(ws: Workspace, tree: Tree, found: list[gate.Conflict]) -> tuple[Conflict, ...]:
+    records = {id_: tree.by_id[id_] for conflict in found for id_ in conflict.ids}
+    origins = ws.origins(tree, records.values())
+    return tuple(
+        Conflict(
+            kind=conflict.kind,
+            ids=conflict.ids,
+            reason=conflict.reason,
+            accepted=conflict.accepted,
+            sides=tuple(_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
+        )
+        for conflict in found
+    )
+
+
+def _side(record: Record, origin: Origin) -> Side:
+    memory = record.memory
+    return Side(
+        id=record.id,
+        title=memory.title,
+        source=memory.items("source"),
+        author=origin.author,
+        date=moments.render(origin.date) if origin.commit else "",
+        commit=origin.commit or None,
+        confidence=memory.confidence,
+        trust=origin.trust,
+        timestamp=memory.text("timestamp"),
+        path=record.path,
+    )
+
+
+def render(found: Conflicts) -> str:
+    """Return each conflict with its sides next to each other, and how to settle it."""
+    if not found.conflicts:
+        return f"no new conflict since {found.since[:SHORT]}" if found.since else "no open conflict"
+    return "\n\n".join("\n".join(_rows(conflict)) for conflict in found.conflicts)
+
+
+def _rows(conflict: Conflict) -> list[str]:
+    sides = conflict.sides
+    state = ", accepted" if conflict.accepted else ""
+    table = columns(
+        [
+            ("", *(side.id for side in sides)),
+            ("title", *(_clipped(side.title) for side in sides)),
+            ("source", *(_clipped(", ".join(side.source)) for side in sides)),
+            ("author", *(side.author or "-" for side in sides)),
+            ("written", *(listing.day(side.timestamp) for side in sides)),
+            ("commit", *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-"
+                         for side in sides)),
+            ("confidence", *(side.confidence for side in sides)),
+            ("trust", *(side.trust for side in sides)),
+        ]
+    )  # fmt: skip
+    rows = [f"{conflict.kind}{state}: {conflict.reason}", *(f"  {row}" for row in table)]
+    if not conflict.accepted:
+        rows.append(f"  hint: memtool resolve {' '.join(conflict.ids)} --keep newer --why REASON")
+    return rows
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= 56 else f"{text[:55]}…"

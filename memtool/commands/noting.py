@@ -1,0 +1,86 @@
+"""Noting: what an answer leaves behind for the ledger, after it is out.
+
+Nothing here may disturb an answer: where notes cannot be kept, none are, without a word.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.store import spool
+from memtool.store.spool import Item, Note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from memtool.workspace import Workspace
+
+SWITCH = "MEMTOOL_NO_LEDGER"
+SETTING = "ledger.enabled"
+HASH_BYTES = 8
+HOT = ("check", "hook", "inject", "search")
+"""Verbs that somebody waits for at every prompt and commit."""
+FULL_BYTES = {True: 256 * 1024, False: 16 * 1024}
+"""Size of the file of notes from which a hot verb and any other take it over: the notes of some
+500 and 30 injections. It takes as long as several interpreter starts, so that the others do it."""
+
+
+def note(ws: Workspace, verb: str, answer: object, elapsed_ms: float) -> None:
+    """Note an answer of a verb: how long it took, and the memories that it showed.
+
+    A line is appended, which takes a fraction of a millisecond; when the file of notes is full for
+    this verb, it is taken over into the ledger. A dry run leaves nothing behind, not even a note.
+    """
+    if getattr(answer, "dry_run", False):
+        return
+    try:
+        if ws.env.get(SWITCH) or not ws.settings.setting(SETTING):
+            return
+        directory = ws.repository.cache_dir
+        size = spool.append(directory, _note(ws.now, verb, answer, elapsed_ms))
+        if size >= FULL_BYTES[verb in HOT]:
+            from memtool.store import ledger  # SQLite
+
+            ledger.fold(directory, is_patient=False)
+    except (OSError, MemtoolError):
+        return
+
+
+def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
+    items = _SHOWN[verb](answer) if verb in _SHOWN else ()
+    if verb != "inject":
+        return Note(now, verb, elapsed_ms, items=items)
+    return Note(now, verb, elapsed_ms, hashed(answer.prompt), answer.session, items)
+
+
+def hashed(prompt: str) -> str:
+    """Return the hash by which the ledger knows a prompt: 16 digits, none for an empty one."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    text = prompt.strip().encode(errors="surrogatepass")
+    return blake2b(text, digest_size=HASH_BYTES).hexdigest() if text else ""
+
+
+def _injected(answer: Any) -> tuple[Item, ...]:
+    verdicts = {verdict.id: verdict for verdict in answer.verdicts if verdict.is_taken}
+    return tuple(
+        Item(item.id, item.tier, item.score, _reason(verdicts.get(item.id)))
+        for item in answer.items
+    )
+
+
+def _reason(verdict: Any) -> str:
+    """Return why a memory was taken: the factors that made a difference, then the verdict."""
+    if verdict is None:
+        return ""
+    factors = [f"{name} {value:.3g}" for name, value in verdict.factors.items() if value != 1]
+    return "; ".join(filter(None, [" x ".join(factors), verdict.reason]))
+
+
+_SHOWN: dict[str, Callable[[Any], tuple[Item, ...]]] = {
+    "inject": _injected,
+    "search": lambda answer: tuple(Item(one.id, "", one.score) for one in answer.results),
+    "show": lambda answer: (Item(answer.id),),
+}
+"""The memories that an answer showed, by verb; the other verbs only took their time."""

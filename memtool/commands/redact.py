@@ -1,0 +1,253 @@
+"""`memtool redact`: what must not be kept goes, in the files and in what git has staged."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Literal
+
+from memtool.commands import writing
+from memtool.errors import MemtoolError
+from memtool.gate import allowing, keyfile, restaging, rewriting
+from memtool.gate.restaging import Staged
+from memtool.gate.rewriting import Found, Rewriting, Rules
+from memtool.store import files
+from memtool.store.snapshot import is_memory_path
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+FRAMEWORK = "PRE_COMMIT"
+"""The variable by which the pre-commit framework tells its hooks that it runs them."""
+_HINT = "name text files of this worktree; without any, all memories are looked through"
+
+
+class Spot(Value):
+    """One finding: its kind, its line from 1, and the fingerprint to allow it by.
+
+    `where` is `worktree`, `staged`, or `both` where the same stands in both.
+    """
+
+    kind: str
+    line: int
+    fingerprint: str
+    where: str
+
+
+class File(Value):
+    """A file with findings; `staged` says whether what git has staged is rewritten as well."""
+
+    path: str
+    findings: tuple[Spot, ...]
+    staged: bool
+
+
+class Redacted(Value):
+    """What was redacted, or with `dry_run` would be; `checked` counts the files looked through."""
+
+    checked: int
+    files: tuple[File, ...]
+    strategy: str
+    dry_run: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 if anything was found, as the fixers of pre-commit end that changed a file."""
+        return int(bool(self.files))
+
+
+class _Side(Value):
+    """The bytes of one side of a file, and what is to become of them."""
+
+    data: bytes
+    new: Rewriting
+
+
+def redact(
+    ws: Workspace,
+    *path: str,
+    strategy: Literal["redact", "hash", "token"] = "redact",
+    staged: bool = False,
+    dry_run: bool = False,
+) -> Redacted:
+    """Replace secrets and personal data in files by marks, and stage them again.
+
+    Any text file of the worktree may be named; without one all memories are looked through. A
+    mark is [REDACTED:kind]. With hash it also has 8 digits of a hash, equal for equal secrets in
+    this clone only, whose key stays in its git directory. With token it has a number, equal for
+    equal secrets in one file.
+
+    A file and what is staged of it are redacted each on its own, so unstaged edits stay unstaged.
+    Run by the pre-commit framework it leaves the index alone: add the files again. What was
+    committed before stays in history: change such a secret where it is used.
+
+    Ends with 1 if it found something, as fixers do, and with 0 if there was nothing to do.
+
+    Example:
+        memtool redact
+        memtool redact docs/setup.md --strategy token
+        memtool redact --staged --dry-run
+
+    Args:
+        path: a file; all memories without any
+        strategy: redact hides all, hash and token let equal secrets be recognised
+        staged: only files with staged changes
+        dry_run: say what would be replaced, write nothing
+    """
+    writing.prepare(ws)
+    if not dry_run:
+        restaging.refuse_partial_commit(ws.env)
+    repository = ws.repository
+    named = tuple(dict.fromkeys(_located(ws, one) for one in path))
+    needs_key = strategy == "hash"
+    key = keyfile.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
+    rules = Rules(allowing.allowed(ws.settings), strategy, key, ws.settings.categories)
+    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+        entries = restaging.staged(repository, named or (ws.directory,))
+        names = _paths(ws, named, entries, only_staged=staged)
+        found = {}
+        for name, on_disk, in_index in _sides(ws, names, entries, rules, is_strict=bool(named)):
+            if on_disk.new.found or in_index.new.found:
+                found[name] = on_disk, in_index
+        may_stage = FRAMEWORK not in ws.env
+        if not dry_run:
+            _write(ws, found, entries, may_stage=may_stage)
+    if found and not may_stage and not dry_run:
+        ws.notes.append("git add the files again; if they came back as they were, the framework "
+                        "undid this: memtool redact --staged")  # fmt: skip
+    return Redacted(
+        checked=len(names),
+        files=tuple(
+            File(name, _spots(*sides), may_stage and bool(sides[1].new.found))
+            for name, sides in found.items()
+        ),
+        strategy=strategy,
+        dry_run=dry_run,
+    )
+
+
+def render(redacted: Redacted) -> str:
+    """Return one line per file with kinds and lines, never with what stood there."""
+    files = "1 file" if redacted.checked == 1 else f"{redacted.checked:,} files"
+    if not redacted.files:
+        return f"nothing to redact in {files}"
+    rows = [
+        f"{file.path}: {_said(file.findings)}{' (staged again)' if file.staged else ''}"
+        for file in redacted.files
+    ]
+    if redacted.dry_run:
+        rows = [row.replace(" (staged again)", " (staged as well)") for row in rows]
+        rows.insert(0, "would redact:")
+    return "\n".join(rows)
+
+
+def _said(spots: Sequence[Spot]) -> str:
+    lines: dict[tuple[str, str], list[int]] = {}
+    for spot in spots:
+        lines.setdefault((spot.kind, spot.where), []).append(spot.line)
+    said = []
+    for (kind, where), numbers in lines.items():
+        only = "" if where == "both" else f" of the {'staged text' if where == 'staged' else where}"
+        plural = "s" if len(numbers) > 1 else ""
+        said.append(f"{len(numbers)} {kind} in line{plural} {', '.join(map(str, numbers))}{only}")
+    return "; ".join(said)
+
+
+def _spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
+    """Return the findings of both sides in order of lines, those that both have only once."""
+    rest = list(in_index.new.found)
+    spots = []
+    for one in on_disk.new.found:
+        is_both = one in rest
+        if is_both:
+            rest.remove(one)
+        spots.append(_spot(one, "both" if is_both else "worktree"))
+    spots += [_spot(one, "staged") for one in rest]
+    return tuple(sorted(spots, key=lambda spot: (spot.line, spot.kind, spot.where)))
+
+
+def _spot(found: Found, where: str) -> Spot:
+    return Spot(found.kind, found.line, found.fingerprint, where)
+
+
+def _write(
+    ws: Workspace,
+    found: dict[str, tuple[_Side, _Side]],
+    entries: dict[str, Staged],
+    *,
+    may_stage: bool,
+) -> None:
+    """Write the index first, all at once: where it is locked, nothing is changed at all."""
+    top = ws.repository.top
+    if may_stage:
+        restaging.restage(
+            ws.repository,
+            [(entries[name], side.new.data) for name, (_disk, side) in found.items()
+             if side.new.found],
+        )  # fmt: skip
+    for name, (side, _index) in found.items():
+        if side.new.found:
+            files.replace(top, name, side.new.data, expected=side.data)
+
+
+def _paths(
+    ws: Workspace, named: tuple[str, ...], entries: dict[str, Staged], *, only_staged: bool
+) -> list[str]:
+    """Return the paths to look at, those of all memories unless some are named, sorted."""
+    found = set(named)
+    if not named:
+        found = {entry.path for entry in ws.snapshot().entries}
+        found |= {path for path in entries if is_memory_path(path, ws.directory)}
+    return sorted(found & restaging.changed(ws.repository) if only_staged else found)
+
+
+def _sides(
+    ws: Workspace,
+    names: Sequence[str],
+    entries: dict[str, Staged],
+    rules: Rules,
+    *,
+    is_strict: bool,
+) -> Iterator[tuple[str, _Side, _Side]]:
+    """Yield each path with its side on disk and its side in the index; a side may be empty.
+
+    A file that cannot be redacted is an error if it was named, and is told otherwise.
+    """
+    oids = [entries[name].oid for name in names if name in entries]
+    blobs = ws.repository.git.blobs(oids, rewriting.MOST_BYTES)
+    for name in names:
+        staged = next(blobs) if name in entries else b""
+        try:
+            data = writing.bytes_of(ws.repository.top, name)
+            if data is None and name not in entries:
+                raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
+            on_disk = rewriting.rewrite(data or b"", name, rules)
+            same = on_disk if data == staged else rewriting.rewrite(staged, name, rules)
+        except MemtoolError as error:
+            if is_strict:
+                raise
+            ws.notes.append(f"passed over: {error}")
+            continue
+        yield name, _Side(data or b"", on_disk), _Side(staged, same)
+
+
+def _located(ws: Workspace, given: str) -> str:
+    """Return a path that was given, from the top. Raises MemtoolError where it is no file here."""
+    folder, name = os.path.split(os.path.join(ws.cwd, given))
+    try:
+        path = os.path.relpath(os.path.join(os.path.realpath(folder), name), ws.repository.top)
+        mode = os.lstat(os.path.join(ws.repository.top, path)).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = stat.S_IFREG  # perhaps it is staged, and deleted in the worktree
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "that is no file name"
+        raise MemtoolError(f"{given!r} cannot be read: {reason}", hint=_HINT) from None
+    parts = path.split("/")
+    if parts[0] == ".." or parts[0].lower() == ".git":
+        raise MemtoolError(f"{given!r} is not in this worktree", hint=_HINT, code="outside")
+    if stat.S_ISDIR(mode) or name in ("", ".", ".."):
+        raise MemtoolError(f"{given!r} is a directory", hint=_HINT)
+    if not stat.S_ISREG(mode):
+        raise MemtoolError(f"{given!r} is a link or device", hint=_HINT, code="symlink")
+    return path

@@ -1,0 +1,183 @@
+"""`memtool resolve`: settle what contradicts each other, with a record of why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memtool.commands import drafting, new, parting, settling, writing
+from memtool.commands.settling import BOTH, MERGED, NEWER, Settled
+from memtool.errors import MemtoolError
+from memtool.gate.conflicts import contradictions
+from memtool.memory.memory import Memory
+from memtool.store.tree import Tree
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+
+class Resolved(Value):
+    """What was settled, in order."""
+
+    resolved: tuple[Settled, ...]
+
+
+def resolve(
+    ws: Workspace,
+    *ids: str,
+    keep: str = "",
+    merge: str = "",
+    body: str = "",
+    why: str = "",
+    all: bool = False,
+    keep_both: bool = False,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Resolved:
+    """Settle a conflict between memories, and keep the reason.
+
+    What a memory claims is never edited: --keep ID or --keep newer writes a new memory with the
+    text of that one, which replaces all sides and gives the reason under Rationale; --merge writes
+    one with a text of your own. With --keep both each names the others in conflicts_accepted, and
+    they are no longer listed as a conflict. The same for a fork and for contrary statements.
+
+    With --keep-both an id that was made twice, on two branches, becomes two: in an unfinished
+    merge the side of the other branch gets a new id and file, and both are staged.
+
+    Example:
+        memtool resolve dec-a dec-b --keep newer --why "measured in March" --commit
+
+    Args:
+        ids: the memories, by id or the beginning of it; for --keep-both the id, or all of them
+        keep: one of the ids, newer, or both
+        merge: title of a new memory that replaces them all
+        body: the text of that new memory, or - to read it from stdin
+        why: the reason, required
+        all: settle every open conflict, with --keep newer or --keep both
+        keep_both: give one of two memories with the same id a new one
+        commit: commit just these files, one commit for each conflict
+        dry_run: say what would be done, write nothing
+    """
+    writing.prepare(ws)
+    if keep_both:
+        if keep or merge or body or all:
+            raise MemtoolError(
+                "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
+            )
+        return Resolved(tuple(parting.part_all(ws, ids, commit=commit, dry_run=dry_run)))
+    reason = writing.one_line(why)
+    _refuse_unclear(ids, keep, merge, body, reason, all_=all)
+    tree = ws.tree()
+    if all:
+        found = [
+            conflict
+            for conflict in contradictions(tree, ws.now, ws.settings.categories)
+            if not conflict.accepted
+        ]
+        memories = {id_: tree.by_id[id_].memory for one in found for id_ in one.ids}
+        return Resolved(
+            tuple(
+                settling.settle_all(
+                    ws, found, memories, keep, reason, commit=commit, dry_run=dry_run
+                )
+            )
+        )
+    sides = new.replaceable(tree, ids)
+    if len(sides) < 2:
+        raise MemtoolError(
+            "a conflict has two sides or more",
+            hint=f"memtool conflicts {' '.join(sides)}".rstrip(),
+            code="usage",
+        )
+    there = [tree.by_id[id_].memory for id_ in sides]
+    if merge:
+        memory = _merged(ws, there, merge, body)
+        settled = settling.write(ws, memory, sides, MERGED, reason, commit=commit, dry_run=dry_run)
+    elif keep == BOTH:
+        settled = settling.accept(ws, there, reason, commit=commit, dry_run=dry_run)
+    else:
+        winner = settling.newest(there) if keep == NEWER else _named(tree, keep, sides)
+        settled = settling.keep(ws, winner, sides, reason, commit=commit, dry_run=dry_run)
+    return Resolved((settled,))
+
+
+def _refuse_unclear(
+    ids: Sequence[str], keep: str, merge: str, body: str, why: str, *, all_: bool
+) -> None:
+    """Raise MemtoolError where the options do not say one thing."""
+    named = " ".join(ids) or "A B"
+    example = f'memtool resolve {named} --keep newer --why "REASON"'
+    if bool(keep) == bool(merge):
+        what = (
+            "say what holds: --keep or --merge"
+            if not keep
+            else "--keep and --merge exclude each other"
+        )
+        raise MemtoolError(what, hint=example)
+    if not why:
+        raise MemtoolError("settling a conflict needs a reason", hint=example)
+    if merge and not body:
+        raise MemtoolError(
+            "the new memory needs a text",
+            hint=f'memtool resolve {named} --merge TITLE --body TEXT --why "REASON"',
+        )
+    if body and not merge:
+        raise MemtoolError(
+            "--body is the text of --merge",
+            hint=f'memtool resolve {named} --merge TITLE --body TEXT --why "REASON"',
+        )
+    if all_ and (ids or keep not in (NEWER, BOTH)):
+        raise MemtoolError(
+            "--all settles every conflict in the same way, and takes no ids",
+            hint='memtool resolve --all --keep newer --why "REASON"',
+        )
+
+
+def _named(tree: Tree, wanted: str, sides: Sequence[str]) -> Memory:
+    record = tree.find(wanted)
+    if record.id not in sides:
+        raise MemtoolError(
+            f"{record.id} is not one of {', '.join(sides)}",
+            hint=f"--keep {sides[0]}, --keep newer or --keep both",
+        )
+    return record.memory
+
+
+def _merged(ws: Workspace, there: Sequence[Memory], title: str, body: str) -> Memory:
+    """Return a memory with a text of its own that is found by what either side was found by."""
+    first = settling.newest(there)
+    both = {
+        key: tuple(dict.fromkeys(item for memory in there for item in memory.items(key)))
+        for key in ("tags", "files", "source", "privacy")
+    }
+    return drafting.draft(
+        ws,
+        first.type,
+        title,
+        body=body,
+        section=(),
+        extra=(),
+        fields={
+            "category": first.text("category"),
+            "confidence": first.confidence,
+            "status": "pinned" if any(m.status == "pinned" for m in there) else "",
+            "supersedes": tuple(memory.id for memory in there),
+            **both,
+        },
+    )
+
+
+def render(resolved: Resolved) -> str:
+    """Return what holds now, and the files that were written."""
+    if not resolved.resolved:
+        return "no open conflict"
+    return "\n".join(row for settled in resolved.resolved for row in _rows(settled))
+
+
+def _rows(settled: Settled) -> list[str]:
+    would = "would be " if settled.dry_run else ""
+    sides = " and ".join(settled.ids)
+    if not settled.id:
+        return [f"{sides}: both hold, {would}accepted", *settled.paths]
+    if settled.kept == BOTH:
+        return [f"{settled.ids[0]} was made twice, one {would}named {settled.id}", settled.path]
+    text = "a new text" if settled.kept == MERGED else f"what {settled.kept} says"
+    return [f"{sides}: {text} {'would hold' if settled.dry_run else 'holds'}, in", settled.path]

@@ -1,0 +1,256 @@
+"""`memtool review`: does a change know of the decisions that govern the files it touches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memtool.errors import MemtoolError
+from memtool.gate import governance
+from memtool.gate.governance import Rule
+from memtool.memory import body, lifecycle, sources
+from memtool.memory.memory import Memory
+from memtool.store import config as settings
+from memtool.store.git import GitError
+from memtool.store.provenance import SHORT
+from memtool.store.tree import Tree
+from memtool.value import Value, plain
+from memtool.workspace import Workspace
+
+TRAILER = "Upholds"
+REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
+"""Keys by which a new memory refers to one that stays."""
+STATES = ("unmentioned", "superseded", "upheld", "referenced")
+
+
+class Governor(Value):
+    """A memory that governs a touched file. `by` says how it names it: files, source or link.
+
+    `state` is one of `STATES`; `reason` is the id of the commit or memory that makes it so, or
+    the status that it has now, empty for an unmentioned one.
+    """
+
+    id: str
+    title: str
+    path: str
+    by: str
+    state: str
+    reason: str
+
+
+class Touched(Value):
+    """A file that the change touches; `old_path` differs from `path` where it was renamed."""
+
+    path: str
+    old_path: str
+    memories: tuple[Governor, ...]
+
+
+class Review(Value):
+    """What governs a change. `old` and `new` are commit ids; `touched` counts all its files.
+
+    `files` are those that a decision governs, sorted by path; `unmentioned` counts decisions.
+    """
+
+    old: str
+    new: str
+    policy: str
+    touched: int
+    files: tuple[Touched, ...]
+    unmentioned: int
+
+    @property
+    def exit_code(self) -> int:
+        """1 where the policy is to fail and a decision is not mentioned."""
+        return int(self.policy == "fail" and self.unmentioned > 0)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: from, to, policy, touched, files, unmentioned."""
+        return {
+            "from": self.old,
+            "to": self.new,
+            "policy": self.policy,
+            "touched": self.touched,
+            "files": plain(self.files),
+            "unmentioned": self.unmentioned,
+        }
+
+
+def review(ws: Workspace, range: str) -> Review:
+    """Show which decisions and warnings govern the files of a change, and if it mentions them.
+
+    Compared is what B changed since it parted from A, as in a pull request of B into A. A decision
+    governs the files that it names in files, in its sources, or with a link of its body. It is
+    upheld by a commit with the trailer Upholds: ID, superseded or referenced by a memory that the
+    change adds, and else unmentioned.
+
+    By the setting review.policy, taken from A, an unmentioned decision is told, or ends the
+    command with 1.
+
+    Example:
+        memtool review origin/main..HEAD
+
+    Args:
+        range: A..B; an empty side is HEAD, and A alone means A..HEAD
+    """
+    target, base, new = _ends(ws, range)
+    files = dict(_touched(ws, base, new))
+    governing = ws.tree(target)
+    categories = ws.settings.categories
+    living = [
+        record
+        for record in governing.records
+        if governance.is_ruling(record)
+        and governing.lineage.is_head(record.id)
+        and lifecycle.state(record.memory, ws.now, categories) == lifecycle.ALIVE
+    ]
+    rules = governance.rules(living, {path: (path, old) for path, old in files.items()})
+    rows = {rule.record.id for those in rules.values() for rule in those}
+    states = _states(ws, governing, base, new, rows) if rows else {}
+    touched = tuple(
+        Touched(path, files[path], tuple(_governor(rule, states) for rule in rules[path]))
+        for path in sorted(files)
+        if rules[path]
+    )
+    return Review(
+        old=base,
+        new=new,
+        policy=_policy(ws, target),
+        touched=len(files),
+        files=touched,
+        unmentioned=sum(states[id_][0] == STATES[0] for id_ in rows),
+    )
+
+
+def render(review: Review) -> str:
+    """Return each decision with its state and the files that it governs, unmentioned ones first."""
+    files: dict[str, list[str]] = {}
+    governors: dict[str, Governor] = {}
+    for file in review.files:
+        for memory in file.memories:
+            governors[memory.id] = memory
+            renamed = f" (was {file.old_path})" if file.old_path != file.path else ""
+            files.setdefault(memory.id, []).append(f"  {file.path}{renamed}, by {memory.by}")
+    ends = f"{review.old[:SHORT]}..{review.new[:SHORT]}"
+    touched = f"{review.touched:,} file{'' if review.touched == 1 else 's'} touched"
+    ruling = f"{len(governors):,} decisions or warnings govern {len(review.files):,} of them"
+    rows = [f"{ends}: {touched}, {ruling}"]
+    for id_ in sorted(governors, key=lambda id_: (STATES.index(governors[id_].state), id_)):
+        memory = governors[id_]
+        rows += [f"{_said(memory)}: {id_}  {memory.title}", *files[id_]]
+    if review.unmentioned:
+        first = next(id_ for id_ in sorted(governors) if governors[id_].state == STATES[0])
+        rows.append(
+            f"hint: a commit with the trailer {TRAILER}: {first} says that it still holds, "
+            f"memtool supersede {first} TITLE corrects it"
+        )
+    return "\n".join(rows)
+
+
+def _said(memory: Governor) -> str:
+    if memory.state == STATES[0]:
+        return memory.state.upper()
+    is_commit = memory.state == "upheld"
+    return f"{memory.state} by {memory.reason[:SHORT] if is_commit else memory.reason}"
+
+
+def _governor(rule: Rule, states: dict[str, tuple[str, str]]) -> Governor:
+    record = rule.record
+    state, reason = states[record.id]
+    return Governor(record.id, record.memory.title, record.path, rule.by, state, reason)
+
+
+def _ends(ws: Workspace, range_: str) -> tuple[str, str, str]:
+    """Return the commits A, where B parted from it, and B."""
+    git = ws.repository.git
+    left, _dots, right = range_.partition("..")
+    target, new = git.rev(left or "HEAD"), git.rev(right.removeprefix(".") or "HEAD")
+    try:
+        return target, git.line("merge-base", target, new), new
+    except GitError:
+        shallow = ws.repository.is_shallow
+        raise MemtoolError(
+            f"{left or 'HEAD'} and {right or 'HEAD'} have no commit in common"
+            + (" in this shallow clone" if shallow else ""),
+            hint="git fetch --unshallow" if shallow else "git merge-base A B must find one",
+            code="unrelated",
+        ) from None
+
+
+def _touched(ws: Workspace, old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Yield each file that differs, with the path that it had; memories are none of them."""
+    answer = ws.repository.git.run("diff-tree", "-r", "-z", "-M", "--name-status", old, new)
+    tokens = iter(answer.split(b"\0")[:-1])
+    for status in tokens:
+        old_path = path = os.fsdecode(next(tokens))
+        if status[:1] in b"RC":
+            path = os.fsdecode(next(tokens))
+        if not path.startswith(ws.directory + "/"):
+            yield path, old_path
+
+
+def _policy(ws: Workspace, commit: str) -> str:
+    """Return the policy of a commit's settings: no change excuses itself."""
+    git = ws.repository.git
+    row = git.run("ls-tree", "-z", "--full-tree", commit, "--", ws.config_path).split()
+    if not row:
+        return settings.DEFAULTS.text("review.policy")
+    data = next(git.blobs([row[2].decode()], settings.MOST_BYTES))
+    return settings.parse(data, ws.config_path).text("review.policy")
+
+
+def _states(
+    ws: Workspace, governing: Tree, base: str, new: str, ids: Iterable[str]
+) -> dict[str, tuple[str, str]]:
+    """Return state and reason of memories, the strongest that holds."""
+    after = ws.tree(new)
+    known = {*governing.by_id, *ws.tree(base).by_id}
+    added = [r.memory for r in after.records if r.id not in known and r.memory.status != "deleted"]
+    superseded = {old: memory.id for memory in added for old in memory.supersedes}
+    referenced = {id_: memory.id for memory in added for id_ in _referred(memory)}
+    upheld = _upheld(ws, base, new, governing, after)
+    states = {}
+    for id_ in ids:
+        record = after.by_id.get(id_)
+        status = record.memory.status if record else ""
+        if id_ in superseded:
+            states[id_] = ("superseded", superseded[id_])
+        elif id_ in upheld:
+            states[id_] = ("upheld", upheld[id_])
+        elif id_ in referenced:
+            states[id_] = ("referenced", referenced[id_])
+        elif status and status not in governance.RULING_STATUSES:
+            states[id_] = ("referenced", f"its status, {status}")
+        else:
+            states[id_] = (STATES[0], "")
+    return states
+
+
+def _referred(memory: Memory) -> Iterator[str]:
+    for key in REFERRING:
+        yield from memory.items(key) or filter(None, (memory.text(key),))
+    for text in memory.items("source"):
+        source = sources.parse(text)
+        if source.kind == "memory":
+            yield source.target
+    if "[[" in memory.body:
+        yield from (link.target for link in body.links(memory.body) if link.kind == "memory")
+
+
+def _upheld(ws: Workspace, base: str, new: str, governing: Tree, after: Tree) -> dict[str, str]:
+    """Return the memories that commits say they uphold, with the newest such commit."""
+    answer = ws.repository.git.run(
+        "log", "-z", f"--format=%H %(trailers:key={TRAILER},valueonly,unfold,separator=%x20)",
+        f"{base}..{new}",
+    )  # fmt: skip
+    found: dict[str, str] = {}
+    for row in answer.decode(errors="replace").split("\0"):
+        commit, *names = row.replace(",", " ").split() or [""]
+        for name in names:
+            try:
+                found.setdefault(governing.find(name).id, commit)
+            except MemtoolError as error:
+                if name not in after.by_id:
+                    ws.notes.append(f"{TRAILER}: {name} of {commit[:SHORT]}: {error}")
+    return found

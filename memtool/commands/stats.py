@@ -1,0 +1,185 @@
+"""`memtool stats`: sizes, latencies, and which memories are used."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+
+from memtool.commands.columns import columns
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.store import ledger
+from memtool.store.ledger import Counted
+from memtool.store.tallies import Latency
+from memtool.store.tree import Tree
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+__all__ = ["render", "stats"]
+
+PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger"}
+"""What a directory below memtool's own in the git directory is counted as."""
+OTHER = "caches"
+_UNITS = ("B", "KiB", "MiB", "GiB")
+_STEP = 1024
+
+
+class Size(Value):
+    """A part of what memtool keeps: how many files, and how many bytes in them."""
+
+    part: str
+    files: int
+    bytes: int
+
+
+class Used(Value):
+    """A memory, how many answers showed it and the moment of the last; `title` may be unknown."""
+
+    id: str
+    title: str
+    count: int
+    last: str
+
+
+class Stats(Value):
+    """Sizes and counts as they are; the rest as far as the ledger goes back, to `since`.
+
+    `answers` counts those that are kept in detail. `since` is None where nothing was noted yet.
+    """
+
+    memories: int
+    types: dict[str, int]
+    categories: dict[str, int]
+    statuses: dict[str, int]
+    superseded: int
+    sizes: tuple[Size, ...]
+    since: str | None
+    answers: int
+    latencies: tuple[Latency, ...]
+    most_accessed: tuple[Used, ...]
+    most_injected: tuple[Used, ...]
+
+
+def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
+    """Show sizes, latencies, and which memories are used most.
+
+    Latencies are those of the last 1,000 answers of each verb: the median and the 95th percentile,
+    from the first line of memtool to the last byte of the answer; the start of Python is not in
+    them. A memory is accessed where search, show or inject showed it. The ledger in the git
+    directory is this clone's own; deleting it loses nothing but these figures.
+
+    Example:
+        memtool stats
+
+    Args:
+        at: count the memories of this revision instead of the worktree
+        limit: how many of the most used memories are listed
+    """
+    if limit < 0:
+        raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
+    tree = ws.tree(at)
+    directory = ws.repository.cache_dir
+    try:
+        ledger.fold(directory)
+    except MemtoolError as error:
+        ws.notes.append(f"the latest answers are not counted: {error}")
+    with ledger.reading(directory) as held:
+        answers, since = held.answers()
+        latencies = tuple(held.latencies())
+        accessed, injected = held.most("", limit), held.most("inject", limit)
+    memories = [record.memory for record in tree.records]
+    return Stats(
+        memories=len(memories),
+        types=_counted(memory.type for memory in memories),
+        categories=_counted(memory.category for memory in memories),
+        statuses=_counted(memory.status for memory in memories),
+        superseded=sum(not tree.lineage.is_head(memory.id) for memory in memories),
+        sizes=(_memories(tree), *_kept(directory)),
+        since=None if since is None else moments.render(since),
+        answers=answers,
+        latencies=latencies,
+        most_accessed=tuple(_used(row, tree) for row in accessed),
+        most_injected=tuple(_used(row, tree) for row in injected),
+    )
+
+
+def render(stats: Stats) -> str:
+    """Return the figures as short tables, those without rows left out."""
+    parts = [
+        f"{stats.memories} memories, {stats.superseded} superseded",
+        *(
+            f"{name}: {', '.join(f'{count} {one}' for one, count in counts.items())}"
+            for name, counts in (
+                ("types", stats.types),
+                ("categories", stats.categories),
+                ("statuses", stats.statuses),
+            )
+            if counts
+        ),
+        "",
+        *columns((size.part, _bytes(size.bytes), f"{size.files} files") for size in stats.sizes),
+        "",
+        f"{stats.answers} answers since {stats.since}" if stats.since else "no answer was noted",
+    ]
+    if stats.latencies:
+        rows = [
+            (row.verb, f"{row.p50_ms:.1f} ms", f"{row.p95_ms:.1f} ms", f"{row.samples}")
+            for row in stats.latencies
+        ]
+        parts += columns([("verb", "p50", "p95", "answers"), *rows])
+    for name, used in (("accessed", stats.most_accessed), ("injected", stats.most_injected)):
+        if used:
+            parts += ["", f"most {name}"]
+            parts += columns((f"{row.count}", row.last[:10], row.id, row.title) for row in used)
+    return "\n".join(parts)
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    counts = Counter(names)
+    return {name: counts[name] for name in sorted(counts)}
+
+
+def _used(row: Counted, tree: Tree) -> Used:
+    record = tree.by_id.get(row.id)
+    title = record.memory.title if record else ""
+    return Used(row.id, title, row.count, moments.render(row.last))
+
+
+def _memories(tree: Tree) -> Size:
+    """Return the size of the memory files, of those of the revision if one was named."""
+    if tree.snapshot.kind != "worktree":
+        sizes = [len(data) for _entry, data in tree.snapshot.read() if isinstance(data, bytes)]
+        return Size("memories", len(sizes), sum(sizes))
+    top = tree.snapshot.repository.top
+    paths = [os.path.join(top, record.path) for record in tree.records]
+    return Size("memories", len(paths), sum(map(_size, paths)))
+
+
+def _kept(directory: str) -> list[Size]:
+    """Return the sizes of what lies in memtool's own directory, by part."""
+    files: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for folder, _folders, names in os.walk(directory):
+        first = os.path.relpath(folder, directory).partition(os.sep)[0]
+        for name in names:
+            is_ledger = first == "." and name.startswith("ledger.")
+            part = "ledger" if is_ledger else PARTS.get(first, OTHER)
+            files[part] += 1
+            sizes[part] += _size(os.path.join(folder, name))
+    return [Size(part, files[part], sizes[part]) for part in sorted(files)]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:  # gone since it was listed
+        return 0
+
+
+def _bytes(size: float) -> str:
+    unit = 0
+    while size >= _STEP and unit < len(_UNITS) - 1:
+        size /= _STEP
+        unit += 1
+    return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox, make_memory
+
+from memtool.commands.check import Checked, check, render
+from memtool.errors import MemtoolError
+from memtool.memory import document
+
+KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
+BODIES = {
+    "dec-a": "Sessions live in Redis, since web processes come and go.\n",
+    "dec-b": "Invoices are rendered by a queue worker at night.\n",
+    "dec-c": "Every migration of the schema can be run backwards.\n",
+}
+
+
+def add(sandbox: Sandbox, id: str, body: str = "", **fields: object) -> str:
+    return sandbox.memory(id, body or BODIES.get(id, f"All about {id}.\n"), **fields)  # type: ignore[arg-type]
+
+
+def codes(checked: Checked) -> list[tuple[str, str]]:
+    return [(problem.id, problem.code) for problem in checked.problems]
+
+
+def errors(checked: Checked) -> list[tuple[str, str]]:
+    return [(p.id, p.code) for p in checked.problems if p.severity == "error"]
+
+
+def test_the_shape_of_json_is_the_contract(sandbox: Sandbox) -> None:
+    """Programs read checked and problems, each with seven fields."""
+    path = add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    answer = sandbox.json("check")
+    assert answer == {
+        "checked": 1,
+        "problems": [
+            {
+                "path": path,
+                "line": 10,
+                "code": "secret",
+                "severity": "error",
+                "id": "dec-a",
+                "message": "it holds what looks like a secret (aws-access-key)",
+                "hint": f"memtool redact {path}",
+            }
+        ],
+    }
+
+
+def test_text_tells_place_code_and_next_step(sandbox: Sandbox) -> None:
+    """One line says what is wrong, the next what to do; the exit code is 1."""
+    path = add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    done = sandbox.run("check")
+    assert done.returncode == 1
+    assert done.stdout == (
+        f"{path}:10: secret it holds what looks like a secret (aws-access-key)\n"
+        f"  hint: memtool redact {path}\n"
+        "1 file checked: 1 error\n"
+    )
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_warnings_refuse_nothing(sandbox: Sandbox) -> None:
+    """What is only odd is told, and the exit code is 0."""
+    add(sandbox, "dec-a", files=("src/none/*.py",))
+    found = check(sandbox.workspace())
+    assert (codes(found), found.exit_code) == ([("dec-a", "no-such-file")], 0)
+    assert "no-such-file warning: " in render(found)
+
+
+def test_a_good_tree_has_nothing_wrong(sandbox: Sandbox) -> None:
+    """Plain memories give no problem, committed or not."""
+    for name in BODIES:
+        add(sandbox, name)
+    assert render(check(sandbox.workspace())) == "3 files checked: nothing is wrong"
+    sandbox.commit()
+    assert check(sandbox.workspace()).problems == ()
+
+
+def test_nothing_staged_is_answered_at_once(sandbox: Sandbox) -> None:
+    """A commit without memories is fine, whatever lies in the worktree, and prints nothing."""
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    sandbox.write("README.md", "hello\n")
+    sandbox.git("add", "README.md")
+    done = sandbox.run("check", "--staged")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_only_what_is_staged_counts(sandbox: Sandbox) -> None:
+    """The hook reads git's index: mending or breaking the worktree changes nothing."""
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    sandbox.git("add", ".")
+    add(sandbox, "dec-a")
+    assert errors(check(sandbox.workspace(), staged=True)) == [("dec-a", "secret")]
+    sandbox.git("add", ".")
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    assert check(sandbox.workspace(), staged=True).problems == ()
+
+
+def test_what_was_bad_before_does_not_stop_a_commit(sandbox: Sandbox) -> None:
+    """The hook is about this commit; CI and the worktree's check tell of the rest."""
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    sandbox.commit()
+    add(sandbox, "dec-b")
+    sandbox.git("add", ".")
+    found = check(sandbox.workspace(), staged=True)
+    assert (found.checked, found.problems) == (1, ())
+
+
+def test_changed_settings_bring_every_memory_to_the_gate(sandbox: Sandbox) -> None:
+    """A category that is taken away makes memories invalid that are not staged themselves."""
+    sandbox.write(".memory/config.toml", "[categories.ritual]\nttl_days = 1\n")
+    add(sandbox, "dec-a", category="ritual")
+    sandbox.commit()
+    sandbox.write(".memory/config.toml", "")
+    sandbox.git("add", ".")
+    assert errors(check(sandbox.workspace(), staged=True)) == [("", "bad-value")]
+
+
+def test_the_staged_settings_decide(sandbox: Sandbox) -> None:
+    """Settings of the worktree that are not staged have no say in the commit."""
+    sandbox.write(".memory/config.toml", "")
+    sandbox.commit()
+    sandbox.write(".memory/config.toml", "[categories.ritual]\nttl_days = 1\n")
+    add(sandbox, "dec-a", category="ritual")
+    sandbox.git("add", ".memory/decision")
+    assert errors(check(sandbox.workspace(), staged=True)) == [("", "bad-value")]
+
+
+def test_secrets_in_settings_and_templates_are_found(sandbox: Sandbox) -> None:
+    """Whatever lies in the memory directory is searched, memory or not."""
+    sandbox.write(".memory/_decision.md", f"## Chosen\n\n{KEY}\n")
+    assert [p.code for p in check(sandbox.workspace()).problems] == ["secret"]
+    sandbox.git("add", ".")
+    assert [p.code for p in check(sandbox.workspace(), staged=True).problems] == ["secret"]
+
+
+def test_paths_limit_what_is_checked(sandbox: Sandbox) -> None:
+    """Files and directories may be named from anywhere; what is outside is refused."""
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    path = add(sandbox, "dec-b")
+    assert check(sandbox.workspace(), path).checked == 1
+    assert check(sandbox.workspace(), path).problems == ()
+    assert errors(check(sandbox.workspace(), ".memory/decision")) == [("dec-a", "secret")]
+    assert errors(check(sandbox.workspace(), ".")) == [("dec-a", "secret")]
+    done = sandbox.run("check", "2026-02", cwd=sandbox.path / ".memory" / "decision")
+    assert (done.returncode, "2 files checked" in done.stdout) == (1, True)
+    for outside in ("README.md", "..", "/etc", ".memoryx"):
+        with pytest.raises(MemtoolError, match=r"is not in \.memory"):
+            check(sandbox.workspace(), outside)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--staged", "--history"), "different things"),
+        (("--range", "A..B", "x"), "different things"),
+        (("--range", "HEAD"), "is not a range"),
+        (("--range", "nowhere..HEAD"), "no revision 'nowhere'"),
+        (("--range", "--output=x..HEAD"), "no revision"),
+        (("--range", "HEAD..-rf"), "no revision"),
+        (("--range", ".."), None),
+        (("no/such/path",), "is not in .memory"),
+        (("--range", "a\0b..HEAD"), None),
+    ],
+)
+def test_wrong_calls_are_told(sandbox: Sandbox, words: tuple[str, ...], said: str | None) -> None:
+    """A wrong call ends with 2 and one sentence."""
+    sandbox.git("commit", "--quiet", "--allow-empty", "--message", "m")
+    if any("\0" in word for word in words):
+        with pytest.raises(MemtoolError, match="no revision"):
+            check(sandbox.workspace(), range=words[1])
+        return
+    done = sandbox.run("check", *words)
+    assert "Traceback" not in done.stderr
+    if said is None:
+        assert done.returncode == 0
+    else:
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_bare_repository_has_only_commits_to_check(sandbox: Sandbox) -> None:
+    """Ranges and history work there; the rest is told."""
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    bare = Sandbox(sandbox.path.parent / "bare.git", sandbox.env)
+    with pytest.raises(MemtoolError, match="bare"):
+        check(bare.workspace())
+    with pytest.raises(MemtoolError, match="bare"):
+        check(bare.workspace(), staged=True)
+    assert errors(check(bare.workspace(), range=f"{'0' * 40}..HEAD")) == [("dec-a", "secret")]
+    assert [p.code for p in check(bare.workspace(), history=True).problems] == ["secret"]
+
+
+def test_no_memory_directory(sandbox: Sandbox) -> None:
+    """The worktree's check says how to begin; a hook has nothing to say."""
+    (sandbox.path / ".memory").rmdir()
+    with pytest.raises(MemtoolError, match=r"there is no \.memory"):
+        check(sandbox.workspace())
+    assert check(sandbox.workspace(), staged=True) == Checked(0, (), is_quiet=True)
+
+
+def test_a_read_only_git_directory_changes_no_answer(sandbox: Sandbox) -> None:
+    """What cannot be kept is worked out again."""
+    add(sandbox, "dec-a")
+    sandbox.commit()
+    add(sandbox, "dec-b", supersedes=("dec-nowhere",))
+    sandbox.git("add", ".")
+    sandbox.write(".git/memtool", "a file stands where the cache would be")
+    for _again in range(2):
+        assert errors(check(sandbox.workspace(), staged=True)) == [("dec-b", "dangling")]
+
+
+def test_checking_writes_nothing_but_the_cache(sandbox: Sandbox) -> None:
+    """No door of the gate changes the worktree, the index or a ref."""
+    add(sandbox, "dec-a")
+    sandbox.commit()
+    add(sandbox, "dec-a", "Otherwise.\n")
+    sandbox.git("add", ".")
+    before = (sandbox.git("status", "--porcelain"), sandbox.git("for-each-ref"))
+    for options in ({}, {"staged": True}, {"range": "HEAD..HEAD"}, {"history": True}):
+        check(sandbox.workspace(), **options)  # type: ignore[arg-type]
+    assert (sandbox.git("status", "--porcelain"), sandbox.git("for-each-ref")) == before
+    assert {p.name for p in sandbox.path.iterdir()} == {".git", ".memory"}
+
+
+def test_unmerged_files_are_told(sandbox: Sandbox) -> None:
+    """A merge that is not finished cannot be committed, and the check says which file it is."""
+    path = add(sandbox, "dec-a", status="candidate")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "side")
+    add(sandbox, "dec-a", "One side.\n", status="candidate")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "main")
+    add(sandbox, "dec-a", "Other side.\n", status="candidate")
+    sandbox.commit()
+    sandbox.git("merge", "side", check=False)
+    found = check(sandbox.workspace(), staged=True)
+    assert [(p.path, p.code) for p in found.problems] == [(path, "conflict-markers")]
+    assert [p.code for p in check(sandbox.workspace()).problems] == ["conflict-markers"]
+
+
+def test_intent_to_add_is_no_memory_yet(sandbox: Sandbox) -> None:
+    """`git add --intent-to-add` stages nothing."""
+    add(sandbox, "dec-a", f"The key is {KEY}.\n")
+    sandbox.git("add", "--intent-to-add", ".")
+    assert check(sandbox.workspace(), staged=True).checked == 0
+    sandbox.write("README.md", "hello\n")
+    sandbox.git("add", "README.md")
+    sandbox.git("commit", "--quiet", "--message", "readme", "--", "README.md")
+    assert check(sandbox.workspace(), staged=True).checked == 0
+
+
+def test_sha256_repositories_are_checked_too(sandbox: Sandbox) -> None:
+    """Ids of 64 digits make no difference."""
+    sandbox.git("init", "--quiet", "--object-format=sha256", "../other")
+    other = Sandbox(sandbox.path.parent / "other", sandbox.env)
+    data = document.write(make_memory("dec-a", f"The key is {KEY}.\n"))
+    other.write(".memory/dec-a.md", data)
+    other.git("add", ".")
+    assert errors(check(other.workspace(), staged=True)) == [("dec-a", "secret")]
+    other.git("commit", "--quiet", "--message", "m")
+    other.write(".memory/dec-b.md", document.write(make_memory("dec-b", supersedes=("dec-x",))))
+    other.git("add", ".")
+    assert errors(check(other.workspace(), staged=True)) == [("dec-b", "dangling")]
+    assert errors(check(other.workspace(), range=f"{'0' * 64}..HEAD")) == [("dec-a", "secret")]
+    assert [p.code for p in check(other.workspace(), history=True).problems] == ["secret"]

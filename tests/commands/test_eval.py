@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+import memtool
+from memtool.commands.eval import eval as evaluate
+from memtool.commands.eval import render
+from memtool.commands.inject import inject
+from memtool.errors import MemtoolError
+from memtool.workspace import Workspace
+
+ROOT = Path(memtool.__file__).parents[1]
+OWN = ROOT / ".memory"
+
+
+def write(sandbox: Sandbox, *rows: dict[str, object], path: str = ".memory/golden.jsonl") -> str:
+    numbered = [{"qid": f"q{number}"} | row for number, row in enumerate(rows, 1)]
+    sandbox.write(path, "".join(json.dumps(row) + "\n" for row in numbered))
+    return path
+
+
+@pytest.fixture
+def workspace(sandbox: Sandbox) -> Workspace:
+    """Three memories about different things."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Session store")
+    sandbox.memory("dec-b", "Invoices are kept for ten years.\n", title="Invoices")
+    sandbox.memory("dec-c", "The logo is green.\n", title="Logo", files=("art/logo.svg",))
+    return sandbox.workspace()
+
+
+def test_means_over_queries_that_find_and_that_do_not(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    """One query finds what it expects first, one finds half, one nothing."""
+    write(
+        sandbox,
+        {"query": "where do sessions live?", "expect": ["dec-a"]},
+        {"query": "how long are invoices kept?", "expect": ["dec-b", "dec-c"]},
+        {"query": "which bird sings at night?", "expect": ["dec-a"]},
+    )
+    found = evaluate(workspace, verbose=True)
+    assert found.plain()["recall@5"] == 0.5
+    assert found.plain()["mrr@10"] == round(2 / 3, 4)
+    assert (found.queries, found.exit_code, found.problems) == (3, 0, ())
+    assert found.asked is not None
+    assert [(one.ranks, one.missed) for one in found.asked] == [
+        ({"dec-a": 1}, ()),
+        ({"dec-b": 1}, ("dec-c",)),
+        ({}, ("dec-a",)),
+    ]
+
+
+def test_the_json_has_the_four_measures(sandbox: Sandbox, workspace: Workspace) -> None:
+    """A script reads them by name; the queries stand there only with --verbose."""
+    write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
+    found = sandbox.json("eval")
+    assert {key: found[key] for key in list(found)[:5]} == {
+        "queries": 1,
+        "recall@5": 1.0,
+        "recall@10": 1.0,
+        "mrr@10": 1.0,
+        "ndcg@10": 1.0,
+    }
+    assert "asked" not in found
+    (asked,) = sandbox.json("eval", "--verbose")["asked"]
+    assert asked["results"] == ["dec-a"]
+    assert (asked["qid"], asked["ndcg@10"], asked["missed"]) == ("q1", 1.0, [])
+
+
+def test_queries_are_prose(sandbox: Sandbox, workspace: Workspace) -> None:
+    """Quotes, dashes, parentheses and filters in a query are text, as in a prompt."""
+    write(sandbox, {"query": 'do "sessions (live -redis type:x OR @y', "expect": ["dec-a"]})
+    assert evaluate(workspace).measures["recall@5"] == 1.0
+
+
+def test_what_is_measured_is_what_inject_finds(sandbox: Sandbox, workspace: Workspace) -> None:
+    """The gate is part of it: a memory that is too far from the query is not found."""
+    query = "which colour do the sessions of the logo have in redis?"
+    write(sandbox, {"query": query, "expect": ["dec-b"]})
+    found = evaluate(workspace, verbose=True)
+    assert found.asked is not None
+    injected = [item.id for item in inject(workspace, prompt=query).items]
+    assert injected == [id_ for id_ in found.asked[0].results if id_ in injected]
+    assert "dec-b" not in found.asked[0].results
+
+
+def test_without_the_gate_the_ranking_alone_is_measured(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    """--ungated shows whether the gate or the ranking lost a memory."""
+    query = "which nightingale sings on the green branch of a birch at midnight?"
+    write(sandbox, {"query": query, "expect": ["dec-c"]})
+    assert evaluate(workspace).measures["recall@5"] == 0.0
+    assert evaluate(workspace, ungated=True).measures["recall@5"] == 1.0
+
+
+def test_files_and_moment_of_a_query_count(sandbox: Sandbox, workspace: Workspace) -> None:
+    """`files` are open, and before `as_of` nothing had been written."""
+    write(
+        sandbox,
+        {"query": "the", "expect": ["dec-c"], "files": ["art/logo.svg"]},
+        {"query": "sessions", "expect": ["dec-a"], "as_of": "2026-02-22T19:32:59Z"},
+        {"query": "sessions", "expect": ["dec-a"], "as_of": "2026-02-22T19:33:00Z"},
+    )
+    found = evaluate(workspace, verbose=True)
+    assert found.asked is not None
+    assert [one.measures["mrr@10"] for one in found.asked] == [1.0, 0.0, 1.0]
+    assert [(problem.line, problem.code) for problem in found.problems] == [(2, "dangling")]
+
+
+def test_the_run_file_has_a_line_per_result(sandbox: Sandbox, workspace: Workspace) -> None:
+    """qid, id, rank and score, with tabs, in the order of the golden file."""
+    write(
+        sandbox,
+        {"query": "the logo and the invoices", "expect": ["dec-b"], "as_of": "2026-02-28"},
+        {"query": "sessions", "expect": ["dec-a"]},
+    )
+    evaluate(workspace, run="run.tsv")
+    rows = [line.split("\t") for line in (sandbox.path / "run.tsv").read_text().splitlines()]
+    assert [row[0] for row in rows] == ["q1", "q1", "q2"]
+    assert [row[2] for row in rows] == ["1", "2", "1"]
+    assert {row[1] for row in rows[:2]} == {"dec-b", "dec-c"}
+    assert float(rows[0][3]) >= float(rows[1][3]) > 0
+    first = (sandbox.path / "run.tsv").read_bytes()
+    evaluate(sandbox.workspace(), run="run.tsv")
+    assert (sandbox.path / "run.tsv").read_bytes() == first
+    evaluate(workspace, run="run.tsv", limit=1)
+    assert len((sandbox.path / "run.tsv").read_text().splitlines()) == 2
+
+
+def test_below_a_floor_the_exit_code_is_1(sandbox: Sandbox, workspace: Workspace) -> None:
+    """CI sees when a measure is less than it may be; reaching it exactly is enough."""
+    write(
+        sandbox,
+        {"query": "sessions", "expect": ["dec-a"]},
+        {"query": "nightingale", "expect": ["dec-a"]},
+    )
+    assert sandbox.run("eval", "--floor", "recall@5=0.5").returncode == 0
+    done = sandbox.run("eval", "--floor", "recall@5=0.5", "--floor", "mrr@10=0.51")
+    assert done.returncode == 1
+    assert "mrr@10     0.5000  below 0.51" in done.stdout
+    assert sandbox.json("eval", "--floor", "mrr@10=0.51")["below"] == {"mrr@10": 0.51}
+
+
+@pytest.mark.parametrize(
+    "floor", ["recall@5", "recall@5=", "recall@5=x", "recall@5=2", "recall@5=nan", "recall=0.5"]
+)
+def test_a_floor_that_is_none_is_refused(
+    sandbox: Sandbox, workspace: Workspace, floor: str
+) -> None:
+    """A mistyped floor must not pass for one that is reached."""
+    write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
+    with pytest.raises(MemtoolError):
+        evaluate(workspace, floor=(floor,))
+
+
+def test_what_cannot_be_found_is_a_problem(sandbox: Sandbox, workspace: Workspace) -> None:
+    """An unknown id is an error with its line; a superseded one a warning, which costs no exit."""
+    sandbox.memory("dec-d", "Sessions live in Postgres.\n", supersedes=("dec-a",))
+    write(
+        sandbox,
+        {"query": "sessions", "expect": ["dec-a", "dec-d"]},
+        {"query": "sessions", "expect": ["dec-d", "dec-zzz"]},
+    )
+    found = evaluate(workspace)
+    assert [(one.line, one.code, one.id, one.severity) for one in found.problems] == [
+        (1, "unreachable", "dec-a", "warning"),
+        (2, "dangling", "dec-zzz", "error"),
+    ]
+    assert found.exit_code == 1
+    assert ".memory/golden.jsonl:2: dangling q2 expects dec-zzz, which is not here" in render(found)
+    write(sandbox, {"query": "sessions", "expect": ["dec-a", "dec-d"]})
+    assert evaluate(workspace).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no golden query"),
+        ("{}\n", "golden.jsonl:1: qid must be a text"),
+        (
+            '{"qid": "q", "query": "x", "expect": ["a"], "as_of": "soon"}\n',
+            "golden.jsonl:1: 'soon'",
+        ),
+    ],
+)
+def test_a_bad_golden_file_is_an_error_with_its_line(
+    sandbox: Sandbox, workspace: Workspace, text: str, message: str
+) -> None:
+    """Nothing is measured on half a file."""
+    sandbox.write(".memory/golden.jsonl", text)
+    with pytest.raises(MemtoolError) as caught:
+        evaluate(workspace)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["absent.jsonl", ".memory", "link.jsonl"])
+def test_a_golden_file_that_cannot_be_read_is_an_error(
+    sandbox: Sandbox, workspace: Workspace, name: str
+) -> None:
+    """Absent, a directory or a link: one sentence, no traceback."""
+    (sandbox.path / "link.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(MemtoolError, match="cannot be read"):
+        evaluate(workspace, name)
+
+
+def test_a_run_file_that_cannot_be_written_is_an_error(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    """A directory that is not there is told, not made."""
+    write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
+    with pytest.raises(MemtoolError, match="cannot be written"):
+        evaluate(workspace, run="no/where.tsv")
+
+
+def test_a_golden_file_is_found_from_where_one_stands(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    """A named file lies beside the caller, the default one in the memory directory."""
+    write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
+    write(sandbox, {"query": "sessions", "expect": ["dec-a"]}, path="sub/g.jsonl")
+    for args in (("eval",), ("eval", "g.jsonl")):
+        done = sandbox.run(*args, cwd=sandbox.path / "sub")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_empty_corpus_measures_nothing(sandbox: Sandbox) -> None:
+    """Without memories every measure is 0, and every expected id is missing."""
+    sandbox.write(".memory/config.toml", "")
+    write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
+    found = evaluate(sandbox.workspace())
+    assert (set(found.measures.values()), found.exit_code) == ({0.0}, 1)
+
+
+@pytest.mark.skipif(not OWN.is_dir(), reason="a source archive has no memories")
+def test_our_own_memory_answers_our_own_questions(sandbox: Sandbox) -> None:
+    """The golden queries of this repository name memories that are there, and most are found."""
+    shutil.rmtree(sandbox.path / ".memory")
+    shutil.copytree(OWN, sandbox.path / ".memory")
+    found = evaluate(sandbox.workspace(MEMTOOL_NOW="2026-12-01"))
+    assert found.queries >= 30
+    assert found.problems == ()
+    assert found.measures["recall@5"] >= 0.7
+    assert found.measures["mrr@10"] >= 0.65
+
+
+@pytest.mark.skipif(not OWN.is_dir(), reason="a source archive has no memories")
+def test_our_own_saved_queries_can_be_asked(sandbox: Sandbox) -> None:
+    """Each parses, and says what it is for."""
+    from memtool.search import saved
+
+    queries = saved.parse((OWN / saved.QUERIES_NAME).read_bytes(), saved.QUERIES_NAME)
+    assert len(queries) >= 2
+    assert all(query.doc for query in queries.values())
+
+
+def test_the_template_for_ci_runs_this_verb() -> None:
+    """It names the measures that there are, and neither a machine nor a registry."""
+    text = (ROOT / "templates" / "ci" / "memtool-eval.yml").read_text()
+    (command,) = [row for row in text.split("- ") if "memtool eval" in row and "--floor" in row]
+    floors = [word for word in command.split() if "@" in word]
+    assert [word.partition("=")[0] for word in floors] == ["recall@5", "mrr@10"]
+    assert "://" not in text
+    assert not any(word.startswith("/") for word in text.split())
+
+
+def test_the_examples_of_the_guide_are_real() -> None:
+    """The golden and saved queries that the guide shows can be read, and it names each measure."""
+    from memtool.search import golden, measures, saved
+
+    text = (ROOT / "docs" / "measuring.md").read_text()
+    blocks = {part.partition("\n")[0]: part.partition("\n")[2] for part in text.split("```")[1::2]}
+    assert golden.parse(blocks["json"].encode(), "guide")
+    assert set(saved.parse(blocks["toml"].encode(), "guide")) == {"pinned", "open"}
+    assert all(f"`{name}`" in text for name in measures.MEASURES)

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands import noting
+from memtool.commands.show import show
+from memtool.store import ledger, spool
+from memtool.store.spool import Note
+
+CONFIG = ".memory/config.toml"
+
+
+def notes(sandbox: Sandbox) -> list[Note]:
+    """What lies in the spool of a sandbox."""
+    place = sandbox.path / ".git" / "memtool" / "spool" / "notes"
+    return list(spool.read(place.read_bytes())) if place.exists() else []
+
+
+def test_what_was_shown_is_noted_with_verb_and_time(sandbox: Sandbox) -> None:
+    """search, inject and show leave the ids that they showed, every verb how long it took."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Sessions")
+    sandbox.commit()
+    sandbox.run("search", "redis")
+    sandbox.run("inject", "--prompt", "where do sessions live, redis?", "--session", "s1")
+    sandbox.run("show", "dec-a")
+    sandbox.run("list")
+    found = notes(sandbox)
+    assert [(one.verb, [item.id for item in one.items]) for one in found] == [
+        ("search", ["dec-a"]),
+        ("inject", ["dec-a"]),
+        ("show", ["dec-a"]),
+        ("list", []),
+    ]
+    assert all(0 < one.elapsed_ms < 60_000 for one in found)
+    injection = found[1]
+    assert (injection.session, injection.items[0].tier) == ("s1", "retrieval")
+    assert injection.prompt == noting.hashed("where do sessions live, redis?")
+    assert "recency" in injection.items[0].reason
+
+
+def test_the_prompt_is_noted_as_a_hash_only(sandbox: Sandbox) -> None:
+    """No word of what was asked reaches the disk, from an argument or from stdin."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.run("inject", "--prompt", "hunter2 redis sessions")
+    sandbox.run("inject", "--prompt", "-", stdin="hunter2 redis sessions\n")
+    sandbox.run("search", "hunter2", "redis")
+    sandbox.run("stats")
+    kept = [
+        path.read_bytes()
+        for path in (sandbox.path / ".git" / "memtool").rglob("*")
+        if path.is_file()
+    ]
+    assert not any(b"hunter2" in data for data in kept)
+    with ledger.reading(str(sandbox.path / ".git" / "memtool")) as held:
+        one, other = held.injections("dec-a", 0)
+    assert one.prompt == other.prompt != ""
+
+
+def test_equal_prompts_have_equal_hashes_and_none_has_none() -> None:
+    """Space around a prompt does not make it another one."""
+    assert noting.hashed(" a\n") == noting.hashed("a") != noting.hashed("b")
+    assert len(noting.hashed("a\ud800")) == 2 * noting.HASH_BYTES
+    assert noting.hashed(" \n") == ""
+
+
+def test_the_tree_stays_clean(sandbox: Sandbox) -> None:
+    """Git sees nothing of it, in the worktree or in a linked one."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("worktree", "add", "--quiet", "../linked")
+    sandbox.run("show", "dec-a")
+    sandbox.run("show", "dec-a", cwd=sandbox.path.parent / "linked")
+    sandbox.run("stats")
+    assert sandbox.git("status", "--porcelain", "--ignored") == ""
+    with ledger.reading(str(sandbox.path / ".git" / "memtool")) as held:
+        assert [one.count for one in held.most("show", 1)] == [2]
+
+
+@pytest.mark.parametrize("how", ["variable", "setting"])
+def test_noting_can_be_switched_off(sandbox: Sandbox, how: str) -> None:
+    """By a variable or a setting; then nothing is written at all."""
+    sandbox.memory("dec-a")
+    if how == "setting":
+        sandbox.write(CONFIG, "[ledger]\nenabled = false\n")
+    env = {"MEMTOOL_NO_LEDGER": "1"} if how == "variable" else {}
+    assert sandbox.run("show", "dec-a", **env).returncode == 0
+    assert not (sandbox.path / ".git" / "memtool" / "spool").exists()
+
+
+@pytest.mark.parametrize("obstacle", ["file", "link", "folder"])
+def test_where_no_note_can_be_kept_the_answer_is_the_same(sandbox: Sandbox, obstacle: str) -> None:
+    """Whatever stands in the way, the answer is not changed by a byte, and nobody is told."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    expected = sandbox.run("show", "dec-a", MEMTOOL_NO_LEDGER="1")
+    place = sandbox.path / ".git" / "memtool" / "spool"
+    place.parent.mkdir(exist_ok=True)
+    if obstacle == "file":
+        place.write_text("")
+    elif obstacle == "link":
+        place.symlink_to("/dev/null")
+    else:
+        (place / "notes").mkdir(parents=True)
+    done = sandbox.run("show", "dec-a")
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, "")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_git_directory_means_no_notes(sandbox: Sandbox) -> None:
+    """Without permission to write, the verb answers as ever."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    (sandbox.path / ".git").chmod(0o555)
+    done = sandbox.run("show", "dec-a")
+    (sandbox.path / ".git").chmod(0o755)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (sandbox.path / ".git" / "memtool").exists()
+
+
+def test_an_error_is_not_noted(sandbox: Sandbox) -> None:
+    """Only answers count."""
+    sandbox.memory("dec-a")
+    assert sandbox.run("show", "dec-zzz").returncode == 2
+    assert notes(sandbox) == []
+
+
+def test_the_library_notes_nothing(sandbox: Sandbox) -> None:
+    """A program that calls the verbs as functions leaves no trace of its questions."""
+    sandbox.memory("dec-a")
+    show(sandbox.workspace(), "dec-a")
+    assert notes(sandbox) == []
+
+
+def test_a_full_spool_is_taken_over(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to ask for statistics to keep the file of notes small; hot verbs leave it."""
+    sandbox.memory("dec-a")
+    workspace = sandbox.workspace()
+    monkeypatch.setitem(noting.FULL_BYTES, False, 1)
+    noting.note(workspace, "check", None, 1.0)
+    assert len(notes(sandbox)) == 1
+    noting.note(workspace, "show", show(workspace, "dec-a"), 1.0)
+    assert notes(sandbox) == []
+    with ledger.reading(workspace.repository.cache_dir) as held:
+        assert [one.id for one in held.most("", 1)] == ["dec-a"]
+
+
+def test_a_ledger_that_cannot_be_written_leaves_the_notes(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that will not open costs nobody an answer, and no note."""
+    sandbox.memory("dec-a")
+    workspace = sandbox.workspace()
+    os.makedirs(os.path.join(workspace.repository.cache_dir, ledger.NAME))
+    monkeypatch.setitem(noting.FULL_BYTES, False, 1)
+    noting.note(workspace, "show", show(workspace, "dec-a"), 1.0)
+    assert len(spool.sealed(workspace.repository.cache_dir)) == 1
+
+
+def test_many_processes_note_at_once(sandbox: Sandbox) -> None:
+    """Answers that are given at the same time are all noted, once."""
+    sandbox.memory("dec-a")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "memtool", "show", "dec-a"],
+            cwd=sandbox.path, env=sandbox.env, stdout=subprocess.DEVNULL,
+        )
+        for _number in range(16)
+    ]  # fmt: skip
+    assert {process.wait() for process in running} == {0}
+    assert len(notes(sandbox)) == 16
+
+
+def test_noting_imports_neither_a_database_nor_json(sandbox: Sandbox) -> None:
+    """What every prompt pays for stays light."""
+    sandbox.memory("dec-a")
+    script = (
+        "import sys; from memtool.commands import noting; from memtool.workspace import Workspace; "
+        "before = set(sys.modules); ws = Workspace.at('.'); noting.note(ws, 'list', None, 1.0); "
+        "heavy = {'sqlite3', '_sqlite3', 'json', 'hashlib', 're'}; "
+        "print(sorted(heavy & set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=sandbox.path, env=sandbox.env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
+    assert Path(sandbox.path, ".git", "memtool", "spool", "notes").exists()

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.resolve import render, resolve
+from memtool.errors import MemtoolError
+from memtool.memory import document
+
+
+@pytest.fixture
+def merging(sandbox: Sandbox) -> Sandbox:
+    """A merge that stopped since both branches made sem-same."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "side")
+    sandbox.memory("dec-same", "Theirs.\n", title="Of them", tags=("t",))
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "main")
+    sandbox.memory("dec-same", "Ours.\n", title="Of us")
+    sandbox.commit()
+    assert "CONFLICT" in sandbox.git("merge", "side", check=False)
+    return sandbox
+
+
+@pytest.mark.parametrize("ids", [(), ("dec-same",)])
+def test_an_id_made_twice_becomes_two_memories(merging: Sandbox, ids: tuple[str, ...]):
+    """Ours keeps the id, theirs every byte but the id; git commit concludes the merge."""
+    theirs = merging.git("show", ":3:.memory/decision/2026-02/dec-same.md")
+    ws = merging.workspace()
+    (one,) = resolve(ws, *ids, keep_both=True).resolved
+    assert one.ids == ("dec-same", one.id)
+    assert (merging.path / one.path).read_text() == theirs.replace("id: dec-same", f"id: {one.id}")
+    memory = document.read((merging.path / one.path).read_bytes(), one.path)
+    assert (memory.title, memory.body) == ("Of them", "Theirs.\n")
+    assert merging.git("ls-files", "--unmerged") == ""
+    merging.git("commit", "--quiet", "--no-edit")
+    assert merging.git("status", "--porcelain") == ""
+    ids_there = [record.id for record in merging.workspace().tree().records]
+    assert ids_there == sorted(["dec-a", one.id, "dec-same"])
+    path = ".memory/decision/2026-02/dec-same.md"
+    assert ws.notes == [f"git commit concludes the merge; what names dec-same means {path}"]
+
+
+def test_a_dry_run_leaves_the_merge_as_it_is(merging: Sandbox):
+    """Nothing is staged, nothing is written."""
+    before = merging.git("status", "--porcelain")
+    done = resolve(merging.workspace(), keep_both=True, dry_run=True)
+    assert render(done).startswith("dec-same was made twice, one would be named dec-2026-02-22-of")
+    assert merging.git("status", "--porcelain") == before
+
+
+def test_only_git_concludes_a_merge(merging: Sandbox):
+    """A commit of single files is impossible now."""
+    with pytest.raises(MemtoolError, match="a merge is unfinished") as caught:
+        resolve(merging.workspace(), keep_both=True, commit=True)
+    assert caught.value.hint == "leave out --commit, then git commit"
+
+
+def test_another_id_is_not_parted(merging: Sandbox):
+    """Only what was made twice can become two."""
+    with pytest.raises(MemtoolError, match="dec-a was not made twice"):
+        resolve(merging.workspace(), "dec-a", keep_both=True)
+
+
+def test_a_memory_that_both_sides_changed_is_another_conflict(sandbox: Sandbox):
+    """The hint says how git settles it."""
+    sandbox.memory("dec-a", status="confirmed")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "side")
+    sandbox.memory("dec-a", status="pinned")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "main")
+    sandbox.memory("dec-a", status="archived")
+    sandbox.commit()
+    sandbox.git("merge", "side", check=False)
+    with pytest.raises(MemtoolError, match="was changed on both sides") as caught:
+        resolve(sandbox.workspace(), keep_both=True)
+    assert "git checkout --ours" in caught.value.hint
+
+
+def test_the_same_id_in_two_directories_becomes_two(sandbox: Sandbox):
+    """Git sees no conflict there; the older memory keeps the id."""
+    path = sandbox.memory("dec-a", "First.\n")
+    later = sandbox.memory("dec-b", "Second.\n", timestamp="2026-02-23T00:00:00Z")
+    text = (sandbox.path / later).read_text().replace("dec-b", "dec-a")
+    (sandbox.path / later).unlink()
+    sandbox.write(".memory/other/dec-a.md", text)
+    sandbox.commit()
+    (one,) = resolve(sandbox.workspace(), "dec-a", keep_both=True, commit=True).resolved
+    assert (sandbox.path / path).read_text().endswith("First.\n")
+    assert (sandbox.path / one.path).read_text().endswith("Second.\n")
+    assert not (sandbox.path / ".memory/other/dec-a.md").exists()
+    assert sandbox.git("status", "--porcelain") == ""
+    assert sandbox.workspace().tree().problems == ()
+    assert "Reason: dec-a was made twice" in sandbox.git("log", "-1", "--format=%B")

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.review import Review, render, review
+from memtool.errors import MemtoolError
+from memtool.workspace import Workspace
+
+
+def states(found: Review) -> dict[str, str]:
+    return {memory.id: memory.state for file in found.files for memory in file.memories}
+
+
+@pytest.fixture
+def base(sandbox: Sandbox) -> Sandbox:
+    """A branch main with one decision about src/, and a branch side to work on."""
+    sandbox.write("src/a.py", "a = 1\n" * 20)
+    sandbox.write("docs/a.md", "docs\n")
+    sandbox.memory("dec-a", files=("src/*.py",))
+    sandbox.commit()
+    sandbox.git("checkout", "-q", "-b", "side")
+    return sandbox
+
+
+def change(sandbox: Sandbox, message: str = "change") -> None:
+    sandbox.write("src/a.py", "a = 1\n" * 20 + f"# {message}\n")
+    sandbox.commit(message)
+
+
+def test_an_unmentioned_decision_is_told(base: Sandbox) -> None:
+    """The files that it governs are named, and what to do; others are only counted."""
+    base.write("docs/a.md", "more\n")
+    change(base)
+    found = review(base.workspace(), "main..HEAD")
+    assert (found.touched, found.unmentioned, found.exit_code) == (2, 1, 0)
+    assert [file.path for file in found.files] == ["src/a.py"]
+    rows = render(found).splitlines()
+    assert rows[1:3] == ["UNMENTIONED: dec-a  Title of dec-a", "  src/a.py, by files"]
+    assert rows[3] == (
+        "hint: a commit with the trailer Upholds: dec-a says that it still holds, "
+        "memtool supersede dec-a TITLE corrects it"
+    )
+
+
+def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
+    """Programs get ends, policy, files with memories, and the count."""
+    change(base)
+    answer = base.json("review", "main..HEAD")
+    assert list(answer) == ["from", "to", "policy", "touched", "files", "unmentioned"]
+    assert answer["from"] == base.git("rev-parse", "main").strip()
+    assert answer["files"] == [
+        {
+            "path": "src/a.py",
+            "old_path": "src/a.py",
+            "memories": [
+                {
+                    "id": "dec-a",
+                    "title": "Title of dec-a",
+                    "path": ".memory/decision/2026-02/dec-a.md",
+                    "by": "files",
+                    "state": "unmentioned",
+                    "reason": "",
+                }
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "x\n\nUpholds: dec-a",
+        "x\n\nSigned-off-by: A <a@b>\nupholds: dec-a",
+        "x\n\nUpholds: z, dec-a",
+    ],
+)
+def test_a_trailer_upholds(base: Sandbox, message: str) -> None:
+    """Any commit of the range may say it, beside other trailers and ids."""
+    change(base, message)
+    commit = base.git("rev-parse", "HEAD").strip()
+    change(base, "later")
+    ws = base.workspace()
+    (memory,) = review(ws, "main..HEAD").files[0].memories
+    assert (memory.state, memory.reason) == ("upheld", commit)
+    assert bool(ws.notes) is ("z," in message)
+    assert f"upheld by {commit[:10]}: dec-a" in render(review(ws, "main..HEAD"))
+
+
+def test_a_trailer_outside_of_the_range_or_the_last_paragraph_does_not_count(
+    base: Sandbox,
+) -> None:
+    """What was said of another change says nothing of this one."""
+    change(base, "before\n\nUpholds: dec-a")
+    base.git("branch", "-f", "main")
+    change(base, "Upholds: dec-a\n\nNo trailer.")
+    assert states(review(base.workspace(), "main..HEAD")) == {"dec-a": "unmentioned"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "state"),
+    [
+        ({"supersedes": ("dec-a",)}, "x", "superseded"),
+        ({"related_to": ("dec-a",)}, "x", "referenced"),
+        ({"derived_from": ("dec-a",)}, "x", "referenced"),
+        ({"source": ("memory:dec-a",)}, "x", "referenced"),
+        ({}, "as [[dec-a]] says", "referenced"),
+        ({}, "dec-a", "unmentioned"),
+        ({"supersedes": ("dec-a",), "status": "deleted"}, "x", "unmentioned"),
+    ],
+)
+def test_a_memory_that_the_change_adds_mentions_the_decision(
+    base: Sandbox, fields: dict[str, tuple[str, ...]], body: str, state: str
+) -> None:
+    """It supersedes it, or refers to it by a key, a source or a link."""
+    base.memory("dec-new", body + "\n", **fields)
+    change(base)
+    assert states(review(base.workspace(), "main..HEAD")) == {"dec-a": state}
+
+
+def test_a_changed_status_is_a_mention(base: Sandbox) -> None:
+    """Whoever archives a decision in the change has thought of it."""
+    base.memory("dec-a", files=("src/*.py",), status="archived")
+    change(base)
+    (memory,) = review(base.workspace(), "main..HEAD").files[0].memories
+    assert (memory.state, memory.reason) == ("referenced", "its status, archived")
+
+
+def test_a_removed_decision_is_still_asked_for(base: Sandbox) -> None:
+    """Deleting the file of a decision does not excuse a change from it."""
+    (base.path / ".memory/decision/2026-02/dec-a.md").unlink()
+    change(base)
+    assert states(review(base.workspace(), "main..HEAD")) == {"dec-a": "unmentioned"}
+
+
+def test_only_living_decisions_and_warnings_govern(base: Sandbox) -> None:
+    """Superseded, expired, candidate and other memories have no say; those of main do."""
+    base.git("checkout", "-q", "main")
+    files = ("src",)
+    base.memory("dec-old", files=files)
+    base.memory("dec-newer", supersedes=("dec-old",))
+    base.memory("dec-past", files=files, valid_through="2026-02-25")
+    base.memory("dec-maybe", files=files, status="candidate")
+    base.memory("sem-fact", files=files, type="semantic")
+    base.memory("sem-warning", files=files, type="semantic", category="warning")
+    base.commit()
+    base.git("checkout", "-q", "side")
+    change(base)
+    base.memory("dec-own", files=files)
+    base.commit()
+    assert list(states(review(base.workspace(), "main..HEAD"))) == ["dec-a", "sem-warning"]
+
+
+def test_renamed_and_removed_files_are_governed_by_their_old_names(base: Sandbox) -> None:
+    """Moving a file out of reach does not free it."""
+    base.git("mv", "src/a.py", "moved.py")
+    base.commit()
+    found = review(base.workspace(), "main..HEAD")
+    assert [(file.path, file.old_path) for file in found.files] == [("moved.py", "src/a.py")]
+    assert "  moved.py (was src/a.py), by files" in render(found)
+    base.git("rm", "-q", "moved.py")
+    base.commit()
+    assert [file.path for file in review(base.workspace(), "main..").files] == ["src/a.py"]
+
+
+def test_what_happened_on_the_base_branch_is_not_the_change(base: Sandbox) -> None:
+    """Compared is from where the branches parted, with two dots or three."""
+    base.git("checkout", "-q", "main")
+    change(base, "main")
+    base.git("checkout", "-q", "side")
+    base.write("docs/a.md", "more\n")
+    base.commit()
+    for range_ in ("main..side", "main...side", "main"):
+        found = review(base.workspace(), range_)
+        assert (found.touched, found.files) == (1, ())
+    assert render(found).endswith("1 file touched, 0 decisions or warnings govern 0 of them")
+
+
+def test_the_policy_is_that_of_the_base(base: Sandbox) -> None:
+    """A change cannot excuse itself, and what it sets holds for the next one."""
+    change(base)
+    base.write(".memory/config.toml", '[review]\npolicy = "fail"\n')
+    base.commit()
+    assert review(base.workspace(), "main..HEAD").policy == "warn"
+    base.git("checkout", "-q", "-B", "main")
+    base.git("checkout", "-q", "-b", "other")
+    change(base, "other")
+    base.write(".memory/config.toml", '[review]\npolicy = "warn"\n')
+    base.commit()
+    found = review(base.workspace(), "main..HEAD")
+    assert (found.policy, found.exit_code) == ("fail", 1)
+    assert base.run("review", "main..HEAD").returncode == 1
+    change(base, "x\n\nUpholds: dec-a")
+    assert review(base.workspace(), "main..HEAD").exit_code == 0
+
+
+def test_a_bare_repository_can_be_asked(base: Sandbox) -> None:
+    """A server has no worktree."""
+    change(base)
+    base.git("clone", "-q", "--bare", ".", "../bare.git")
+    ws = Workspace.at(str(base.path.parent / "bare.git"), base.env)
+    assert states(review(ws, "main..side")) == {"dec-a": "unmentioned"}
+
+
+@pytest.mark.parametrize(
+    ("range_", "message"),
+    [
+        ("main..nowhere", "there is no revision 'nowhere'"),
+        ("--output=x..HEAD", "there is no revision '--output=x'"),
+        ("main..side..main", "there is no revision"),
+        ("a\0b", "there is no revision"),
+        ("main..lonely", "main and lonely have no commit in common"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(base: Sandbox, range_: str, message: str) -> None:
+    """One sentence says which end is missing."""
+    base.git("checkout", "-q", "--orphan", "lonely")
+    base.commit()
+    with pytest.raises(MemtoolError, match=message):
+        review(base.workspace(), range_)
+
+
+def test_before_the_first_commit_there_is_nothing_to_review(sandbox: Sandbox) -> None:
+    """An empty repository has no HEAD."""
+    with pytest.raises(MemtoolError, match="there is no revision 'HEAD'"):
+        review(sandbox.workspace(), "..")
+
+
+def test_odd_names_are_told_as_they_are(base: Sandbox) -> None:
+    """Names that no terminal likes are paths like others."""
+    name = "src/a\nb\udcff.py"
+    base.write(name, "x\n")
+    base.commit()
+    assert [file.path for file in review(base.workspace(), "main..HEAD").files] == [name]
+    assert base.run("review", "main..HEAD", "--json").returncode == 0
