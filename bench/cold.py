@@ -1,65 +1,294 @@
-"""Cold starts: CPU time of whole processes, as multiples of `python -c pass` (P) in the same run.
+"""Cold and warm times of `search` and `inject`, each beside a yardstick in the same run.
 
-    python bench/cold.py [10 1000 10000]
+    python bench/cold.py [--rounds N] [1000 10000 100000]
 
-Each command runs in turn with the yardstick, so that what else the machine does hits both alike;
-the medians of user plus system time are compared. Byte-code is compiled first, as in an install.
+A round runs every command of a row in turn, so that whatever else the machine does hits all alike;
+the medians of user plus system time are compared. `P` is a bare `python -c pass`. Byte-code is
+compiled first, as in an install, and the page cache is warm. The trees are those of `corpus`, kept
+in `$MEMTOOL_BENCH_DIR`.
 """
 
 from __future__ import annotations
 
+import argparse
 import compileall
 import os
-import resource
+import shutil
+import stat
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from corpus import NOW, make
+import rivals
+from corpus import NOW, make, vocabulary
 
 import memtool
+from memtool import pack
 
-ROUNDS = 11
-YARDSTICK = [sys.executable, "-c", "pass"]
-MEMTOOL = [sys.executable, "-m", "memtool"]
-
-
-def cpu_s(argv: list[str], folder: Path, env: dict[str, str]) -> float:
-    """Run a process to its end and return its CPU seconds, those of its children included."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(argv, cwd=folder, env=env, stdout=subprocess.DEVNULL, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
+PASS = [sys.executable, "-c", "pass"]
+RANKS = (80, 300, 1_200, 5_000)
+"""How frequent the words of the question are; `the` and `self` are nearer to 0."""
+ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"MEMTOOL_NOW": NOW}
 
 
-def ratio(argv: list[str], folder: Path, env: dict[str, str]) -> tuple[float, float]:
-    """Return the median CPU of a command over that of the yardstick, and its milliseconds."""
-    pairs = [(cpu_s(YARDSTICK, folder, env), cpu_s(argv, folder, env)) for _ in range(ROUNDS)]
-    own = statistics.median(pair[1] for pair in pairs)
-    return own / statistics.median(pair[0] for pair in pairs), own * 1000
+class Cost:
+    """What one process took: CPU seconds, those of its children included."""
+
+    def __init__(self, argv: list[str], folder: Path) -> None:
+        here = os.getcwd()
+        os.chdir(folder)
+        quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+        try:
+            child = os.posix_spawnp(argv[0], argv, ENV, file_actions=quiet)
+        finally:
+            os.chdir(here)
+        _pid, status, used = os.wait4(child, 0)
+        if os.waitstatus_to_exitcode(status):
+            raise SystemExit(f"{argv} ended with {os.waitstatus_to_exitcode(status)} in {folder}")
+        self.cpu_s = used.ru_utime + used.ru_stime
+
+
+def peak_mb(argv: list[str], folder: Path) -> float:
+    """Return the megabytes of a process at its largest, mapped files included.
+
+    A small process starts it: the size of who starts counts, too.
+    """
+    script = (
+        "import os, sys; child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions"
+        "=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]); "
+        "print(os.wait4(child, 0)[2].ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *argv], cwd=folder, env=ENV,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    return int(done.stdout) / 1024
+
+
+def medians(commands: dict[str, tuple[list[str], Path]], rounds: int) -> dict[str, float]:
+    """Return the median CPU milliseconds of each command, all run in turn."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(rounds + 1):
+        for name, (argv, folder) in commands.items():
+            cost = Cost(argv, folder)
+            if number:  # the first round warms
+                times[name].append(cost.cpu_s * 1000)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def row(what: str, count: int, value: str, target: str) -> None:
+    print(f"{what:<46}{count:>8}  {value:<34}{target}", flush=True)
+
+
+def over(found: dict[str, float], one: str, other: str, unit: str = "x") -> str:
+    """Write a ratio with both of its sides."""
+    ratio = found[one] / found[other]
+    return f"{ratio:.2f} {unit}  ({found[one]:.1f} / {found[other]:.1f} ms)"
+
+
+def launcher(folder: Path) -> list[str]:
+    """Write the console script as an installer does, and return how it is called."""
+    place = folder / "memtool"
+    lines = (Path(memtool.__file__).parents[1] / "bin" / "memtool").read_text().splitlines()
+    place.write_text("\n".join([f"#!{sys.executable}", *lines[1:]]) + "\n")
+    place.chmod(place.stat().st_mode | stat.S_IXUSR)
+    return [str(place)]
+
+
+def cold(folder: Path, count: int, calls: dict[str, list[str]], script: list[str], n: int) -> None:
+    """Print the cold times in P, and the memory."""
+    commands = {"P": (PASS, folder)}
+    for verb, args in calls.items():
+        commands[verb] = ([*MODULE, *args], folder)
+        commands[f"{verb}, script"] = ([*script, *args], folder)
+        commands[f"{verb}, -m"] = ([sys.executable, "-m", "memtool", *args], folder)
+    found = medians(commands, n)
+    for verb in calls:
+        row(f"cold {verb}, module", count, over(found, verb, "P", "P"), "1.6 P at 10k")
+        row(f"cold {verb}, console script", count, over(found, f"{verb}, script", "P", "P"),
+            "2 P at 10k")  # fmt: skip
+        row(f"cold {verb}, python -m", count, over(found, f"{verb}, -m", "P", "P"), "")
+    peak = max(peak_mb([*MODULE, *args], folder) for args in calls.values())
+    row("peak memory of a cold search", count, f"{peak:.0f} MB", "60 MB at 100k")
+
+
+PHASES = (
+    ("memtool.cli.arguments", "parse", "read the arguments"),
+    ("memtool.workspace", "discover", "find the repository"),
+    ("memtool.workspace", "open_catalog", "check the files, open the index"),
+    ("memtool.commands.inject", "standing", "weigh what supersedes what"),
+    ("memtool.commands.inject", "_retrieved", "search"),
+    ("memtool.commands.inject", "_origins", "citations and trust"),
+    ("memtool.inject.selection", "choose", "choose among the hits"),
+    ("memtool.inject.tiers", "fill", "fill the budget, write the block"),
+    ("memtool.cli.output", "write", "print"),
+    ("memtool.commands.noting", "note", "note it in the ledger"),
+)
+"""Functions of one cold `inject`, none inside another."""
+PROFILE = """
+import sys, time
+began = time.perf_counter()
+from memtool import pack
+pack.use()
+from importlib import import_module
+from memtool.cli import main
+phases = eval(sys.argv.pop(1))
+for module in ("memtool.search.opening", "memtool.search.freshness", "Stemmer"):
+    import_module(module)
+modules = {name: import_module(name) for name, _function, _what in phases}
+rows = [("load the modules", time.perf_counter() - began)]
+def timed(module, name, what):
+    run = getattr(module, name)
+    spent = [what, 0.0]
+    rows.append(spent)
+    def call(*args, **named):
+        start = time.perf_counter()
+        try:
+            return run(*args, **named)
+        finally:
+            spent[1] += time.perf_counter() - start
+    setattr(module, name, call)
+for module, name, what in phases:
+    timed(modules[module], name, what)
+start = time.perf_counter()
+main.main(sys.argv[1:])
+total = time.perf_counter() - start
+rows.append(("everything else", total - sum(spent for _what, spent in rows[1:])))
+for what, spent in rows:
+    print(f"{what}\t{spent * 1000}", file=sys.stderr)
+"""
+
+
+def profile(folder: Path, count: int, inject: list[str], n: int) -> None:
+    """Print what the milliseconds of one cold inject are spent on, medians of the wall clock."""
+    found: dict[str, list[float]] = {}
+    argv = [sys.executable, "-c", PROFILE, repr(PHASES), *inject]
+    for number in range(n + 1):
+        done = subprocess.run(argv, cwd=folder, env=ENV, capture_output=True, text=True, check=True)
+        for line in done.stderr.splitlines() if number else ():
+            what, tab, spent = line.partition("\t")
+            if tab:
+                found.setdefault(what, []).append(float(spent))
+    for what, spent in found.items():
+        row(f"inject: {what}", count, f"{statistics.median(spent):.2f} ms", "")
+
+
+def against(folder: Path, count: int, search: list[str], question: str, n: int) -> None:
+    """Print the cold search beside other engines over the same texts."""
+    store = folder / ".git" / "rivals"
+    for engine in rivals.ENGINES:
+        if not (store / engine).exists():
+            rivals.build(engine, folder, store / engine)
+    commands = {"memtool": ([*MODULE, *search], folder)}
+    for engine in rivals.ENGINES:
+        program = str(Path(rivals.__file__))
+        commands[engine] = (
+            [sys.executable, program, engine, str(store / engine), question], folder
+        )  # fmt: skip
+    if shutil.which("rg"):
+        pattern = "|".join(question.split())
+        commands["rg -l"] = (["rg", "-l", "-w", "-i", pattern, ".memory"], folder)
+    found = medians(commands, n)
+    targets = {"bm25s": "0.10 at 10k, 0.06 at 100k", "fts5": "0.9 at 10k, 0.5 at 100k",
+               "rg -l": "0.2 at 10k, 0.05 at 100k"}  # fmt: skip
+    for engine, target in targets.items():
+        if engine in found:
+            row(f"cold search / {engine}", count, over(found, "memtool", engine), target)
+        else:
+            row(f"cold search / {engine}", count, "not installed here", target)
+
+
+def changes(folder: Path, twin: Path, count: int, search: list[str], n: int) -> None:
+    """Print the first search after a change of one file, and the exact check."""
+    files = sorted((twin / ".memory").rglob("*.md"))
+    same, changed = [], []
+    for number in range(n + 1):
+        same.append(Cost([*MODULE, *search], folder).cpu_s * 1000)
+        file = files[number * 7919 % len(files)]
+        beside = file.with_name(".beside")
+        beside.write_bytes(file.read_bytes() + b"One more sentence.\n")
+        beside.replace(file)
+        changed.append(Cost([*MODULE, *search], twin).cpu_s * 1000)
+    found = {"changed": statistics.median(changed[1:]), "same": statistics.median(same[1:])}
+    row("one changed file / unchanged", count, over(found, "changed", "same"), "1.1")
+    found = medians({
+        "exact": ([*MODULE, *search, "--exact"], folder),
+        "status": (["git", "status", "--porcelain", "--", ".memory"], folder),
+    }, n)  # fmt: skip
+    row("search --exact / git status", count, over(found, "exact", "status"), "1.25 at 100k")
+
+
+def rebuild(folder: Path, count: int, search: list[str], n: int) -> None:
+    """Print a full rebuild beside the usual libraries doing the same work."""
+    times: dict[str, list[float]] = {"memtool": [], "libraries": []}
+    for _round in range(n):
+        shutil.rmtree(folder / ".git" / "memtool" / "index", ignore_errors=True)
+        times["memtool"].append(Cost([*MODULE, *search], folder).cpu_s * 1000)
+        argv = [sys.executable, str(Path(rivals.__file__)), "libraries", str(folder), ""]
+        times["libraries"].append(Cost(argv, folder).cpu_s * 1000)
+    found = {name: statistics.median(values) for name, values in times.items()}
+    row("full rebuild / frontmatter+markdown-it+bm25s", count,
+        over(found, "memtool", "libraries"), "0.2")  # fmt: skip
+    for name in ("index", "citations"):
+        files = (folder / ".git" / "memtool" / name).rglob("*")
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        row(f"size of {name}", count, f"{size / 1e6:.1f} MB", "")
+
+
+def warm(folder: Path, count: int, words: list[str]) -> None:
+    """Print what a call of a long-lived process costs."""
+    import random
+    import time
+
+    os.environ["MEMTOOL_NOW"] = NOW
+    draw = random.Random(3)
+    project = memtool.open(str(folder))
+    questions = [
+        " ".join(draw.choices(words[40:6_000], k=draw.randrange(1, 6))) for _ in range(250)
+    ]
+    for name, ask in (("search", project.search), ("inject", lambda q: project.inject(prompt=q))):
+        times = []
+        for question in questions:
+            began = time.process_time()
+            ask(question)
+            times.append((time.process_time() - began) * 1000)
+        times = sorted(times[20:])
+        value = f"p50 {times[len(times) // 2]:.1f} ms, p95 {times[len(times) * 95 // 100]:.1f} ms"
+        row(f"warm {name}, Python API", count, value, "p95 2 ms at 30k, 4 ms at 100k")
 
 
 def main() -> None:
-    """Print one row per command and size."""
-    counts = [int(word) for word in sys.argv[1:]] or [10, 1_000, 10_000]
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("counts", nargs="*", type=int, default=[1_000, 10_000])
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--quick", action="store_true", help="only the cold times and the profile")
+    given = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    env |= {"MEMTOOL_NOW": NOW}
-    keep = Path(os.environ.get("MEMTOOL_BENCH_DIR", tempfile.gettempdir())) / "memtool-bench"
-    print(f"{'command':<28}{'memories':>9}{'x P':>8}{'ms CPU':>9}")
-    for count in counts:
+    pack.make()
+    keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
+    words = vocabulary()
+    question = " ".join(words[rank] for rank in RANKS)
+    search, inject = ["search", question], ["inject", "--prompt", f"how does {question} work?"]
+    script = launcher(Path(tempfile.mkdtemp()))
+    print(f"question: {question}; {given.rounds} rounds")
+    for count in given.counts:
         folder = make(keep, count)
-        commands = {
-            "--help": [*MEMTOOL, "--help"],
-            "search": [*MEMTOOL, "search", "default encoding path"],
-            "inject --prompt": [*MEMTOOL, "inject", "--prompt", "default encoding of a path"],
-        }
-        for name, argv in commands.items():
-            subprocess.run(argv, cwd=folder, env=env, stdout=subprocess.DEVNULL, check=True)
-            times, milliseconds = ratio(argv, folder, env)
-            print(f"{name:<28}{count:>9}{times:>8.2f}{milliseconds:>9.0f}", flush=True)
+        cold(folder, count, {"search": search, "inject": inject}, script, given.rounds)
+        profile(folder, count, inject, given.rounds)
+        if not given.quick:
+            against(folder, count, search, question, given.rounds)
+            changes(folder, make(keep / "twin", count), count, search, given.rounds)
+            warm(folder, count, words)
+            rebuild(folder, count, search, 1 if count > 20_000 else 3)
+    if len(given.counts) > 1:
+        low, high = (make(keep, count) for count in (given.counts[0], given.counts[-1]))
+        for verb, args in {"search": search, "inject": inject}.items():
+            found = medians({"high": ([*MODULE, *args], high), "low": ([*MODULE, *args], low)},
+                            given.rounds)  # fmt: skip
+            row(f"cold {verb}, {given.counts[-1]} / {given.counts[0]}", given.counts[-1],
+                over(found, "high", "low"), "2 at 100k / 1k")  # fmt: skip
 
 
 if __name__ == "__main__":

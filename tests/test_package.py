@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 import memtool
 
 ROOT = Path(memtool.__file__).parents[1]
-SOURCES = ("memtool", "templates", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
+LAUNCHER = ROOT / "bin" / "memtool"
+SOURCES = ("bin", "memtool", "templates", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
 
 
 def project() -> dict[str, object]:
@@ -23,9 +25,13 @@ def project() -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel as it would be published, from a copy of the tree."""
+    """The wheel as it would be published."""
+    return build(tmp_path_factory.mktemp("tree"), "wheel")
+
+
+def build(copy: Path, kind: str) -> zipfile.ZipFile:
+    """Build the `wheel`, or the `editable` one, from a copy of the tree."""
     pytest.importorskip("hatchling")
-    copy = tmp_path_factory.mktemp("tree")
     for name in SOURCES:
         source = ROOT / name
         if source.is_dir():
@@ -33,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         else:
             shutil.copy(source, copy / name)
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(copy / "out")],
+        [sys.executable, "-c", f"from hatchling.build import build_{kind}; build_{kind}('out')"],
         cwd=copy, capture_output=True, check=True,
     )  # fmt: skip
     (built,) = (copy / "out").iterdir()
@@ -81,7 +87,30 @@ def test_the_wheel_runs_from_where_it_was_put(wheel: zipfile.ZipFile, tmp_path: 
     assert done.stdout.startswith("## Options considered")
 
 
-def test_the_script_is_the_entry_point(wheel: zipfile.ZipFile):
-    """Installing makes the command `memtool`."""
-    name = f"memtool-{memtool.__version__}.dist-info/entry_points.txt"
-    assert "memtool = memtool.cli.main:main" in wheel.read(name).decode()
+def test_the_command_is_installed_with_a_launcher_of_its_own(
+    wheel: zipfile.ZipFile, tmp_path: Path
+):
+    """pip puts `memtool` beside its Python, with byte-code; starting it imports memtool alone."""
+    venv.create(tmp_path / "venv", with_pip=True, symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
+         "--disable-pip-version-check", str(wheel.filename)],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    command = tmp_path / "venv" / "bin" / "memtool"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"memtool {memtool.__version__}\n"
+    rows = command.read_text().splitlines()
+    assert rows == [f"#!{python}", *LAUNCHER.read_text().splitlines()[1:]]
+    assert [row for row in rows if "import" in row] == ["from memtool.cli.main import command"]
+    (package,) = (tmp_path / "venv" / "lib").glob("python*/site-packages/memtool")
+    sources = {path.stem for path in package.glob("*.py")}
+    assert sources <= {path.name.partition(".")[0] for path in package.glob("__pycache__/*.pyc")}
+
+
+def test_an_editable_install_has_the_same_launcher(tmp_path: Path):
+    """Whoever works on memtool measures what users get."""
+    built = build(tmp_path, "editable")
+    (script,) = (name for name in built.namelist() if name.endswith(".data/scripts/memtool"))
+    assert built.read(script).decode().splitlines()[1:] == LAUNCHER.read_text().splitlines()[1:]

@@ -22,6 +22,8 @@ def transcript(readme: str, folder: Path) -> str:
     project = folder / "shop"
     project.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=project, env=env, check=True)
+    (project / "app" / "session").mkdir(parents=True)
+    (project / "app" / "session" / "store.py").write_text("SESSIONS = {}\n")
     parts = readme.split(CONSOLE)
     renewed = [parts[0]]
     for part in parts[1:]:

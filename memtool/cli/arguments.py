@@ -67,7 +67,7 @@ def parse(args: list[str]) -> Call | Page:
             f"there is no option {name} before the verb", hint="memtool --help lists the verbs"
         )
     verb = _verb(name)
-    face = interface(verb)
+    face = interface(verb, with_texts=False)
     words = _sort(face, before + after)
     if words.wants_help:
         return Page("help", verb)

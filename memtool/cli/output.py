@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.value import plain
@@ -32,7 +31,7 @@ def as_text(text: str) -> str:
 
 def visible(text: str) -> str:
     r"""Show control and direction characters as `\x1b` or `\u202e` instead of sending them."""
-    if text.isprintable():
+    if text.replace("\n", "").isprintable():  # nearly always: going by character takes long
         return text
     return "".join(
         char if char.isprintable() or char in _KEPT else char.encode("unicode_escape").decode()
@@ -65,6 +64,8 @@ def write(text: str) -> None:
 def tell(text: str) -> None:
     """Write a line to stderr, where one can be written."""
     if sys.stderr is not None:
-        with suppress(OSError):
+        try:
             sys.stderr.write(text + "\n")
             sys.stderr.flush()
+        except OSError:  # nobody is left to hear it
+            return

@@ -148,17 +148,26 @@ def _settings() -> list[str]:
         _table(
             ("setting", "default", "allowed", "meaning"),
             (
-                (f"`{row.key}`", f"`{row.default}`" if row.default != "" else "none", _allowed(row),
-                 row.doc)
+                (f"`{row.key}`", _default(row), _allowed(row), row.doc)
                 for row in OPTIONS
             ),
         ),
     ]  # fmt: skip
 
 
+def _default(row: Option) -> str:
+    if row.default in ("", (), {}):
+        return "none"
+    return f"`{str(row.default).lower() if isinstance(row.default, bool) else row.default}`"
+
+
 def _allowed(row: Option) -> str:
     if row.choices:
         return " ".join(f"`{choice}`" for choice in row.choices)
+    if isinstance(row.default, tuple | dict):
+        return "a list of texts" if isinstance(row.default, tuple) else "a table of reasons"
+    if isinstance(row.default, bool):
+        return "`true` `false`"
     return "text" if isinstance(row.default, str) else f"{row.least:g} to {row.most:,.9g}"
 
 

@@ -27,8 +27,10 @@ METAVARS = {
     "directory": "DIR",
     "file": "PATH",
     "files": "PATH",
+    "floor": "MEASURE=X",
     "map": "FIELD=JSON.PATH",
     "prompt": "TEXT",
+    "run": "FILE",
     "section": "NAME=TEXT",
     "set": "KEY=VALUE",
     "valid_through": "DATE",
@@ -86,12 +88,12 @@ class Interface(Value):
         return tuple(parameter for parameter in self.parameters if not parameter.is_positional)
 
 
-def interface(verb: Verb) -> Interface:
-    """Read the interface of a verb from its module."""
+def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
+    """Read the interface of a verb from its module; a call needs none of its texts."""
     name = verb.module or verb.name
     module = __import__(f"memtool.commands.{name}", fromlist=[name])
     run = getattr(module, name)
-    summary, description, sections = _docstring(run.__doc__ or "")
+    summary, description, sections = _docstring((run.__doc__ or "") if with_texts else "")
     return Interface(
         name=verb.name,
         run=run,

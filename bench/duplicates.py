@@ -1,0 +1,140 @@
+"""Duplicates and conflicts on labelled pairs, and what looking for a twin costs.
+
+    python bench/duplicates.py            precision and recall on the labelled pairs
+    python bench/duplicates.py alarms     what is flagged among real notes, for reading
+    python bench/duplicates.py cost       time of one new memory in trees of 1,000 and 10,000
+
+The pairs are in `tests/gate/data`. The threshold and the tables were chosen on those marked
+`tune`; those marked `held-out` were looked at when nothing was to be changed any more.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAIRS = ROOT / "tests" / "gate" / "data"
+NOTES = ROOT.parent / "shared" / "data" / "retrieval" / "adrs" / "corpus.jsonl.gz"
+ROUNDS = 9
+
+sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
+
+from memtool.gate import duplicates, neighbours, opposition, places, signatures  # noqa: E402
+from memtool.memory.memory import Memory  # noqa: E402
+from memtool.store.config import option  # noqa: E402
+from memtool.store.tree import Record  # noqa: E402
+
+
+def memory(id_: str, title: str, body: str, row: dict) -> Memory:
+    """Return one side of a pair."""
+    fields = {
+        "id": id_,
+        "timestamp": "2026-02-22T19:33:00Z",
+        "type": row.get("type", "semantic"),
+        "title": title,
+        "confidence": "medium",
+        "source": ("human:bench",),
+        "tags": tuple(row.get("tags", ())),
+    }
+    return Memory(fields=fields, body=body + "\n")
+
+
+def pairs(name: str) -> list[tuple[dict, Memory, Memory]]:
+    """Read labelled pairs."""
+    rows = map(json.loads, (PAIRS / f"{name}.jsonl").read_text().splitlines())
+    return [(row, memory("sem-a", *row["a"], row), memory("sem-b", *row["b"], row)) for row in rows]
+
+
+def measure(name: str, wanted: str, judge: Callable[[Memory, Memory], bool]) -> None:
+    """Print precision and recall on each half of a set, and what was judged wrongly."""
+    for half in ("tune", "held-out"):
+        rows = [row for row in pairs(name) if row[0]["set"] == half]
+        judged = [(row, judge(one, other)) for row, one, other in rows]
+        right = sum(said for row, said in judged if row["label"] == wanted)
+        flagged = sum(said for _row, said in judged)
+        there = sum(row["label"] == wanted for row, _said in judged)
+        print(
+            f"{name:10} {half:8} {len(rows):3} pairs, {there} to find: "
+            f"precision {right / flagged:.2f}, recall {right / there:.2f}"
+        )
+        for row, said in judged:
+            if said != (row["label"] == wanted):
+                what = "flagged" if said else "missed"
+                print(f"    {what} ({row['kind']}): {row['a'][0]} | {row['b'][0]}")
+
+
+def quality() -> None:
+    """Print the tables."""
+    threshold = float(str(option(duplicates.THRESHOLD_KEY).default))
+
+    def is_twin(one: Memory, other: Memory) -> bool:
+        numbers = set(signatures.signature(one).numbers) & set(signatures.signature(other).numbers)
+        is_candidate = len(numbers) >= signatures.SHARED
+        return is_candidate and duplicates.likeness(one, other) >= threshold
+
+    measure("duplicates", "duplicate", is_twin)
+    measure("conflicts", "conflict", lambda one, other: bool(opposition.opposed(one, other)[0]))
+
+
+def alarms() -> None:
+    """Print what is flagged among real decision records, whose authors meant no conflict."""
+    with gzip.open(NOTES, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    notes = [memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(rows)]
+    records = [Record(note, f"{note.id}.md", "") for note in notes]
+    near = neighbours.Neighbours(records)
+    threshold = float(str(option(duplicates.THRESHOLD_KEY).default))
+    found = [twin for twin in duplicates.twins(records, near, threshold, 1_772_000_000) if twin]
+    print(f"{len(notes)} notes: {len(found)} have a twin")
+    for clash in opposition.oppositions(notes):
+        print(f"{clash.kind} {clash.one} {clash.other}: {clash.reason}")
+
+
+def cost() -> None:
+    """Print the median CPU time of looking for the twins of one new memory."""
+    import corpus
+
+    from memtool.workspace import Workspace
+
+    for count in (1_000, 10_000):
+        place = corpus.make(Path(tempfile.gettempdir()) / "memtool-bench", count)
+        ws = Workspace.at(str(place), os.environ)
+        where = (ws.repository, ws.directory, ws.settings.categories)
+        start = time.process_time()
+        tree = ws.tree()
+        read_s = time.process_time() - start
+        old = tree.records[count // 2].memory
+        words = old.body.split()
+        words[5::10] = ["other"] * len(words[5::10])
+        new = Record(Memory(fields=old.fields | {"id": "sem-new"}, body=" ".join(words)), "", "")
+        places.of_worktree(*where)  # makes the table
+        times = []
+        for _round in range(ROUNDS):
+            start = time.process_time()
+            (twin,) = duplicates.twins([new], places.of_worktree(*where), 0.8, ws.now)
+            times.append(time.process_time() - start)
+            assert twin is not None
+        middle_ms = sorted(times)[ROUNDS // 2] * 1000
+        print(f"{count} memories: {middle_ms:.1f} ms of CPU; reading them all {read_s * 1000:.0f}")
+
+
+def main() -> int:
+    """Run what the first argument names."""
+    modes = {"": quality, "alarms": alarms, "cost": cost}
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in modes:
+        print(__doc__)
+        return 2
+    modes[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,256 @@
+"""How well memtool finds, on real questions, beside plain bm25s: the whole way, from files.
+
+    python bench/quality.py              the sets of ../shared/data/retrieval
+    python bench/quality.py --parts      and what each part of the ranking adds
+
+Each set is imported by memtool itself into a repository below the temporary directory, once, and
+is then asked through `prose.search_prose`, as `memtool eval` and `memtool inject` ask. Printed
+are recall@5, nDCG@10 and MRR@10: of plain bm25s (its own tokenizer and English stop words, the
+Snowball stemmer), of the ranking, and of what the gatekeeper of `inject` lets pass. `as of` asks
+from the day of each question, among what was written by then; `as of, files` has the files open
+that the commit touched. Questions that cite a PEP which was replaced: how often the current one
+(current@5) or a replaced one (stale@5) is among the best five.
+
+The questions are those that the ranking was tuned on; expect a little less from others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import retrieval
+from retrieval import DATA, ROOT
+
+NOW = "2026-11-22T00:00:00Z"
+FOLDER = Path(tempfile.gettempdir()) / "memtool-quality"
+PLAIN = ("type=meta.type", "timestamp=meta.date", "tags=meta.tags")
+IMPORTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "peps": ("peps", ()),
+    "adrs": ("adrs", ()),
+    "beads": ("beads", ()),
+    "beads-dated": ("beads", ("status=meta.status", "files=meta.files")),
+    "chain": (
+        "peps",
+        ("status=meta.status", "supersedes=meta.supersedes", "superseded_by=meta.superseded_by"),
+    ),
+}
+"""Repositories: the set, and what is mapped beside the plain fields."""
+
+Rows = list[tuple[dict[str, Any], dict[str, int]]]
+
+
+def made(name: str) -> Path:
+    """Import a set into a repository of its own, unless that was done before."""
+    place = FOLDER / name
+    if (place / ".git" / "done").exists():
+        return place
+    (place / ".memory").mkdir(parents=True, exist_ok=True)
+    env = os.environ | {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada"),
+        **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org"),
+        "PYTHONPATH": str(ROOT),
+    }
+    subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=env)
+    source, more = IMPORTS[name]
+    maps = [word for pair in (*PLAIN, *more) for word in ("--map", pair)]
+    verb = ["import", "jsonl", str(DATA / source / "corpus.jsonl.gz"), *maps, "--commit"]
+    done = subprocess.run(
+        [sys.executable, "-m", "memtool", *verb],
+        check=False, cwd=place, env=env, capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode > 1:  # 1: a line of the set is no record
+        raise SystemExit(done.stderr)
+    (place / ".git" / "done").touch()
+    return place
+
+
+def questions(name: str) -> Rows:
+    """Read the questions of a set that have an answer, with the grades of their documents."""
+    grades: dict[str, dict[str, int]] = {}
+    for line in (DATA / name / "qrels.tsv").read_text().splitlines():
+        qid, document, grade = line.split("\t")
+        grades.setdefault(qid, {})[document] = int(grade)
+    rows = map(json.loads, (DATA / name / "queries.jsonl").read_text().splitlines())
+    return [(row, grades[row["qid"]]) for row in rows if row["qid"] in grades]
+
+
+def scores(ranked: Sequence[str], grades: dict[str, int]) -> tuple[float, float, float]:
+    """Return recall@5, nDCG@10 and the reciprocal rank among 10."""
+    recall, gain = retrieval.scores(list(ranked), grades)
+    rank = next((1 / (n + 1) for n, id_ in enumerate(ranked[:10]) if id_ in grades), 0.0)
+    return recall, gain, rank
+
+
+class Store:
+    """One repository, asked again and again from one process."""
+
+    def __init__(self, name: str) -> None:
+        from memtool.workspace import Workspace
+
+        self.ws = Workspace.at(str(made(name)), os.environ | {"MEMTOOL_NOW": NOW})
+
+    def ask(self, text: str, **how: Any) -> list[str]:
+        """Return the ids that a text finds, best first."""
+        from memtool.commands import listing
+        from memtool.search.prose import search_prose
+
+        scope = listing.scope(self.ws, self._all, self.ws.now)
+        return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
+
+    @property
+    def _all(self) -> Any:
+        if not hasattr(self, "_tree"):
+            self._tree = self.ws.catalog()
+        return self._tree
+
+    def as_of(self, row: dict[str, Any], files: Sequence[str] = ()) -> list[str]:
+        """Ask from the end of the day, or the moment, of a question.
+
+        A tree for each moment would have an index of its own; what came later is left out by what
+        counts as current, which changes only how rare words are taken to be.
+        """
+        from memtool.commands import listing
+        from memtool.memory import moments
+        from memtool.search.facts import Facts
+        from memtool.search.prose import search_prose
+
+        day = row["asof"]
+        second = moments.parse(day) if "T" in day else moments.end(day)
+        whole = Facts.is_current
+        scope = listing.scope(self.ws, self._plain, second)
+        try:
+            Facts.is_current = lambda facts, record: (  # type: ignore[method-assign]
+                record.memory.timestamp <= second and whole(facts, record)
+            )
+            found = search_prose(scope, row["text"], tuple(files), 10, is_gated=False)
+        finally:
+            Facts.is_current = whole  # type: ignore[method-assign]
+        return [hit.record.id for hit in found.hits]
+
+    @property
+    def _plain(self) -> Any:
+        if not hasattr(self, "_read"):
+            self._read = self.ws.tree()
+        return self._read
+
+
+def told(name: str, how: str, ranked: Sequence[Sequence[str]], rows: Rows) -> None:
+    """Print one line of the table."""
+    each = [scores(answer, grades) for answer, (_row, grades) in zip(ranked, rows, strict=True)]
+    means = [statistics.fmean(column) for column in zip(*each, strict=True)]
+    print(f"{name:7} {how:24} {len(rows):9} " + " ".join(f"{mean:9.3f}" for mean in means))
+
+
+def sets() -> None:
+    """Print recall@5, nDCG@10 and MRR@10 of each set."""
+    print(f"{'set':7} {'':24} questions  recall@5   nDCG@10    MRR@10")
+    for name in ("peps", "adrs", "beads"):
+        rows, store = questions(name), Store(name)
+        texts = [row["text"] for row, _grades in rows]
+        told(name, "bm25s stem+stop", retrieval.plain_bm25s(retrieval.corpus(name), texts), rows)
+        told(name, "memtool", [store.ask(text, is_gated=False) for text in texts], rows)
+        told(name, "memtool inject", [store.ask(text) for text in texts], rows)
+        dated = [row for row in rows if row[0].get("asof")]
+        if name == "beads":
+            store = Store("beads-dated")
+        told(name, "memtool as of", [store.as_of(row) for row, _grades in dated], dated)
+        if name == "beads":
+            open_files = [store.as_of(row, row.get("files", ())) for row, _grades in dated]
+            told(name, "memtool as of, files", open_files, dated)
+
+
+def supersession() -> None:
+    """Print how often the current and the replaced records are among the best five."""
+    labels: dict[str, dict[str, set[str]]] = {}
+    table = DATA / "peps-supersession" / "supersession.tsv"
+    for line in table.read_text().splitlines():
+        qid, document, kind = line.split("\t")
+        labels.setdefault(qid, {}).setdefault(kind, set()).add(document)
+    lines = (DATA / "peps-supersession" / "queries.jsonl").read_text().splitlines()
+    rows = list(map(json.loads, lines))
+    plain = retrieval.plain_bm25s(retrieval.corpus("peps"), [row["text"] for row in rows])
+    store = Store("chain")
+    ours = [store.ask(row["text"], is_gated=False) for row in rows]
+    print(f"\n{'supersession':32} questions current@5   stale@5")
+    for how, answers in (("bm25s stem+stop", plain), ("memtool", ours)):
+        pairs = [(set(answer[:5]), labels[row["qid"]])
+                 for answer, row in zip(answers, rows, strict=True)]  # fmt: skip
+        current = statistics.fmean(bool(found & known["current"]) for found, known in pairs)
+        stale = statistics.fmean(bool(found & known.get("stale", set())) for found, known in pairs)
+        print(f"{how:32} {len(rows):9} {current:9.3f} {stale:9.3f}")
+
+
+def _parts() -> list[tuple[str, Callable[[], None]]]:
+    from memtool.search import ranking, scoring
+
+    def put(module: Any, name: str, value: Any) -> Callable[[], None]:
+        return lambda: setattr(module, name, value)
+
+    return [
+        ("all", lambda: None),
+        ("no pairs", put(scoring, "PAIRS_WEIGHT", 0.0)),
+        ("no titles and tags", put(scoring, "HEAD_WEIGHT", 0.0)),
+        ("no grams", put(scoring, "GRAMS_WEIGHT", 0.0)),
+        ("no recency", put(ranking, "RECENCY", 0.0)),
+        ("no files", put(ranking, "GOVERNED", 0.0)),
+    ]
+
+
+def parts() -> None:
+    """Print what is lost without each part of the ranking."""
+    from memtool.search import ranking, scoring
+
+    owners = (scoring, ranking)
+    kept = [(owner, dict(vars(owner))) for owner in owners]
+    stores = {name: Store(name) for name in ("peps", "adrs", "beads", "beads-dated")}
+    names = ("peps", "adrs", "beads", "peps as of", "beads as of, files")
+    print(f"\n{'recall@5 / nDCG@10':24}" + "".join(f" {name:11}" for name in names))
+    for name, change in _parts():
+        change()
+        line = f"{name:24}"
+        for set_ in ("peps", "adrs", "beads"):
+            rows = questions(set_)
+            found = [scores(stores[set_].ask(row["text"], is_gated=False), g) for row, g in rows]
+            line += _pair(found)
+        dated = [row for row in questions("peps") if row[0].get("asof")]
+        line += _pair([scores(stores["peps"].as_of(row), g) for row, g in dated])
+        rows = questions("beads")
+        line += _pair([scores(stores["beads-dated"].as_of(row, row.get("files", ())), g)
+                       for row, g in rows])  # fmt: skip
+        print(line, flush=True)
+        for owner, names in kept:
+            vars(owner).update(names)
+
+
+def _pair(found: list[tuple[float, float, float]]) -> str:
+    recall, gain, _rank = (statistics.fmean(column) for column in zip(*found, strict=True))
+    return f" {recall:.3f}/{gain:.3f}"
+
+
+def main() -> int:
+    """Run what the arguments name."""
+    if sys.argv[1:] not in ([], ["--parts"]):
+        print(__doc__)
+        return 2
+    if not DATA.is_dir():
+        print(f"the retrieval sets are not there: {DATA}", file=sys.stderr)
+        return 1
+    sets()
+    supersession()
+    if sys.argv[1:]:
+        parts()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,154 @@
+"""The hot path: what a warm `search` and `inject` load, open and start, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import Sandbox
+
+ALLOWED = {
+    "Stemmer", "_bisect", "_blake2", "_cython", "_heapq", "_sha1", "__future__", "bisect",
+    "cython_runtime", "errno", "fcntl", "heapq", "itertools", "marshal", "math", "mmap", "zlib",
+}  # fmt: skip
+"""What memtool may load of the standard library beside what Python itself starts with."""
+
+DRIVER = """
+import sys
+at_start = set(sys.modules)
+opened, started = [], []
+def watch(event, args):
+    if event == "open" and isinstance(args[0], (str, bytes)):
+        opened.append(args[0] if isinstance(args[0], str) else args[0].decode())
+    elif event in ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.exec", "os.system"):
+        started.append(event)
+sys.addaudithook(watch)
+from memtool.cli.main import main
+status = main(sys.argv[1:])
+loaded = sorted(set(sys.modules) - at_start)
+import json
+print(json.dumps({"status": status, "loaded": loaded, "opened": opened, "started": started}),
+      file=sys.stderr)
+"""
+
+CALLS = {
+    "search": ("search", "where", "do", "sessions", "live"),
+    "inject": ("inject", "--prompt", "where do sessions live?"),
+}
+
+
+@pytest.fixture
+def project(sandbox: Sandbox) -> Sandbox:
+    """A committed and published store with settings, a supersession, a pinned memory."""
+    sandbox.write(".memory/config.toml", "# settings\n[search]\nlimit = 7\n")
+    sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
+    sandbox.memory("dec-old", "Sessions live in Redis.\n", title="Sessions in Redis")
+    sandbox.memory("dec-new", "Sessions live in Postgres.\n", supersedes=("dec-old",))
+    for number in range(60):
+        sandbox.memory(f"sem-{number:02}", f"Note {number} about part {number}.\n", type="semantic")
+    sandbox.commit()
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    sandbox.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    return sandbox
+
+
+def drive(project: Sandbox, *args: str, **env: str) -> tuple[bytes, dict[str, list[str]]]:
+    """Run memtool in a process that tells what it loaded, opened and started."""
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, *args], cwd=project.path, env=project.env | env,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    *said, told = done.stderr.decode().splitlines()
+    assert said == []
+    found = json.loads(told)
+    assert found["status"] == 0
+    return done.stdout, found
+
+
+def warm(project: Sandbox, *args: str) -> tuple[bytes, dict[str, list[str]]]:
+    """Drive until files that were written just now are no longer doubted, and return that run."""
+    for _run in range(100):
+        answer, found = drive(project, *args)
+        if not any(path.endswith(".md") for path in found["opened"]):
+            break
+    return answer, found
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_warm_answer_loads_little(project: Sandbox, call: str):
+    """Every module of the standard library that costs time is left alone."""
+    _answer, found = warm(project, *CALLS[call])
+    loaded = {name.partition(".")[0].partition("_3_")[0] for name in found["loaded"]}
+    assert loaded - ALLOWED - {"memtool"} == set()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_warm_answer_starts_no_process(project: Sandbox, call: str):
+    """Once the caches are there, git is not needed; not even to be installed."""
+    expected, _found = warm(project, *CALLS[call])
+    answer, found = drive(project, *CALLS[call], PATH="/nowhere")
+    assert answer == expected != b""
+    assert found["started"] == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_warm_answer_opens_few_files(project: Sandbox, call: str):
+    """Few files, whatever their number: none of the memories."""
+    _answer, found = warm(project, *CALLS[call])
+    inside = [path for path in found["opened"] if path.startswith(str(project.path))]
+    assert [path for path in inside if path.endswith(".md")] == []
+    assert len(inside) <= 32
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("how", [(), ("--json",), ("--exact",), ("--explain",)])
+def test_cold_warm_and_without_a_cache_are_the_same_bytes(
+    project: Sandbox, call: str, how: tuple[str, ...]
+):
+    """The state of the caches is in no answer, before and after a change."""
+
+    def answers() -> list[bytes]:
+        found = []
+        for env in ({}, {}, {"MEMTOOL_NO_CACHE": "1"}):
+            done = project.run(*CALLS[call], *how, **env)
+            data = json.loads(done.stdout) if how == ("--json",) else done.stdout + done.stderr
+            if isinstance(data, dict):
+                data.pop("elapsed_ms", None)
+            found.append(json.dumps(data))
+        return found
+
+    first = set(answers())
+    assert len(first) == 1
+    project.memory("dec-late", "Sessions live longer than before.\n")
+    second = set(answers())
+    assert len(second) == 1
+    assert first != second
+
+
+def test_no_cache_keeps_nothing(project: Sandbox):
+    """MEMTOOL_NO_CACHE leaves the git directory as it is."""
+    env = {"MEMTOOL_NO_CACHE": "1", "MEMTOOL_NO_LEDGER": "1"}
+    for call in CALLS.values():
+        assert project.run(*call, **env).returncode == 0
+    assert not (project.path / ".git" / "memtool").exists()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_json_says_what_was_checked(project: Sandbox, call: str):
+    """A small store is checked file by file, and --exact does so always."""
+    assert project.json(*CALLS[call])["freshness"] == "exact"
+    assert project.json(*CALLS[call], "--exact")["freshness"] == "exact"
+
+
+def test_damaged_caches_cost_time_only(project: Sandbox):
+    """Whatever stands in the cache, the answer is the same and no bug is reported."""
+    expected = {name: project.run(*call).stdout for name, call in CALLS.items()}
+    for bend in (lambda data: b"", lambda data: data[: len(data) // 2], lambda data: b"?" * 100):
+        for place in sorted((project.path / ".git" / "memtool").rglob("*")):
+            if place.is_file() and "ledger" not in place.name:
+                place.write_bytes(bend(place.read_bytes()))
+        for name, call in CALLS.items():
+            done = project.run(*call)
+            assert (done.returncode, done.stdout) == (0, expected[name])
