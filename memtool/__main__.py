@@ -1,6 +1,6 @@
 """`python -m memtool`."""
 
-from memtool.cli.main import main
+from memtool.cli.main import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    command()
