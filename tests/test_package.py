@@ -13,8 +13,8 @@ import pytest
 import memtool
 
 ROOT = Path(memtool.__file__).parents[1]
-LAUNCHER = ROOT / "bin" / "memtool"
-SOURCES = ("bin", "memtool", "templates", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
+LAUNCHER = ROOT / "templates" / "launcher"
+SOURCES = ("memtool", "templates", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
 
 
 def project() -> dict[str, object]:
