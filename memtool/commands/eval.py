@@ -99,7 +99,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
     run: str = "",
     floor: tuple[str, ...] = (),
     limit: int = measures.DEPTH,
-    ungated: bool = False,
+    gated: bool = False,
     at: str | None = None,
     as_of: str | None = None,
 ) -> Evaluated:
@@ -107,8 +107,9 @@ def eval(  # noqa: A001  # a verb is named as the user types it
 
     A line of the file is {"qid": "q1", "query": "where do sessions live?", "expect": ["dec-a"]},
     and if wanted "files": ["src/auth.py"], which are open, and "as_of": the moment to ask from.
-    Queries are prose, in which nothing is an operator. They are asked as inject asks a prompt: only
-    living heads are found, and a memory that holds too little of the query is not found at all.
+    Queries are prose, in which nothing is an operator, and only living heads are found. What is
+    measured is the ranking; with --gated it is what inject would let pass, where a memory that
+    holds too little of the query is not found at all.
 
     Measured are recall@5, recall@10, mrr@10 and ndcg@10, as means over all queries. The exit code
     is 1 where a measure is below its floor, or where a memory is expected that does not exist.
@@ -122,7 +123,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         run: write the results to this file, a line of qid, id, rank and score each, with tabs
         floor: a measure and the least it may be, such as recall@5=0.6
         limit: results per query in the run file and in --verbose, at least 10 are ranked
-        ungated: also find what holds too little of the query, to see the ranking alone
+        gated: leave out what holds too little of the query, as inject does
         at: the memories of this revision instead of the worktree
         as_of: ask from this moment where a query names none
     """
@@ -142,7 +143,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         scope = _scope(ws, those[0], name, at, moment or as_of)
         for query in those:
             found[query.qid] = search_prose(
-                scope, query.query, query.files, depth, is_gated=not ungated
+                scope, query.query, query.files, depth, is_gated=gated
             )
         problems += _problems(those, scope, name)
     if run:

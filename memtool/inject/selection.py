@@ -52,6 +52,8 @@ def choose(
         for record in grounds.beside(candidate.record):
             extra = Candidate(record, candidate.tier, beside=candidate.record.id)
             listed.setdefault(record.id, found.get(record.id, extra))
+    if len(listed) == len(kept):
+        return list(listed.values()), dropped  # each was compared with the others already
     both, repeated = _sift(list(listed.values()), grounds, origins, 0.0, shown, len(listed))
     return both, dropped + repeated
 
@@ -94,11 +96,13 @@ class _Kept:
         self._kept = list(shown)
         self._grounds = grounds
         self._sources: dict[str, int] = {}
+        self._last = ""
 
     def objection(self, candidate: Candidate) -> str:
         """Return why a candidate is not worth its place beside them; empty where it is."""
         memory = candidate.record.memory
-        same = self._prints.get(identity.fingerprint(memory))
+        self._last = identity.fingerprint(memory)
+        same = self._prints.get(self._last)
         if same is not None:
             return "shown already" if same == memory.id else f"says the same as {same}"
         if candidate.score is None:
@@ -121,9 +125,9 @@ class _Kept:
         return ""
 
     def add(self, candidate: Candidate) -> None:
-        """Take a candidate."""
+        """Take the candidate that was last asked about."""
         memory = candidate.record.memory
-        self._prints[identity.fingerprint(memory)] = memory.id
+        self._prints[self._last] = memory.id
         self._kept.append(candidate)
         for name in likeness.sources(memory) if candidate.score is not None else ():
             self._sources[name] = self._sources.get(name, 0) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memtool.memory.problem import Problem
-from memtool.search import layout
+from memtool.search import layout, state
 from memtool.search.state import FILE, MAGIC, NO_MEMORY
 
 TYPE_CHECKING = False
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 TEMP_PREFIX = ".tmp-state-"
 STALE_S = 3600
 """Age at which what a killed writer left behind is swept away."""
-DOUBT_NS = 2_000_000_000
-"""How long after a change a further one may leave the same times, on a coarse file system."""
 
 
 def pack(
@@ -35,7 +33,7 @@ def pack(
     in an older state, and `carried` the shelf and the overlay of what is in no segment. A status
     that was new when it was taken is doubtful: a change right after it may leave no trace in it.
     """
-    doubt_ns = taken_ns - DOUBT_NS
+    doubt_ns = taken_ns - state.DOUBT_NS
     rows = {path: _row(folder) for path, folder in folders.items()}
     doubtful = []
     for path, folder in sorted(folders.items()):

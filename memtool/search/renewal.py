@@ -13,7 +13,7 @@ import time
 
 from memtool.memory import document
 from memtool.memory.problem import Problem
-from memtool.search import cache, keeping, layout, overlay, scoring, shelf, shelving, state
+from memtool.search import layout, overlay, scoring, shelf, shelving, state
 from memtool.search.facts import fields
 from memtool.search.freshness import check
 from memtool.search.layout import Broken
@@ -170,6 +170,8 @@ class Renewal:
                 path = f"{folder.path}/{name}"
                 found.append((folder, name, path, self.blob_id(data), data))
         identity = [(path, oid) for _folder, _name, path, oid, _data in found]
+        from memtool.search import cache  # only here, as what is not needed for a few changes
+
         name_ = cache.name_of([*identity, ("", self.wanted.key)])
         if anew:
             self.base = self.made(name_, [row[2:] for row in found], is_damaged=True)
@@ -186,7 +188,7 @@ class Renewal:
 
     def made(self, name: str, files: Iterable[tuple[str, str, bytes]], *, is_damaged: bool) -> Base:
         """Build a segment of files and keep it."""
-        from memtool.search import builder  # bm25s and numpy: 15 times an interpreter start
+        from memtool.search import builder, cache  # bm25s and numpy: 15 interpreter starts
 
         records, problems = [], []
         for path, oid, data in files:
@@ -254,7 +256,7 @@ class Renewal:
             return True
         if not kept.doubtful:
             return False
-        certain_ns = self.taken_ns - keeping.DOUBT_NS
+        certain_ns = self.taken_ns - state.DOUBT_NS
         touched = [f for path in kept.doubtful if (f := self.seen.folders.get(path)) is not None]
         return all(
             folder.status[2] <= certain_ns
@@ -269,6 +271,8 @@ class Renewal:
 
     def keep(self) -> None:
         """Write the state as it was seen."""
+        from memtool.search import keeping
+
         living = self.living()
         records = sorted((self.carried.record(n).path, n) for n in living)
         slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, (_path, n) in enumerate(records)}

@@ -42,6 +42,8 @@ SECTIONS: dict[str, Any] = {
     "shelf": "B",
     "overlay": "B",
 }
+DOUBT_NS = 2_000_000_000
+"""How long after a change a further one may leave the same times, on a coarse file system."""
 NO_MEMORY = -1
 """Slot of a file that could not be read as a memory. Others are numbers of the segment, or, from
 -2 down, of the memories that the state carries itself."""

@@ -78,11 +78,11 @@ def test_queries_are_prose(sandbox: Sandbox, workspace: Workspace) -> None:
     assert evaluate(workspace).measures["recall@5"] == 1.0
 
 
-def test_what_is_measured_is_what_inject_finds(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_what_is_measured_through_the_gate_is_what_inject_finds(sandbox: Sandbox, workspace: Workspace) -> None:
     """The gate is part of it: a memory that is too far from the query is not found."""
     query = "which colour do the sessions of the logo have in redis?"
     write(sandbox, {"query": query, "expect": ["dec-b"]})
-    found = evaluate(workspace, verbose=True)
+    found = evaluate(workspace, verbose=True, gated=True)
     assert found.asked is not None
     injected = [item.id for item in inject(workspace, prompt=query).items]
     assert injected == [id_ for id_ in found.asked[0].results if id_ in injected]
@@ -92,11 +92,11 @@ def test_what_is_measured_is_what_inject_finds(sandbox: Sandbox, workspace: Work
 def test_without_the_gate_the_ranking_alone_is_measured(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
-    """--ungated shows whether the gate or the ranking lost a memory."""
+    """--gated shows whether the gate or the ranking lost a memory."""
     query = "which nightingale sings on the green branch of a birch at midnight?"
     write(sandbox, {"query": query, "expect": ["dec-c"]})
-    assert evaluate(workspace).measures["recall@5"] == 0.0
-    assert evaluate(workspace, ungated=True).measures["recall@5"] == 1.0
+    assert evaluate(workspace, gated=True).measures["recall@5"] == 0.0
+    assert evaluate(workspace).measures["recall@5"] == 1.0
 
 
 def test_files_and_moment_of_a_query_count(sandbox: Sandbox, workspace: Workspace) -> None:

@@ -61,7 +61,7 @@ def indexes(sandbox: Sandbox) -> list[Path]:
 
 def age(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was written just now count as written long ago."""
-    monkeypatch.setattr("memtool.search.keeping.DOUBT_NS", -1)
+    monkeypatch.setattr("memtool.search.state.DOUBT_NS", -1)
 
 
 def test_an_unchanged_worktree_is_opened_without_reading_a_memory(

@@ -13,7 +13,7 @@ import pytest
 
 from memtool.memory import document, moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.search import catalog, keeping, renewal
+from memtool.search import catalog, renewal, state
 from memtool.search.catalog import StoredCatalog, open_catalog
 from memtool.search.facts import Facts
 from memtool.search.relevance import Reader, question
@@ -229,7 +229,7 @@ class Life:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bounds, so that a few files reach all of them; times that are trusted sooner."""
-    monkeypatch.setattr(keeping, "DOUBT_NS", 20_000_000)
+    monkeypatch.setattr(state, "DOUBT_NS", 20_000_000)
     monkeypatch.setattr(renewal, "FEW_READ", 3)
     monkeypatch.setattr(renewal, "LEAST_KEPT", 8)
     monkeypatch.setattr(renewal, "MOST_KEPT", 12)
@@ -259,24 +259,24 @@ def test_odd_files_are_seen_as_reading_sees_them(sandbox: Sandbox, hurried: None
     sandbox.memory("dec-a", "git tree\n")
     steps: list[Callable[[], object]] = [
         lambda: os.mkfifo(top / "pipe.md"),
-        lambda: (top / "folder.md").mkdir(),
+        (top / "folder.md").mkdir,
         lambda: (top / "folder.md" / "inner.md").write_text("---\n"),
         lambda: (top / Path(*"abcdefghijklmnop")).mkdir(parents=True),
-        lambda: (top / "decision" / ".git").mkdir(),
-        lambda: open(os.fsencode(top) + b"/\xff\xfe.md", "wb").write(b"x"),
+        (top / "decision" / ".git").mkdir,
+        Path(os.fsdecode(os.fsencode(top) + b"/\xff\xfe.md")).touch,
         lambda: (top / "line\nbreak.md").write_text("x"),
         lambda: (top / "big.md").write_text("---\n" + "x" * 70_000),
         lambda: (top / "big.md").write_text("x"),
         lambda: (top / "README.md").write_text("x"),
         lambda: (top / ".tmp-1.md").write_text("x"),
-        lambda: (top / "pipe.md").unlink(),
+        (top / "pipe.md").unlink,
         lambda: (top / "dangling.md").symlink_to("nowhere"),
         lambda: (top / "loop").symlink_to("."),
         lambda: (top / "decision").rename(top / "other"),
         lambda: (top / "decision").write_text("a file now"),
         lambda: shutil.rmtree(top / "folder.md"),
         lambda: (top / "folder.md").write_text("a file now"),
-        lambda: sandbox.memory("sem-b", "<<<<<<< ours\n=======\n>>>>>>> theirs\n"),
+        lambda: sandbox.memory("sem-b", "<<<<<<< a\n=======\n>>>>>>> b\n", type="semantic"),
         lambda: shutil.rmtree(top),
         lambda: top.write_text("a file now"),
         top.unlink,
