@@ -25,7 +25,6 @@ import rivals
 from corpus import NOW, make, vocabulary
 
 import memtool
-from memtool import pack
 
 MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
 PASS = [sys.executable, "-c", "pass"]
@@ -90,7 +89,7 @@ def over(found: dict[str, float], one: str, other: str, unit: str = "x") -> str:
 def launcher(folder: Path) -> list[str]:
     """Write the console script as an installer does, and return how it is called."""
     place = folder / "memtool"
-    lines = (Path(memtool.__file__).parents[1] / "bin" / "memtool").read_text().splitlines()
+    lines = (Path(memtool.__file__).parents[1] / "templates" / "launcher").read_text().splitlines()
     place.write_text("\n".join([f"#!{sys.executable}", *lines[1:]]) + "\n")
     place.chmod(place.stat().st_mode | stat.S_IXUSR)
     return [str(place)]
@@ -129,8 +128,6 @@ PHASES = (
 PROFILE = """
 import sys, time
 began = time.perf_counter()
-from memtool import pack
-pack.use()
 from importlib import import_module
 from memtool.cli import main
 phases = eval(sys.argv.pop(1))
@@ -266,7 +263,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only the cold times and the profile")
     given = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
-    pack.make()
     keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
     words = vocabulary()
     question = " ".join(words[rank] for rank in RANKS)

@@ -9,7 +9,6 @@ import os
 import sys
 import time
 
-from memtool import pack
 from memtool.errors import MemtoolError
 
 TYPE_CHECKING = False
@@ -39,14 +38,12 @@ def command() -> NoReturn:
     import gc
 
     gc.set_threshold(GARBAGE)
-    packed = pack.use()
     status = main()
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):  # nobody is left to read it
             continue
-    pack.keep(packed)
     os._exit(status)
 
 

@@ -142,9 +142,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         those = [query for query in queries if query.as_of == moment]
         scope = _scope(ws, those[0], name, at, moment or as_of)
         for query in those:
-            found[query.qid] = search_prose(
-                scope, query.query, query.files, depth, is_gated=gated
-            )
+            found[query.qid] = search_prose(scope, query.query, query.files, depth, is_gated=gated)
         problems += _problems(those, scope, name)
     if run:
         rows = [row for query in queries for row in _run_rows(query, found[query.qid].hits[:limit])]

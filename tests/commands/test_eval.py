@@ -78,7 +78,9 @@ def test_queries_are_prose(sandbox: Sandbox, workspace: Workspace) -> None:
     assert evaluate(workspace).measures["recall@5"] == 1.0
 
 
-def test_what_is_measured_through_the_gate_is_what_inject_finds(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_what_is_measured_through_the_gate_is_what_inject_finds(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
     """The gate is part of it: a memory that is too far from the query is not found."""
     query = "which colour do the sessions of the logo have in redis?"
     write(sandbox, {"query": query, "expect": ["dec-b"]})
