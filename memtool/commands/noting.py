@@ -82,5 +82,12 @@ _SHOWN: dict[str, Callable[[Any], tuple[Item, ...]]] = {
     "inject": _injected,
     "search": lambda answer: tuple(Item(one.id, "", one.score) for one in answer.results),
     "show": lambda answer: (Item(answer.id),),
+    **dict.fromkeys(
+        ("new", "remember"),
+        lambda answer: (Item(answer.id),) if answer.duplicate_of else (),
+    ),
 }
-"""The memories that an answer showed, by verb; the other verbs only took their time."""
+"""The memories that an answer showed, by verb; the other verbs only took their time.
+
+Who says again what a memory says has used it as well.
+"""

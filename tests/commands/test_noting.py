@@ -44,6 +44,16 @@ def test_what_was_shown_is_noted_with_verb_and_time(sandbox: Sandbox) -> None:
     assert "recency" in injection.items[0].reason
 
 
+def test_saying_a_memory_again_counts_as_an_access(sandbox: Sandbox) -> None:
+    """What is strengthened instead of being written again was used."""
+    said = "Deploys run on Tuesdays only."
+    assert sandbox.run("remember", said).returncode == 0
+    (twin,) = sandbox.json("list")["memories"]
+    again = sandbox.run("remember", said)
+    assert (again.returncode, "says this already" in again.stderr) == (0, True)
+    assert sandbox.json("stats")["most_accessed"][0]["id"] == twin["id"]
+
+
 def test_the_prompt_is_noted_as_a_hash_only(sandbox: Sandbox) -> None:
     """No word of what was asked reaches the disk, from an argument or from stdin."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
