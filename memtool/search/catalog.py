@@ -68,12 +68,6 @@ class Catalog(Tree):
         self.parts: Parts | None = None
         self.categories: Mapping[str, Category] | None = None
 
-    @property
-    def pinned(self) -> Sequence[Record]:
-        """The pinned memories, by path."""
-        found = [record for record in self.by_id.values() if record.memory.status == "pinned"]
-        return sorted(found, key=lambda record: record.path)
-
     def verify(self, records: Iterable[Record]) -> bool:
         """Tell whether the files of records are still those that were read."""
         del records  # they were read while this catalog was opened
@@ -223,7 +217,10 @@ class StoredCatalog(Catalog):
         return self.whole(ask)
 
     def verify(self, records: Iterable[Record]) -> bool:
-        """Tell whether the files of records are still those that were read."""
+        """Tell whether the files of records are still those that were read.
+
+        Where not, only opening it again with an exact check is sure to see the change.
+        """
         top = self.snapshot.repository.top
         for record in records:
             try:

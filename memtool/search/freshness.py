@@ -141,7 +141,8 @@ def _list(top: str, directory: str, path: str, seen: Seen, number: int | None = 
     `number` is that of the folder in the state, where it has one.
     """
     state = seen.state
-    status = _status(f"{top}/{path}")
+    place = f"{top}/{path}"
+    status = _status(place)
     if status is None:
         if number is not None:
             _vanish(number, seen)
@@ -154,14 +155,15 @@ def _list(top: str, directory: str, path: str, seen: Seen, number: int | None = 
     depth = path.count("/") - directory.count("/")
     names, below = snapshot.list_folder(top, path, depth, problems)
     for name in names:
-        now = _status(f"{top}/{path}/{name}")
+        now = _status(f"{place}/{name}")
         if now is None:
             continue
-        was, slot = old.get(name, (None, None))
-        if slot is not None and was == stat_of(now) and name not in doubtful:
-            files[name] = (stat_of(now), slot)
+        is_now = stat_of(now)
+        known = old.get(name)
+        if known is not None and known[0] == is_now and name not in doubtful:
+            files[name] = known
         else:
-            _to_read(folder, name, stat_of(now), slot, seen)
+            _to_read(folder, name, is_now, None if known is None else known[1], seen)
     for name, (_was, slot) in old.items():
         if name not in files:
             seen.drop(f"{path}/{name}", slot)

@@ -6,7 +6,7 @@ import os
 
 from memtool.memory.problem import Problem
 from memtool.search import layout, state
-from memtool.search.state import FILE, MAGIC, NO_MEMORY
+from memtool.search.state import FILE, MAGIC, NO_MEMORY, files_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def pack(
         "name_ends": layout.ends("Q", [row[2] for row in ordered]),
         "stats": b"".join([row[3] for row in ordered]),
         "slots": b"".join([row[4] for row in ordered]),
+        "sums": layout.column("I", [files_sum(*row[2:]) for row in ordered]),
         "basis": _texts(basis[:2]),
         "dead": layout.column("q", basis[2]),
         "renewed": _texts(basis[3]),

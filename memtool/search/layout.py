@@ -181,15 +181,9 @@ def mapped(path: str) -> memoryview:
     """Map a file. Raises OSError, or ValueError where it is empty."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+        return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
     finally:
         os.close(handle)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # else each byte that is read brings in two megabytes
-        try:  # noqa: SIM105  # contextlib would cost a tenth of an interpreter start
-            found.madvise(mmap.MADV_NOHUGEPAGE)
-        except OSError:  # a kernel without huge pages
-            pass
-    return memoryview(found)
 
 
 def _array(raw: memoryview, kind: str, code: Any) -> Any:

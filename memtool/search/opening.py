@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from memtool.search import layout, shelf, state
 from memtool.search.catalog import DIR_EXACT, EXACT, StoredCatalog, Worktree
@@ -22,7 +23,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from memtool.memory.categories import Category
     from memtool.memory.problem import Problem
@@ -40,6 +40,14 @@ class Wanted(Value):
     categories: Mapping[str, Category]
     exact: bool
     key: str
+
+
+class Look(Value):
+    """What a look at the worktree found: when it began, the state, and how it differs."""
+
+    taken_ns: int
+    kept: State | None
+    seen: Seen | None
 
 
 class Base:
@@ -109,14 +117,14 @@ def open_worktree(
     key = key_of(repository, directory, categories)
     wanted = Wanted(repository, directory, categories, exact, key)
     try:
-        view: Any = _unchanged(wanted) or _renewed(wanted)
+        view = _looked_at(wanted)
         parts, problems = view.parts(as_of), view.problems()
     except Broken:
-        view = _renewed(wanted, anew=True)
+        view = _renewed(wanted, None)
         parts, problems = view.parts(as_of), view.problems()
 
     def renew() -> Parts:
-        return _renewed(wanted, anew=True).parts(as_of)
+        return _renewed(wanted, None).parts(as_of)
 
     taken = Worktree(repository, directory)
     found = StoredCatalog(taken, parts, problems, view.status, renew, categories)
@@ -125,23 +133,24 @@ def open_worktree(
     return found
 
 
-def _unchanged(wanted: Wanted) -> Unchanged | None:
+def _looked_at(wanted: Wanted) -> Unchanged | Renewal:
+    """Return the worktree as its state says, or as it differs from that. Raises Broken."""
+    taken_ns = time.time_ns()
     kept = state.load(wanted.repository.git_dir)
-    if kept is None or kept.key != wanted.key:
-        return None
+    if kept is not None and kept.key != wanted.key:
+        kept = None
+    if kept is None:
+        return _renewed(wanted, Look(taken_ns, None, None))
     seen = check(wanted.repository.top, wanted.directory, kept, exact=wanted.exact)
     if seen.folders or seen.vanished:
-        return None
-    try:
-        return Unchanged(open_base(wanted.repository, kept.segment), kept, seen)
-    except Broken:
-        return None
+        return _renewed(wanted, Look(taken_ns, kept, seen))
+    return Unchanged(open_base(wanted.repository, kept.segment), kept, seen)
 
 
-def _renewed(wanted: Wanted, *, anew: bool = False) -> Renewal:
+def _renewed(wanted: Wanted, look: Look | None) -> Renewal:
     from memtool.search import renewal
 
-    return renewal.renewed(wanted, anew=anew)
+    return renewal.renewed(wanted, look)
 
 
 def without_later(parts: list[Part], as_of: int | None) -> list[Part]:

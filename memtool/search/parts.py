@@ -33,10 +33,6 @@ class Part:
         self.first = first
         self.dead = dead
 
-    def is_alive(self, number: int) -> bool:
-        """Tell whether a document of the index counts."""
-        return number not in self.dead
-
 
 class Parts:
     """The living documents of all parts; each has one number, and a path that no other has."""
@@ -44,7 +40,6 @@ class Parts:
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
         self.count = sum(part.index.count - len(part.dead) for part in parts)
-        self.note = ""
         self._records: dict[int, Record] = {}
         self._length: tuple[int, int] | None = None
         self._df: dict[str, tuple[int, int]] = {}
@@ -55,11 +50,6 @@ class Parts:
             if number >= part.first:
                 return part, number - part.first
         raise IndexError(number)
-
-    def is_alive(self, number: int) -> bool:
-        """Tell whether a document counts."""
-        part, local = self.part(number)
-        return local not in part.dead
 
     def path(self, number: int) -> str:
         """Return the path of a document. Raises Broken."""

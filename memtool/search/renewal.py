@@ -32,7 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from memtool.search.opening import Wanted
+    from memtool.search.freshness import Seen
+    from memtool.search.opening import Look, Wanted
     from memtool.search.state import Stat
 
 LEAST_KEPT = 64
@@ -42,7 +43,10 @@ MOST_KEPT = 1_000
 KEPT_SHARE = 10
 """... and beside a larger one, as a share of its memories: one in so many."""
 FEW_READ = 8
-"""So many files may be read at every start before the state is written anew with them ..."""
+"""So many files may be read at every start before the state is written anew with them ...
+
+Sooner, if nothing in it would be doubtful: writing it costs what a few starts with a change do.
+"""
 READ_SHARE = 2_000
 """... and one more for each so many files, since the state of many takes longer to write."""
 
@@ -75,7 +79,7 @@ class Carried:
 class Renewal:
     """A worktree that is read again where it differs from its state, or as a whole."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, look: Look | None) -> None:
         self.wanted = wanted
         self.repository = wanted.repository
         self.categories = wanted.categories
@@ -84,19 +88,14 @@ class Renewal:
         self.note = ""
         self.dead: set[int] = set()
         self.renewed: set[str] = set()
-        self.taken_ns = time.time_ns()
-        self.state = state.load(self.repository.git_dir)
-        if self.state is not None and self.state.key != wanted.key:
-            self.state = None
+        self.taken_ns = look.taken_ns if look is not None else time.time_ns()
+        self.state = look.kept if look is not None else None
 
-    def look(self) -> None:
-        """Compare the files with the state, and read what differs. Raises Broken."""
-        kept = self.state
-        assert kept is not None
-        wanted = self.wanted
+    def take(self, kept: State, seen: Seen) -> None:
+        """Read what differs from the state. Raises Broken."""
         self.base = open_base(self.repository, kept.segment)
         self.carried = Carried(kept)
-        self.seen = check(self.repository.top, wanted.directory, kept, exact=wanted.exact)
+        self.seen = seen
         self.dead = set(kept.dead)
         self.renewed = set(kept.renewed)
         for folder, name, slot, data in self.unread():
@@ -254,14 +253,11 @@ class Renewal:
             return True
         if len(self.seen.unread) >= FEW_READ + kept.files // READ_SHARE:
             return True
-        if not kept.doubtful:
-            return False
         certain_ns = self.taken_ns - state.DOUBT_NS
-        touched = [f for path in kept.doubtful if (f := self.seen.folders.get(path)) is not None]
         return all(
             folder.status[2] <= certain_ns
             and all(status[2] <= certain_ns for status, _slot in folder.files.values())
-            for folder in touched
+            for folder in self.seen.folders.values()
         )
 
     def keep_if_worth(self) -> None:
@@ -312,22 +308,21 @@ class Renewal:
         self.note = self.note or keeping.store(self.repository.git_dir, data)
 
 
-def renewed(wanted: Wanted, *, anew: bool = False) -> Renewal:
-    """Return the worktree as it is now; `anew` takes nothing from the cache."""
-    if not anew:
-        found = Renewal(wanted)
+def renewed(wanted: Wanted, look: Look | None) -> Renewal:
+    """Return the worktree as it is now, by what a look found; without one nothing is trusted."""
+    found = Renewal(wanted, look)
+    if look is not None:
         try:
-            if found.state is None:
+            if look.kept is None or look.seen is None:
                 found.build()
             else:
-                found.look()
+                found.take(look.kept, look.seen)
                 if found.changes() > most_changes(found.base.index.count):
                     found.build()
             found.keep_if_worth()
             return found
         except Broken:
-            pass
-    found = Renewal(wanted)
+            found = Renewal(wanted, None)
     found.build(anew=True)
     found.keep_if_worth()
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from bisect import bisect_left
+from zlib import crc32
 
 from memtool.memory.problem import Problem
 from memtool.search import layout
@@ -33,6 +34,7 @@ SECTIONS: dict[str, Any] = {
     "name_ends": "Q",
     "stats": "q",
     "slots": "q",
+    "sums": "I",
     "basis": "B",
     "dead": "q",
     "renewed": "B",
@@ -96,17 +98,23 @@ class State:
             self.renewed = frozenset(self._texts("renewed"))
             """Paths of which the segment does not know the problems."""
             self.problems: dict[str, tuple[Problem, ...]] = {}
-            for folder, path, line, *rest in self._rows("problems"):
+            for folder, path, line, *rest in self._table("problems"):
                 problem = Problem(path, int(line), *rest)
                 self.problems[folder] = (*self.problems.get(folder, ()), problem)
             """Problems of what lies in a folder, by its path."""
-            self.doubtful = {row[0]: tuple(row[1:]) for row in self._rows("doubtful")}
+            self.doubtful = {row[0]: tuple(row[1:]) for row in self._table("doubtful")}
             """Files that may have changed unseen after they were read: names by folder."""
             self.carrying = self._texts("carrying")
             """Folders with files whose memories the state carries itself."""
             self.folders = self._texts("folders")
             self.starts = self._section["starts"]
             self._stats = self._section["folder_stats"].tolist()
+            self._sums = self._section["sums"]
+            self._ends = self._section["name_ends"]
+            self._rows = {
+                name: self._section.unchecked(name) for name in ("names", "stats", "slots")
+            }
+            self._whole: set[int] = set()
             if len(self.starts) != len(self.folders) + 1:
                 raise Broken("the sections do not fit together")
         except (ValueError, KeyError) as error:
@@ -126,31 +134,34 @@ class State:
         return tuple(self._stats[place : place + WIDTH])
 
     def folder(self, number: int) -> Folder:
-        """Return a folder with its files."""
+        """Return a folder with its files. Raises Broken."""
         path = self.folders[number]
-        first = self.starts[number]
-        stats, slots = self._section["stats"], self._section["slots"]
-        files = {
-            name: (tuple(stats[place * WIDTH : place * WIDTH + WIDTH]), slots[place])
-            for place, name in enumerate(self._names(number), first)
-        }
+        _count, names, stats, slots = self.raw(number)
+        rows = memoryview(stats).cast("q").tolist()
+        columns = rows[::WIDTH], rows[1::WIDTH], rows[2::WIDTH], rows[3::WIDTH]
+        own = zip(zip(*columns, strict=True), memoryview(slots).cast("q").tolist(), strict=True)
+        files = dict(zip(_named(names), own, strict=True))
         return Folder(path, self.status(number), files, self.problems.get(path, ()))
 
     def listed(self, number: int) -> tuple[list[str], list[int]]:
         """Return the names of a folder's files, and their statuses one behind the other."""
-        first, last = self.starts[number], self.starts[number + 1]
-        stats = self._section["stats"][first * WIDTH : last * WIDTH]
-        return self._names(number), stats.tolist()
+        _count, names, stats, _slots = self.raw(number)
+        return _named(names), memoryview(stats).cast("q").tolist()
 
     def raw(self, number: int) -> tuple[int, bytes, bytes, bytes]:
-        """Return the files of a folder as they are stored: count, names, statuses, slots."""
+        """Return the files of a folder as they are stored: count, names, statuses, slots.
+
+        Raises Broken where they are not what was written.
+        """
         first, last = self.starts[number], self.starts[number + 1]
-        return (
-            last - first,
-            bytes(self._raw_names(number)),
-            bytes(self._section["stats"][first * WIDTH : last * WIDTH]),
-            bytes(self._section["slots"][first:last]),
-        )
+        names = bytes(self._rows["names"][self._ends[number] : self._ends[number + 1]])
+        stats = bytes(self._rows["stats"][first * WIDTH : last * WIDTH])
+        slots = bytes(self._rows["slots"][first:last])
+        if number not in self._whole:
+            if files_sum(names, stats, slots) != self._sums[number]:
+                raise Broken(f"the files of folder {number} are damaged")
+            self._whole.add(number)
+        return last - first, names, stats, slots
 
     def place_of(self, path: str) -> int | None:
         """Return the number of the folder with a path."""
@@ -172,7 +183,7 @@ class State:
     def _texts(self, name: str) -> list[str]:
         return os.fsdecode(bytes(self._section[name])).split("\0")[:-1]
 
-    def _rows(self, name: str) -> list[list[str]]:
+    def _table(self, name: str) -> list[list[str]]:
         """Return rows of texts; a text that is just a slash ends each."""
         found: list[list[str]] = [[]]
         for text in self._texts(name):
@@ -182,13 +193,14 @@ class State:
                 found[-1].append(text)
         return found[:-1]
 
-    def _names(self, number: int) -> list[str]:
-        return os.fsdecode(bytes(self._raw_names(number))).split("/")[:-1]
 
-    def _raw_names(self, number: int) -> memoryview:
-        ends = self._section["name_ends"]
-        names: memoryview = self._section["names"][ends[number] : ends[number + 1]]
-        return names
+def files_sum(names: bytes, stats: bytes, slots: bytes) -> int:
+    """Return the checksum of a folder's files as they are stored."""
+    return crc32(slots, crc32(stats, crc32(names)))
+
+
+def _named(names: bytes) -> list[str]:
+    return os.fsdecode(names).split("/")[:-1]
 
 
 def load(git_dir: str) -> State | None:

@@ -61,7 +61,7 @@ def indexes(sandbox: Sandbox) -> list[Path]:
 
 def age(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was written just now count as written long ago."""
-    monkeypatch.setattr("memtool.search.state.DOUBT_NS", -1)
+    monkeypatch.setattr("memtool.search.state.DOUBT_NS", -(10**9))
 
 
 def test_an_unchanged_worktree_is_opened_without_reading_a_memory(
@@ -85,7 +85,6 @@ def test_a_changed_file_is_read_and_the_segment_stays(
     """One edit costs one file: the segment and the state are those of before."""
     age(filled, monkeypatch)
     opened(filled)
-    before = git_state(filled).read_bytes()
     filled.memory("dec-07", "An unheard word: xylophone.\n")
     found = opened(filled)
     assert [path for path, *_rest in asked(found, "xylophone")] == [
@@ -93,7 +92,7 @@ def test_a_changed_file_is_read_and_the_segment_stays(
     ]
     assert isinstance(found, StoredCatalog)
     assert [part.index.count for part in found.parts.parts] == [40, 1]
-    assert (len(indexes(filled)), git_state(filled).read_bytes()) == (1, before)
+    assert len(indexes(filled)) == 1
 
 
 def test_many_changes_are_kept_with_the_state_and_very_many_make_a_segment(
@@ -130,13 +129,12 @@ def test_folders_alone_are_checked_where_files_are_many(
     path = filled.path / ".memory/decision/2026-02/dec-07.md"
     text = path.read_text()
     path.write_text(text.replace("nothing", "zebra and nothing"))
-    assert asked(opened(filled), "zebra") == []
+    old = opened(filled)
+    assert asked(old, "zebra") == []
+    assert not old.verify([old.by_id["dec-07"]])
     exact = opened(filled, exact=True)
     assert exact.freshness == "exact"
     assert len(asked(exact, "zebra")) == 1
-    old = opened(filled)
-    hit = next(record for record in old.records if record.path.endswith("dec-07.md"))
-    assert not old.verify([hit])
     filled.git("checkout", "--", ".memory")
     path.with_suffix(".new").write_text(text.replace("nothing", "okapi"))
     path.with_suffix(".new").rename(path)
