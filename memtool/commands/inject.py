@@ -134,6 +134,23 @@ def inject(
     asked = _read_prompt(prompt)
     scope = _scope(ws, grounds)
     found = _retrieved(scope, asked, _inside(ws, files), explain=explain)
+    seen = [one.record for one in first] + [hit.record for hit in found.hits]
+    if not exact and not tree.verify(seen):
+        # A file was rewritten in place, which only a check of every file is sure to see.
+        return inject(
+            ws,
+            prompt=asked,
+            files=files,
+            for_=for_,
+            format=format,
+            budget=budget,
+            remaining=remaining,
+            session=session,
+            at=at,
+            as_of=as_of,
+            explain=explain,
+            exact=True,
+        )
     ws.notes.extend(found.notes)
     hits = [
         Candidate(hit.record, tiers.RETRIEVAL, hit.score, hit.factors, related=hit.related)

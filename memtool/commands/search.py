@@ -108,6 +108,11 @@ def search(
     tree = ws.catalog(at, as_of, exact=exact)
     scope = listing.scope(ws, tree, ws.moment_of(as_of))
     found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
+    if not exact and not tree.verify(hit.record for hit in found.hits):
+        # A file was rewritten in place, which only a check of every file is sure to see.
+        tree = ws.catalog(at, as_of, exact=True)
+        scope = listing.scope(ws, tree, ws.moment_of(as_of))
+        found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = ws.origins(tree, [hit.record for hit in found.hits])
     results = tuple(_result(hit, listing.row(hit.record, origins)) for hit in found.hits)
     ws.notes.extend(found.notes)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memtool.commands.inject import inject
 from memtool.commands.search import render, search
 from memtool.errors import MemtoolError
+from memtool.search import freshness, state
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -190,3 +192,26 @@ def test_explaining_names_what_is_not_shown(filled: Sandbox) -> None:
     assert "not shown: dec-gone: archived" in done.stderr
     assert "dec-gone" not in done.stdout
     assert "dec-gone" not in filled.run("search", "sessions").stderr
+
+
+def test_a_hit_that_was_rewritten_in_place_is_read_again(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only directories are checked, what is shown is still what the files hold now."""
+    monkeypatch.setattr(freshness, "FEW_FILES", 0)
+    monkeypatch.setattr(state, "DOUBT_NS", 0)  # young files would be read again in any case
+    path = sandbox.path / sandbox.memory("dec-a", "The gateway listens on port 8080.\n")
+    sandbox.commit()
+    for ask in (_searched, _injected):
+        assert "8080" in ask(sandbox)
+    path.write_text(path.read_text().replace("8080", "9090"))
+    for ask in (_searched, _injected):
+        assert "9090" in ask(sandbox)
+
+
+def _searched(sandbox: Sandbox) -> str:
+    return search(sandbox.workspace(), "gateway port").results[0].snippet
+
+
+def _injected(sandbox: Sandbox) -> str:
+    return inject(sandbox.workspace(), prompt="which gateway port do we listen on?").text
