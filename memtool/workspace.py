@@ -102,15 +102,19 @@ class Workspace:
     @cached_property
     def directory(self) -> str:
         """The memory directory, relative to the top: `.memory`, or what `.memtool.toml` names."""
-        data = self._file(config_file.POINTER_NAME, "HEAD")
+        data = self.file(config_file.POINTER_NAME)
         if data is None:
             return config_file.DEFAULT_DIRECTORY
         return directory_named_by(data)
 
-    def _file(self, path: str, revision: str) -> bytes | None:
-        """Return a small file of the worktree, or of a revision in a bare repository."""
+    def file(self, path: str, code: str = "config") -> bytes | None:
+        """Return a small file of the worktree, or of HEAD in a bare repository; None for none.
+
+        Raises:
+            MemtoolError: it cannot be read, with this code.
+        """
         if self.repository.is_bare:
-            return self.stored_file(path, revision)
+            return self.stored_file(path, "HEAD")
         try:
             most = config_file.MOST_BYTES + 1
             return reading.read_regular(os.path.join(self.repository.top, path), most)
@@ -118,7 +122,9 @@ class Workspace:
             return None
         except OSError as error:
             raise MemtoolError(
-                f"{path} cannot be read: {os.strerror(error.errno or 0)}", code="config"
+                f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+                hint=f"make {path} a file that you may read",
+                code=code,
             ) from None
 
     def stored_file(self, path: str, revision: str) -> bytes | None:
@@ -137,7 +143,7 @@ class Workspace:
     @cached_property
     def settings(self) -> Config:
         """The settings of the worktree (of HEAD in a bare repository)."""
-        data = self._file(self.config_path, "HEAD")
+        data = self.file(self.config_path)
         return config_file.DEFAULTS if data is None else config_file.parse(data, self.config_path)
 
     @cached_property

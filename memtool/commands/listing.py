@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from memtool.errors import MemtoolError
@@ -11,7 +10,6 @@ from memtool.search import aliases, cutoffs
 from memtool.search.finding import Scope
 from memtool.store import tallies
 from memtool.store.provenance import Origin
-from memtool.store.reading import read_regular
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
 from memtool.workspace import Workspace
@@ -99,19 +97,7 @@ def aliases_path(ws: Workspace) -> str:
 
 def aliases_file(ws: Workspace) -> bytes | None:
     """Return the bytes of the aliases, of HEAD in a bare repository; None where there are none."""
-    path = aliases_path(ws)
-    if ws.repository.is_bare:
-        return ws.repository.git.run("cat-file", "blob", f"HEAD:{path}", allowed=(0, 128)) or None
-    try:
-        return read_regular(os.path.join(ws.repository.top, path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
-            hint=f"make {path} a file that you may read",
-            code="bad-alias",
-        ) from None
+    return ws.file(aliases_path(ws), "bad-alias")
 
 
 def limit_of(ws: Workspace, limit: int | None) -> int:
