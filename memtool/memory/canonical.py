@@ -15,7 +15,6 @@ from __future__ import annotations
 from memtool.memory.fields import BY_NAME, order
 from memtool.memory.memory import Fields, FieldValue
 
-FENCE = "---"
 MAX_KEY = 120
 _PLAIN_START = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./(<=^$+;~\\"

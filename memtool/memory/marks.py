@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from memtool.memory.memory import FieldValue
 
 TYPE_CHECKING = False
@@ -12,6 +14,8 @@ MARK = "[REDACTED:"
 """How every mark begins; a kind, maybe a colon and a label, and a closing bracket follow."""
 LONGEST = 54
 """Characters of kind and label; what is longer or has other characters is text, not a mark."""
+MOST_MARKS = 1_000
+"""Of a text that is told from an edit: each old mark is looked for among all new ones."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-:")
 
 
@@ -30,31 +34,42 @@ def is_redacted(old: FieldValue | None, new: FieldValue | None) -> bool:
 def is_redaction(before: str, after: str) -> bool:
     """Tell whether a text differs only by spans that became `[REDACTED:kind]`.
 
-    A new mark stands for one character or more, and never for another mark. Where that can be
-    read in two ways and only the longer reading fits, the answer is no.
+    A new mark stands for one character or more, and never for another mark: so each old mark is
+    one of the new text, and what lies between two of them became what lies between those.
     """
-    pieces = list(_split_marks(after))
-    if before == after or len(pieces) <= len(list(_split_marks(before))):
+    olds, news = list(_split_marks(before)), list(_split_marks(after))
+    if not len(olds) < len(news) <= MOST_MARKS:
         return False
-    position = len(pieces[0][1])
-    if not before.startswith(pieces[0][1]):
+    begins = {0}  # the pieces of the new text that may stand where the old one begins
+    for (_mark, text), (following, _text) in pairwise(olds):
+        begins = {
+            end
+            for begin in begins
+            for end in range(begin + 1, min(len(news), begin + 2 + len(text)))
+            if news[end][0] == following and _became(text, news[begin:end])
+        }
+    return any(_became(olds[-1][1], news[begin:]) for begin in begins)
+
+
+def _became(text: str, pieces: list[tuple[str, str]]) -> bool:
+    """Tell whether a text without marks may have become these pieces, the first without its mark.
+
+    The first place at which a piece fits leaves most to the others.
+    """
+    (_mark, start), *others = pieces
+    if not others:
+        return text == start
+    if not text.startswith(start):
         return False
-    for number, (mark, text) in enumerate(pieces[1:], 2):
-        if before.startswith(mark + text, position) and number < len(pieces):
-            position += len(mark + text)  # it was redacted before
-            continue
-        if before[position:] == mark + text:
-            return True
-        start = position
-        position = (
-            len(before) - len(text) if number == len(pieces) else before.find(text, start + 1)
-        )
-        if position <= start or not before.startswith(text, position):
+    position = len(start)
+    for _mark, piece in others[:-1]:
+        at = text.find(piece, position + 1)
+        if at < 0 or MARK in text[position:at]:
             return False
-        if MARK in before[start:position]:
-            return False
-        position += len(text)
-    return position == len(before)
+        position = at + len(piece)
+    end = others[-1][1]
+    at = len(text) - len(end)
+    return at > position and text.endswith(end) and MARK not in text[position:at]
 
 
 def _split_marks(text: str) -> Iterator[tuple[str, str]]:

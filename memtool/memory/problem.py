@@ -40,6 +40,9 @@ CODES: dict[str, str] = {
     "duplicate": "another living memory says the same, in the same words or nearly so",
     "conflict": "another living memory says the contrary, or gives another value",
     "future": "a moment of the past lies in the future",
+    "stale-block": "the block in a file such as AGENTS.md is not what the memories say now",
+    "edited-block": "the block in such a file was edited by hand",
+    "broken-block": "the lines around such a block do not make one pair",
     "unreachable": "a golden query expects a memory that no prose finds, such as a superseded one",
 }
 """Every problem code and what it means. Codes are stable: scripts may match them."""

@@ -15,6 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from memtool.store.objects import Objects
+    from memtool.store.process import Child
+
 TIMEOUT_S = 60.0
 HARDENING: dict[str, str] = {
     "core.fsmonitor": "false",
@@ -90,6 +93,7 @@ class Git:
         self.directory = directory
         self.env = environment(env)
         self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "LANGUAGE": "", "GIT_EDITOR": "true"}
+        self._objects: Objects | None = None
 
     def run(
         self,
@@ -109,30 +113,16 @@ class Git:
             GitError: the exit status is not allowed.
             MemtoolError: git is not installed, or did not answer within a minute.
         """
-        hardening = {} if with_hooks else HARDENING
-        settings = [part for key, value in hardening.items() for part in ("-c", f"{key}={value}")]
-        argv = ["git", "-C", self.directory, "--no-pager", *settings, *args]
         full_env = (self.user_env if with_hooks else self.env) | dict(env or {})
         from memtool.store import process  # warm answers need no git
 
+        argv = self._argv(args, hardening={} if with_hooks else HARDENING)
         try:
             done = process.run(argv, full_env, stdin or b"", None if with_hooks else TIMEOUT_S)
-        except FileNotFoundError:
-            raise MemtoolError(
-                "git is not installed", hint="install git 2.38 or newer", code="git"
-            ) from None
-        except TimeoutError:
-            raise MemtoolError(
-                f"git {args[0]} did not answer within {TIMEOUT_S:.0f} s", code="git"
-            ) from None
-        except OSError as error:  # such as an argument that is too long for the system
-            raise MemtoolError(
-                f"git {args[0]} cannot be started: {os.strerror(error.errno or 0)}", code="git"
-            ) from None
+        except OSError as error:  # TimeoutError among them
+            raise unstarted(args[0], error) from None
         if done.status not in allowed:
-            if not os.path.isdir(self.directory):
-                raise MemtoolError(f"there is no directory {self.directory}", code="git")
-            raise GitError(args, done.status, done.stderr)
+            raise self.failed(args, done.status, done.stderr)
         return done.stdout
 
     def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:
@@ -171,24 +161,62 @@ class Git:
 
         A blob of more than `most` bytes is never loaded: `most + 1` zeros stand for it.
         """
-        sizes = []
-        for oid, row in zip(oids, self._batch("--batch-check", oids).splitlines(), strict=True):
-            *_name, digits = row.split()
-            if not digits.isdigit():
-                raise GitError(("cat-file",), 1, b"object " + oid.encode() + b" is missing")
-            sizes.append(int(digits))
-        small = [oid for oid, size in zip(oids, sizes, strict=True) if size <= most]
-        answer = self._batch("--batch", small)
-        position = 0
-        for size in sizes:
-            if size > most:
-                yield bytes(most + 1)
-                continue
-            start = answer.index(b"\n", position) + 1
-            yield answer[start : start + size]
-            position = start + size + 1
+        if self._objects is not None:
+            yield from self._objects.blobs(oids, most)
+            return
+        from memtool.store.objects import Objects
 
-    def _batch(self, mode: str, oids: Sequence[str]) -> bytes:
-        if not oids:
-            return b""
-        return self.run("cat-file", mode, "--buffer", stdin="\n".join(oids).encode() + b"\n")
+        with Objects(self) as objects:
+            yield from objects.blobs(oids, most)
+
+    def infos(self, names: Sequence[str]) -> list[tuple[str, str, int] | None]:
+        """Return id, type and size of each object, None for what is not there.
+
+        A name may be anything that git knows objects by, without a line feed.
+        """
+        if self._objects is not None:
+            return self._objects.infos(names)
+        from memtool.store.objects import Objects
+
+        with Objects(self) as objects:
+            return objects.infos(names)
+
+    def reading(self) -> Objects:
+        """Return a context in which one process of git answers every `blobs`; for one thread."""
+        from memtool.store.objects import Objects
+
+        self._objects = Objects(self, self._end_reading)
+        return self._objects
+
+    def _end_reading(self) -> None:
+        self._objects = None
+
+    def started(self, *args: str) -> Child:
+        """Start git, to be asked while it runs. Raises MemtoolError where that is impossible."""
+        from memtool.store import process
+
+        try:
+            return process.Child(self._argv(args, HARDENING), self.env)
+        except OSError as error:
+            raise unstarted(args[0], error) from None
+
+    def failed(self, args: Sequence[str], status: int, stderr: bytes) -> MemtoolError:
+        """Return why git refused."""
+        if not os.path.isdir(self.directory):
+            return MemtoolError(f"there is no directory {self.directory}", code="git")
+        return GitError(args, status, stderr)
+
+    def _argv(self, args: Sequence[str], hardening: Mapping[str, str]) -> list[str]:
+        settings = [part for key, value in hardening.items() for part in ("-c", f"{key}={value}")]
+        return ["git", "-C", self.directory, "--no-pager", *settings, *args]
+
+
+def unstarted(verb: str, error: OSError) -> MemtoolError:
+    """Return why git could not be run to its end."""
+    if isinstance(error, FileNotFoundError):
+        return MemtoolError("git is not installed", hint="install git 2.38 or newer", code="git")
+    if isinstance(error, TimeoutError):
+        return MemtoolError(f"git {verb} did not answer within {TIMEOUT_S:.0f} s", code="git")
+    # such as an argument that is too long for the system
+    reason = os.strerror(error.errno or 0)
+    return MemtoolError(f"git {verb} cannot be started: {reason}", code="git")

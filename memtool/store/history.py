@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
+from memtool.store import global_
 from memtool.store.git import hardened_environment
 from memtool.store.repository import Repository
 from memtool.value import Value
@@ -109,6 +110,8 @@ class History:
                 hint="git log -- .memory shows the commits",
                 code="unsupported",
             )
+        if not repository.is_made:
+            raise global_.nothing()
         self.boundary = repository.shallow_commits()
         with _told():
             self._repo = _open(repository)

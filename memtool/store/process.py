@@ -1,4 +1,4 @@
-"""One child process, started with little: `subprocess` costs more than an interpreter start.
+"""Child processes, started with little: `subprocess` costs more than an interpreter start.
 
 Three pipes and a poll, so that neither side ever waits for the other. For POSIX systems only.
 """
@@ -39,35 +39,115 @@ def run(
         OSError: it cannot be started.
         TimeoutError: it took too long, and was killed.
     """
-    given, feed = _pipe()
-    heard, out = _pipe()
-    told, err = _pipe()
-    ours, theirs = (feed, heard, told), (given, out, err)
-    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)]
+    child = Child(argv, env)
     try:
-        # Python ignores both signals, a child must not. `signal` would import `enum`.
-        from _signal import SIGPIPE, SIGXFSZ  # type: ignore[import-not-found]
+        chunks = _listen(*child.pipes, stdin, _deadline(timeout_s))
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    return Done(child.wait(), *chunks)
 
+
+class Child:
+    """A program that runs beside this process; `pipes` are its stdin, stdout and stderr.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, argv: list[str], env: Mapping[str, str]) -> None:
+        given, feed = _pipe()
+        heard, out = _pipe()
+        told, err = _pipe()
+        theirs = (given, out, err)
+        self.pipes = (feed, heard, told)
+        actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)]
         try:
-            child = os.posix_spawn(
-                _found(argv[0], env), argv, env, file_actions=actions, setsigdef=(SIGPIPE, SIGXFSZ)
-            )
-        finally:
-            for fd in theirs:
-                os.close(fd)
-    except BaseException:
-        for fd in ours:
+            # Python ignores both signals, a child must not. `signal` would import `enum`.
+            from _signal import SIGPIPE, SIGXFSZ  # type: ignore[import-not-found]
+
+            try:
+                self._id = os.posix_spawn(
+                    _found(argv[0], env),
+                    argv,
+                    env,
+                    file_actions=actions,
+                    setsigdef=(SIGPIPE, SIGXFSZ),
+                )
+            finally:
+                for fd in theirs:
+                    os.close(fd)
+        except BaseException:
+            self._close()
+            raise
+
+    def ask(
+        self, question: bytes, *, lines: int = 0, size: int = 0, timeout_s: float | None = None
+    ) -> bytes:
+        """Write a question, and return the next lines, or bytes, of what the program answers.
+
+        Raises:
+            EOFError: it ended instead; with what it said on stderr.
+            TimeoutError: it took too long.
+        """
+        feed, heard, told = self.pipes
+        deadline = _deadline(timeout_s)
+        rest = memoryview(question)
+        chunks: list[bytes] = []
+        said = b""
+        poll = select.poll()
+        for fd, events in ((told, _READY), (heard, _READY), (feed, select.POLLOUT)):
+            os.set_blocking(fd, False)
+            poll.register(fd, events)
+        left = lines or size
+        while rest or left > 0:
+            for fd, _event in poll.poll(_left(deadline)):
+                if fd == feed:
+                    rest = _fed(fd, rest)
+                    if not rest:
+                        poll.unregister(feed)
+                    continue
+                data = os.read(fd, CHUNK)
+                if not data and fd == heard:
+                    raise EOFError(said.decode(errors="replace"))
+                if fd == heard:
+                    chunks.append(data)
+                    left -= data.count(b"\n") if lines else len(data)
+                elif data:
+                    said += data
+                else:
+                    poll.unregister(told)
+        return b"".join(chunks)
+
+    def wait(self) -> int:
+        """Return the exit status, when it ends; negative for the signal that killed it."""
+        return os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
+
+    def close(self) -> None:
+        """Close the pipes, at which it ends, and wait for that."""
+        self._close()
+        self.wait()
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self._id, 9)
+
+    def _close(self) -> None:
+        for fd in self.pipes:
             os.close(fd)
-        raise
-    deadline = None if timeout_s is None else time.monotonic() + timeout_s
-    try:
-        chunks = _listen(feed, heard, told, stdin, deadline)
-    except BaseException:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        raise
-    _child, status = os.waitpid(child, 0)
-    return Done(os.waitstatus_to_exitcode(status), *chunks)
+
+
+def _deadline(timeout_s: float | None) -> float | None:
+    return None if timeout_s is None else time.monotonic() + timeout_s
+
+
+def _left(deadline: float | None) -> float | None:
+    """Return the milliseconds until a deadline. Raises TimeoutError where it has passed."""
+    left = None if deadline is None else (deadline - time.monotonic()) * 1000
+    if left is not None and left <= 0:
+        raise TimeoutError
+    return left
 
 
 def _found(name: str, env: Mapping[str, str]) -> str:
@@ -102,10 +182,7 @@ def _listen(
             os.set_blocking(fd, False)
             poll.register(fd, events)
         while waiting:
-            left = None if deadline is None else (deadline - time.monotonic()) * 1000
-            if left is not None and left <= 0:
-                raise TimeoutError
-            for fd, _event in poll.poll(left):
+            for fd, _event in poll.poll(_left(deadline)):
                 if fd == feed:
                     rest = _fed(fd, rest)
                     is_over = not rest

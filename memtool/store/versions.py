@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.memory import document
-from memtool.memory.changes import Version
+from memtool.memory.changes import Version, stem
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Snapshot
 from memtool.store.tree import Tree
@@ -53,6 +53,30 @@ def of_tree(tree: Tree) -> tuple[Version, ...]:
     return readable + _faulty(tree)
 
 
+def between(
+    old: Snapshot, new: Snapshot, categories: Collection[str]
+) -> tuple[tuple[Version, ...], tuple[Version, ...]]:
+    """Return what of one commit another no longer has as it was, and what it has instead.
+
+    Only files that differ are read.
+    """
+    before = {(entry.path, entry.oid) for entry in old.entries}
+    after = {(entry.path, entry.oid) for entry in new.entries}
+    read = of_blobs(old.repository, before ^ after, categories)
+    gone = tuple(read[stamp] for stamp in sorted(before - after))
+    come = tuple(read[stamp] for stamp in sorted(after - before))
+    return gone + _unopened(old), come + _unopened(new)
+
+
+def called(
+    taken: Snapshot, ids: Collection[str], categories: Collection[str]
+) -> dict[str, Version]:
+    """Read the memories of a commit that have one of some ids."""
+    wanted = [(entry.path, entry.oid) for entry in taken.entries if stem(entry.path) in ids]
+    read = of_blobs(taken.repository, wanted, categories) if wanted else {}
+    return {read[stamp].id: read[stamp] for stamp in sorted(read)}
+
+
 def uncommitted(
     tree: Tree, head: Snapshot | None, categories: Collection[str]
 ) -> tuple[tuple[Version, ...], tuple[Version, ...]]:
@@ -70,7 +94,17 @@ def uncommitted(
     after.extend(_faulty(tree))
     gone = [(path, oid) for path, oid in stored.items() if present.get(path) != oid]
     before = of_blobs(tree.snapshot.repository, gone, categories)
-    return tuple(before[stamp] for stamp in sorted(before)), tuple(after)
+    links = _unopened(head) if head else ()
+    return (*(before[stamp] for stamp in sorted(before)), *links), tuple(after)
+
+
+def _unopened(taken: Snapshot) -> tuple[Version, ...]:
+    """Return what lies where memories do and was not opened, such as links."""
+    return tuple(
+        Version(problem.path, None, problem.message)
+        for problem in taken.problems
+        if problem.path.endswith(".md")
+    )
 
 
 def _faulty(tree: Tree) -> tuple[Version, ...]:

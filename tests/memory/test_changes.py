@@ -100,6 +100,15 @@ def test_a_redaction_is_told_apart_from_an_edit_beside_it() -> None:
         ("a S b T c", f"a {MARK} b {MARK} c", True),
         (f"a {MARK} b T c", f"a {MARK} b {MARK} c", True),
         (f"S {MARK}", f"{MARK} {MARK}", True),
+        (f"S{MARK}", f"{MARK}{MARK}", True),
+        (f"{MARK}S", f"{MARK}{MARK}", True),
+        (f"a {MARK}S{MARK} b", f"a {MARK}{MARK}{MARK} b", True),
+        (f"{MARK}ST{MARK}U", f"{MARK}{MARK}T{MARK}{MARK}", True),
+        ("ab", f"{MARK}{MARK}", True),
+        ("a", f"{MARK}{MARK}", False),
+        (MARK, f"{MARK}{MARK}", False),
+        (f"a{MARK}", f"{MARK}b{MARK}", False),
+        (f"{MARK}S", f"[REDACTED:email]{MARK}", False),
         ("same", "same", False),
         (f"{MARK} b", f"{MARK} c", False),
         ("a S b", f"a {MARK} other", False),
@@ -125,6 +134,16 @@ def test_redacting_whole_words_is_always_seen(words: list[str]) -> None:
     before = "|".join(f"{word}|SECRET{n}" for n, word in enumerate(words))
     after = "|".join(f"{word}|{MARK}" for word in words)
     assert is_redaction(before, after)
+
+
+@given(st.lists(st.sampled_from(["S", "T", "ab", " ", MARK, "[REDACTED:email]"]), max_size=8),
+       st.data())  # fmt: skip
+def test_a_mark_beside_another_is_seen(pieces: list[str], data: st.DataObject) -> None:
+    """Old and new marks may stand side by side in any order."""
+    hidden = data.draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
+    after = [MARK if piece in ("S", "T") and is_new else piece
+             for piece, is_new in zip(pieces, hidden, strict=True)]  # fmt: skip
+    assert is_redaction("".join(pieces), "".join(after)) is (after != pieces)
 
 
 def test_lists_and_tables_are_redacted_item_by_item() -> None:

@@ -175,3 +175,34 @@ def test_paths_are_literal_and_answers_are_english(sandbox: Sandbox) -> None:
     with pytest.raises(GitError, match="Not a valid object name"):
         git.run("cat-file", "-t", "nothing")
     assert os.fsdecode(git.run("rev-parse", "--git-dir").strip()) == ".git"
+
+
+def test_one_process_reads_in_several_rounds(sandbox: Sandbox) -> None:
+    """Sizes first, then contents; a large blob is not loaded, and the last round sees new ones."""
+    git = Git(str(sandbox.path), sandbox.env)
+    small, large, empty = (
+        sandbox.git("hash-object", "-w", str(sandbox.write(name, data))).strip()
+        for name, data in (("a", "small\n\nfile"), ("b", "x" * 70_000), ("c", b""))
+    )
+    with git.reading() as objects:
+        assert list(git.blobs([small, large, small, empty], 100)) == [
+            b"small\n\nfile", bytes(101), b"small\n\nfile", b"",
+        ]  # fmt: skip
+        late = sandbox.git("hash-object", "-w", str(sandbox.write("d", "late"))).strip()
+        assert list(git.blobs([late, large], 70_000)) == [b"late", b"x" * 70_000]
+        assert objects.infos([late, "HEAD", "no such name"]) == [(late, "blob", 4), None, None]
+        with pytest.raises(GitError, match=f"object {'1' * 40} is missing"):
+            list(git.blobs(["1" * 40], 100))
+        assert list(git.blobs([], 100)) == []
+    assert list(git.blobs([small], 100)) == [b"small\n\nfile"]
+
+
+def test_a_damaged_object_ends_a_reading_with_what_git_says(sandbox: Sandbox) -> None:
+    """Git ends in the middle of an answer, and nothing waits for it."""
+    git = Git(str(sandbox.path), sandbox.env)
+    oid = sandbox.git("hash-object", "-w", str(sandbox.write("a", "text" * 999))).strip()
+    place = sandbox.path / ".git/objects" / oid[:2] / oid[2:]
+    place.chmod(0o644)
+    place.write_bytes(place.read_bytes()[:20])
+    with pytest.raises(GitError, match="git cat-file failed"):
+        list(git.blobs([oid], 10_000))

@@ -1,0 +1,59 @@
+"""The codes of errors: each one that the package uses is explained, and none besides."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import memtool
+from memtool.errors import ERROR_CODES
+from memtool.memory.problem import CODES
+
+ROOT = Path(memtool.__file__).parent
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+def used(tree: ast.Module) -> set[str]:
+    """The codes in calls, and those that parameters and attributes named code have by default."""
+    found = set()
+    for node in ast.walk(tree):
+        values: list[ast.expr | None] = []
+        if isinstance(node, ast.keyword) and node.arg == "code":
+            values = [node.value]
+        elif isinstance(node, ast.arguments):
+            both = [*node.posonlyargs, *node.args]
+            defaults = [*zip(reversed(both), reversed(node.defaults), strict=False),
+                        *zip(node.kwonlyargs, node.kw_defaults, strict=True)]  # fmt: skip
+            values = [value for argument, value in defaults if argument.arg == "code"]
+        for value in values:
+            parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+            found |= {part.value for part in parts if isinstance(part, ast.Constant)}
+    return {code for code in found if isinstance(code, str) and code}
+
+
+@pytest.mark.parametrize("path", TREES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_code_is_explained(path: Path) -> None:
+    """What programs get as a code stands in one of the two tables."""
+    assert used(TREES[path]) - ERROR_CODES.keys() - CODES.keys() == set()
+
+
+def test_no_code_is_left_over() -> None:
+    """What no module says any more is not promised."""
+    said = {node.value for tree in TREES.values() for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)}  # fmt: skip
+    inside = {node.value for node in ast.walk(TREES[ROOT / "errors.py"])
+              if isinstance(node, ast.Constant)}  # fmt: skip
+    elsewhere = set().union(*(used(tree) for tree in TREES.values())) | (said - inside)
+    assert ERROR_CODES.keys() - elsewhere == set()
+
+
+def test_a_code_has_one_meaning() -> None:
+    """Those of errors and those of problems are different words, in kebab-case and in order."""
+    assert ERROR_CODES.keys() & CODES.keys() == set()
+    assert list(ERROR_CODES) == sorted(ERROR_CODES)
+    for code, meaning in ERROR_CODES.items():
+        assert code == code.lower().replace("_", "-").replace(" ", "-")
+        assert meaning
+        assert not meaning.endswith(".")
