@@ -98,10 +98,13 @@ def expand(weights: Mapping[str, float], aliases: Aliases) -> dict[str, float]:
     phrase is called for where all of its words are in the question.
     """
     found = dict(weights)
+    begins = frozenset(term[0] for term in weights)
     for word in sorted(aliases):
         for other in aliases[word]:
-            _add(found, weights, word, other)
-            _add(found, weights, other, word)
+            for said, meant in ((word, other), (other, word)):
+                # No stem begins otherwise than its word: most rows need no closer look.
+                if said[0] in begins or not said[0].isalnum() or not said.isascii():
+                    _add(found, weights, said, meant)
     return found
 
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeVar
 
-    from memtool.search.scoring import Document, Question, Statistics
-    from memtool.search.segment import Hit
+    from memtool.search.scoring import Document, Hit, Question, Statistics
 
     Answer = TypeVar("Answer")
 

@@ -20,12 +20,9 @@ import os
 from bisect import insort
 
 from memtool.memory.lineage import Lineage
-from memtool.memory.problem import Problem
 from memtool.search.layout import Broken
 from memtool.search.state import stat_of
-from memtool.store import snapshot
-from memtool.store.snapshot import Snapshot
-from memtool.store.tree import Record, Tree, duplicate
+from memtool.store.tree import Tree, duplicate
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -34,15 +31,19 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from memtool.memory.categories import Category
+    from memtool.memory.problem import Problem
     from memtool.search.parts import Parts
     from memtool.search.state import Stat
     from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.tree import Record
 
     Answer = TypeVar("Answer")
     Lazy = Sequence[Record]
     Known = Mapping[str, Record]
+    Taken = Snapshot
 else:
-    Lazy = Known = object
+    Lazy = Known = Taken = object
 
 EXACT, DIR_EXACT = "exact", "dir-exact"
 
@@ -319,29 +320,24 @@ class ById(Known):
         return [(id_, self[id_]) for id_ in self]
 
 
-class Worktree(Snapshot):
-    """A snapshot of a worktree whose files are listed when they are asked for."""
+class Worktree(Taken):
+    """A snapshot of a worktree that lists its files when it is asked for more than where it is."""
+
+    kind = name = "worktree"
 
     def __init__(self, repository: Repository, directory: str) -> None:
-        assign = object.__setattr__
-        assign(self, "repository", repository)
-        assign(self, "directory", directory)
-        assign(self, "kind", "worktree")
-        assign(self, "name", "worktree")
+        self.__dict__.update(repository=repository, directory=directory)
 
     def __getattr__(self, name: str) -> Any:
-        """Fill the slot of `entries` or `problems`, which stands empty so far."""
-        if name not in ("entries", "problems"):
+        """Return what only a listing knows, such as `entries`; it is made once."""
+        if name.startswith("__"):
             raise AttributeError(name)
-        taken = snapshot.of_worktree(self.repository, self.directory)
-        object.__setattr__(self, "entries", taken.entries)
-        object.__setattr__(self, "problems", taken.problems)
-        return getattr(self, name)
+        from memtool.store import snapshot
 
-    def replace(self, **changes: Any) -> Snapshot:  # type: ignore[override]  # a plain one
-        """Return a plain snapshot with some fields changed."""
-        fields = {name: getattr(self, name) for name in Snapshot.field_names if name not in changes}
-        return Snapshot(**(fields | changes))
+        taken = snapshot.of_worktree(self.repository, self.directory)
+        for field in ("entries", "problems", "read", "replace"):
+            self.__dict__[field] = getattr(taken, field)
+        return getattr(taken, name)
 
 
 def open_catalog(
@@ -367,6 +363,8 @@ def open_catalog(
         from memtool.search import opening
 
         return opening.open_worktree(repository, directory, categories, as_of, exact=exact)
+    from memtool.store import snapshot
+
     if at == ":index":
         taken = snapshot.of_index(repository, directory)
     elif at is not None:

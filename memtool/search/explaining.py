@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memtool.memory import lifecycle, moments
 from memtool.search import gatekeeper
+from memtool.search.finding import by_relevance
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -32,7 +33,7 @@ def missed_in_query(
 ) -> tuple[Missed, ...]:
     """Return what satisfies a query but is left out for the state that it is in, best first."""
     found = reader.best(asked, MOST, is_hidden)
-    return tuple(_hidden(_by_relevance(found.values()), reader.facts))
+    return tuple(_hidden(by_relevance(found.values()), reader.facts))
 
 
 def missed_in_prose(
@@ -46,7 +47,7 @@ def missed_in_prose(
     hidden = reader.best(asked, MOST, lambda record: not facts.is_current(record))
     answering = [
         match
-        for match in _by_relevance(hidden.values())
+        for match in by_relevance(hidden.values())
         if keeper.share(facts.text(match.record)) >= gatekeeper.FOLLOWING
     ]
     found = _hidden(answering, facts)
@@ -77,7 +78,3 @@ def why_hidden(record: Record, facts: Facts) -> str:
 
 def _hidden(matches: Iterable[Match], facts: Facts) -> list[Missed]:
     return [Missed(match.record, why_hidden(match.record, facts)) for match in matches]
-
-
-def _by_relevance(matches: Iterable[Match]) -> list[Match]:
-    return sorted(matches, key=lambda match: (-match.raw, match.record.id, match.record.path))

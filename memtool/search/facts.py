@@ -15,7 +15,7 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from memtool.memory.categories import Category
     from memtool.memory.lineage import Lineage
@@ -202,24 +202,27 @@ class Current:
         self._now = now
         self.superseded = superseded
         base = parts.parts[0].shelf
-        self._count, self._untils = base.count, base.untils
+        self._count, self._untils, self._ended = base.count, base.untils, base.ended
         self._is_begun = base.all_begun(now)
 
     def __call__(self, number: int) -> bool:
         """Tell whether a document is a living head."""
+        if number < self._count and self._is_begun:
+            return self._untils[number] >= self._now and number not in self.superseded
         part, local = self._parts.part(number)
         held = part.shelf
         is_alive = held.begins[local] <= self._now <= held.untils[local]
         return is_alive and number not in self.superseded
 
-    def among(self, numbers: Iterable[int]) -> set[int]:
-        """Return those of the numbers that are living heads."""
+    def among(self, numbers: set[int]) -> set[int]:
+        """Return a set of numbers, of which only those of living heads are left."""
         if not self._is_begun:
             return set(filter(self, numbers))
-        untils, count, now = self._untils, self._count, self._now
-        found = {number for number in numbers if number < count and untils[number] >= now}
-        others = () if len(self._parts.parts) == 1 else (n for n in numbers if n >= count)
-        return found.union(filter(self, others)) - self.superseded
+        numbers.difference_update(self._ended(self._now), self.superseded)
+        for part in self._parts.parts[1:]:
+            beside = numbers.intersection(range(part.first, part.first + part.shelf.count))
+            numbers.difference_update([number for number in beside if not self(number)])
+        return numbers
 
 
 def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | None:

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import math
 
-from memtool.memory.lineage import Lineage
-from memtool.search import cutoffs, fuzzy, matching, ranking, relevance
+from memtool.memory.decay import Fading
+from memtool.search import cutoffs, ranking, relevance
 from memtool.search.cutoffs import Cutoffs
 from memtool.search.facts import Facts
-from memtool.search.query import Query
 from memtool.search.ranking import Situation
 from memtool.search.relevance import Match, Reader
-from memtool.search.scoring import Question
-from memtool.store.config import Config
-from memtool.store.provenance import Origin
-from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from memtool.memory.lineage import Lineage
     from memtool.search.explaining import Missed
     from memtool.search.presets import Rerank
+    from memtool.search.query import Query
+    from memtool.search.scoring import Question
+    from memtool.store.config import Config
+    from memtool.store.provenance import Origin
+    from memtool.store.tree import Record, Tree
 
     Order = Callable[["Hit"], tuple[float | str, ...]]
 
@@ -43,8 +44,9 @@ class Scope(Value):
 
     `lineage` is the tree's own unless another is given, such as one that trust has pruned. `clock`
     gives seconds for the time limit, without one there is none. `accesses` tells how often ids
-    were shown; it is asked only where the setting search.access says so. `rerank` stands in for
-    the setting search.rerank.
+    were shown; it is asked only where search.access or decay.accesses says so. `companions` tells
+    which files change together with those that are open. `rerank` stands in for the setting
+    search.rerank.
     """
 
     tree: Tree
@@ -57,6 +59,7 @@ class Scope(Value):
     cutoffs: Cutoffs = cutoffs.USUAL
     clock: Callable[[], float] | None = None
     accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
+    companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
     rerank: Rerank | None = None
 
     def facts(self) -> Facts:
@@ -110,9 +113,13 @@ def search_query(
     """
     facts = scope.facts()
     by_words = query.is_simple and query.has_words
-    test = matching.matcher(query, facts, words_match=by_words)
+    test: Callable[[Record], bool] = facts.is_current
+    if not (by_words and query.is_plain):
+        from memtool.search import matching  # plain words need no filters
+
+        test = matching.matcher(query, facts, words_match=by_words)
     asked = relevance.question("\n".join(query.words), scope.aliases)
-    matches: dict[str, Match] = {}
+    ranked: list[Match] = []
     total = 0
     most = min(scope.cutoffs.candidates, WEIGHED)
     notes: list[str] = []
@@ -121,22 +128,21 @@ def search_query(
         reader = Reader(facts, scope.cache_dir)
         asked = readable(asked, reader)
         if by_words and order is by_score:
-            found, total = reader.ranked(asked, test, max(limit, most))
-            matches = {match.record.path: match for match in found}
+            ranked, total = reader.ranked(asked, test, max(limit, most))
         else:
-            matches = reader.all(asked, test)
+            ranked = by_relevance(reader.all(asked, test).values())
         notes = list(filter(None, [reader.note]))
         if explain and by_words:
-            from memtool.search.explaining import missed_in_query  # only who asks pays for it
+            from memtool.search import matching  # only who asks pays for it
+            from memtool.search.explaining import missed_in_query
 
             missed = missed_in_query(reader, asked, matching.hidden_matcher(query, facts))
     elif asked.weights:
         notes = ["such words stand everywhere; quote them to find them as they are"]
     if not by_words:
-        for record in scope.tree.records:
-            if record.path not in matches and test(record):
-                matches[record.path] = Match(record, 0.0)
-    ranked = by_relevance(matches.values())
+        known = {match.record.path for match in ranked}
+        others = (one for one in scope.tree.records if one.path not in known and test(one))
+        ranked = by_relevance([*ranked, *(Match(record, 0.0) for record in others)])
     most = most if order is by_score else len(ranked)
     floor = UNRANKED if asked.weights else 1.0
     at = situation(scope, "\n".join(query.words), (), ranked[:most])
@@ -154,15 +160,20 @@ def select(scope: Scope, query: Query) -> list[Record]:
     Raises:
         MemtoolError: a filter cannot take its value.
     """
+    from memtool.search import matching
+
     test = matching.matcher(query, scope.facts())
     return [record for record in scope.tree.records if test(record)]
 
 
 def readable(asked: Question, reader: Reader) -> Question:
     """Return a question of bounded size, with near words for those that stand nowhere."""
-    return reader.narrowed(
-        asked.replace(weights=fuzzy.expand(asked.weights, reader.df, reader.beginning))
-    )
+    if not all(map(reader.df, relevance.telling(asked))):
+        from memtool.search import fuzzy  # only for words that stand nowhere
+
+        weights = fuzzy.expand(asked.weights, reader.df, reader.beginning)
+        asked = asked.replace(weights=weights)
+    return reader.narrowed(asked)
 
 
 def by_relevance(matches: Iterable[Match]) -> list[Match]:
@@ -174,12 +185,17 @@ def situation(
     scope: Scope, text: str, files: tuple[str, ...], matches: Sequence[Match]
 ) -> Situation:
     """Return what is asked beside the words, for memories that may be found."""
-    at = ranking.situation(text, files)
-    access = scope.config.number("search.access")
-    if not access or scope.accesses is None:
+    config = scope.config
+    access = config.number("search.access")
+    is_counting = bool(config.setting("decay.accesses"))
+    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
+    at = ranking.situation(text, files).replace(fading=fading)
+    if files and matches and scope.companions is not None:
+        at = at.replace(companions=scope.companions(files))
+    if not (access or is_counting) or scope.accesses is None:
         return at
     found = scope.accesses([match.record.id for match in matches])
-    return at.replace(accesses=found, access=access)
+    return at.replace(accesses=found, access=access, is_counting=is_counting)
 
 
 def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
@@ -190,5 +206,6 @@ def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float 
 
 
 def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:
-    held = facts.terms(hit.record)
-    return hit.replace(terms=tuple(sorted(term for term in asked.weights if term in held)))
+    text = facts.text(hit.record)
+    held = (term for term in sorted(asked.weights) if b" %b " % term.encode() in text)
+    return hit.replace(terms=tuple(held))

@@ -81,9 +81,14 @@ class Gatekeeper:
             term: worth * scoring.idf(count, df(term)) / rare
             for term, worth in self._telling.items()
         }
-        self._share = {term: min(1.0, asked.weights[term]) for term in sorted(self._telling)}
+        self._held = [
+            (term.encode(), f" {term} ".encode(), share * self._worth[term], share * telling)
+            for term, telling in sorted(self._telling.items())
+            if (share := min(1.0, asked.weights[term]))
+        ]
+        """Each term, as it stands in a text, and what it adds to both shares."""
         self._pairs = [
-            (f" {first} {second} ".encode(), self._worth[first] + self._worth[second])
+            (first.encode(), second.encode(), self._worth[first] + self._worth[second])
             for first, second in sorted(asked.pairs)
             if first in self._worth and second in self._worth
         ]
@@ -114,15 +119,20 @@ class Gatekeeper:
         """Return the share by what a text holds, and by the words themselves."""
         if self.least <= 0.0:
             return 0.0, 0.0
-        head = set(scoring.head_of(text))
+        head = scoring.head_of(text)
         found = telling = 0.0
-        for term, share in self._share.items():
-            raw = term.encode()
-            if share and b" %b " % raw in text:
-                times = 2.0 if raw in head else 1.0
-                found += times * share * self._worth[term]
-                telling += times * share * self._telling[term]
-        found += sum(worth for pair, worth in self._pairs if pair in text)
+        there = set()
+        for term, spaced, worth, tells in self._held:
+            if spaced in text:
+                there.add(term)
+                times = 2.0 if term in head else 1.0
+                found += times * worth
+                telling += times * tells
+        found += sum(
+            worth
+            for first, second, worth in self._pairs
+            if first in there and second in there and b" %b %b " % (first, second) in text
+        )
         return found / self.least, telling / self._least_telling
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-FORMAT = "3"
+FORMAT = "4"
 """Changes whenever files of a segment, or of a state, are laid out in another way."""
 FOLDER = "index"
 """Where the segments are, each in a folder of its own, below the cache directory."""
@@ -29,6 +29,8 @@ ARRAYS: dict[str, tuple[str, str, Any]] = {
     "indptr": ("indptr.csc.index.npy", "i8", "q"),
 }
 """bm25s's arrays: file name, type as numpy writes it, type as `memoryview` reads it."""
+FILES = (SIDECAR, *(file for file, _kind, _code in ARRAYS.values()))
+"""The files of an index; that of the memories (see `shelf`) lies beside them."""
 HEADER_SIZE = 2048
 MAGIC = f"memtool segment {FORMAT} {sys.byteorder}\n".encode()
 SECTIONS: dict[str, Any] = {
@@ -60,9 +62,8 @@ class Broken(Exception):
 
 def opened(path: str) -> dict[str, memoryview]:
     """Map the files of a directory. Raises Broken, also where it or a file is missing."""
-    names = [SIDECAR, *(file for file, _kind, _code in ARRAYS.values())]
     try:
-        return {name: mapped(os.path.join(path, name)) for name in names}
+        return {name: mapped(os.path.join(path, name)) for name in FILES}
     except (OSError, ValueError) as error:
         raise Broken(str(error)) from None
 
@@ -199,9 +200,10 @@ def _array(raw: memoryview, kind: str, code: Any) -> Any:
 
 def column(code: Any, numbers: Iterable[int]) -> bytes:
     """Return numbers as raw bytes of an array type."""
-    from array import array  # only writers need it
+    from struct import pack  # only writers need it; `array` would import ten times as much
 
-    return array(code, numbers).tobytes()
+    row = list(numbers)
+    return pack(f"{len(row)}{code}", *row)
 
 
 def ends(code: Any, parts: Iterable[bytes]) -> bytes:

@@ -7,7 +7,6 @@ superseded ones, `id:` with a whole id whatever it names. A filter behind `-` as
 
 from __future__ import annotations
 
-from memtool.search import query as language
 from memtool.search.facts import Facts
 from memtool.search.filters import FILTERS
 from memtool.search.query import Either, Expression, Filter, Group, Not, Phrase, Query, Word
@@ -34,8 +33,7 @@ def matcher(query: Query, facts: Facts, *, words_match: bool = False) -> Callabl
     Raises:
         MemtoolError: a filter cannot take its value; a caret shows the place.
     """
-    items = query.root.items if isinstance(query.root, Group) else ()
-    if words_match and query.is_simple and all(isinstance(item, Word) for item in items):
+    if words_match and query.is_plain:
         return facts.is_current
     test = _whole_test(query, facts, words_match=words_match)
 
@@ -121,7 +119,9 @@ def _filter(node: Filter, text: str, facts: Facts) -> Test:
     try:
         holds = row.read(node.value, facts)
     except ValueError as error:
-        raise language.bad_query(
+        from memtool.search.grammar import bad_query
+
+        raise bad_query(
             text, node.at, node.end, f"{node.name}: {error}", f"{node.name}: takes {row.takes}"
         ) from None
     lifts = row.lifts(node.value)

@@ -1,7 +1,8 @@
 """Opening: the memories of a worktree from its state and the segment that it names.
 
 Where nothing changed, both are mapped, every folder is looked at, and that is all. What changed,
-and a state that is missing, damaged or of another version, is for `renewal`.
+and a state that is missing, damaged or of another version, is for `renewal`. A process that asks
+again finds both mapped still, as long as their files are the same.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from memtool.search.renewal import Renewal
     from memtool.search.state import Stat, State
     from memtool.store.repository import Repository
+
+
+MOST_HELD = 4
+"""Worktrees that one process keeps open."""
+MOST_READ = 2_000
+"""Memories that are kept as they were read, about 10 MB; then all of it is opened anew."""
+_held: dict[str, Held] = {}
+"""What is kept open, by git directory."""
 
 
 class Wanted(Value):
@@ -68,19 +77,19 @@ class Base:
         return next((n for n in numbers if self.memories.path(n) == path), None)
 
 
-class Unchanged:
-    """A worktree that is as its state says. Raises Broken, as all that reads it may."""
+class Held:
+    """A state, the segment that it names, and both as one collection, to be searched again."""
 
-    note = ""
-
-    def __init__(self, base: Base, kept: State, seen: Seen) -> None:
-        self.base = base
+    def __init__(self, kept: State, base: Base, stamp: tuple[Stat, ...]) -> None:
+        """Take what was opened; `stamp` says which files it was. Raises Broken."""
         self.kept = kept
-        self.seen = seen
+        self.base = base
+        self.stamp = stamp
         self.carried = Shelf(kept.shelf()) if kept.carrying or kept.renewed else None
+        self.parts = self.parts_as_of(None)
 
-    def parts(self, as_of: int | None) -> Parts:
-        """Return what is to be searched, without what was written after a second."""
+    def parts_as_of(self, second: int | None) -> Parts:
+        """Return what is to be searched, without what was written after a second. Raises Broken."""
         base, carried = self.base, self.carried
         found = [Part(base.index, base.memories, 0, self.kept.dead)]
         if carried is not None and carried.count:
@@ -88,21 +97,35 @@ class Unchanged:
 
             texts = overlay.unpack(self.kept.overlay())
             found.append(Part(overlay.Overlay(texts), carried, base.index.count, frozenset()))
-        return Parts(without_later(found, as_of))
+        return Parts(without_later(found, second))
+
+
+class Unchanged:
+    """A worktree that is as its state says. Raises Broken, as all that reads it may."""
+
+    note = ""
+
+    def __init__(self, held: Held, seen: Seen) -> None:
+        self.held = held
+        self.seen = seen
+
+    def parts(self, as_of: int | None) -> Parts:
+        """Return what is to be searched, without what was written after a second."""
+        return self.held.parts if as_of is None else self.held.parts_as_of(as_of)
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with single files and folders."""
-        kept = self.kept
-        known = self.base.memories.problems
+        kept, carried = self.held.kept, self.held.carried
+        known = self.held.base.memories.problems
         found = [problem for problem in known if problem.path not in kept.renewed]
-        found += self.carried.problems if self.carried is not None else []
+        found += carried.problems if carried is not None else []
         for own in kept.problems.values():
             found += own
         return found
 
     def status(self, path: str) -> Stat | None:
         """Return the status that a file has."""
-        return self.kept.status_of(path)
+        return self.held.kept.status_of(path)
 
 
 def open_worktree(
@@ -136,7 +159,8 @@ def open_worktree(
 def _looked_at(wanted: Wanted) -> Unchanged | Renewal:
     """Return the worktree as its state says, or as it differs from that. Raises Broken."""
     taken_ns = time.time_ns()
-    kept = state.load(wanted.repository.git_dir)
+    held = _still_held(wanted)
+    kept = held.kept if held is not None else state.load(wanted.repository.git_dir)
     if kept is not None and kept.key != wanted.key:
         kept = None
     if kept is None:
@@ -144,10 +168,45 @@ def _looked_at(wanted: Wanted) -> Unchanged | Renewal:
     seen = check(wanted.repository.top, wanted.directory, kept, exact=wanted.exact)
     if seen.folders or seen.vanished:
         return _renewed(wanted, Look(taken_ns, kept, seen))
-    return Unchanged(open_base(wanted.repository, kept.segment), kept, seen)
+    return Unchanged(held or _hold(wanted.repository, kept), seen)
+
+
+def _still_held(wanted: Wanted) -> Held | None:
+    """Return what an earlier call of this process opened, if these are the same files still."""
+    held = _held.get(wanted.repository.git_dir)
+    if held is None:
+        return None
+    place = _place(wanted.repository, held.kept.segment)
+    if held.parts.read > MOST_READ or _stamp(wanted.repository, place) != held.stamp:
+        return None
+    layout.touch(place)
+    return held
+
+
+def _hold(repository: Repository, kept: State) -> Held:
+    """Open the segment of a state, for this call and those after it. Raises Broken."""
+    stamp = _stamp(repository, _place(repository, kept.segment))
+    held = Held(kept, open_base(repository, kept.segment), stamp)
+    while len(_held) >= MOST_HELD:
+        _held.pop(next(iter(_held)), None)
+    _held[repository.git_dir] = held
+    return held
+
+
+def _stamp(repository: Repository, place: str) -> tuple[Stat, ...]:
+    """Return what the files of a state and its segment look like; nothing where one is missing."""
+    files = [os.path.join(place, name) for name in (shelf.FILE, *layout.FILES)]
+    try:
+        return tuple(
+            state.stat_of(os.stat(path))
+            for path in (os.path.join(repository.git_dir, state.FILE), *files)
+        )
+    except OSError:
+        return ()
 
 
 def _renewed(wanted: Wanted, look: Look | None) -> Renewal:
+    _held.pop(wanted.repository.git_dir, None)
     from memtool.search import renewal
 
     return renewal.renewed(wanted, look)
@@ -163,7 +222,7 @@ def without_later(parts: list[Part], as_of: int | None) -> list[Part]:
 
 def open_base(repository: Repository, name: str) -> Base:
     """Map a segment with its memories, and say that it is in use. Raises Broken."""
-    place = os.path.join(repository.cache_dir, layout.FOLDER, name)
+    place = _place(repository, name)
     try:
         memories = Shelf(layout.mapped(os.path.join(place, shelf.FILE)))
     except (OSError, ValueError) as error:
@@ -171,6 +230,10 @@ def open_base(repository: Repository, name: str) -> Base:
     found = Base(name, Segment.open(place), memories)
     layout.touch(place)
     return found
+
+
+def _place(repository: Repository, name: str) -> str:
+    return os.path.join(repository.cache_dir, layout.FOLDER, name)
 
 
 def key_of(repository: Repository, directory: str, categories: Mapping[str, Category]) -> str:

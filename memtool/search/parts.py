@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from memtool.search import scoring
 from memtool.search.scoring import Statistics
-from memtool.search.segment import closely
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.search.overlay import Overlay
-    from memtool.search.scoring import Question
-    from memtool.search.segment import Hit, Segment
+    from memtool.search.scoring import Hit, Question
+    from memtool.search.segment import Segment
     from memtool.search.shelf import Shelf
     from memtool.store.tree import Record
 
@@ -41,8 +40,14 @@ class Parts:
         self.parts = parts
         self.count = sum(part.index.count - len(part.dead) for part in parts)
         self._records: dict[int, Record] = {}
+        self._candidates: dict[int, tuple[bytes, int]] = {}
         self._length: tuple[int, int] | None = None
         self._df: dict[str, tuple[int, int]] = {}
+
+    @property
+    def read(self) -> int:
+        """How many memories and texts were read so far, and are kept."""
+        return max(len(self._records), len(self._candidates))
 
     def part(self, number: int) -> tuple[Part, int]:
         """Return where a document is: its part, and its number there."""
@@ -66,8 +71,7 @@ class Parts:
 
     def text(self, number: int) -> bytes:
         """Return a document's text as terms. Raises Broken."""
-        part, local = self.part(number)
-        return part.index.text(local)
+        return self._candidate(number)[0]
 
     def numbers_of(self, id_: str) -> list[int]:
         """Return the documents with an id, by path."""
@@ -97,11 +101,13 @@ class Parts:
 
     def holding_any(self, terms: Iterable[str]) -> set[int]:
         """Return the documents that hold one of some terms."""
-        found: set[int] = set()
         wanted = list(terms)
+        found: set[int] = set()
         for part in self.parts:
-            held = set().union(*(part.index.holding(term) for term in wanted)) - part.dead
-            found.update(held if not part.first else (part.first + local for local in held))
+            held: set[int] = set()
+            held.update(*map(part.index.holding, wanted))
+            held -= part.dead
+            found = held if not part.first else found.union(part.first + n for n in held)
         return found
 
     def beginning(self, prefix: str, most: int) -> list[str]:
@@ -133,11 +139,14 @@ class Parts:
     def close(self, asked: Question, best: list[tuple[int, float]]) -> list[Hit]:
         """Look closely at the best by words, and return them in order. Raises Broken."""
         statistics = self.statistics(asked.weights)
-        return closely(asked, statistics, best, self._candidate, self._order)
+        return scoring.closely(asked, statistics, best, self._candidate, self._order)
 
     def _candidate(self, number: int) -> tuple[bytes, int]:
-        part, local = self.part(number)
-        return part.index.candidate(local)
+        found = self._candidates.get(number)
+        if found is None:
+            part, local = self.part(number)
+            found = self._candidates[number] = part.index.candidate(local)
+        return found
 
     def _order(self, number: int) -> str | int:
         return self.path(number) if len(self.parts) > 1 else number

@@ -9,20 +9,18 @@ Recency was measured on questions asked as of their day, recall@5 without and wi
 and .636, tracked issues .870 and .895, ADRs .562 and .537 (two questions of 80; nDCG@10 .461 and
 .511). Undated questions pay for it: PEPs .705 and .701, ADRs .543 and .531, issues nothing. A file
 that is open gives tracked issues .889 to .895 where the memory names it, and its directory alone
-nothing. All others have not been measured on real questions, so they weigh little. How often a
-memory was shown weighs nothing unless the settings say so, as the same question would else be
-answered differently on another machine. Which files change together in git is not asked.
+nothing. All others have not been measured on real questions, so they weigh little: no set holds the
+history that says which files change together. How often a memory was shown weighs nothing unless
+the settings say so, as the same question would else be answered differently on another machine.
 """
 
 from __future__ import annotations
 
 import math
 
-from memtool.memory import lifecycle, moments
-from memtool.memory.fields import STATUSES
-from memtool.search import globs
+from memtool.memory import decay
+from memtool.memory.decay import Fading
 from memtool.search.facts import flat, governed
-from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -33,9 +31,11 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record
 
 RECENCY = 0.4
-"""What a memory of this second gains; it fades with the decay rate of the memory's category."""
+"""What a memory of this second gains; it fades by the formula of `decay`."""
 GOVERNED = 0.1
 """What governing an open file gains ..."""
+TOGETHER = 0.05
+"""... what governing a file that git says changes together with it does ..."""
 BESIDE = 0.03
 """... and what naming another file of its directory does."""
 TRIGGERED = 0.25
@@ -54,7 +54,6 @@ STATUS = {
 }
 CURRENT = {True: 1.0, False: 0.7}
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
-DEFAULT_DECAY_PER_DAY = 0.003
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
 KIND_TYPES = {"why": "decision", "how": "semantic", "when": "episodic"}
 """The type of memory that mostly answers a kind of question, where a memory does not say it."""
@@ -64,23 +63,25 @@ MOST_READ = 20_000
 MOST_LEAD = 12
 """Words at the beginning of a text among which the kind of the question is looked for."""
 
-assert set(STATUS) == set(STATUSES)
-assert set(TRUST) == set(TRUST_LEVELS)
-
 
 class Situation(Value):
     """What is asked, beside its words: by which files, in which kind of question, and so on.
 
-    `words` is the text as `facts.flat` gives it, `trust` the level of records by path where it is
-    known, `accesses` how often each id was shown, which counts with `access` (0 to 0.2).
+    `companions` are the files that change together with `files`, which were not named. `words` is
+    the text as `facts.flat` gives it, `trust` the level of records by path where it is
+    known, `accesses` how often each id was shown, which counts with `access` (0 to 0.2), and, where
+    `is_counting` says so, slows the `fading`.
     """
 
     files: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
     words: str = ""
     kinds: frozenset[str] = frozenset()
     trust: Mapping[str, str] = {}
     accesses: Mapping[str, int] = {}
     access: float = 0.0
+    fading: Fading = decay.USUAL
+    is_counting: bool = False
 
 
 class Factor(Value):
@@ -97,25 +98,13 @@ def situation(text: str, files: tuple[str, ...]) -> Situation:
     """Return what a text asks beside its words; a kind of question is one of its first words."""
     words = flat(text[:MOST_READ])
     kinds = frozenset(word for word in words.split()[:MOST_LEAD] if word in KINDS)
-    return Situation(files, words, kinds)
+    return Situation(files=files, words=words, kinds=kinds)
 
 
-def decay_per_day(record: Record, facts: Facts) -> float:
-    """Return how fast a memory fades: its own rate, else its category's.
-
-    What is eternal has no end, but of two that say something about the same the newer one is
-    still likelier to be meant; a fade rate of 0 says that it is not.
-    """
-    own = record.memory.text("fade_rate")
-    if own:
-        return float(own)
-    row = facts.categories.get(record.memory.category)
-    return DEFAULT_DECAY_PER_DAY if row is None else row.decay_per_day
-
-
-def _recency(record: Record, facts: Facts, _at: Situation) -> float:
-    age_days = max(0, facts.now - lifecycle.confirmed_at(record.memory)) / moments.DAY_S
-    return 1 + RECENCY * math.exp(-decay_per_day(record, facts) * age_days)
+def _recency(record: Record, facts: Facts, at: Situation) -> float:
+    accesses = at.accesses.get(record.id, 0) if at.is_counting else None
+    kept = decay.kept(record.memory, facts.now, facts.categories, at.fading, accesses)
+    return 1 + RECENCY * kept
 
 
 def _category(record: Record, facts: Facts, _at: Situation) -> float:
@@ -126,6 +115,10 @@ def _category(record: Record, facts: Facts, _at: Situation) -> float:
 def is_near(record: Record, files: tuple[str, ...]) -> bool:
     """Tell whether a memory governs one of the files, or names it as a source."""
     named = governed(record) if files else []
+    if not named:
+        return False
+    from memtool.search import globs  # most prompts come without files
+
     return any(globs.governs(entry, path) for entry in named for path in files)
 
 
@@ -134,6 +127,8 @@ def _files(record: Record, _facts: Facts, at: Situation) -> float:
         return 1.0
     if is_near(record, at.files):
         return 1 + GOVERNED
+    if is_near(record, at.companions):
+        return 1 + TOGETHER
     folders = {path.rpartition("/")[0] for path in at.files} - {""}
     is_beside = any(entry.rpartition("/")[0] in folders for entry in governed(record))
     return 1 + BESIDE if is_beside else 1.0
@@ -162,8 +157,9 @@ def _access(record: Record, _facts: Facts, at: Situation) -> float:
 
 
 FACTORS: tuple[Factor, ...] = (
-    Factor("recency", 1.0, 1 + RECENCY, "1.4 when confirmed just now, fading to 1 at the rate of "
-           "the category, or its own", _recency),
+    Factor("recency", 1.0, 1 + RECENCY, "1.4 when confirmed just now, fading to 1 by the formula "
+           "decay.formula, at the rate of the category, or its own; pinned memories do not fade",
+           _recency),
     Factor("status", 0.5, 1.1, "pinned before confirmed before candidate before deprecated",
            lambda record, _facts, _at: STATUS[record.memory.status]),
     Factor("current", 0.7, 1.0, "0.7 for a memory that is superseded, where it is asked for",
@@ -175,8 +171,9 @@ FACTORS: tuple[Factor, ...] = (
            lambda record, _facts, _at: 0.9 + 0.2 * record.memory.importance),
     Factor("trust", 0.97, 1.03, "local, committed, trusted or signed; weighed when it is injected",
            lambda record, _facts, at: TRUST[at.trust.get(record.path, "committed")]),
-    Factor("files", 1.0, 1 + GOVERNED, "1.1 where it governs a file that is open, 1.03 where it "
-           "names one in the same directory", _files),
+    Factor("files", 1.0, 1 + GOVERNED, "1.1 where it governs a file that is open, 1.05 where it "
+           "governs one that changes together with it in git, 1.03 where it names one in the same "
+           "directory", _files),
     Factor("trigger", 1.0, 1 + TRIGGERED, "1.25 where one of its trigger phrases is said",
            _trigger),
     Factor("question", 1.0, 1 + KIND_SAID, "1.1 where its question types name the kind of the "
@@ -194,11 +191,13 @@ FACTORS: tuple[Factor, ...] = (
 MOST = math.prod(factor.most for factor in FACTORS)
 LEAST = math.prod(factor.least for factor in FACTORS)
 PLAIN = Situation()
+_ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:
     """Return every factor of a record by name, in the order of the table."""
-    return {
-        factor.name: min(factor.most, max(factor.least, factor.weigh(record, facts, at)))
-        for factor in FACTORS
-    }
+    found = {}
+    for name, least, most, weigh_one in _ROWS:
+        factor = weigh_one(record, facts, at)
+        found[name] = factor if least <= factor <= most else max(least, min(factor, most))
+    return found

@@ -173,7 +173,8 @@ class Reader:
         matches = list(self._passed_on(scores, test).values())
         matches.sort(key=lambda match: (-match.raw, match.record.id, match.record.path))
         shown = {number for number in superseded if test(self._record(number))}
-        return matches[:most], len((holding - superseded) | shown | heads)
+        others = {n for n in shown | heads if n in superseded or n not in holding}
+        return matches[:most], len(holding) - len(superseded) + len(others)
 
     def _holding(self, index: Parts | Segment, asked: Question, test: Test) -> set[int]:
         """Return the documents that count and hold a telling word."""
@@ -181,7 +182,10 @@ class Reader:
         current = self._current(test)
         if current is None:
             return set(filter(self._admitted(test), held))
-        return current.among(held).union(filter(self._admitted(test), held & current.superseded))
+        olds = held & current.superseded
+        found = current.among(held)
+        found.update(filter(self._admitted(test), olds))
+        return found
 
     def _current(self, test: Test) -> Current | None:
         """Return the quick answer to a test that only asks for what is current."""
@@ -222,16 +226,16 @@ class Reader:
         """Return which documents count: those that satisfy a test, or lead to one that does."""
         known: dict[int, bool] = {}
         current = self._current(test)
+        if current is not None and not current.superseded:
+            return current
 
         def admitted(number: int) -> bool:
+            if current is not None and number not in current.superseded:
+                return current(number)
             found = known.get(number)
             if found is None:
-                if current is not None and number not in current.superseded:
-                    found = current(number)
-                else:
-                    record = self._record(number)
-                    found = test(record) or any(map(test, self.facts.heads(record)))
-                known[number] = found
+                record = self._record(number)
+                found = known[number] = test(record) or any(map(test, self.facts.heads(record)))
             return found
 
         return admitted

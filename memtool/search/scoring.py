@@ -20,7 +20,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 K1 = 1.5
 B = 0.75
@@ -35,6 +35,10 @@ _GRAMS_PER_WORD = 5
 
 HEAD_FIELDS = frozenset({"title", "tags", "aliases", "trigger_phrases"})
 """Fields whose words count a second time, as what the document itself says it is about."""
+
+
+Hit = tuple[int, float, dict[str, float]]
+"""Document number, score, and the components that add up to it."""
 
 
 class Document(Value):
@@ -126,6 +130,31 @@ def bm25(gained: Mapping[str, float], frequencies: Mapping[str, int], against: f
     return score
 
 
+def closely(
+    asked: Question,
+    statistics: Statistics,
+    best: list[tuple[int, float]],
+    candidate: Callable[[int], tuple[bytes, int]],
+    order: Callable[[int], str | int] = int,
+) -> list[Hit]:
+    """Look closely at the first of the best by words, and return all of them in order.
+
+    `best` is in order of score; `order` gives what equal scores are sorted by.
+    """
+    looked = components(
+        asked,
+        statistics,
+        [score for _number, score in best],
+        [candidate(number) for number, _score in best[:CANDIDATES]],
+    )
+    hits = [
+        (number, sum(parts.values()), parts)
+        for (number, _score), parts in zip(best, looked, strict=True)
+    ]
+    hits.sort(key=lambda hit: (-hit[1], order(hit[0])))
+    return hits
+
+
 def components(
     asked: Question,
     statistics: Statistics,
@@ -140,18 +169,22 @@ def components(
     most = max(scores, default=0.0)
     rare = {t: idf(statistics.count, statistics.df.get(t, 0)) for t in sorted(asked.weights)}
     spaced = {term: f" {term} ".encode() for term in rare}
-    pairs = sorted(asked.pairs.items())
+    pairs = [
+        (spaced[first], spaced[second], weight * (rare[first] + rare[second]))
+        for (first, second), weight in sorted(asked.pairs.items())
+    ]
+    in_heads = _head_gains(asked, statistics)
     grams = _gram_weights(asked, rare)
     seen = []
     for text, length in texts:
-        there = {term for term, found in spaced.items() if found in text}
+        there = {found for found in spaced.values() if found in text}
         against = damping(length, statistics.count, statistics.length)
         by_pairs = 0.0
-        for (first, second), weight in pairs:
+        for first, second, gain in pairs:
             if first in there and second in there:
-                found = text.count(spaced[first] + spaced[second][1:])
-                by_pairs += weight * (rare[first] + rare[second]) * (found / (found + against))
-        by_head = _by_head(head_of(text), asked, statistics, there)
+                found = text.count(first + second[1:])
+                by_pairs += gain * (found / (found + against))
+        by_head = _by_head(head_of(text), in_heads, statistics)
         by_grams = 0.0
         against *= _GRAMS_PER_WORD
         for gram, weight in grams:
@@ -172,17 +205,25 @@ def components(
     ]
 
 
+def _head_gains(asked: Question, statistics: Statistics) -> list[tuple[bytes, float]]:
+    """Return what each term that stands in a title or tag adds at most, in sorted order."""
+    return [
+        (term.encode(), asked.weights[term] * idf(statistics.count, statistics.head_df[term]))
+        for term in sorted(asked.weights)
+        if statistics.head_df.get(term)
+    ]
+
+
 def _by_head(
-    head: list[bytes], asked: Question, statistics: Statistics, there: Collection[str]
+    head: list[bytes], gained: Sequence[tuple[bytes, float]], statistics: Statistics
 ) -> float:
-    """Score the words of a title and tags; `there` are the terms that stand in the document."""
+    """Score the words of a title and tags."""
     against = damping(len(head), statistics.count, statistics.head_length)
     score = 0.0
-    for term in sorted(there):
-        found = head.count(term.encode())
-        if found:
-            rarity = idf(statistics.count, statistics.head_df[term])
-            score += asked.weights[term] * rarity * (found / (found + against))
+    for term, gain in gained:
+        if term in head:
+            found = head.count(term)
+            score += gain * (found / (found + against))
     return score
 
 

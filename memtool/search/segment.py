@@ -18,7 +18,7 @@ from zlib import crc32
 
 from memtool.search import layout, scoring
 from memtool.search.layout import IN_HEAD, Broken, document_sum, term_sum
-from memtool.search.scoring import Question, Statistics
+from memtool.search.scoring import Hit, Question, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 _MOST_FOUND = 1 << 14
 _MANY = 4_096
 """Of so many documents the least of the best is looked for; sorting more takes milliseconds."""
+_FEW = 512
+"""What the best of so many have is looked for first, so that few of the others are sorted."""
 _TF = IN_HEAD - 1
 _NEVER = float("-inf")
 """The sum of a document that is not allowed: whatever is added, it stays the least."""
 _SLACK = 1.0 + 1e-5
 """float32 sums differ from exact ones by less than this factor."""
-
-Hit = tuple[int, float, dict[str, float]]
-"""Document number, score, and the components that add up to it."""
 
 
 class Segment:
@@ -156,7 +155,7 @@ class Segment:
         """Look closely at the best by words, and return them in order. Raises Broken."""
         if statistics is None:
             statistics = self.statistics(asked.weights)
-        return closely(asked, statistics, best, self.candidate)
+        return scoring.closely(asked, statistics, best, self.candidate)
 
     def candidate(self, number: int) -> tuple[bytes, int]:
         """Return what a closer look needs: a document's text as terms, and its length."""
@@ -192,17 +191,23 @@ class Segment:
 
         remaining = sum(row[0] for row in rows)
         sums: dict[int, float] = {}
+        best = reached = 0.0
         for bound, _term, factor, start, end in rows:
-            floor = _least_of_best(sums, limit, is_allowed) / spread
+            # Looking for it must be less work than what it spares, if it can spare any.
+            if end - start > 2 * min(len(sums), _MANY) and reached > remaining - bound:
+                best = _least_of_best(sums, limit, is_allowed, best)
+            floor = best / spread
             if floor > remaining:
                 least = floor - remaining
                 sums = {number: score for number, score in sums.items() if score >= least}
             remaining -= bound
+            reached += bound
             self._add(sums, factor, start, end, (floor - remaining) / factor, bound / factor)
-        floor = _least_of_best(sums, limit, is_allowed) / spread
-        if floor > 0.0 and len(sums) > _MANY:  # only some were looked at for it
-            sums = {number: score for number, score in sums.items() if score >= floor}
-            floor = _least_of_best(sums, limit, is_allowed, len(sums)) / spread
+        best = _least_of_best(sums, limit, is_allowed, best)
+        if best > 0.0 and len(sums) > _MANY:  # only some were looked at for it
+            sums = {number: score for number, score in sums.items() if score >= best / spread}
+            best = _least_of_best(sums, limit, is_allowed, best, len(sums))
+        floor = best / spread
         finalists = [number for number, score in sums.items() if score >= floor]
         exact = self._exact(
             filter(is_allowed, finalists), scoring.gains(weights, statistics), statistics
@@ -335,52 +340,35 @@ class Segment:
         return bytes(self._section["keys"][ends[number] : ends[number + 1]])
 
 
-def closely(
-    asked: Question,
-    statistics: Statistics,
-    best: list[tuple[int, float]],
-    candidate: Callable[[int], tuple[bytes, int]],
-    order: Callable[[int], str | int] = int,
-) -> list[Hit]:
-    """Look closely at the first of the best by words, and return all of them in order.
-
-    `best` is in order of score; `order` gives what equal scores are sorted by.
-    """
-    components = scoring.components(
-        asked,
-        statistics,
-        [score for _number, score in best],
-        [candidate(number) for number, _score in best[: scoring.CANDIDATES]],
-    )
-    hits = [
-        (number, sum(parts.values()), parts)
-        for (number, _score), parts in zip(best, components, strict=True)
-    ]
-    hits.sort(key=lambda hit: (-hit[1], order(hit[0])))
-    return hits
-
-
 def _least_of_best(
-    sums: dict[int, float], limit: int, allowed: Callable[[int], bool], most: int = _MANY
+    sums: dict[int, float],
+    limit: int,
+    allowed: Callable[[int], bool],
+    known: float,
+    most: int = _MANY,
 ) -> float:
     """Return a sum that the best so many allowed documents reach; 0.0 if there are fewer.
 
     It is the least of theirs among the `most` documents that came first: those of the terms that
-    can add most. Of these, those among the best that are not allowed lose their sums.
+    can add most. Of these, those among the best that are not allowed lose their sums. `known` is
+    a sum that so many are known to reach.
     """
-    numbers = list(sums) if len(sums) <= most else [n for n, _at in zip(sums, range(most))]  # noqa: B905
     size = limit
-    while len(numbers) >= limit:
-        best = sorted([sums[number] for number in numbers], reverse=True)[:size]
-        while best and best[-1] == _NEVER:
-            best.pop()
+    while True:
+        scores = [score for score, _at in zip(sums.values(), range(most))]  # noqa: B905
+        few = sorted(scores[:_FEW], reverse=True)
+        start = max(known, few[size - 1]) if len(few) >= size else known
+        best = sorted([score for score in scores if score >= start], reverse=True)[:size]
         if len(best) < limit:
-            break
+            return known
         least = best[-1]
-        refused = [n for n in numbers if sums[n] >= least and not allowed(n)]
+        refused = [
+            number
+            for (number, score), _at in zip(sums.items(), range(most))  # noqa: B905
+            if score >= least and not allowed(number)
+        ]
         if not refused:
             return best[limit - 1]
         for number in refused:
             sums[number] = _NEVER
         size = max(limit, 2 * len(refused))
-    return 0.0

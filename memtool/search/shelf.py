@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import sys
 import zlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 from memtool.memory.memory import Memory
-from memtool.memory.problem import Problem
 from memtool.search import layout
 from memtool.search.layout import Broken, Sections
 from memtool.store.tree import Record
@@ -22,10 +21,11 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from memtool.memory.memory import Fields
+    from memtool.memory.problem import Problem
 
 FILE = "memories.bin"
 MAGIC = f"memtool shelf {layout.FORMAT} {sys.byteorder}\n".encode()
@@ -41,6 +41,8 @@ SECTIONS: dict[str, Any] = {
     "timestamps": "q",
     "begins": "q",
     "untils": "q",
+    "ending": "I",
+    "ends": "q",
     "by_id": "I",
     "pinned": "I",
     "links": "B",
@@ -113,12 +115,18 @@ class Shelf:
             }  # fmt: skip
         except (ValueError, KeyError) as error:
             raise Broken(str(error)) from None
-        self._whole: set[int] = set()
+        self._whole: dict[int, tuple[str, str]] = {}
+        """Path and object id of the memories that were found to be whole."""
 
     @property
     def untils(self) -> Sequence[int]:
         """The last second at which each memory is alive."""
         return self._section["untils"]  # type: ignore[no-any-return]  # an array of them
+
+    def ended(self, now: int) -> Sequence[int]:
+        """Return the memories whose life is over; most have no end, so that this is no column."""
+        ends = self._section["ends"]
+        return self._section["ending"][: bisect_left(ends, now)]  # type: ignore[no-any-return]
 
     @property
     def begins(self) -> Sequence[int]:
@@ -172,8 +180,8 @@ class Shelf:
 
     def path(self, number: int) -> str:
         """Return the path of a memory. Raises Broken."""
-        self._check(number)
-        return self._path(number).decode(errors="surrogatepass")
+        path, _oid = self._named(number)
+        return path
 
     def id(self, number: int) -> str:
         """Return the id of a memory, which its file is named by. Raises Broken."""
@@ -181,13 +189,13 @@ class Shelf:
 
     def oid(self, number: int) -> str:
         """Return the id of a memory's bytes as a blob. Raises Broken."""
-        self._check(number)
-        return self._oid(number).hex()
+        _path, oid = self._named(number)
+        return oid
 
     def fields(self, number: int) -> Fields:
         """Return the fields of a memory."""
-        self._check(number)
-        raw = bytes(self._slice("fields", "field_ends", number))
+        self._named(number)
+        raw = self._part("fields", "field_ends", number)
         found: Fields = {}
         for row in raw.decode(errors="surrogatepass").split(ROW):
             if ITEM in row:
@@ -203,20 +211,15 @@ class Shelf:
 
     def body(self, number: int) -> str:
         """Return the body of a memory."""
-        self._check(number)
-        raw = bytes(self._slice("bodies", "body_ends", number))
-        return raw.decode(errors="surrogatepass")
+        self._named(number)
+        return self._part("bodies", "body_ends", number).decode(errors="surrogatepass")
 
     def record(self, number: int) -> Record:
         """Return a memory with its path. Raises Broken."""
+        path, oid = self._named(number)
         memory = object.__new__(StoredMemory)
         object.__setattr__(memory, "place", (self, number))
-        record = object.__new__(Record)
-        assign = object.__setattr__
-        assign(record, "path", self.path(number))
-        assign(record, "oid", self._oid(number).hex())
-        assign(record, "memory", memory)
-        return record
+        return Record(memory, path, oid)
 
     def numbers_of(self, id_: str) -> Sequence[int]:
         """Return the memories with an id, by path. Raises Broken."""
@@ -231,35 +234,73 @@ class Shelf:
         """Return all memories by id, and by path where an id stands twice."""
         return list(self._section["by_id"])
 
-    def _check(self, number: int) -> None:
-        """Raise Broken where what is stored of a memory is not what was written."""
-        if number in self._whole:
-            return
-        if self._sum(number) != self._raw["sums"][number]:
+    def holding(self, wanted: Iterable[tuple[str, str]]) -> list[int]:
+        """Return the memories with one of some fields, and perhaps a few more, in order."""
+        return self._with([f"{key}{IS}{value}" for key, value in wanted])
+
+    def naming(self, text: str) -> list[int]:
+        """Return the memories in whose fields a text stands, in order."""
+        return self._with([text])
+
+    def listing(self, key: str, fits: Callable[[bytes], bool]) -> list[int]:
+        """Return the memories with a list in which an item fits, and perhaps a few more, in order.
+
+        An item is looked at as it is stored, in UTF-8.
+        """
+        raw = bytes(self._raw["fields"])
+        ends = self._raw["field_ends"]
+        begin, row, mark = (text.encode() for text in (f"{key}{ITEM}", ROW, ITEM))
+        known: dict[bytes, bool] = {}
+        found = set()
+        at = raw.find(begin)
+        while at >= 0:
+            end = raw.find(row, at)
+            held = raw[at + len(begin) : end if end >= 0 else len(raw)]
+            for item in held.split(mark)[:-1]:  # what follows the last mark is the next memory's
+                if item not in known:
+                    known[item] = fits(item)
+                if known[item]:
+                    found.add(bisect_right(ends, at) - 1)
+            at = raw.find(begin, at + 1)
+        return sorted(found)
+
+    def _with(self, texts: Iterable[str]) -> list[int]:
+        raw = bytes(self._raw["fields"])
+        ends = self._raw["field_ends"]
+        found = set()
+        for needle in (text.encode() for text in texts):
+            at = raw.find(needle)
+            while at >= 0:
+                found.add(bisect_right(ends, at) - 1)
+                at = raw.find(needle, at + 1)
+        return sorted(found)
+
+    def _named(self, number: int) -> tuple[str, str]:
+        """Return path and object id. Raises Broken where a memory is not what was written."""
+        known = self._whole.get(number)
+        if known is not None:
+            return known
+        path = self._part("paths", "path_ends", number)
+        oid = bytes(self._raw["oids"][number * self._oid_size : (number + 1) * self._oid_size])
+        found = zlib.crc32(oid, zlib.crc32(path))
+        found = zlib.crc32(self._part("fields", "field_ends", number), found)
+        found = zlib.crc32(self._part("bodies", "body_ends", number), found)
+        if found != self._raw["sums"][number]:
             raise Broken(f"memory {number} is damaged")
-        self._whole.add(number)
+        known = self._whole[number] = (path.decode(errors="surrogatepass"), oid.hex())
+        return known
 
-    def _sum(self, number: int) -> int:
-        found = zlib.crc32(self._path(number))
-        found = zlib.crc32(self._oid(number), found)
-        found = zlib.crc32(self._slice("fields", "field_ends", number), found)
-        return zlib.crc32(self._slice("bodies", "body_ends", number), found)
-
-    def _path(self, number: int) -> bytes:
-        return bytes(self._slice("paths", "path_ends", number))
-
-    def _oid(self, number: int) -> bytes:
-        size = self._oid_size
-        return bytes(self._raw["oids"][number * size : number * size + size])
-
-    def _slice(self, name: str, ends: str, number: int) -> memoryview:
+    def _part(self, name: str, ends: str, number: int) -> bytes:
         places = self._raw[ends]
-        part: memoryview = self._raw[name][places[number] : places[number + 1]]
-        return part
+        return bytes(self._raw[name][places[number] : places[number + 1]])
 
 
 def problems_of(raw: bytes) -> list[Problem]:
     """Return problems from bytes in which each of their fields ends in a NUL."""
+    if not raw:
+        return []
+    from memtool.memory.problem import Problem
+
     parts = raw.decode(errors="surrogatepass").split("\0")
     size = len(Problem.field_names)
     rows = [parts[start : start + size] for start in range(0, len(parts) - 1, size)]

@@ -37,6 +37,7 @@ def pack(
             for a, b, c, d in zip(paths, oids, fields, bodies, strict=True)]  # fmt: skip
     written = [memory.timestamp for memory in memories]
     begins, untils = _lives(memories, categories)
+    ending = sorted((until, number) for number, until in enumerate(untils) if until != EVER)
     sections = {
         "paths": b"".join(paths),
         "path_ends": layout.ends("I", paths),
@@ -49,6 +50,8 @@ def pack(
         "timestamps": layout.column("q", written),
         "begins": layout.column("q", begins),
         "untils": layout.column("q", untils),
+        "ending": layout.column("I", [number for _until, number in ending]),
+        "ends": layout.column("q", [until for until, _number in ending]),
         "by_id": layout.column("I", _order(kept)),
         "pinned": layout.column(
             "I", [number for number, one in enumerate(memories) if one.status == "pinned"]

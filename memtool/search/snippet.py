@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+
 from memtool.search import terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    Found = dict[int, dict[str, int]]
+    """The wanted terms of each word that holds any, by its place, ascending, with their worth."""
 
 LENGTH = 200
 """Most characters of a snippet, the dots where it is cut included."""
@@ -21,15 +27,18 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
 
     Telling terms count ten times what stop words do. Without any it is the beginning of the body.
     """
-    words = [word for word in body.split() if not _MARKS.issuperset(word)]
-    heads = tuple({_head(term) for term in wanted})
+    words = [word for word in body.split() if word[0] not in _MARKS or not _MARKS.issuperset(word)]
     worth = {term: 1 if terms.is_stop(term) else 10 for term in wanted}
-    found = [
-        [(term, worth[term]) for term in terms.terms(word) if term in wanted]
-        if _may_hold(word, heads)
-        else []
-        for word in words
-    ]
+    found: Found = {}
+    known: dict[str, dict[str, int]] = {}
+    for place in sorted(_places(words, {_head(term) for term in wanted})):
+        word = words[place]
+        held = known.get(word)
+        if held is None:
+            held = {term: worth[term] for term in terms.terms(word) if term in worth}
+            known[word] = held
+        if held:
+            found[place] = held
     room = length - 2 * len(_DOTS)
     first, last = _shown(words, found, room)
     passage = " ".join(words[first:last])[:room]
@@ -44,19 +53,29 @@ def _head(term: str) -> str:
     Stemming changes no more than the last letter of what it leaves (`using`, `use`; `cry`, `cri`),
     but for `die`, `lie` and `tie`.
     """
-    return term[:1] if len(term) < 4 else term[: min(3, len(term) - 1)]
+    return term[:1] if len(term) < 4 else term[:-1]
 
 
-def _may_hold(word: str, heads: tuple[str, ...]) -> bool:
-    """Tell whether it is worth to take a word apart: most words of a text hold no wanted term."""
-    low = word.lower()
-    return not word.isascii() or any(head in low for head in heads)
+def _places(words: list[str], heads: Collection[str]) -> set[int]:
+    """Return the words that are worth to be taken apart: most hold no wanted term."""
+    text = " ".join(words)
+    found = set()
+    if not text.isascii():
+        found = {place for place, word in enumerate(words) if not word.isascii()}
+    text = text.lower()
+    for head in heads:
+        place = start = 0
+        while (at := text.find(head, start)) >= 0:
+            place += text.count(" ", start, at)
+            found.add(place)
+            start = at + 1
+    return found
 
 
-def _shown(words: list[str], found: list[list[tuple[str, int]]], room: int) -> tuple[int, int]:
+def _shown(words: list[str], found: Found, room: int) -> tuple[int, int]:
     """Return the best window, moved so that its first wanted word stands near its beginning."""
     first, last = _best(words, found, room)
-    matched = next((place for place in range(first, last) if found[place]), 0)
+    matched = next((place for place in found if first <= place < last), 0)
     first = last = max(first, matched - LEAD)
     used = -1
     while last < len(words) and (last == first or used + 1 + len(words[last]) <= room):
@@ -68,25 +87,23 @@ def _shown(words: list[str], found: list[list[tuple[str, int]]], room: int) -> t
     return first, last
 
 
-def _best(words: list[str], found: list[list[tuple[str, int]]], room: int) -> tuple[int, int]:
+def _best(words: list[str], found: Found, room: int) -> tuple[int, int]:
     """Return the earliest window [first, last) within `room` characters that is worth most.
 
-    Each distinct term counts once.
+    Each distinct term counts once. As a window moves on, it is worth more only where it comes to
+    hold a further wanted word: only such windows are looked at, and the first.
     """
+    ends = list(accumulate([len(word) + 1 for word in words]))
+    starts = [0, *ends]
+    places = list(found)
+    firsts = {min(place, bisect_left(starts, ends[place] - 1 - room)) for place in found}
     best = (0, 0, 0)
-    last = used = worth = 0
-    held: dict[str, int] = {}
-    for first in range(len(words)):
-        while last < len(words) and (last <= first or used + 1 + len(words[last]) <= room):
-            used += len(words[last]) + (last > first)
-            for term, value in found[last]:
-                held[term] = held.get(term, 0) + 1
-                worth += value if held[term] == 1 else 0
-            last += 1
+    for first in sorted({0, *firsts}):
+        last = max(first + 1, bisect_right(ends, starts[first] + room + 1))
+        held: dict[str, int] = {}
+        for place in places[bisect_left(places, first) : bisect_left(places, last)]:
+            held |= found[place]
+        worth = sum(held.values())
         if worth > best[0] or first == 0:
             best = (worth, first, last)
-        used -= len(words[first]) + (last > first + 1)
-        for term, value in found[first]:
-            held[term] -= 1
-            worth -= value if held[term] == 0 else 0
     return best[1], best[2]

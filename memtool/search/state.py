@@ -13,13 +13,15 @@ import sys
 from bisect import bisect_left
 from zlib import crc32
 
-from memtool.memory.problem import Problem
 from memtool.search import layout
 from memtool.search.layout import Broken, Sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
+
+    from memtool.memory.problem import Problem
 
     Stat = tuple[int, int, int, int]
     """Size, time of change of the content and of the inode in ns, and inode."""
@@ -99,6 +101,8 @@ class State:
             """Paths of which the segment does not know the problems."""
             self.problems: dict[str, tuple[Problem, ...]] = {}
             for folder, path, line, *rest in self._table("problems"):
+                from memtool.memory.problem import Problem  # nearly every folder has none
+
                 problem = Problem(path, int(line), *rest)
                 self.problems[folder] = (*self.problems.get(folder, ()), problem)
             """Problems of what lies in a folder, by its path."""
@@ -132,6 +136,14 @@ class State:
         """Return the status that a folder had."""
         place = folder * WIDTH
         return tuple(self._stats[place : place + WIDTH])
+
+    def statuses(self) -> Iterable[tuple[str, int, int, int, int]]:
+        """Return the path of each folder with the status that it had."""
+        stats = self._stats
+        return zip(
+            self.folders, stats[::WIDTH], stats[1::WIDTH], stats[2::WIDTH], stats[3::WIDTH],
+            strict=True,
+        )  # fmt: skip
 
     def folder(self, number: int) -> Folder:
         """Return a folder with its files. Raises Broken."""
@@ -174,11 +186,13 @@ class State:
         number = self.place_of(place)
         if number is None:
             return None
-        names, stats = self.listed(number)
-        if name not in names:
+        _count, names, stats, _slots = self.raw(number)
+        at = (b"/" + names).find(b"/%b/" % os.fsencode(name))
+        if at < 0:
             return None
-        at = names.index(name) * WIDTH
-        return stats[at], stats[at + 1], stats[at + 2], stats[at + 3]
+        row = names.count(b"/", 0, at) * WIDTH
+        size, written, changed, inode = memoryview(stats).cast("q")[row : row + WIDTH]
+        return size, written, changed, inode
 
     def _texts(self, name: str) -> list[str]:
         return os.fsdecode(bytes(self._section[name])).split("\0")[:-1]

@@ -73,6 +73,8 @@ def is_stop(term: str) -> bool:
 
 def _analysed(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the simple words of a run without spaces, and its compounds, smallest first."""
+    if raw.isascii() and raw.isalpha() and raw[1:].islower():  # a plain word, as nearly all are
+        return (stem(raw.lower()[:MOST_LENGTH]),), ()
     words: list[str] = []
     compounds: list[str] = []
     _take(raw, 0, words, compounds)

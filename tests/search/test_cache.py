@@ -113,7 +113,8 @@ def test_files_of_another_version_are_replaced(tmp_path: Path, expected: Hits) -
     asked = Asked(tmp_path)
     asked.hits()
     sidecar = stored(tmp_path) / layout.SIDECAR
-    sidecar.write_bytes(sidecar.read_bytes().replace(b"segment 3 ", b"segment 0 ", 1))
+    written = f"segment {layout.FORMAT} ".encode()
+    sidecar.write_bytes(sidecar.read_bytes().replace(written, b"segment 0 ", 1))
     assert (asked.hits(), asked.built) == (expected, 2)
 
 

@@ -166,6 +166,52 @@ def test_a_file_that_was_new_when_it_was_read_is_read_again(filled: Sandbox) -> 
     assert len(asked(opened(filled), "walrus")) == 1
 
 
+def test_a_process_that_asks_again_maps_nothing_again(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is mapped is kept for the next call, as long as its files are the same."""
+    age(filled, monkeypatch)
+    mapped: list[str] = []
+    real = layout.mapped
+    monkeypatch.setattr(layout, "mapped", lambda path: mapped.append(path) or real(path))
+    first = asked(opened(filled))
+    asked(opened(filled))
+    mapped.clear()
+    assert asked(opened(filled)) == first
+    assert mapped == []
+    for file in indexes(filled)[0].iterdir():
+        file.write_bytes(file.read_bytes())
+    assert asked(opened(filled)) == first
+    assert mapped != []
+
+
+def test_what_is_kept_open_is_bounded(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the memories that were read nor the worktrees grow without end."""
+    age(filled, monkeypatch)
+    first = asked(opened(filled))
+    assert asked(opened(filled)) == first
+    kept = opened(filled).parts
+    assert opened(filled).parts is kept
+    monkeypatch.setattr(opening, "MOST_READ", 5)
+    assert asked(opened(filled)) == first
+    assert opened(filled).parts is not kept
+    monkeypatch.setattr(opening, "MOST_HELD", 1)
+    own = str(filled.path / ".git")
+    monkeypatch.setattr(opening, "_held", {"elsewhere": opening._held[own]})
+    assert asked(opened(filled)) == first
+    assert list(opening._held) == [own]
+
+
+def test_the_past_is_not_kept_for_the_present(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked as of a moment leaves the next answer whole."""
+    age(filled, monkeypatch)
+    first = asked(opened(filled))
+    assert asked(opened(filled, as_of=SECOND - 10_000_000)) == []
+    assert asked(opened(filled)) == first
+
+
 def test_verify_sees_a_hit_that_moved(filled: Sandbox) -> None:
     """Of the memories that are shown, none may have changed after the check."""
     found = opened(filled)

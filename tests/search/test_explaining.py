@@ -6,26 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.search import aliases
-from memtool.search.finding import Scope, search_query
+from memtool.search.finding import search_query
 from memtool.search.prose import search_prose
 from memtool.search.query import parse
 
 if TYPE_CHECKING:
     from conftest import Sandbox
-
-
-def scope_of(sandbox: Sandbox) -> Scope:
-    ws = sandbox.workspace()
-    tree = ws.tree()
-    return Scope(
-        tree=tree,
-        now=ws.now,
-        config=ws.settings,
-        aliases=aliases.DEFAULTS,
-        cache_dir=ws.repository.cache_dir,
-        origins=lambda: ws.origins(tree, tree.records),
-    )
 
 
 @pytest.fixture
@@ -55,23 +41,23 @@ REASONS = {
 
 def test_what_a_query_leaves_out_is_named(hidden: Sandbox) -> None:
     """Only what satisfies the rest of the query, and only where it was asked for."""
-    found = search_query(scope_of(hidden), parse("redis"), 10, explain=True)
+    found = search_query(hidden.scope(), parse("redis"), 10, explain=True)
     assert [hit.record.id for hit in found.hits] == ["dec-new"]
     assert {one.record.id: one.reason for one in found.missed} == REASONS
-    assert search_query(scope_of(hidden), parse("redis"), 10).missed == ()
-    found = search_query(scope_of(hidden), parse("redis type:state"), 10, explain=True)
+    assert search_query(hidden.scope(), parse("redis"), 10).missed == ()
+    found = search_query(hidden.scope(), parse("redis type:state"), 10, explain=True)
     assert [one.record.id for one in found.missed] == ["dec-old-state"]
-    found = search_query(scope_of(hidden), parse("redis is:archived"), 10, explain=True)
+    found = search_query(hidden.scope(), parse("redis is:archived"), 10, explain=True)
     assert "dec-archived" not in {one.record.id for one in found.missed}
 
 
 def test_what_a_prompt_does_not_get_is_named(hidden: Sandbox) -> None:
     """Beside what is hidden, what holds too little of the prompt."""
-    found = search_prose(scope_of(hidden), "why redis?", (), 10, explain=True)
+    found = search_prose(hidden.scope(), "why redis?", (), 10, explain=True)
     assert [hit.record.id for hit in found.hits] == ["dec-new"]
     assert {one.record.id: one.reason for one in found.missed} == REASONS
     text = "walls, ships, oceans and a redis of elephants in Amsterdam"
-    found = search_prose(scope_of(hidden), text, (), 10, explain=True)
+    found = search_prose(hidden.scope(), text, (), 10, explain=True)
     assert found.hits == ()
     (missed,) = found.missed
     assert missed.record.id == "dec-new"

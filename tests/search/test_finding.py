@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.search import aliases
 from memtool.search.cutoffs import Cutoffs
-from memtool.search.finding import Found, Scope, search_query, select
+from memtool.search.finding import Found, search_query, select
 from memtool.search.prose import search_prose
 from memtool.search.query import parse
 from memtool.store.config import Config
@@ -21,25 +20,12 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 
-def scope_of(sandbox: Sandbox, **changes: Any) -> Scope:
-    ws = sandbox.workspace()
-    tree = ws.tree()
-    return Scope(
-        tree=tree,
-        now=ws.now,
-        config=ws.settings,
-        aliases=aliases.DEFAULTS,
-        cache_dir=ws.repository.cache_dir,
-        origins=lambda: ws.origins(tree, tree.records),
-    ).replace(**changes)
-
-
 def ask(sandbox: Sandbox, text: str, limit: int = 10) -> list[str]:
-    return ids(search_query(scope_of(sandbox), parse(text), limit))
+    return ids(search_query(sandbox.scope(), parse(text), limit))
 
 
 def prompt(sandbox: Sandbox, text: str, *files: str, limit: int = 10) -> list[str]:
-    return ids(search_prose(scope_of(sandbox), text, files, limit))
+    return ids(search_prose(sandbox.scope(), text, files, limit))
 
 
 def ids(found: Found) -> list[str]:
@@ -84,7 +70,7 @@ def test_what_shares_no_word_is_not_found(filled: Sandbox) -> None:
 
 def test_stop_words_alone_find_nothing_but_say_so(filled: Sandbox) -> None:
     """Common words rank beside others, and are answered by a note where there are no others."""
-    found = search_query(scope_of(filled), parse("in the and"), 10)
+    found = search_query(filled.scope(), parse("in the and"), 10)
     assert found.hits == ()
     assert found.notes
     assert prompt(filled, "is it in the?") == []
@@ -92,7 +78,7 @@ def test_stop_words_alone_find_nothing_but_say_so(filled: Sandbox) -> None:
 
 def test_a_query_of_filters_alone_finds_all_that_they_admit(filled: Sandbox) -> None:
     """Without words every memory that satisfies the filters is as relevant as the others."""
-    found = search_query(scope_of(filled), parse("type:decision OR type:state"), 10)
+    found = search_query(filled.scope(), parse("type:decision OR type:state"), 10)
     assert sorted(ids(found)) == ["dec-cache", "dec-redis", "sta-login"]
     assert {hit.factors["relevance"] for hit in found.hits} == {1.0}
 
@@ -111,7 +97,7 @@ def test_a_quoted_word_is_required(filled: Sandbox) -> None:
 
 def test_the_limit_cuts_after_the_order_and_the_total_counts_all(filled: Sandbox) -> None:
     """A smaller limit gives the beginning of the same list, with the same scores."""
-    scope = scope_of(filled)
+    scope = filled.scope()
     whole = search_query(scope, parse("redis login tests"), 100)
     for limit in (0, 1, 3, 10**6):
         found = search_query(scope, parse("redis login tests"), limit)
@@ -123,14 +109,14 @@ def test_another_order_sorts_everything_before_the_limit(filled: Sandbox) -> Non
     """The newest of all matches is found, not the newest of the best."""
     query = parse("redis login")
     found = search_query(
-        scope_of(filled), query, 1, order=lambda hit: (-hit.record.memory.timestamp,)
+        filled.scope(), query, 1, order=lambda hit: (-hit.record.memory.timestamp,)
     )
     assert ids(found) == ["sta-login"]
 
 
 def test_a_score_is_the_product_of_its_factors(filled: Sandbox) -> None:
     """What `--explain` shows is all there is: relevance between 0 and 1 times the factors."""
-    for hit in search_query(scope_of(filled), parse("redis login tests"), 10).hits:
+    for hit in search_query(filled.scope(), parse("redis login tests"), 10).hits:
         product = 1.0
         for value in hit.factors.values():
             product *= value
@@ -150,7 +136,7 @@ def test_a_correction_is_found_by_the_words_that_it_dropped(sandbox: Sandbox) ->
     sandbox.memory("dec-old", "Sessions are kept in Memcached.\n", title="Memcached")
     sandbox.memory("dec-mid", "Both.\n", title="Mid", supersedes=("dec-old",))
     sandbox.memory("dec-new", "They live in Redis.\n", title="Redis", supersedes=("dec-mid",))
-    (hit,) = search_query(scope_of(sandbox), parse("memcached"), 10).hits
+    (hit,) = search_query(sandbox.scope(), parse("memcached"), 10).hits
     assert (hit.record.id, hit.through, hit.terms) == ("dec-new", "dec-old", ())
     assert ask(sandbox, "memcached is:superseded") == ["dec-old"]
     assert ask(sandbox, "memcached is:superseded OR memcached") == ["dec-new", "dec-old"]
@@ -187,7 +173,7 @@ def test_another_lineage_may_be_given(sandbox: Sandbox) -> None:
 
     sandbox.memory("dec-old", "Memcached.\n")
     sandbox.memory("dec-new", "Redis.\n", supersedes=("dec-old",))
-    scope = scope_of(sandbox, lineage=Lineage([]))
+    scope = sandbox.scope(lineage=Lineage([]))
     assert ids(search_prose(scope, "memcached", (), 10)) == ["dec-old"]
 
 
@@ -237,9 +223,9 @@ def test_prose_finds_only_living_heads(sandbox: Sandbox) -> None:
 
 def test_select_gives_all_that_satisfy_in_order_of_id(filled: Sandbox) -> None:
     """Listing uses the same language, without ranking."""
-    chosen = select(scope_of(filled), parse("redis OR type:state"))
+    chosen = select(filled.scope(), parse("redis OR type:state"))
     assert [record.id for record in chosen] == ["dec-cache", "dec-redis", "sta-login"]
-    assert len(select(scope_of(filled), parse(""))) == 4
+    assert len(select(filled.scope(), parse(""))) == 4
 
 
 def test_an_empty_tree_answers_everything_with_nothing(sandbox: Sandbox) -> None:
@@ -247,7 +233,7 @@ def test_an_empty_tree_answers_everything_with_nothing(sandbox: Sandbox) -> None
     assert ask(sandbox, "redis") == []
     assert ask(sandbox, "type:decision") == []
     assert prompt(sandbox, "where is redis?", "a.py") == []
-    assert select(scope_of(sandbox), parse("")) == []
+    assert select(sandbox.scope(), parse("")) == []
 
 
 def test_a_long_text_is_answered_by_what_tells_most(filled: Sandbox) -> None:
@@ -265,10 +251,10 @@ def test_answers_do_not_depend_on_the_cache(filled: Sandbox) -> None:
     texts = ("redis login tests", "sessions", "one cache for all")
     answers = []
     for cache_dir in (None, None, "/proc/nowhere"):
-        scope = scope_of(filled, **({"cache_dir": cache_dir} if cache_dir else {}))
+        scope = filled.scope(**({"cache_dir": cache_dir} if cache_dir else {}))
         answers.append([search_query(scope, parse(text), 10).hits for text in texts])
-    shutil.rmtree(scope_of(filled).cache_dir)
-    answers.append([search_query(scope_of(filled), parse(text), 10).hits for text in texts])
+    shutil.rmtree(filled.scope().cache_dir)
+    answers.append([search_query(filled.scope(), parse(text), 10).hits for text in texts])
     assert all(one == other for one, other in itertools.pairwise(answers))
 
 
@@ -293,7 +279,7 @@ def test_old_words_help_a_head_by_no_more_than_they_scored(sandbox: Sandbox) -> 
 def test_the_ranking_can_be_seen_without_the_gatekeeper(filled: Sandbox) -> None:
     """What is measured is the order; what is said is another question."""
     text = "redis " + " ".join(f"word{letter}" for letter in "abcdefghij")
-    found = search_prose(scope_of(filled), text, (), 10, is_gated=False)
+    found = search_prose(filled.scope(), text, (), 10, is_gated=False)
     assert sorted(ids(found)) == ["dec-cache", "dec-redis"]
     assert prompt(filled, text) == []
 
@@ -308,11 +294,11 @@ def test_what_is_related_to_a_winner_must_answer_itself(sandbox: Sandbox) -> Non
     sandbox.memory("dec-yes", f"Redis. {words}\n", title="Long")
     sandbox.memory("dec-no", f"Nothing. {words}\n", title="Long")
     sandbox.memory("dec-gone", f"Redis. {words}\n", title="Long", status="archived")
-    found = search_prose(scope_of(sandbox), "redis", (), 100)
+    found = search_prose(sandbox.scope(), "redis", (), 100)
     assert {hit.record.id: hit.related for hit in found.hits if hit.related} == {}
-    found = search_prose(scope_of(sandbox), "redis", (), 5)
+    found = search_prose(sandbox.scope(), "redis", (), 5)
     assert found.total == 31
-    scope = scope_of(sandbox)
+    scope = sandbox.scope()
     (hit,) = [one for one in search_prose(scope, "redis", (), 31).hits if one.related]
     assert (hit.record.id, hit.related) == ("dec-yes", "dec-00")
 
@@ -324,7 +310,7 @@ def test_only_so_many_candidates_are_weighed(sandbox: Sandbox) -> None:
         sandbox.memory(f"dec-{number}", f"{body}\n", title="T", importance="1" if number else "0")
     whole = ask(sandbox, "redis")
     assert len(whole) == 6
-    few = scope_of(sandbox, cutoffs=Cutoffs(candidates=2))
+    few = sandbox.scope(cutoffs=Cutoffs(candidates=2))
     found = search_query(few, parse("redis"), 10)
     assert found.total == 6
     assert set(ids(found)[:2]) == {"dec-0", "dec-1"}
@@ -337,13 +323,11 @@ def test_time_that_is_up_gives_the_best_so_far(sandbox: Sandbox) -> None:
     for number in range(20):
         sandbox.memory(f"dec-{number:02}", "Redis.\n", title="Redis")
     seconds = itertools.count(step=10.0)
-    found = search_prose(scope_of(sandbox, clock=lambda: next(seconds)), "redis", (), 50)
+    found = search_prose(sandbox.scope(clock=lambda: next(seconds)), "redis", (), 50)
     assert 0 < len(found.hits) < 20
     assert "stopped after 200 ms" in found.notes[0]
-    patient = scope_of(sandbox, clock=lambda: 0.0)
-    assert search_prose(patient, "redis", (), 50) == search_prose(
-        scope_of(sandbox), "redis", (), 50
-    )
+    patient = sandbox.scope(clock=lambda: 0.0)
+    assert search_prose(patient, "redis", (), 50) == search_prose(sandbox.scope(), "redis", (), 50)
 
 
 def test_accesses_are_asked_only_where_they_count(filled: Sandbox) -> None:
@@ -354,7 +338,7 @@ def test_accesses_are_asked_only_where_they_count(filled: Sandbox) -> None:
         asked.append(sorted(wanted))
         return dict.fromkeys(asked[-1], 100)
 
-    scope = scope_of(filled, accesses=accesses)
+    scope = filled.scope(accesses=accesses)
     plain = search_prose(scope, "redis", (), 10)
     assert asked == []
     config = Config(given={"search.access": 0.1}, categories=scope.config.categories)

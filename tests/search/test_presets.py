@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.search import aliases
-from memtool.search.finding import Found, Scope
+from memtool.search.finding import Found
 from memtool.search.presets import PRESETS, RERANKERS, preset
 from memtool.search.prose import search_prose
 from memtool.store import config
@@ -16,19 +15,6 @@ from memtool.store.config import BY_KEY
 
 if TYPE_CHECKING:
     from conftest import Sandbox
-
-
-def scope_of(sandbox: Sandbox) -> Scope:
-    ws = sandbox.workspace()
-    tree = ws.tree()
-    return Scope(
-        tree=tree,
-        now=ws.now,
-        config=ws.settings,
-        aliases=aliases.DEFAULTS,
-        cache_dir=ws.repository.cache_dir,
-        origins=lambda: ws.origins(tree, tree.records),
-    )
 
 
 def ids(found: Found) -> list[str]:
@@ -60,7 +46,7 @@ def test_precision_passes_less(sandbox: Sandbox) -> None:
     """What is half an answer passes in one preset and not in the other."""
     sandbox.memory("dec-a", "Redis keeps elephants.\n", title="Storage")
     text = "test redis, elephants and giraffes"
-    scope = scope_of(sandbox)
+    scope = sandbox.scope()
     sharp = scope.replace(config=settings('[search]\npreset = "precision"\n'))
     assert ids(search_prose(scope, text, (), 5)) == ["dec-a"]
     assert ids(search_prose(sharp, text, (), 5)) == []
@@ -81,7 +67,7 @@ def three(sandbox: Sandbox) -> Sandbox:
 
 def test_rerankers_order_what_was_found(three: Sandbox) -> None:
     """They change the order, never what is there; a function may be given in Python."""
-    scope = scope_of(three)
+    scope = three.scope()
     orders = {}
     for name in RERANKERS:
         chosen = scope.replace(config=settings(f'[search]\nrerank = "{name}"\n'))

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
+from memtool.search import grammar
+from memtool.search.grammar import MAX_DEPTH
 from memtool.search.query import (
-    MAX_DEPTH,
     MAX_LENGTH,
     Either,
     Expression,
@@ -159,3 +160,16 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except MemtoolError as error:
         code = error.code
     assert code in ("", "bad-query")
+
+
+@given(st.lists(st.sampled_from(["a", "or", "OR", "-", "b-c", "-d", "e:", "日", "\x1c", "f_g"])))
+def test_plain_words_need_no_grammar(words: list[str]) -> None:
+    """What is read without the grammar is what the grammar reads."""
+    text = " ".join(words)
+    answers = []
+    for read in (grammar.parse, parse):
+        try:
+            answers.append(repr(read(text)))
+        except MemtoolError as error:
+            answers.append(error.message)
+    assert answers[0] == answers[1]

@@ -13,7 +13,8 @@ from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import CONFIDENCES, STATUSES
 from memtool.memory.lineage import Lineage
 from memtool.search.facts import Facts
-from memtool.search.ranking import FACTORS, Situation, situation, weigh
+from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, situation, weigh
+from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ class Grove:
 
 def record(id: str = "dec-a", **fields: FieldValue) -> Record:
     return Record(make_memory(id, **fields), f".memory/{id}.md", "0" * 40)
+
+
+def test_every_status_and_level_of_trust_has_its_weight() -> None:
+    """The tables of the ranking name what the field table and provenance know, and nothing else."""
+    assert set(STATUS) == set(STATUSES)
+    assert set(TRUST) == set(TRUST_LEVELS)
 
 
 def factors(*records: Record, now: int = NOW, **situation: object) -> dict[str, float]:
@@ -92,6 +99,16 @@ def test_an_open_file_helps_a_little() -> None:
     assert factors(record(files=("b.py",)), files=("a.py",))["files"] == 1
     source = ("file:src/a.py#L3-L4",)
     assert factors(record(source=source), files=("src/a.py",))["files"] == 1.1
+
+
+def test_what_changes_together_with_an_open_file_helps_less() -> None:
+    """Governing the open file counts more, and naming its neighbour counts less; never both."""
+    situation = {"files": ("src/a.py",), "companions": ("tests/a.py", "etc/a.toml")}
+    assert factors(record(files=("tests",)), **situation)["files"] == 1.05
+    assert factors(record(files=("src/b.py", "etc/*")), **situation)["files"] == 1.05
+    assert factors(record(files=("src", "tests")), **situation)["files"] == 1.1
+    assert factors(record(files=("src/b.py",)), **situation)["files"] == 1.03
+    assert factors(record(files=("tests/b.py",)), **situation)["files"] == 1
 
 
 def test_a_superseded_memory_ranks_below_its_successor() -> None:

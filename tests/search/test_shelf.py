@@ -91,6 +91,17 @@ def test_short_lists_are_apart() -> None:
     assert made.later_than(moments.parse("2026-02-22T19:33:00Z")) == set()
 
 
+def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
+    """The list of those whose life is over is what their last seconds say, at every second."""
+    days = ["2026-03-05", "2026-03-01", "2026-03-05"]
+    records = [record(f"dec-{number}", valid_through=day) for number, day in enumerate(days)]
+    made = shelf([*records, record("dec-3", temporal_class="eternal")])
+    for second in {now for until in made.untils for now in (until, until + 1)} - {1 << 63}:
+        over = [number for number, until in enumerate(made.untils) if until < second]
+        assert sorted(made.ended(second)) == over
+    assert len(made.ended(moments.parse("2026-03-06T00:00:00Z"))) == 3
+
+
 def test_an_empty_shelf_is_one() -> None:
     """No memories, no lists."""
     made = shelf([])
@@ -104,6 +115,7 @@ def test_damage_is_broken_or_without_effect() -> None:
     raw = shelving.pack(records, DEFAULT_CATEGORIES)
     whole = Shelf(memoryview(raw))
     lives = list(zip(whole.begins, whole.untils, strict=True))
+    over = list(whole.ended(1 << 40))
     damaged = 0
     for place in range(len(raw)):
         data = bytearray(raw)
@@ -113,6 +125,7 @@ def test_damage_is_broken_or_without_effect() -> None:
             assert [made.record(number) for number in range(made.count)] == records
             assert made.by_id() == [0, 1, 2, 3]
             assert list(zip(made.begins, made.untils, strict=True)) == lives
+            assert list(made.ended(1 << 40)) == over
         except Broken:
             damaged += 1
     assert damaged > 1000

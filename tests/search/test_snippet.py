@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search.snippet import LENGTH, _head, snippet
+from memtool.search.snippet import LENGTH, _best, _head, snippet
 from memtool.search.terms import terms
 
 FILLER = "It says many other things here that nobody has asked about at all. " * 10
@@ -47,6 +47,26 @@ def test_a_snippet_is_one_line_of_whole_words(body: str, wanted: set[str]) -> No
     assert "\n" not in shown
     if all(len(word) <= 18 for word in body.split()):
         assert set(shown.strip("…").split()) <= set(body.split())
+
+
+@given(st.lists(st.sampled_from(["a", "b", "cccc", "d" * 9, "and"]), max_size=25))
+def test_no_other_passage_holds_more_of_what_was_asked(words: list[str]) -> None:
+    """Of all windows that fit, the one that is looked for first is worth most."""
+    worth = {"a": 10, "b": 10, "and": 1}
+    found = {place: {word: worth[word]} for place, word in enumerate(words) if word in worth}
+
+    def value(first: int, last: int) -> int:
+        return sum({word: worth[word] for word in words[first:last] if word in worth}.values())
+
+    room = 12
+    fitting = [
+        (value(first, last), -first)
+        for first in range(len(words))
+        for last in range(first + 1, len(words) + 1)
+        if len(" ".join(words[first:last])) <= room
+    ]
+    first, last = _best(words, found, room)
+    assert (value(first, last), -first) == max(fitting, default=(0, 0))
 
 
 ENDINGS = ("", "s", "es", "ed", "ing", "ies", "y", "ly", "er", "ation", "ness", "'s", "e", "ying")

@@ -62,6 +62,15 @@ def test_ascii_text_needs_no_other_path(text: str) -> None:
     assert terms.terms(text + " \u2014 ") == terms.terms(text)
 
 
+@given(st.from_regex(r"[A-Za-z]{1,2}[A-Za-z]?[a-z]{0,80}", fullmatch=True))
+def test_a_plain_word_is_what_taking_it_apart_gives(word: str) -> None:
+    """The short way for words without joiners and humps gives the same term as the long one."""
+    words: list[str] = []
+    compounds: list[str] = []
+    terms._take(word, 0, words, compounds)
+    assert terms._analysed(word) == (tuple(words), tuple(dict.fromkeys(compounds)))
+
+
 @given(st.text(max_size=60))
 def test_terms_can_be_stored(text: str) -> None:
     """A term has no white space, is not empty, is short and can be encoded."""

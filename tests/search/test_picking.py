@@ -1,0 +1,107 @@
+"""Picking: what the stored fields say is what the memories say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from conftest import Sandbox
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.search import picking
+from memtool.search.facts import governed
+from memtool.search.globs import governs
+from memtool.store.tree import Record, Tree
+
+names = st.lists(
+    st.sampled_from(["a", "b", "*", "**", "?", "a*", ".", ""]), min_size=1, max_size=4
+).map("/".join)
+paths = st.lists(st.sampled_from(["a", "b", "ab", "c"]), min_size=1, max_size=4).map("/".join)
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """A store with every kind of field that is asked for, some of it only said in a text."""
+    sandbox.memory("dec-a", "type state status candidate\n", files=("src/a.py", "docs/"))
+    sandbox.memory("dec-b", source=("file:src/b.py#L1@abc", "human:Ada"), importance="0.9")
+    sandbox.memory("dec-glob", files=("lib/**/*.py",), status="pinned")
+    sandbox.memory("dec-old", files=("src/a.py",), status="deprecated")
+    sandbox.memory("sem-warn", type="semantic", category="warning", files=("src/a.py",),
+                   title="files src/b.py")  # fmt: skip
+    sandbox.memory("sem-a", type="semantic", files=("src/a.py",), awaiting="decision")
+    sandbox.memory("sem-maybe", type="semantic", status="candidate",
+                   timestamp="2026-02-25T00:00:00Z")  # fmt: skip
+    sandbox.memory("sta-a", type="state", tags=("files", "source"), title="files")
+    sandbox.memory("sta-b", type="state", timestamp="2026-02-24T00:00:00Z")
+    return sandbox
+
+
+def both(sandbox: Sandbox, pick: Callable[[Tree], Iterable[Record]]) -> list[str]:
+    """Pick from the files, from the index, and from the index with a change; all agree."""
+    trees = [sandbox.workspace().catalog() for _warm in range(2)]
+    found = [[one.id for one in pick(tree)] for tree in (*trees, sandbox.workspace().tree())]
+    assert found[0] == found[1] == found[2]
+    return found[0]
+
+
+def test_a_field_is_found_by_its_value(filled: Sandbox) -> None:
+    """Not where the words only stand in a text; the newest first."""
+    assert both(filled, lambda tree: picking.picked(tree, ("type", "state"))) == ["sta-b", "sta-a"]
+    assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
+    assert both(filled, lambda tree: picking.picked(tree, ("awaiting", picking.ANY))) == ["sem-a"]
+    assert both(filled, lambda tree: picking.picked(tree, ("type", "sta"))) == []
+
+
+def test_a_changed_memory_counts_as_it_is_now(filled: Sandbox) -> None:
+    """What the index still holds of an older version is no answer."""
+    assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
+    filled.memory("sem-maybe", type="semantic")
+    filled.memory("sem-new", type="semantic", status="candidate")
+    assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-new"]
+
+
+def test_what_was_written_after_a_second_is_found(filled: Sandbox) -> None:
+    """Later, not at that second."""
+    second = filled.workspace().moment("2026-02-24")
+    assert both(filled, lambda tree: picking.written_after(tree, second)) == ["sem-maybe"]
+    assert len(both(filled, lambda tree: picking.written_after(tree, 0))) == 9
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["src/a.py"], ["dec-a", "sem-warn"]),
+        (["src/b.py"], ["dec-b"]),
+        (["docs/deep/x.md"], ["dec-a"]),
+        (["lib/x/y.py"], ["dec-glob"]),
+        (["lib/y.js", "other.py", "src/a.pyc", "src"], []),
+        ([], []),
+        (["docs/x.md", "src/b.py"], ["dec-a", "dec-b"]),
+    ],
+)
+def test_decisions_and_warnings_govern_files(
+    filled: Sandbox, files: list[str], expected: list[str]
+) -> None:
+    """By path, by directory, by glob and by source; deprecated ones and others do not."""
+    assert both(filled, lambda tree: picking.ruling_over(tree, files)) == expected
+
+
+@given(names, st.lists(paths, min_size=1, max_size=3))
+def test_a_name_governs_what_its_glob_governs(entry: str, files: list[str]) -> None:
+    """The quick look at directories changes no answer."""
+    above = {"", *(part for path in files for part in picking.ways_up(path))}
+    plain = "/".join(part for part in entry.split("/") if part not in ("", "."))
+    expected = bool(plain) and any(governs(plain, path) for path in files)
+    assert picking._names(entry, above, files) == expected
+
+
+def test_every_governed_entry_is_looked_at(filled: Sandbox) -> None:
+    """What a memory names anywhere in its lists is found through the stored lists."""
+    for record in filled.workspace().tree().records:
+        for entry in governed(record):
+            if "*" not in entry and record.id in ("dec-a", "dec-b", "sem-warn"):
+                path = entry.rstrip("/")
+                assert record.id in both(
+                    filled, lambda tree, p=path: picking.ruling_over(tree, [p])
+                )
