@@ -89,7 +89,7 @@ def alarms() -> None:
         rows = [json.loads(line) for line in lines]
     notes = [memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(rows)]
     records = [Record(note, f"{note.id}.md", "") for note in notes]
-    near = neighbours.Neighbours(records)
+    near = neighbours.among(records)
     threshold = float(str(option(duplicates.THRESHOLD_KEY).default))
     found = [twin for twin in duplicates.twins(records, near, threshold, 1_772_000_000) if twin]
     print(f"{len(notes)} notes: {len(found)} have a twin")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from memtool.errors import MemtoolError
 from memtool.value import Value, plain
@@ -11,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from memtool.commands.progress import Progress
     from memtool.gate.content import Content
     from memtool.memory.problem import Problem
     from memtool.workspace import Workspace
@@ -66,21 +68,76 @@ def check(
             "--staged, --range, --history and paths are different things to check",
             hint="give one of them",
         )
-    if history:
-        from memtool.gate import past
+    if staged:
+        return _staged(ws, path)
+    from memtool.commands.progress import Progress
 
-        found = past.scan(ws.repository, ws.directory, ws.settings)
-        return Checked(found.checked, found.problems)
-    content = _content(ws, path, range, staged=staged)
-    if content is None:
+    with Progress(sys.stderr) as progress:
+        if history:
+            from memtool.gate import past
+
+            progress.begin("looking for secrets in every commit")
+            found = past.scan(ws.repository, ws.directory, ws.settings)
+            return Checked(found.checked, found.problems)
+        content = _content(ws, path, range)
+        if content is None:
+            return Checked(0, (), is_quiet=True)
+        return _checked(ws, content, path, progress)
+
+
+def _staged(ws: Workspace, path: tuple[str, ...]) -> Checked:
+    """Check what is staged; that nothing is costs little."""
+    _refuse_bare(ws)
+    from memtool.gate import differences
+
+    sides, head = differences.of_index(ws.repository, ws.directory, ws.env)
+    if not any(sides):
         return Checked(0, (), is_quiet=True)
-    from memtool.gate import gate, worktree
+    from memtool.commands.progress import Progress
+    from memtool.gate import staged
 
-    problems = gate.problems(content)
+    with Progress(sys.stderr) as progress, ws.repository.git.reading():
+        content = staged.take(ws.repository, ws.directory, ws.now, ws.env, sides, head)
+        return _checked(ws, content, path, progress, is_quiet=True)
+
+
+def _checked(
+    ws: Workspace,
+    content: Content,
+    path: tuple[str, ...],
+    progress: Progress,
+    *,
+    is_quiet: bool = False,
+) -> Checked:
+    from memtool.gate import gate
+
+    problems = gate.problems(content, lambda name: progress.begin(f"checking: {name}"))
     if path:
+        from memtool.gate.worktree import is_chosen
+
         chosen = _inside(ws, path)
-        problems = tuple(p for p in problems if worktree.is_chosen(p.path, chosen))
-    return Checked(len(content.files), problems, is_quiet=staged)
+        problems = tuple(p for p in problems if is_chosen(p.path, chosen))
+    else:
+        problems = (*problems, *_blocks(ws, content))
+    return Checked(len(content.files), problems, is_quiet)
+
+
+def _blocks(ws: Workspace, content: Content) -> list[Problem]:
+    """Return what is wrong with the blocks of files such as AGENTS.md; where there are none, none.
+
+    Before a commit those on disk are looked at, beside the memories on disk.
+    """
+    from memtool.inject import marked
+
+    at = content.head if content.kind == "commit" else None
+    found = marked.candidates(
+        lambda path: ws.stored_file(path, at) if at else marked.read_at(ws.repository.top, path)
+    )
+    if not found:
+        return []
+    from memtool.commands import marking
+
+    return marking.problems(ws, found, at)
 
 
 def render(checked: Checked) -> str:
@@ -101,7 +158,7 @@ def render(checked: Checked) -> str:
     return "\n".join([*rows, f"{files} checked: {', '.join(told) or 'nothing is wrong'}"])
 
 
-def _content(ws: Workspace, path: tuple[str, ...], range_: str, *, staged: bool) -> Content | None:
+def _content(ws: Workspace, path: tuple[str, ...], range_: str) -> Content | None:
     repository = ws.repository
     if range_:
         from memtool.gate import span
@@ -109,25 +166,20 @@ def _content(ws: Workspace, path: tuple[str, ...], range_: str, *, staged: bool)
         start, end = _ends(ws, range_)
         settings = _settings_at(ws, end)
         return span.take(repository, ws.directory, settings, ws.now, start, end)
-    if repository.is_bare:
+    _refuse_bare(ws)
+    from memtool.gate import worktree
+
+    ws.refuse_absent()
+    return worktree.take(repository, ws.directory, ws.settings, ws.now, ws.env, _inside(ws, path))
+
+
+def _refuse_bare(ws: Workspace) -> None:
+    if ws.repository.is_bare:
         raise MemtoolError(
             "a bare repository has no work tree and stages nothing",
             hint="memtool check --range A..B, or memtool check --history",
             code="bare",
         )
-    if staged:
-        from memtool.gate import differences
-
-        sides, head = differences.of_index(repository, ws.directory, ws.env)
-        if not any(sides):
-            return None
-        from memtool.gate import staged as staged_content
-
-        return staged_content.take(repository, ws.directory, ws.now, ws.env, sides, head)
-    from memtool.gate import worktree
-
-    ws.refuse_absent()
-    return worktree.take(repository, ws.directory, ws.settings, ws.now, ws.env, _inside(ws, path))
 
 
 def _settings_at(ws: Workspace, commit: str) -> Any:

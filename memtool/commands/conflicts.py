@@ -7,9 +7,8 @@ from typing import Any
 from memtool.commands import listing
 from memtool.commands.columns import columns
 from memtool.gate import conflicts as gate
-from memtool.gate import places
+from memtool.gate import neighbours, places
 from memtool.gate.duplicates import THRESHOLD_KEY
-from memtool.gate.neighbours import Neighbours
 from memtool.memory import moments
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.tree import Record, Tree
@@ -88,17 +87,20 @@ def conflicts(
         since: a revision; only what is new since then
         all: also those that were accepted
     """
-    tree = ws.tree(at)
+    base = ws.repository.git.rev(since) if since else ""
+    if base and not ids and not _names(ws, at) - _names(ws, base):
+        return Conflicts((), base)  # most merges bring no memory, and need not wait
+    tree = ws.catalog(at, exact=True)
     now, categories = ws.now, ws.settings.categories
     wanted = {tree.find(id_).id for id_ in ids}
-    base = ws.repository.git.rev(since) if since else ""
     found: list[gate.Conflict] = []
     new = _new_since(ws, tree, base) if since else None
     if new is None or new:
-        found = gate.contradictions(tree, now, categories)
+        cache_dir = ws.repository.cache_dir if ws.is_cached else ""
+        found = gate.contradictions(tree, now, categories, cache_dir)
     if new:
         judged = [record for record in gate.living(tree, now, categories) if record.id in new]
-        near = Neighbours(())
+        near = neighbours.among(())
         if judged:
             place = (ws.repository, ws.directory, categories)
             near = places.of_commit(*place, at) if at else places.of_worktree(*place)
@@ -116,8 +118,13 @@ def conflicts(
 
 def _new_since(ws: Workspace, tree: Tree, base: str) -> set[str]:
     """Return the ids of the memories that a commit does not have."""
-    there = {entry.path.rpartition("/")[2] for entry in ws.snapshot(base).entries}
+    there = _names(ws, base)
     return {record.id for record in tree.records if f"{record.id}.md" not in there}
+
+
+def _names(ws: Workspace, at: str | None) -> set[str]:
+    """Return the names of the files of a tree that may be memories."""
+    return {entry.path.rpartition("/")[2] for entry in ws.snapshot(at).entries}
 
 
 def _with_sides(ws: Workspace, tree: Tree, found: list[gate.Conflict]) -> tuple[Conflict, ...]:

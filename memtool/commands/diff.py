@@ -6,7 +6,7 @@ from typing import Any
 
 from memtool.commands.columns import columns
 from memtool.errors import MemtoolError
-from memtool.memory.changes import Change, compare, sentence
+from memtool.memory.changes import Change, Version, compare, sentence
 from memtool.store import versions
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
@@ -45,9 +45,17 @@ def diff(ws: Workspace, range: str = "") -> Diff:
         range: A..B, A...B or A; an empty side of the dots is HEAD
     """
     old, new = _ends(ws, range)
-    before = versions.of_tree(ws.tree(old)) if old else ()
-    taken = ws.tree(new or None)
-    return Diff(old, new or WORKTREE, compare(before, versions.of_tree(taken)))
+    categories = ws.settings.categories
+    if new:
+        taken = ws.snapshot(new)
+        changes = compare(*versions.between(ws.snapshot(old), taken, categories))
+        return Diff(old, new, _titled(changes, versions.called(taken, _bare(changes), categories)))
+    tree = ws.catalog(exact=True)
+    before = ws.snapshot(old) if old else None
+    changes = compare(*versions.uncommitted(tree, before, categories))
+    records = [tree.by_id[id_] for id_ in sorted(_bare(changes)) if id_ in tree.by_id]
+    known = {record.id: Version(record.path, record.memory) for record in records}
+    return Diff(old, WORKTREE, _titled(changes, known))
 
 
 def render(diff: Diff) -> str:
@@ -62,6 +70,22 @@ def render(diff: Diff) -> str:
 def _details(change: Change) -> str:
     said = sentence(change)
     return f"{change.title} ({said})" if said and change.title else said or change.title
+
+
+def _bare(changes: tuple[Change, ...]) -> frozenset[str]:
+    """Return the ids of what was superseded while its own file stayed as it was."""
+    return frozenset(change.id for change in changes if not change.path)
+
+
+def _titled(changes: tuple[Change, ...], known: dict[str, Version]) -> tuple[Change, ...]:
+    """Give those memories title and path, which comparing did not need to read."""
+    bare = _bare(changes) & known.keys()
+    return tuple(
+        change.replace(title=known[change.id].title, path=known[change.id].path)
+        if change.id in bare
+        else change
+        for change in changes
+    )
 
 
 def _ends(ws: Workspace, range_: str) -> tuple[str, str]:

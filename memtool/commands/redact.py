@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Literal
 
-from memtool.commands import writing
+from memtool.commands import auditing, writing
 from memtool.errors import MemtoolError
 from memtool.gate import allowing, keyfile, restaging, rewriting
 from memtool.gate.restaging import Staged
@@ -82,6 +82,9 @@ def redact(
     Run by the pre-commit framework it leaves the index alone: add the files again. What was
     committed before stays in history: change such a secret where it is used.
 
+    What is harmless may stay: on one line with the comment memtool: allow KIND, in a whole file
+    with memtool: allow-file KIND -- REASON, everywhere by the setting redaction.allow.
+
     Ends with 1 if it found something, as fixers do, and with 0 if there was nothing to do.
 
     Example:
@@ -95,7 +98,7 @@ def redact(
         staged: only files with staged changes
         dry_run: say what would be replaced, write nothing
     """
-    writing.prepare(ws)
+    writing.prepare(ws, begins=False)
     if not dry_run:
         restaging.refuse_partial_commit(ws.env)
     repository = ws.repository
@@ -111,8 +114,9 @@ def redact(
             if on_disk.new.found or in_index.new.found:
                 found[name] = on_disk, in_index
         may_stage = FRAMEWORK not in ws.env
-        if not dry_run:
-            _write(ws, found, entries, may_stage=may_stage)
+        with auditing.act(ws, "redact", *found, dry_run=dry_run or not found):
+            if not dry_run:
+                _write(ws, found, entries, may_stage=may_stage)
     if found and not may_stage and not dry_run:
         ws.notes.append("git add the files again; if they came back as they were, the framework "
                         "undid this: memtool redact --staged")  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
+from memtool.errors import MemtoolError
+from memtool.gate.lineage import PURGES, purged_by
 from memtool.memory import lifecycle, moments
 from memtool.memory.problem import Problem
 from memtool.store import provenance
-from memtool.store.tree import lineage_problems
+from memtool.store.tree import Tree, lineage_problems
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -19,7 +20,9 @@ class Status(Value):
     """Counts of one tree, what waits for somebody, and what is wrong.
 
     `alive` are heads that list and search show; the other counts are of all memories. `revision`
-    is the commit that HEAD or --at names, empty before the first commit.
+    is the commit that HEAD or --at names, empty before the first commit. `global_directory` is
+    where the user's global memories are, empty where there are none; `auto` says whether sessions
+    are captured unasked.
     """
 
     directory: str
@@ -35,6 +38,8 @@ class Status(Value):
     candidates: tuple[str, ...]
     expiring: tuple[str, ...]
     problems: tuple[Problem, ...]
+    global_directory: str = ""
+    auto: bool = True
 
     @property
     def exit_code(self) -> int:
@@ -54,7 +59,9 @@ def status(ws: Workspace, *, at: str | None = None, as_of: str | None = None) ->
         at: a revision instead of the worktree
         as_of: the moment to look from: a date, an RFC 3339 moment, or an age such as 30d
     """
-    tree = ws.tree(at, as_of)
+    beside = ws if ws.is_global else ws.beside
+    said = [*ws.notes]
+    tree = ws.catalog(at, as_of, exact=True)
     now = ws.moment_of(as_of)
     categories = ws.settings.categories
     memories = [record.memory for record in tree.records]
@@ -62,20 +69,20 @@ def status(ws: Workspace, *, at: str | None = None, as_of: str | None = None) ->
     heads = [memory for memory in memories if tree.lineage.is_head(memory.id)]
     living = [memory for memory in heads if states[memory.id] == lifecycle.ALIVE]
     soon = now + EXPIRES_SOON_DAYS * moments.DAY_S
-    origins = ws.origins(tree, tree.records)
-    git = ws.repository.git
-    head = git.head()
-    ws.notes.clear()  # the problems are the answer here
+    head = ws.repository.git.head()
+    ws.notes[:] = said  # the problems are the answer here
+    trusted, witness = _trusted(ws, tree)
+    origins = witness.origins(tree.records)
     return Status(
         directory=ws.directory,
         revision=tree.snapshot.name if at else head,
-        trusted_ref=provenance.resolve_trusted(ws.repository, ws.trust_settings.text("trust.ref")),
+        trusted_ref=trusted,
         total=len(memories),
         alive=len(living),
         superseded=len(memories) - len(heads),
-        types=_counted(memory.type for memory in memories),
-        statuses=_counted(memory.status for memory in memories),
-        states=_counted(states.values()),
+        types=dict(sorted(Counter(memory.type for memory in memories).items())),
+        statuses=dict(sorted(Counter(memory.status for memory in memories).items())),
+        states=dict(sorted(Counter(states.values()).items())),
         uncommitted=tuple(
             record.id for record in tree.records if origins[record.path].trust == "local"
         ),
@@ -85,8 +92,23 @@ def status(ws: Workspace, *, at: str | None = None, as_of: str | None = None) ->
             for memory in living
             if (lifecycle.expires_at(memory, categories) or soon + 1) <= soon
         ),
-        problems=(*tree.problems, *lineage_problems(tree)),
+        problems=(*tree.problems, *lineage_problems(tree, _purged(ws, tree, head))),
+        global_directory=beside.repository.top if beside is not None else "",
+        auto=ws.is_capturing,
     )
+
+
+def _trusted(ws: Workspace, tree: Tree) -> tuple[str, provenance.Witness]:
+    """Return the commit of the trusted ref, and who tells what is committed.
+
+    A ref of the settings that is not there is noted: a report on how things stand needs none.
+    """
+    try:
+        ref = ws.trust_settings.text("trust.ref")
+        return provenance.resolve_trusted(ws.repository, ref), ws.witness(tree)
+    except MemtoolError as error:
+        ws.notes.append(f"{error}; {error.hint}")
+        return "", provenance.Witness(tree.snapshot, is_cached=ws.is_cached)
 
 
 def render(status: Status) -> str:
@@ -105,6 +127,10 @@ def render(status: Status) -> str:
         if ids:
             more = f", and {len(ids) - 5} more" if len(ids) > 5 else ""
             rows.append(f"{name} ({hint}): {', '.join(ids[:5])}{more}")
+    if status.global_directory:
+        rows.append(f"global memories are in {status.global_directory}")
+    if not status.auto:
+        rows.append("sessions are not captured unasked (memtool auto says who switched that off)")
     for problem in status.problems:
         rows.append(problem.text())
         if problem.hint:
@@ -112,9 +138,15 @@ def render(status: Status) -> str:
     return "\n".join(rows)
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    counts = Counter(names)
-    return {name: counts[name] for name in sorted(counts)}
+def _purged(ws: Workspace, tree: Tree, head: str) -> frozenset[str]:
+    """Return the ids that commits have removed for good, where something is missing."""
+    if not (head and tree.lineage.dangling()):
+        return frozenset()
+    said = ws.repository.git.run(
+        "log", f"--grep=^{PURGES}: ",
+        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", head, "--",
+    )  # fmt: skip
+    return purged_by(said.decode(errors="replace"))
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
-
 from memtool.gate.chance import is_filler
+from memtool.gate.pattern import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PRIVATE_KEY = "private-key"
 BEGIN = "-----BEGIN "
@@ -20,10 +21,7 @@ LINES = (
     rf"(?:{BREAK}[A-Za-z0-9+/=]{{16,4000}}){{0,600}}"
 )
 
-
-@cache
-def _lines() -> re.Pattern[str]:
-    return re.compile(LINES)
+_LINES = Pattern(LINES)
 
 
 def blocks(text: str) -> Iterator[tuple[str, int, int]]:
@@ -46,7 +44,7 @@ def blocks(text: str) -> Iterator[tuple[str, int, int]]:
             material = text[stop:end]
             end = tail + len(DASHES) if tail >= 0 else end + len(END)
         else:
-            match = _lines().match(text, stop, limit)
+            match = _LINES.match(text, stop, limit)
             end = match.end() if match else stop
             material = text[stop:end]
         if "PRIVATE KEY" not in text[start:close]:

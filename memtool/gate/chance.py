@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
-from collections import Counter
 from math import log2
 from operator import ne
+
+from memtool.gate.pattern import Pattern
 
 WORD_PAIRS = frozenset(
     str.split(
@@ -21,11 +21,11 @@ WORD_PAIRS = frozenset(
 the pairs of random letters."""
 
 WORDLIKE_SHARE = 0.5
-WORDED = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
+WORDED = Pattern(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
 """A stretch as names are made of: it covers most of a name, a quarter of random base62, and
 little of hex, whose letters are common pairs otherwise."""
 
-FILLERS = re.compile(
+FILLERS = Pattern(
     r"(?i)x{4}|\*{3}|\.{3}|example|placeholder|redacted|changeme|change[_-]me|your[_-]|"
     r"my[_-](?:secret|token|key|pass)|_here\b|-here\b|dummy|0{8}|1{8}|abcdefg|12345678(?:9|$)"
 )
@@ -41,7 +41,7 @@ _CLASSES = {
 def bits(text: str) -> float:
     """Return the Shannon entropy of a string in bits for each character, 0 for an empty one."""
     size = len(text)
-    counts = Counter(text).values()
+    counts = [text.count(char) for char in dict.fromkeys(text)]
     return log2(size) - sum([n * log2(n) for n in counts if n > 1]) / size if size else 0.0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memtool.gate import duplicates, places
 from memtool.gate.duplicates import THRESHOLD_KEY
-from memtool.gate.opposition import opposed
+from memtool.gate.neighbours import DEAD
 from memtool.memory import lifecycle
 from memtool.memory.problem import Problem
 from memtool.store.tree import Record
@@ -20,24 +20,40 @@ if TYPE_CHECKING:
 
     from memtool.gate.content import Content, Step
     from memtool.gate.neighbours import Neighbours
+    from memtool.memory.memory import Memory
 
 
 def check(content: Content) -> Iterator[Problem]:
     """Yield what is said twice, and a warning for each new memory that contradicts another."""
     brought = _brought(content)
-    records = [
+    whole = [
         Record(file.memory, file.path, file.oid)
         for file in content.files
         if file.memory is not None and (content.is_whole or file.path in brought)
     ]
+    records = [
+        record
+        for record in whole
+        if _is_told(content, record.path)
+        and (content.is_new(record.path) or _is_in_use(content, record.memory))
+    ]
     if not records:
         return
-    near = _neighbours(content, records)
+    near = _neighbours(content, whole)
     threshold = content.settings.number(THRESHOLD_KEY)
     categories = content.settings.categories
-    for problem in duplicates.problems(records, near, threshold, content.now, categories):
+    among = {record.path for record in whole}
+    for problem in duplicates.problems(
+        records, near, threshold, content.now, categories, among=among
+    ):
         yield problem if content.is_new(problem.path) else problem.replace(severity="warning")
     yield from _conflicts(content, [record for record in records if record.path in brought], near)
+    near.save()
+
+
+def _is_in_use(content: Content, memory: Memory) -> bool:
+    """Tell whether a memory still speaks: what took its place may say the same."""
+    return memory.status not in DEAD and not content.kin.newer(memory.id)
 
 
 def _brought(content: Content) -> frozenset[str]:
@@ -54,40 +70,76 @@ def _lacking(step: Step) -> set[str]:
     return {version.path for version in step.after if version.id not in before}
 
 
+def _is_told(content: Content, path: str) -> bool:
+    """Tell whether anybody hears of a memory: of one that is not new there are warnings only."""
+    return content.warned is None or path in content.warned or content.is_new(path)
+
+
 def _neighbours(content: Content, records: Sequence[Record]) -> Neighbours:
     place = (content.repository, content.directory, content.settings.categories)
+    if content.near is not None:
+        return content.near
     if content.kind == "commit":
-        return places.of_commit(*place, content.head)
-    if content.kind == "index":
-        return places.of_index(*place, known=records)
-    return places.of_worktree(*place)
+        near = places.of_commit(*place, content.head, known=records)
+    elif content.kind == "index":
+        near = places.of_index(*place, known=records)
+    else:
+        near = places.of_worktree(*place, known=records)
+    if not content.is_whole:
+        return near
+    from memtool.gate import kept
+    from memtool.gate.acquaintance import Acquaintance
+
+    settings = content.settings
+    name = kept.rules(settings.number(THRESHOLD_KEY), sorted(settings.categories))
+    return Acquaintance(near.census, records, content.repository.cache_dir, name)
 
 
 def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:
     now, categories = content.now, content.settings.categories
     told: set[tuple[str, ...]] = set()
-    for record, found in zip(added, near.of(added), strict=True):
-        mine = record.memory
-        for one in found:
-            other = one.record.memory
-            pair = tuple(sorted((mine.id, other.id)))
-            is_alive = all(
+
+    def may_clash(mine: Memory, other: Memory) -> bool:
+        is_accepted = other.id in mine.items("conflicts_accepted") or mine.id in other.items(
+            "conflicts_accepted"
+        )
+        return (
+            not is_accepted
+            and _pair(mine, other) not in told
+            and all(
                 lifecycle.state(memory, now, categories) == lifecycle.ALIVE
                 for memory in (mine, other)
             )
-            is_accepted = other.id in mine.items("conflicts_accepted") or mine.id in other.items(
-                "conflicts_accepted"
-            )
-            kind, reason = opposed(mine, other)
-            if not kind or is_accepted or not is_alive or pair in told:
-                continue
-            told.add(pair)
-            yield Problem(
-                record.path,
-                1,
-                "conflict",
-                f"it contradicts {other.id}: {reason}",
-                f"memtool resolve {mine.id} {other.id} --keep newer --why REASON",
-                id=mine.id,
-                severity="warning",
-            )
+        )
+
+    for record, found in zip(added, near.of(added), strict=True):
+        mine = record.memory
+        others = [one.record.memory for one in found if may_clash(mine, one.record.memory)]
+        for other, (kind, reason) in zip(others, _opposed_to(mine, others), strict=True):
+            if kind and _pair(mine, other) not in told:
+                told.add(_pair(mine, other))
+                yield _conflict(record, other, reason)
+
+
+def _opposed_to(mine: Memory, others: Sequence[Memory]) -> Sequence[tuple[str, str]]:
+    if not others:
+        return ()
+    from memtool.gate.opposition import opposed_to
+
+    return opposed_to(mine, others)
+
+
+def _conflict(record: Record, other: Memory, reason: str) -> Problem:
+    return Problem(
+        record.path,
+        1,
+        "conflict",
+        f"it contradicts {other.id}: {reason}",
+        f"memtool resolve {record.id} {other.id} --keep newer --why REASON",
+        id=record.id,
+        severity="warning",
+    )
+
+
+def _pair(one: Memory, other: Memory) -> tuple[str, ...]:
+    return tuple(sorted((one.id, other.id)))

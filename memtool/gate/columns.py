@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from memtool.gate import keywords, values
+from memtool.gate.pattern import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_RULER = Pattern(r"\n[ \t]{0,3}\|?[ \t]{0,3}:?-{2,}[-:| \t]{0,400}(?=\n)")
 
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of table cells below a heading that announces secrets."""
     if "|" not in lower or "---" not in lower:
         return
-    ruler = re.compile(r"\n[ \t]{0,3}\|?[ \t]{0,3}:?-{2,}[-:| \t]{0,400}(?=\n)")
-    for match in ruler.finditer(text):
+    for match in _RULER.finditer(text):
         top = text.rfind("\n", max(0, match.start() - 2000), match.start()) + 1
         heads = lower[top : match.start()].strip().strip("|").split("|")
         kinds = [_column_kind(head) for head in heads]
@@ -31,7 +34,7 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 def _column_kind(head: str) -> str:
     head = head.strip(" *`_")
-    for kind, pattern in keywords.patterns():
+    for kind, pattern in keywords.patterns(head):
         hit = pattern.search(head)
         if hit is None or keywords.is_tail_harmless(head[hit.end() :]):
             continue

@@ -10,6 +10,7 @@ from itertools import combinations
 
 from memtool.gate import duplicates, opposition
 from memtool.gate.neighbours import DEAD
+from memtool.gate.opposition import Opposed
 from memtool.memory import lifecycle
 from memtool.value import Value
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from memtool.memory.categories import Category
     from memtool.store.tree import Record, Tree
 
+KIND = "clashes"
+"""What is kept of oppositions."""
 FORK = "fork"
 DUPLICATE = "duplicate"
 KINDS: dict[str, str] = {
@@ -53,8 +56,13 @@ def living(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Rec
     ]
 
 
-def contradictions(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Conflict]:
-    """Return the forks, then what opposes each other, each by ids."""
+def contradictions(
+    tree: Tree, now: int, categories: Mapping[str, Category], cache_dir: str = ""
+) -> list[Conflict]:
+    """Return the forks, then what opposes each other, each by ids.
+
+    With a cache directory, memories that were compared before are not compared again.
+    """
     found = {
         fork.heads: Conflict(
             FORK, fork.heads, f"both replace {fork.ancestor}", _is_accepted(tree, fork.heads)
@@ -63,11 +71,36 @@ def contradictions(tree: Tree, now: int, categories: Mapping[str, Category]) -> 
     }
     parted = {pair for heads in found for pair in combinations(heads, 2)}
     records = living(tree, now, categories)
-    for clash in opposition.oppositions([record.memory for record in records]):
+    for clash in _clashes(records, cache_dir):
         ids = (records[clash.one].id, records[clash.other].id)
         if ids[0] != ids[1] and ids not in parted:
             found[ids] = Conflict(clash.kind, ids, clash.reason, _is_accepted(tree, ids))
     return sorted(found.values(), key=order)
+
+
+def _clashes(records: Sequence[Record], cache_dir: str) -> list[Opposed]:
+    """Return what opposes each other among some records.
+
+    Whether two memories do follows from them alone. So what is kept of more memories holds for
+    fewer of them; where one came, all are compared.
+    """
+    from memtool.gate import kept
+
+    name = kept.rules() if cache_dir else ""
+    was = kept.load(cache_dir, KIND, name) if cache_dir else None
+    stamps = [(record.path, record.oid) for record in records]
+    if was is not None and set(stamps) <= {(path, oid) for path, oid in was[0]}:
+        number = {path: at for at, (path, _oid) in enumerate(stamps)}
+        return [
+            Opposed(number[one], number[other], kind, reason)
+            for one, other, kind, reason in was[1]
+            if one in number and other in number
+        ]
+    found = opposition.oppositions([record.memory for record in records])
+    if cache_dir:
+        told = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
+        kept.store(cache_dir, KIND, name, [stamps, told])
+    return found
 
 
 def repetitions(

@@ -6,28 +6,33 @@ in this one form. So each rule is written once, and every door of the gate has t
 
 from __future__ import annotations
 
+from memtool.gate.recalled import Recalled
 from memtool.memory import document
 from memtool.memory.changes import Version
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.gate.kin import Kin
+    from memtool.gate.neighbours import Neighbours
+    from memtool.gate.recalled import Known
     from memtool.memory.memory import Memory
     from memtool.memory.problem import Problem
     from memtool.store.config import Config
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Kind
     from memtool.store.tree import Record
+    from memtool.store.versions import Stamp
 
 
 class File(Value):
     """One file of the content. `text` is empty where the bytes are no text.
 
     `memory` is None for a file that is no memory, or that cannot be read as one: `problems` says
-    why. `mode` is git's, such as `100644`.
+    why. `mode` is git's, such as `100644`. `known` is what an earlier check of a whole tree kept
+    of these bytes: it found nothing wrong with them.
     """
 
     path: str
@@ -36,6 +41,7 @@ class File(Value):
     text: str
     memory: Memory | None
     problems: tuple[Problem, ...] = ()
+    known: Known | None = None
 
     def line_of(self, key: str) -> int:
         """Return the line on which a key of the frontmatter stands, from 1."""
@@ -102,6 +108,9 @@ class Content:
         was_parted: Callable[[str], bool] = lambda _id: False,
         warned: frozenset[str] | None = None,
         added: frozenset[str] | None = None,
+        near: Neighbours | None = None,
+        known: Mapping[Stamp, Known] | None = None,
+        purges: frozenset[str] = frozenset(),
     ) -> None:
         self.repository = repository
         self.directory = directory
@@ -126,6 +135,12 @@ class Content:
         """The paths of which warnings are told; None for all. Errors are told of every file."""
         self.added = added
         """The paths that a range of commits added; None where the steps tell."""
+        self.near = near
+        """The neighbours in the tree, where they were looked up before."""
+        self.known = known
+        """What was known of files before this check; None where nothing is to be kept."""
+        self.purges = purges
+        """The ids that a purge is about to remove: its commit will name them in its trailer."""
 
     @cached_property
     def records(self) -> Sequence[Record]:
@@ -147,8 +162,18 @@ class Content:
         return found
 
 
-def read(path: str, oid: str, mode: str, data: bytes, categories: Collection[str]) -> File:
-    """Read one memory file as far as possible."""
+def read(
+    path: str,
+    oid: str,
+    mode: str,
+    data: bytes,
+    categories: Collection[str],
+    known: Known | None = None,
+) -> File:
+    """Read one memory file as far as possible; one that is known when it is asked for more."""
+    if known is not None:
+        recalled = Recalled(known, lambda: document.read(data, path, categories))
+        return File(path, oid, mode, data.decode(), recalled, (), known)
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -6,12 +6,13 @@ of glue, and one to the left. The work for each word is bounded, so a text full 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
-
 from memtool.gate import columns, glue, keywords, values
 from memtool.gate.fitting import Announcement, fits, is_sure_key
+from memtool.gate.pattern import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 BARE_VERBS = frozenset(("pass", "auth"))
 """Words of prose and code that announce something only where a sign assigns it."""
@@ -24,7 +25,7 @@ MOST_PER_LINE = 400
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of what stands beside an announcing word."""
-    for kind, pattern in keywords.patterns(ascii_only=lower.isascii()):
+    for kind, pattern in keywords.patterns(lower):
         line_end = seen = 0
         for hit in pattern.finditer(lower):
             if hit.start() >= line_end:
@@ -44,9 +45,11 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 def _beside(said: Announcement) -> tuple[int, int] | None:
     """Return the span of the secret beside an announcement."""
     span = None
-    if glue.SIGN.search(said.lower, said.end, said.end + 110):
+    if glue.has_sign(said.lower[said.end : said.end + 110]):
         span = _assigned(said) or _given(said) or _told(said)
-    if span is None and glue.DIGIT.search(said.lower, max(0, said.start - 160), said.start):
+    if span is None and not glue.DIGITS.isdisjoint(
+        said.lower[max(0, said.start - 160) : said.start]
+    ):
         span = _before(said)
     return span
 
@@ -134,7 +137,7 @@ def _quoted(said: Announcement) -> tuple[int, int] | None:
 
 
 def _first_word(glue: str) -> str:
-    match = re.match(r"[ _'\u2019s-]{0,3}([a-z0-9]+)", glue)
+    match = _FIRST_WORD.match(glue)
     return match[1] if match else ""
 
 
@@ -168,13 +171,13 @@ def _value(text: str, at: int, opened: str, *, alone: bool = False) -> tuple[int
         if stop > at:
             end = stop - 1 if text[stop - 1] == "\\" else stop
             return _trimmed(text, at, end)
-    match = _plain().match(text, at)
+    match = _PLAIN.match(text, at)
     if match is None or (
         alone and text[match.end() : match.end() + 1] not in ("", "\n", "\r", "`", '"')
     ):
         return None
     value = match[0]
-    cut = _cut().search(value)
+    cut = _CUT.search(value)
     if cut:
         value = value[: cut.start()]
     while value and value[-1] in glue.TRAIL and not (value[-1] == ")" and "(" in value):
@@ -190,11 +193,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if end > start else None
 
 
-@cache
-def _plain() -> re.Pattern[str]:
-    return re.compile(r"[^\s\"'`<>\x00]{3,500}")
-
-
-@cache
-def _cut() -> re.Pattern[str]:
-    return re.compile(r";(?=[A-Za-z ]|$)|,(?=\w+[=:])|&(?=[\w.-]+=)|\\n|\\r|\|(?=\s|$)|/?\*/|\*\*")
+_PLAIN = Pattern(r"[^\s\"'`<>\x00]{3,500}")
+_CUT = Pattern(r";(?=[A-Za-z ]|$)|,(?=\w+[=:])|&(?=[\w.-]+=)|\\n|\\r|\|(?=\s|$)|/?\*/|\*\*")
+_FIRST_WORD = Pattern(r"[ _'\u2019s-]{0,3}([a-z0-9]+)")

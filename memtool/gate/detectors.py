@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 from memtool.gate import context, entropy, personal, prefixes, shapes, userinfo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Found = tuple[str, int, int]
 """Kind, start and end of one finding."""

@@ -7,9 +7,7 @@ is a conflict. A memory that names its twin in a relation was written knowing it
 
 from __future__ import annotations
 
-from memtool.gate.opposition import opposed
-from memtool.gate.signatures import content_of, cosine, names_of
-from memtool.memory import lifecycle
+from memtool.memory import digest, lifecycle
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import RELATIONS
 from memtool.memory.problem import Problem
@@ -17,9 +15,9 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from memtool.gate.neighbours import Neighbours
+    from memtool.gate.neighbours import Found, Neighbours
     from memtool.memory.categories import Category
     from memtool.memory.memory import Memory
     from memtool.store.tree import Record
@@ -42,12 +40,17 @@ def likeness(one: Memory, other: Memory) -> float:
     0 where each names something that the other does not (the same sentence about another port,
     version, file or person is another claim), and where they oppose each other.
     """
+    from memtool.gate.signatures import content_of, cosine
+
     mine, theirs = content_of(one), content_of(other)
     return 0.0 if _parts(one, mine, other, theirs) else cosine(mine, theirs)
 
 
 def _parts(one: Memory, mine: frozenset[str], other: Memory, theirs: frozenset[str]) -> bool:
     """Tell whether something sets two memories apart, however alike their words are."""
+    from memtool.gate.opposition import opposed
+    from memtool.gate.signatures import names_of
+
     if names_of(one) - theirs and names_of(other) - mine:
         return True
     return bool(opposed(one, other)[0])
@@ -68,6 +71,15 @@ def twins(
     words: dict[tuple[str, str], frozenset[str]] = {}
 
     def alike(one: Record, other: Record) -> float:
+        known = neighbours.share(one, other)
+        if known is None:
+            known = compare(one, other)
+            neighbours.compared(one, other, known)
+        return known
+
+    def compare(one: Record, other: Record) -> float:
+        from memtool.gate.signatures import content_of, cosine  # most memories are like no other
+
         for record in (one, other):
             if (record.path, record.oid) not in words:
                 words[record.path, record.oid] = content_of(record.memory)
@@ -77,24 +89,40 @@ def twins(
             return 0.0
         return near
 
-    found = []
-    for record, near in zip(judged, neighbours.of(judged), strict=True):
-        best: Twin | None = None
-        for candidate in near if _lives(record.memory, now, categories) else ():
-            other = candidate.record.memory
-            if not _lives(other, now, categories):
-                continue
-            is_related = any(other.id in record.memory.items(key) for key in RELATIONS)
-            share = 1.0 if candidate.is_exact else alike(record, candidate.record)
-            if candidate.is_exact or (share >= threshold and not is_related):
-                twin = Twin(candidate.record, candidate.is_exact, share)
-                best = twin if best is None else min(best, twin, key=_order)
-        found.append(best)
-    return found
+    return [
+        _best(record, near, alike, threshold, now, categories)
+        if near and _lives(record.memory, now, categories)
+        else None
+        for record, near in zip(judged, neighbours.worth(judged, threshold), strict=True)
+    ]
+
+
+def _best(
+    record: Record,
+    near: Sequence[Found],
+    alike: Callable[[Record, Record], float],
+    threshold: float,
+    now: int,
+    categories: Mapping[str, Category],
+) -> Twin | None:
+    """Return which of some neighbours says what a memory says."""
+    best: Twin | None = None
+    for candidate in near:
+        other = candidate.record.memory
+        if not _lives(other, now, categories):
+            continue
+        is_related = any(other.id in record.memory.items(key) for key in RELATIONS)
+        share = 1.0 if candidate.is_exact else alike(record, candidate.record)
+        if candidate.is_exact or (share >= threshold and not is_related):
+            twin = Twin(candidate.record, candidate.is_exact, share)
+            best = twin if best is None else min(best, twin, key=_order)
+    return best
 
 
 def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool:
-    return lifecycle.state(memory, now, categories) == lifecycle.ALIVE
+    """Tell whether a memory is alive and says something itself, as no generated digest does."""
+    is_alive = lifecycle.state(memory, now, categories) == lifecycle.ALIVE
+    return is_alive and not digest.is_generated(memory)
 
 
 def _order(twin: Twin) -> tuple[bool, float, str, str]:
@@ -107,12 +135,15 @@ def problems(
     threshold: float,
     now: int,
     categories: Mapping[str, Category] = DEFAULT_CATEGORIES,
+    *,
+    among: Collection[str] = (),
 ) -> list[Problem]:
     """Return a problem for each memory that is said already, in their order.
 
-    Of two judged memories that repeat each other only the later one is told.
+    Of two judged memories that repeat each other only the later one is told; the paths of `among`
+    count as judged for that.
     """
-    places = {record.path for record in judged}
+    places = {record.path for record in judged}.union(among)
     found = []
     for record, twin in zip(
         judged, twins(judged, neighbours, threshold, now, categories), strict=True

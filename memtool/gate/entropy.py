@@ -7,10 +7,6 @@ words, not be one of the public forms, and not stand behind a word that names it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
-
 from memtool.gate.blocks import blocks
 from memtool.gate.chance import (
     bits,
@@ -20,51 +16,85 @@ from memtool.gate.chance import (
     is_wordlike,
     restlessness,
 )
+from memtool.gate.pattern import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LEAST_BITS = 4.0
 LEAST_LENGTH = 21
+MOST_ALIKE = 16
+"""So many different characters have no more than 4 bits."""
 MOST_LENGTH = 200
 """Secrets that stand alone are shorter; what is longer is media or a certificate."""
 
 
-@cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of candidates, of public forms, of what stands before harmless ones."""
-    candidate = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{21,}")
-    public = re.compile(
-        r"(?:sha-?\d{1,3}|md5|h1|blake\w{1,3}|npm|pip|go)[-_:]|"  # checksums
-        r"AAAA[BCE]3Nza|AAAAC|AAAAE2V|ssh-|"  # public keys
-        r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
-        r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which the PEM shape sees to
-        r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
-        r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|baf[a-z2-7]{50,}$|z6Mk|npub1|bc1|addr1|cosmos1|"  # addresses
-        r"_Z[A-Z0-9]|_R[A-Z]|\?\?|"  # mangled names
-        r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|"
-        r"(?:[0-9a-fA-F]+|[0-9]+[a-z]?)$|\d{4}-\d\d-\d\d"
-    )
-    before = re.compile(
-        r"(?:\b(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision)|"
-        r"sha-?\d{0,2}|sha\d?_\d+|md5|crc\d*|h1|hash(?:es|ed)?|check ?sum|integrity|"
-        r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?key|pubkey|"
-        r"verif(?:y|ying)[ _-]?key|cursor|offset|(?:page|next|lock|change|client)[ _-]?token|"
-        r"nonce|[un]uid|ulid|"
-        r"ksuid|nanoid|cuid|guid|"
-        r"[a-z]{0,20}_?ids?|identifier|(?:code_)?challenge|cid|request|trace|span|correlation|address|wallet|"
-        r"ssh-[a-z0-9-]+|ecdsa-\S+|image|"
-        r"signature|sig|sri|cert(?:ificate)?|media|png|jpe?g|gif|font|svg|icon|thumbnail|avatar|"
-        r"build|slug|hashed|file|folder|class|function|symbol|branch|nix|store|cache[ _-]?key|"
-        r"snapshot|artifact|bundle|chunk|asset|video|document|doc|sheet|"
-        r"base64|data|encoded|payload|sample|alphabet)"
-        r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|\$)\Z"
-    )
-    return candidate, public, before
+CANDIDATE = Pattern(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{21,}")
+
+PUBLIC = Pattern(
+    r"(?:sha-?\d{1,3}|md5|h1|blake\w{1,3}|npm|pip|go)[-_:]|"  # checksums
+    r"AAAA[BCE]3Nza|AAAAC|AAAAE2V|ssh-|"  # public keys
+    r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
+    r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which the PEM shape sees to
+    r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
+    r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|baf[a-z2-7]{50,}$|z6Mk|npub1|bc1|addr1|cosmos1|"  # addresses
+    r"_Z[A-Z0-9]|_R[A-Z]|\?\?|"  # mangled names
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|"
+    r"(?:[0-9a-fA-F]+|[0-9]+[a-z]?)$|\d{4}-\d\d-\d\d"
+)
+"""Forms that anybody may see."""
+
+BEFORE = Pattern(
+    r"(?:\b(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision)|"
+    r"sha-?\d{0,2}|sha\d?_\d+|md5|crc\d*|h1|hash(?:es|ed)?|check ?sum|integrity|"
+    r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?key|pubkey|"
+    r"verif(?:y|ying)[ _-]?key|cursor|offset|(?:page|next|lock|change|client)[ _-]?token|"
+    r"nonce|[un]uid|ulid|"
+    r"ksuid|nanoid|cuid|guid|"
+    r"[a-z]{0,20}_?ids?|identifier|(?:code_)?challenge|cid|request|trace|span|correlation|address|wallet|"
+    r"ssh-[a-z0-9-]+|ecdsa-\S+|image|"
+    r"signature|sig|sri|cert(?:ificate)?|media|png|jpe?g|gif|font|svg|icon|thumbnail|avatar|"
+    r"build|slug|hashed|file|folder|class|function|symbol|branch|nix|store|cache[ _-]?key|"
+    r"snapshot|artifact|bundle|chunk|asset|video|document|doc|sheet|"
+    r"base64|data|encoded|payload|sample|alphabet)"
+    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|\$)\Z"
+)
+"""What stands before a string that is no secret."""
+
+
+_BREAKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+/_-")}
+
+
+def may_hold(text: str) -> bool:
+    """Say whether a text has a string that is long and mixed enough, and not composed of words."""
+    is_plain = text.isascii() and "\\" not in text  # a candidate is then a whole word
+    for word in set(text.translate(_BREAKS).split()):
+        is_long = len(word) >= LEAST_LENGTH and len(set(word)) > MOST_ALIKE
+        if is_long and not (is_plain and _is_plainly_composed(word.rstrip("-/_"))):
+            return True
+    return False
+
+
+def _is_plainly_composed(token: str) -> bool:
+    """Say whether `_is_composed` is true of a string for reasons that need no pattern."""
+    parts = token.replace("/", "-").replace("_", "-").replace("+", "-").split("-")
+    rest = [
+        len(part)
+        for part in parts
+        if not (
+            part.isdigit()
+            or (len(part) > 1 and part.isalpha() and (part.islower() or part.isupper()))
+        )
+    ]
+    total = sum(map(len, parts))
+    return len(parts) > 1 and max(rest, default=0) < LEAST_LENGTH and sum(rest) * 10 < 7 * total
 
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of bare strings that only chance makes."""
-    candidate, public, before = _patterns()
     encoded = [(first, last) for label, first, last in blocks(text) if label == "block"][::-1]
-    for hit in candidate.finditer(text):
+    for hit in CANDIDATE.finditer(text) if may_hold(text) else ():
         start, end = hit.span()
         start += text[start] in "nrt" and text[start - 1 : start] == "\\"  # an escaped line end
         while encoded and encoded[-1][1] <= start:
@@ -75,14 +105,13 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             token.isalpha() and restlessness(token) < 0.3
         ):
             continue
-        distinct = len(set(token))
-        if distinct <= 16 or bits(token) <= LEAST_BITS:
+        if len(set(token)) <= MOST_ALIKE or bits(token) <= LEAST_BITS:
             continue
-        if public.match(token) or is_wordlike(token) or is_camel(token):
+        if is_wordlike(token) or is_camel(token) or _is_composed(token) or is_sequence(token):
             continue
-        if is_sequence(token) or is_filler(token):
+        if is_filler(token) or PUBLIC.match(token):
             continue
-        if _is_composed(token) or before.search(lower, max(0, start - 32), start):
+        if BEFORE.search(lower, max(0, start - 32), start):
             continue
         if _stands_in_address(text, start) or _stands_in_block(text, start, end):
             continue
@@ -98,7 +127,7 @@ def _is_composed(token: str) -> bool:
 
     What is left without these parts must be most of it, or one part must be enough alone.
     """
-    parts = re.split(r"[/_+-]", token)
+    parts = _JOINED.split(token)
     if len(parts) == 1:
         return False
     random = [part for part in parts if not _NAME_PART.match(part) and not is_wordlike(part)]
@@ -107,7 +136,8 @@ def _is_composed(token: str) -> bool:
     return sum(map(len, random)) * 10 < 7 * sum(map(len, parts)) or len(parts) * 6 > len(token)
 
 
-_NAME_PART = re.compile(r"(?:[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|[0-9a-f]{6,}|v?\d+|x\d+)$")
+_JOINED = Pattern(r"[/_+-]")
+_NAME_PART = Pattern(r"(?:[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|[0-9a-f]{6,}|v?\d+|x\d+)$")
 
 
 def _stands_in_address(text: str, start: int) -> bool:

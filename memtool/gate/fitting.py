@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from memtool.gate import keywords, values
+from memtool.gate.pattern import Pattern
 
 WEAK = frozenset(
     ("login", "log in", "logs in", "auth", "pass", "cred", "creds", "credential", "credentials")
 )
 """Words of common prose: their value must look like a password by itself, unless it is quoted."""
+
+_KEY = Pattern(r"[ _.-]?keys?\Z")
 
 
 class Announcement:
@@ -84,7 +85,7 @@ def is_sure_key(said: Announcement) -> bool:
     word = said.word
     if not word.rstrip("s").endswith("key"):
         return True
-    head = re.split(r"[ _.-]?keys?\Z", word)[0]
+    head = _KEY.split(word)[0]
     return (
         head in keywords.SURE_KEYS
         or keywords.is_sure_ending(head)

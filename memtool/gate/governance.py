@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from memtool.memory import body, sources
 from memtool.search import globs
+from memtool.search.picking import ways_up
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -45,7 +46,7 @@ def rules(
             table.setdefault(plain, []).append(Rule(record, by))
     found = {}
     for file, paths in files.items():
-        rules = [rule for path in paths for above in _above(path) for rule in exact.get(above, ())]
+        rules = [rule for path in paths for above in ways_up(path) for rule in exact.get(above, ())]
         for pattern, those in patterns.items():
             if any(globs.governs(pattern, path) for path in paths):
                 rules += those
@@ -77,10 +78,3 @@ def _named(record: Record) -> Iterator[tuple[str, str]]:
                 path = posixpath.normpath(posixpath.join(start, target.lstrip("/")))
                 if path != "." and not path.startswith("../"):
                     yield "link", path
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield a path and the directories above it."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
+from memtool.gate.pattern import Pattern
 
 PERSON_WORDS = (
     r"pass[ _-]?words?|passwd|passw|pwd|pass[ _-]?phrase|pass[ _-]?code|kennwort|passwort|"
@@ -69,7 +68,7 @@ NOT_SECRET_AFTER = frozenset(
 )
 """A word of the identifier after the announcing one: `password_hash`, `token_url`, `key id`."""
 
-HASH_WORDS = re.compile(
+HASH_WORDS = Pattern(
     r"\b(?:sha-?\d{0,3}|md5|hash(?:es|ed)?|digest|checksum|commit(?:ted)?|revision|rev|blob|tree|ref|"
     r"fingerprint|thumbprint|e?tag|uuid|guid|ids?|version|branch|merge[ds]?|request|trace|span|"
     r"public|row|record|ticket|job|run|build|image|layer|digest|cache|epoch|nonce|integrity|"
@@ -77,7 +76,7 @@ HASH_WORDS = re.compile(
 )
 """Between the announcing word and hex or a UUID these say that it is a hash or a name."""
 
-REQUEST_TOKENS = re.compile(r"(?:client|lock|change|request|idempotency)[ _-]?token")
+REQUEST_TOKENS = Pattern(r"(?:client|lock|change|request|idempotency)[ _-]?token")
 """What names one request and not who may make it: such a token is a UUID."""
 
 COPULA = (
@@ -92,22 +91,38 @@ FILLING = (
 )
 
 
-@cache
-def patterns(*, ascii_only: bool = False) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return kinds with the patterns of words that announce them, for text in lower case.
+TRIGGERS = (
+    *str.split(
+        "pass pwd pw psw kata pin cred login auth secret token jeton geheim chave bearer cookie "
+        "salt dsn jwt webhook key kennwort contrase clave senha hasł haslo wachtwoord lösenord "
+        "adgangskode parola şifre salasana heslo jelszó пароль 密码 密碼 口令 パスワード 비밀번호 "
+        "schlüssel clé токен секрет ключ 密钥 令牌 トークン 토큰"
+    ),
+    *("log in", "logs in", "pat ", 'pat"', "pat'", "pat`", "pat:", "pat="),
+)
+"""What stands in every announcing word: a text without any of it has none."""
 
-    Words without a border are apart: their pattern is skipped through by first letters.
+_TYPED = ("password", Pattern(PERSON_WORDS)), ("password", Pattern(SHORT_PERSON_WORDS))
+_PLAIN = (*_TYPED, ("secret", Pattern(MACHINE_WORDS)))
+_FOREIGN = (*_TYPED, ("secret", Pattern(f"{MACHINE_WORDS}|{FOREIGN_WORDS}")))
+
+
+def patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
+    """Return kinds with the patterns of the words that may announce them in a text.
+
+    The text is in lower case. Words without a border are apart: their pattern is skipped through
+    by first letters.
     """
-    machine_words = MACHINE_WORDS if ascii_only else f"{MACHINE_WORDS}|{FOREIGN_WORDS}"
-    return (
-        ("password", re.compile(PERSON_WORDS)),
-        ("password", re.compile(SHORT_PERSON_WORDS)),
-        ("secret", re.compile(machine_words)),
-    )
+    for trigger in TRIGGERS:
+        if trigger in lower:
+            return _PLAIN if lower.isascii() else _FOREIGN
+    return ()
 
 
-_KEY_HEAD = re.compile(r"([a-z]{2,16})[ _.-]?\Z")
-_WORD_BEFORE = re.compile(r"([a-z0-9]{1,16})[ _.\"'`-]{0,3}\Z")
+_PARTED = Pattern(r"[ _.-]")
+_TAIL_PARTS = Pattern(r"[A-Z]?[a-z]+\d*|[A-Z]+|\d+")
+_KEY_HEAD = Pattern(r"([a-z]{2,16})[ _.-]?\Z")
+_WORD_BEFORE = Pattern(r"([a-z0-9]{1,16})[ _.\"'`-]{0,3}\Z")
 
 
 def announced_from(lower: str, start: int, end: int) -> int | None:
@@ -133,7 +148,7 @@ def is_sure_ending(head: str) -> bool:
 def _is_taken_back(lower: str, start: int, end: int) -> bool:
     """Say whether the word before makes the announcement harmless: `public key`."""
     word = lower[start:end]
-    if word.rstrip("s").endswith("key") and re.split(r"[ _.-]", word)[0] in NOT_SECRET_BEFORE:
+    if word.rstrip("s").endswith("key") and _PARTED.split(word)[0] in NOT_SECRET_BEFORE:
         return True
     near = _WORD_BEFORE.search(lower, max(0, start - 16), start)
     return near is not None and near[1] in NOT_SECRET_BEFORE
@@ -141,5 +156,5 @@ def _is_taken_back(lower: str, start: int, end: int) -> bool:
 
 def is_tail_harmless(tail: str) -> bool:
     """Say whether the rest of the identifier makes it harmless: `password_hash`, `tokenUrl`."""
-    parts = re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+|\d+", tail)
+    parts = _TAIL_PARTS.findall(tail)
     return any(part.lower() in NOT_SECRET_AFTER for part in parts)

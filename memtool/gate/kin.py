@@ -1,8 +1,7 @@
 """Kin: the lineage around some memories, without reading the tree that they lie in.
 
 `Kin` knows every memory of a tree by id: where it lies, whether it is deleted, what it supersedes
-and what supersedes it. It is made from a tree that was read, or from a table that an earlier check
-left in the cache, in which one memory is found by binary search in a mapped file.
+and what supersedes it. It is made from a tree that was read, or asks a census of one.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator
+
+    from memtool.gate.census import Census
 
 MOST_KIN = 20_000
 """Memories of one lineage that are followed; a longer one is cut, and circles in it not seen."""
@@ -31,39 +32,39 @@ class Row(Value):
 class Kin:
     """Who supersedes whom in one tree."""
 
-    def __init__(
-        self,
-        rows: Iterable[Row],
-        table: Callable[[str], Sequence[Row]] | None = None,
-        newer: Callable[[str], Sequence[str]] | None = None,
-        hidden: frozenset[str] = frozenset(),
-    ) -> None:
-        """Take rows, and a table below them whose paths in `hidden` no longer count."""
+    def __init__(self, rows: Iterable[Row], census: Census | None = None) -> None:
+        """Take rows, and a census that knows all the others, and may know these too."""
         self._rows: dict[str, list[Row]] = {}
         self._newer: dict[str, set[str]] = {}
+        self._paths: set[str] = set()
         for row in rows:
             self._rows.setdefault(row.id, []).append(row)
+            self._paths.add(row.path)
             for old in effective(row):
                 self._newer.setdefault(old, set()).add(row.id)
-        self._table = table
-        self._newer_table = newer
-        self._hidden = hidden
+        self._census = census
 
     def rows(self, id_: str) -> list[Row]:
         """Return the files that have an id, sorted by path."""
+        census = self._census
         found = list(self._rows.get(id_, ()))
-        if self._table is not None:
-            found += [row for row in self._table(id_) if row.path not in self._hidden]
+        if census is not None:
+            found += self._named(census.asked(lambda: census.called(id_)))
         return sorted(found, key=lambda row: row.path)
 
     def newer(self, id_: str) -> tuple[str, ...]:
         """Return the ids of the memories that supersede this one directly, sorted."""
+        census = self._census
         found = set(self._newer.get(id_, ()))
-        if self._newer_table is not None:
-            for candidate in self._newer_table(id_):
-                if any(id_ in effective(row) for row in self.rows(candidate)):
-                    found.add(candidate)
+        if census is not None:
+            found.update(row.id for row in self._named(census.asked(lambda: census.newer(id_))))
         return tuple(sorted(found))
+
+    def _named(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows that are not our own; a file that is not named by its id is no memory."""
+        for row in rows:
+            if row.path not in self._paths and row.path.endswith(f"/{row.id}.md"):
+                yield row
 
     def supersedes(self, id_: str) -> tuple[str, ...]:
         """Return what a memory supersedes, missing ids included, sorted."""

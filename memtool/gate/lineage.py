@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PURGES = "Purges"
 """The trailer of a commit that removes memories for good; its values are their ids."""
+PURGING = "MEMTOOL_PURGES"
+"""The variable by which a purge names them to the hook, which sees no message yet."""
 
 
 def purged_by(values: str) -> frozenset[str]:
@@ -59,7 +61,7 @@ def _dangling(
     for newer, missing in lineage.dangling():
         if content.kin.is_there(missing) or not (newer in files or missing in gone):
             continue
-        if _is_purged(content, missing):
+        if missing in content.purges or _is_purged(content, missing):
             continue
         paths = [row.path for row in content.kin.rows(newer)]
         line = files[newer].line_of("supersedes") if newer in files else 1

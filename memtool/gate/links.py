@@ -41,7 +41,7 @@ def check(content: Content) -> Iterator[Problem]:
     """Yield a warning for each name that leads nowhere."""
     # What is superseded or deleted may speak of what is gone.
     current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
-    wanted = [item for file in current for item in _named(file)]
+    wanted = [item for file in current for item in _wanted(file)]
     paths = _Paths(content, [item.target for item in wanted if item.kind in ("file", "glob")])
     commits = _resolved(content, [item.target for item in wanted if item.kind == "commit"])
     for item in wanted:
@@ -79,7 +79,14 @@ _FAULTS: dict[str, tuple[str, str, str]] = {
 """Code, message and hint for each kind of name that leads nowhere."""
 
 
-def _named(file: File) -> Iterator[Wanted]:
+def _wanted(file: File) -> Iterable[Wanted]:
+    if file.known is None:
+        return named(file)
+    return [Wanted(file, *name) for name in file.known.names]
+
+
+def named(file: File) -> Iterator[Wanted]:
+    """Yield what a memory names, other than what it supersedes."""
     memory = file.memory
     assert memory is not None
     for key in RELATIONS[1:]:  # what supersedes names is the lineage check's

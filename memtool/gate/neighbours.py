@@ -1,25 +1,24 @@
 """Neighbours: the living memories that a new one may repeat, found by their signatures.
 
-Some memories are held in full, those that changed lately; the others are rows of a table, and
-only what may be alike is read. `places` says which are which.
+Of the rows of a census only those are read whose signatures say that they may be alike.
 """
 
 from __future__ import annotations
 
-from memtool.gate.signatures import SHARED, Signature, signature
-from memtool.gate.sketches import Damaged, Row, Table
+from memtool.gate.census import Census
+from memtool.gate.sketches import SHARED, Row
 from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from memtool.gate.census import Stamp
     from memtool.memory.memory import Memory
 
-MOST_CHANGED = 48
-"""With more memories changed since, a table moves on to the tree of HEAD; with more judged, all
-of its rows are read at once."""
+MOST_SIGNED = 48
+"""With more memories judged whose signatures are not at hand, all rows are read for them."""
 MOST_HOLDING = 1_000
 """A number that more memories share is a common phrase, and leads to none."""
 VERIFIED = 5
@@ -35,38 +34,29 @@ class Found(Value):
     is_exact: bool
 
 
+def row_of(memory: Memory, path: str, oid: str) -> Row:
+    """Return the row of a memory."""
+    from memtool.gate.signatures import signature  # what was signed before needs no terms
+
+    own = signature(memory)
+    replaced = () if memory.status == "deleted" else memory.supersedes
+    return Row(memory.id, path, memory.status, replaced, oid, own.fingerprint, own.numbers)
+
+
+def among(records: Iterable[Record]) -> Neighbours:
+    """Return the neighbours among some records alone."""
+    held = {(record.path, record.oid): record.memory for record in records}
+    rows = [row_of(memory, path, oid) for (path, oid), memory in held.items()]
+    return Neighbours(Census(rows, held))
+
+
 class Neighbours:
-    """The memories of one tree by their signatures: a table, and what has changed since."""
+    """The memories of one tree by their signatures."""
 
-    def __init__(
-        self,
-        changed: Iterable[Record],
-        table: Table | None = None,
-        hidden: Collection[str] = (),
-        read: Callable[[Sequence[str]], Mapping[str, Memory]] = lambda _oids: {},
-        renewed: Callable[[], Neighbours] | None = None,
-    ) -> None:
-        """Take records in full, and below them a table whose paths in `hidden` do not count.
-
-        `read` gets memories by the ids of their blobs, `renewed` the same without the table.
-        """
-        self._changed = sorted(changed, key=lambda record: record.path)
-        self._table = table
-        self._hidden = hidden
-        self._read = read
-        self._renewed = renewed
-        self._holding: dict[int, list[int]] = {}
-        self._saying: dict[int, list[int]] = {}
-        self._superseded: set[str] = set()
-        self._known: dict[tuple[str, str], Signature] = {}
-        for at, record in enumerate(self._changed):
-            own = signature(record.memory)
-            self._known[record.path, record.oid] = own
-            self._saying.setdefault(own.fingerprint, []).append(at)
-            for number in own.numbers:
-                self._holding.setdefault(number, []).append(at)
-            if record.memory.status != "deleted":
-                self._superseded.update(record.memory.supersedes)
+    def __init__(self, census: Census) -> None:
+        self.census = census
+        self._signed: dict[Stamp, tuple[int, Sequence[int]]] = {}
+        self._told: dict[Stamp, list[Found]] = {}
 
     def of(self, judged: Sequence[Record]) -> list[list[Found]]:
         """Return for each memory those that it may repeat, the exact ones first.
@@ -74,88 +64,95 @@ class Neighbours:
         They are heads in use. None is the memory itself, another file with its id, or what it
         replaces.
         """
-        try:
-            return self._of(judged)
-        except Damaged:
-            if self._renewed is None:
-                raise
-            return self._renewed().of(judged)
+        rest = [record for record in judged if (record.path, record.oid) not in self._told]
+        found = dict(zip(map(id, rest), self.census.asked(lambda: self._of(rest)), strict=True))
+        for record in rest:
+            if record.oid:  # a draft has no id yet, and several may be asked about
+                self._told[record.path, record.oid] = found[id(record)]
+        return [
+            found[id(record)] if id(record) in found else self._told[record.path, record.oid]
+            for record in judged
+        ]
+
+    def worth(self, judged: Sequence[Record], threshold: float) -> list[list[Found]]:
+        """Return the neighbours that are worth comparing with a memory: here, all of them."""
+        del threshold
+        return self.of(judged)
+
+    def share(self, one: Record, other: Record) -> float | None:
+        """Return how alike two memories are, where that was kept."""
+        del one, other
+        return None
+
+    def compared(self, one: Record, other: Record, share: float) -> None:
+        """Hear how alike two memories are."""
+
+    def save(self) -> None:
+        """Keep what was found for the next time, where that is of use."""
 
     def _of(self, judged: Sequence[Record]) -> list[list[Found]]:
-        if self._table is not None and len(judged) > MOST_CHANGED:  # reading all rows is cheaper
-            for row in self._table.rows():
-                self._known[row.path, row.oid] = Signature(row.fingerprint, row.numbers)
-        stored = [self._stored(record) for record in judged]
-        read = self._read(sorted({row.oid for rows in stored for row, _is_exact in rows}))
+        self._sign(judged)
+        likely = [self._likely(record) for record in judged]
+        read = self.census.memories([row for rows in likely for row, _is_exact in rows])
         found = []
-        for record, rows in zip(judged, stored, strict=True):
+        for rows in likely:
             near = [
-                Found(Record(read[row.oid], row.path, row.oid), is_exact)
+                Found(Record(read[row.path, row.oid], row.path, row.oid), is_exact)
                 for row, is_exact in rows
-                if row.oid in read
+                if (row.path, row.oid) in read
             ]
-            near += self._near(record)
             found.append(sorted(near, key=lambda one: (not one.is_exact, one.record.path)))
         return found
 
-    def _signature(self, record: Record) -> Signature:
-        known = self._known.get((record.path, record.oid)) if record.oid else None
-        return known or signature(record.memory)
+    def _sign(self, judged: Sequence[Record]) -> None:
+        """Make the signatures of memories known, by the cheaper way."""
+        known = self.census.known()
+        for _way in range(2):
+            for row in known:
+                self._signed[row.path, row.oid] = row.fingerprint, row.numbers
+            if sum((record.path, record.oid) not in self._signed for record in judged) <= (
+                MOST_SIGNED
+            ):
+                return
+            known = self.census.all()
 
-    def _stored(self, judged: Record) -> list[tuple[Row, bool]]:
-        """Return the rows of the table that a memory may repeat."""
-        table = self._table
-        if table is None:
-            return []
-        own = self._signature(judged)
-        exact = table.saying(own.fingerprint)
+    def _signature(self, record: Record) -> tuple[int, Sequence[int]]:
+        """Return fingerprint and numbers of a memory."""
+        known = self._signed.get((record.path, record.oid)) if record.oid else None
+        if known is None:
+            row = row_of(record.memory, record.path, record.oid)
+            known = row.fingerprint, row.numbers
+        return known
+
+    def _likely(self, judged: Record) -> list[tuple[Row, bool]]:
+        """Return the rows that a memory may repeat: the exact ones, then those most alike."""
+        fingerprint, numbers = self._signature(judged)
+        exact = self.census.saying(fingerprint)
         found: list[tuple[Row, bool]] = []
-        for at in _likely(exact, map(table.holding, own.numbers)):
-            row = table.row(at)
-            if row.path not in self._hidden and self._counts(row.id, row.path, row.status, judged):
+        for at in (*exact, *self._alike(numbers, exact)):
+            row = self.census.row(at)
+            if self._counts(row, judged):
                 found.append((row, at in exact))
                 if len(found) == VERIFIED:
                     break
         return found
 
-    def _near(self, judged: Record) -> list[Found]:
-        """Return the changed memories that a memory may repeat."""
-        own = self._signature(judged)
-        exact = self._saying.get(own.fingerprint, [])
-        found: list[Found] = []
-        for at in _likely(exact, (self._holding.get(number, ()) for number in own.numbers)):
-            record = self._changed[at]
-            if self._counts(record.id, record.path, record.memory.status, judged):
-                found.append(Found(record, at in exact))
-                if len(found) == VERIFIED:
-                    break
-        return found
+    def _alike(self, numbers: Sequence[int], exact: Sequence[int]) -> Iterable[int]:
+        """Yield rows by falling number of shared numbers, then by path."""
+        counts: dict[int, int] = {}
+        for number in numbers:
+            rows = self.census.holding(number)
+            if len(rows) <= MOST_HOLDING:
+                for at in rows:
+                    counts[at] = counts.get(at, 0) + 1
+        likely = [at for at, count in counts.items() if count >= SHARED and at not in exact]
+        return sorted(likely, key=lambda at: (-counts[at], self.census.place(at)))
 
-    def _counts(self, id_: str, path: str, status: str, judged: Record) -> bool:
+    def _counts(self, row: Row, judged: Record) -> bool:
         return not (
-            status in DEAD
-            or path == judged.path
-            or id_ == judged.id
-            or id_ in judged.memory.supersedes
-            or self.is_superseded(id_)
+            row.status in DEAD
+            or row.path == judged.path
+            or row.id == judged.id
+            or row.id in judged.memory.supersedes
+            or self.census.newer(row.id)
         )
-
-    def is_superseded(self, id_: str) -> bool:
-        """Tell whether some memory of the tree supersedes an id."""
-        if id_ in self._superseded:
-            return True
-        table = self._table
-        return table is not None and any(
-            table.row(at).path not in self._hidden for at in table.newer(id_)
-        )
-
-
-def _likely(exact: Sequence[int], postings: Iterable[Sequence[int]]) -> list[int]:
-    """Return the exact ones, then by falling number of shared numbers, then in their order."""
-    counts: dict[int, int] = {}
-    for rows in postings:
-        if len(rows) <= MOST_HOLDING:
-            for at in rows:
-                counts[at] = counts.get(at, 0) + 1
-    likely = [at for at, count in counts.items() if count >= SHARED and at not in exact]
-    return [*exact, *sorted(likely, key=lambda at: (-counts[at], at))]

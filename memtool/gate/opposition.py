@@ -6,7 +6,9 @@ holds in tests does not oppose what holds in production; and where values differ
 
 from __future__ import annotations
 
-from memtool.gate.statements import TYPES, Statement, statements
+from memtool.gate.statements import Statement, statements
+from memtool.memory import digest
+from memtool.memory.signs import TYPES
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
@@ -60,22 +62,44 @@ def _differs_once(one: Statement, other: Statement) -> bool:
 
 def opposed(one: Memory, other: Memory) -> tuple[str, str]:
     """Return kind and reason of the first clash of two memories, empty where there is none."""
-    found = next(iter(oppositions([one, other])), None)
-    return (found.kind, found.reason) if found else ("", "")
+    ((kind, reason),) = opposed_to(one, [other])
+    return kind, reason
+
+
+def opposed_to(one: Memory, others: Sequence[Memory]) -> list[tuple[str, str]]:
+    """Return kind and reason of the first clash of a memory with each of others."""
+    mine: list[Statement] | None = None
+    found = []
+    for other in others:
+        clash = None
+        if one.type in TYPES and other.type in TYPES:
+            mine = said_by(one) if mine is None else mine
+            clash = next(iter(_clashes([one, other], [mine, said_by(other)])), None)
+        found.append((clash.kind, clash.reason) if clash else ("", ""))
+    return found
 
 
 def oppositions(memories: Sequence[Memory]) -> list[Opposed]:
-    """Return every two memories that clash, once each, in the order of the list.
+    """Return every two memories that clash, once each, in the order of the list."""
+    return _clashes(memories, [said_by(memory) for memory in memories])
+
+
+def said_by(memory: Memory) -> list[Statement]:
+    """Return the statements that may clash: those of a type that can contradict another.
+
+    A digest that memtool wrote states nothing but what its sources state.
+    """
+    may_clash = memory.type in TYPES and not digest.is_generated(memory)
+    return list(statements(memory)) if may_clash else []
+
+
+def _clashes(memories: Sequence[Memory], lists: Sequence[Sequence[Statement]]) -> list[Opposed]:
+    """Return the clashes of memories by their statements.
 
     A clash needs the smaller subject to lie within the larger one, so its rarest term leads to
     every statement that it can clash with: the cost follows the pairs that share a rare term.
     """
-    said = [
-        (at, statement)
-        for at, memory in enumerate(memories)
-        if memory.type in TYPES
-        for statement in statements(memory)
-    ]
+    said = [(at, statement) for at, own in enumerate(lists) for statement in own]
     found: dict[tuple[int, int], Opposed] = {}
     for sign in (1, -1):
         against = [(at, s) for at, s in said if s.sign == -sign]
@@ -92,13 +116,17 @@ def _meet(
     found: dict[tuple[int, int], Opposed],
 ) -> None:
     """Compare every statement with those that hold its rarest term; keep the first clash."""
+    if not asking or not asked:
+        return
     postings: dict[str, list[tuple[int, Statement]]] = {}
     for at, statement in asked:
         for term in statement.subject:
             postings.setdefault(term, []).append((at, statement))
     for at, statement in asking:
-        rarest = min(statement.subject, key=lambda term: (len(postings.get(term, ())), term))
-        for other_at, other in postings.get(rarest, ()):
+        if not postings.keys() >= statement.subject:
+            continue  # one of its terms stands nowhere else
+        rarest = min(statement.subject, key=lambda term: (len(postings[term]), term))
+        for other_at, other in postings[rarest]:
             pair = (min(at, other_at), max(at, other_at))
             if at == other_at or pair in found or len(other.subject) < len(statement.subject):
                 continue

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
+from memtool.gate.pattern import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HARMLESS_DOMAINS = frozenset(
     str.split(
@@ -52,11 +54,6 @@ CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
 """Brand, ranges of the first digits, lengths (ISO/IEC 7812 as published by the brands)."""
 
 
-@cache
-def _pattern(expression: str) -> re.Pattern[str]:
-    return re.compile(expression)
-
-
 def emails(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the addresses of people."""
     at = text.find("@")
@@ -68,8 +65,10 @@ def emails(text: str) -> Iterator[tuple[str, int, int]]:
         at = after
 
 
-LOCAL = r"[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ._%+'-]{0,62}[A-Za-z0-9À-ɏ_+-])?$"
-DOMAIN = (
+_SIGNS = Pattern(r"[-._+]")
+_GROUPS = Pattern("[ -]")
+LOCAL = Pattern(r"[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ._%+'-]{0,62}[A-Za-z0-9À-ɏ_+-])?$")
+DOMAIN = Pattern(
     r"(?:[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ-]{0,61}[A-Za-z0-9À-ɏ])?\.){1,6}"
     r"(?P<top>[A-Za-z]{2,24})(?![\w@])"
 )
@@ -77,7 +76,7 @@ DOMAIN = (
 
 def _address(text: str, at: int) -> tuple[int, int] | None:
     """Return the span of the person's address around an `@`, or None."""
-    domain = _pattern(DOMAIN).match(text, at + 1)
+    domain = DOMAIN.match(text, at + 1)
     if domain is None:
         return None
     reach = text[max(0, at - 64) : at]
@@ -85,7 +84,7 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
     while cut and (reach[cut - 1].isalnum() or reach[cut - 1] in "._%+'-"):
         cut -= 1
     local = reach[cut:].lstrip("._%+'-")
-    if not _pattern(LOCAL).match(local):
+    if not LOCAL.match(local):
         return None
     start = at - len(local)
     before = text[max(0, start - 3) : start]
@@ -111,16 +110,31 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
     plain = local.split("+", maxsplit=1)[0]
     if plain in ROLES or plain in SECOND_ADDRESS:
         return True
-    parts = re.split(r"[-._+]", plain)
+    parts = _SIGNS.split(plain)
     return (
         "noreply" in plain or "no-reply" in plain or "[bot]" in local
         or parts[-1] in ("bot", "bots") or (plain.endswith("bot") and len(plain) > 5)
     )  # fmt: skip
 
 
+_LEAST_WITH_CODE, _LEAST_PHONE, _LEAST_SSN, _LEAST_CARD = "0" * 8, "0" * 9, "0" * 9, "0" * 13
+_DIGITS = {ord(digit): "0" for digit in "0123456789"}
+_OTHERS = dict.fromkeys(range(128), " ")
+_IN_NUMBERS = _OTHERS | _DIGITS | dict.fromkeys(map(ord, " -"), "")
+_IN_PHONES = _OTHERS | _DIGITS | dict.fromkeys(map(ord, " -./()"), "")
+
+
+def has_digits(text: str, least: str, between: dict[int, str]) -> bool:
+    """Say whether a text has a run of digits, each written 0, over the signs between them.
+
+    The patterns take the digits of other scripts as well; for these it is always true.
+    """
+    return least in text.translate(between) or not text.isascii()
+
+
 _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
-PHONE = (
+PHONE = Pattern(
     r"[+(1-9](?<![\w.+/=:@#-][+(1-9])(?:"
     r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,6}"
     rf"|(?<=\+)1[ .-]{_AREA}|(?<=1)[ .-]{_AREA}"
@@ -128,7 +142,7 @@ PHONE = (
     r")(?![\w@]|[.,:/-]\d)"
 )
 """With a country code, or North American. The first character is looked for before anything."""
-SPOKEN = (
+SPOKEN = Pattern(
     r"\b(?:phone|telephone|tel|mobile|cell|fax|call|ring|whatsapp|sms|handy|telefon|mobil|"
     r"téléphone|teléfono|phone number|hotline|contact)\b[^\d\n+]{0,24}?"
     r"(?P<number>(?:\(?0\d{1,5}\)?|00[1-9]\d{0,2}|\(?[2-9]\d{2}\)?)"
@@ -138,13 +152,15 @@ SPOKEN = (
 
 def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers with a country code, North American ones, named ones."""
-    for match in _pattern(PHONE).finditer(text):
+    if not has_digits(text, _LEAST_WITH_CODE if "+" in text else _LEAST_PHONE, _IN_PHONES):
+        return
+    for match in PHONE.finditer(text):
         digits = sum(char.isdigit() for char in match[0])
         international = match[0].startswith("+")
         is_long = 8 <= digits <= 15 if international else digits in (10, 11)
         if is_long and not _is_counted(match[0]) and not _is_fictional(match[0]):
             yield "phone", match.start(), match.end()
-    for match in _pattern(SPOKEN).finditer(lower):
+    for match in SPOKEN.finditer(lower):
         number = match["number"]
         digits = sum(char.isdigit() for char in number)
         if (9 <= digits <= 14 and not number.isdigit()) or (
@@ -165,8 +181,8 @@ def _is_fictional(number: str) -> bool:
     return digits[-7:-2] == "55501" and len(digits) in (10, 11)
 
 
-SSN = r"\d(?<![\w.+/-]\d)(?<!9)\d\d(?<!000)(?<!666)-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"
-NAMED_SSN = (
+SSN = Pattern(r"\d(?<![\w.+/-]\d)(?<!9)\d\d(?<!000)(?<!666)-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)")
+NAMED_SSN = Pattern(
     r"(?:\bssn\b|social security(?: number| no\.?)?)[^\d\n]{0,24}"
     r"(?P<number>(?!000|666|9)\d{3}[ -]?(?!00)\d\d[ -]?(?!0000)\d{4})(?![\w-])"
 )
@@ -174,22 +190,26 @@ NAMED_SSN = (
 
 def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers in the ranges that are given out."""
-    for match in _pattern(SSN).finditer(text):
+    if not has_digits(text, _LEAST_SSN, _IN_NUMBERS):
+        return
+    for match in SSN.finditer(text):
         yield "ssn", match.start(), match.end()
     if "ssn" in lower or "social sec" in lower:
-        for match in _pattern(NAMED_SSN).finditer(lower):
+        for match in NAMED_SSN.finditer(lower):
             yield "ssn", match.start("number"), match.end("number")
 
 
-CARD = r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|[.,]\d)"
+CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|[.,]\d)")
 
 
 def cards(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers with a brand's first digits, length and a right sum."""
-    for match in _pattern(CARD).finditer(text):
+    if not has_digits(text, _LEAST_CARD, _IN_NUMBERS):
+        return
+    for match in CARD.finditer(text):
         digits = match[0].replace(" ", "").replace("-", "")
         if " " in match[0] or "-" in match[0]:
-            groups = re.split("[ -]", match[0])
+            groups = _GROUPS.split(match[0])
             if not 2 < len(groups) < 6 or len(groups[0]) != 4:
                 continue
         elif len(digits) not in (14, 15, 16):

@@ -7,15 +7,14 @@ kind, and nothing here puts the text of one into a message.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
-from functools import cache
-
 from memtool.errors import MemtoolError
+from memtool.gate.pattern import Pattern
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from re import Match
     from typing import Literal
 
 MOST_CHARACTERS = 16_000_000
@@ -24,13 +23,19 @@ BLANK = "\0"
 MOST_ROUNDS = 6
 PERSONAL_KINDS = frozenset(("card", "email", "phone", "ssn"))
 
-ALLOW = re.compile(
-    r"memtool:[ \t]{0,3}allow[ \t]{1,3}"
-    r"(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
-)
+_KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
+ALLOW = Pattern(rf"memtool:[ \t]{{0,3}}allow{_KINDS}")
 """`memtool: allow KIND`, in a comment of any form: findings of that kind may stand on this line."""
 
-MARK = re.compile(r"\[REDACTED:(?P<kind>[a-z][a-z0-9-]{1,40})(?::(?P<label>[0-9a-f]{1,12}))?\]")
+ALLOW_FILE = Pattern(
+    rf"memtool:[ \t]{{0,3}}allow-file{_KINDS}[ \t]{{1,3}}--(?=[ \t]{{1,3}}(?!--)[^\s>])"
+)
+"""`memtool: allow-file KIND -- REASON`: findings of that kind may stand anywhere in this file.
+
+It does so much that it counts only with a reason.
+"""
+
+MARK = Pattern(r"\[REDACTED:(?P<kind>[a-z][a-z0-9-]{1,40})(?::(?P<label>[0-9a-f]{1,12}))?\]")
 
 
 class Finding(Value):
@@ -53,7 +58,6 @@ class Allowed(Value):
 NOTHING = Allowed()
 
 
-@cache
 def kinds() -> frozenset[str]:
     """Return every kind that a finding may have."""
     from memtool.gate import prefixes, shapes
@@ -107,7 +111,10 @@ def _without_marks(text: str) -> str:
     if "[REDACTED:" in text:
         known = kinds()
         text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in known else m[0], text)
-    return ALLOW.sub(lambda m: BLANK * len(m[0]), text) if "memtool:" in text else text
+    if "memtool:" in text:
+        for pattern in (ALLOW, ALLOW_FILE):
+            text = pattern.sub(lambda m: BLANK * len(m[0]), text)
+    return text
 
 
 def _search(text: str) -> list[tuple[str, int, int]]:
@@ -149,6 +156,7 @@ def _permitted(
     text: str, spans: Sequence[tuple[str, int, int]], allowed: Allowed
 ) -> tuple[Finding, ...]:
     findings: list[Finding] = []
+    everywhere = _kinds_of(ALLOW_FILE.finditer(text)) if "memtool:" in text else ()
     line, at, line_end = 1, 0, -1
     permitted: Collection[str] = ()
     for kind, start, end in spans:
@@ -156,7 +164,7 @@ def _permitted(
         at = start
         if start > line_end:
             permitted, line_end = _allowed_on_line(text, start)
-        if kind in permitted or _is_allowed(text[start:end], kind, allowed):
+        if kind in everywhere or kind in permitted or _is_allowed(text[start:end], kind, allowed):
             continue
         findings.append(Finding(kind, start, end, line))
     return tuple(findings)
@@ -169,8 +177,12 @@ def _allowed_on_line(text: str, at: int) -> tuple[Collection[str], int]:
     last = last if last >= 0 else len(text)
     if text.find("memtool:", first, last) < 0:
         return (), last
-    matches = ALLOW.finditer(text, first, last)
-    return {kind for match in matches for kind in re.split(r"[, ]+", match["kinds"])}, last
+    return _kinds_of(ALLOW.finditer(text, first, last)), last
+
+
+def _kinds_of(matches: Iterable[Match[str]]) -> frozenset[str]:
+    """Return the kinds that comments allow."""
+    return frozenset(kind for match in matches for kind in match["kinds"].replace(",", " ").split())
 
 
 def _is_allowed(secret: str, kind: str, allowed: Allowed) -> bool:

@@ -22,17 +22,17 @@ def check(content: Content) -> Iterator[Problem]:
     """Yield what keeps files from being memories, and what in them a reviewer would not see."""
     yield from content.problems
     for file in content.files:
-        yield from file.problems
-        yield from _hidden(file)
-        yield from _long_lines(file)
+        if file.known is None:
+            yield from file.problems
+            yield from _hidden(file)
+            yield from _long_lines(file)
+            yield from _unseen(file)
         if file.mode == "100755":
             yield _warning(
                 file, 0, "file-mode", "it is marked as a program", f"chmod -x {file.path}"
             )
-        if file.memory is not None:
-            yield from _unseen(file)
-            if content.is_new(file.path):  # what is committed can no longer be written better
-                yield from _sections(file)
+        if content.is_new(file.path):  # what is committed can no longer be written better
+            yield from _sections(file)
 
 
 def _hidden(file: File) -> Iterator[Problem]:

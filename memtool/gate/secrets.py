@@ -49,7 +49,7 @@ def problems(text: Text, found: Sequence[Finding]) -> Iterator[Problem]:
     place = f" {text.where}" if text.where else ""
     hint = f"memtool redact {text.path}"
     if text.where:
-        hint = f"change the secret where it is used, then {hint}"
+        hint = f"change the secret where it is used, then {hint}, and memtool purge --history"
     for finding in found[:MOST_TOLD]:
         is_personal = redaction.is_personal(finding.kind)
         what = "personal data" if is_personal else "a secret"

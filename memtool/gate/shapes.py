@@ -7,13 +7,14 @@ bounded, so the work grows with the length of the text and not faster.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
-
 from memtool.gate.blocks import PRIVATE_KEY, blocks
 from memtool.gate.chance import is_filler, is_wordlike
+from memtool.gate.pattern import Pattern
 from memtool.gate.values import is_typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOOK = r"[A-Za-z0-9_/-]"
 
@@ -86,15 +87,24 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )  # fmt: skip
 
 
+UNBROKEN = {".": 59, "-": 50, "|": 43, "pat": 82}
+"""Needles that stand in every text, and how many characters without a space such a secret has."""
+
+_PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern in ROWS)
+
+
 def find(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every shape."""
-    for kind, needles, pattern in ROWS:
+    longest = max(map(len, text.split()), default=0)
+    for kind, needles, pattern in _PATTERNS:
         for needle in needles:  # a generator would cost more than the search
             if needle in text:
                 break
         else:
             continue
-        for match in _compiled(pattern).finditer(text):
+        if longest < UNBROKEN.get(needle, 0):
+            continue
+        for match in pattern.finditer(text):
             group = "secret" if "secret" in match.re.groupindex else 0
             secret = match[group].rstrip("." if kind != "putty-key" else "\r\n")
             if _is_real(kind, secret):
@@ -118,8 +128,3 @@ def _is_real(kind: str, secret: str) -> bool:
         return is_typed(secret, 4, sure=True) and not secret.isdigit()
     has_digit = any(char.isdigit() for char in secret)
     return (has_digit or (not secret.islower() and len(secret) > 15)) and not is_wordlike(secret)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 
+from memtool.gate.sketches import SHARED as SHARED  # noqa: PLC0414  # given on
 from memtool.memory import identity
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
@@ -26,8 +27,6 @@ SAMPLED = 16
 two of them nearly always."""
 STATED = 16
 """Terms of title and statement that are paired: 120 pairs at most."""
-SHARED = 2
-"""Numbers that candidates share at least; one alone is a common phrase."""
 
 _NUMBER_WORDS = (
     "one two three four five six seven eight nine ten eleven twelve fifteen twenti thirti forti"
@@ -73,7 +72,7 @@ def _number(feature: str) -> int:
 
 def content_of(memory: Memory) -> frozenset[str]:
     """Return the terms of a memory without stop words."""
-    return frozenset(term for term in terms(text_of(memory)) if not is_stop(term))
+    return frozenset(term for term in set(terms(text_of(memory))) if not is_stop(term))
 
 
 def names_of(memory: Memory) -> frozenset[str]:

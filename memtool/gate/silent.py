@@ -21,7 +21,7 @@ _RESET = "or, while the commit is not shared: git reset --soft HEAD^, and commit
 
 def check(content: Content) -> Iterator[Problem]:
     """Yield memories that were edited behind their confirmation, removed, moved or backdated."""
-    found = [_of_step(step) for step in content.steps]
+    found = [_of_step(step, content.purges) for step in content.steps]
     if not found:
         return
     for id_ in sorted({id_ for problems, _new in found for id_ in problems}):
@@ -43,7 +43,7 @@ def _is_loss(mine: list[list[Problem]]) -> bool:
     return all(problem.code == "removed" for problems in mine for problem in problems)
 
 
-def _of_step(step: Step) -> tuple[dict[str, list[Problem]], frozenset[str]]:
+def _of_step(step: Step, purges: frozenset[str]) -> tuple[dict[str, list[Problem]], frozenset[str]]:
     """Return the problems since one commit, by id, and the ids that this commit did not have."""
     olds = {version.id: version for version in step.before}
     news = {version.id: version for version in step.after}
@@ -53,6 +53,8 @@ def _of_step(step: Step) -> tuple[dict[str, list[Problem]], frozenset[str]]:
         from_id = str(change.details.get("from_id", ""))
         renamed.add(change.id if from_id else "")
         old, new = olds.get(from_id or change.id), news.get(change.id)
+        if change.kind == "removed" and change.id in purges:
+            continue
         problem = _problem(change, old, new, step.where.get(change.id, ""))
         if problem is not None:
             found.setdefault(change.id, []).append(problem)
@@ -69,7 +71,7 @@ def _problem(
     if change.kind == "removed":
         hint = f'git checkout HEAD -- {old.path}, then memtool forget {old.id} --why "…"'
         if old.memory.status == "deleted":
-            hint = f"a purge is a commit of its own, with the trailer Purges: {old.id}"
+            hint = f"memtool purge {old.id} --apply --commit removes it, once it is due"
         return _make(
             change, old.path, 0, "removed", f"{old.id} was removed{place}; memories stay", hint
         )

@@ -4,8 +4,8 @@ The file is named by the tree that it was made of and never changes. Only the bl
 a question touches are read, and their checksums are compared: a damaged table raises `Damaged`,
 and whoever asks goes on without it.
 
-Layout, all numbers in the byte order of the machine: magic, six counts, the sum of the head; for
-each of three columns the first entry and the sum of each block; the columns; ends and sums of the
+Layout, all numbers in the byte order of the machine: magic, seven counts, the sum of the head; for
+each of four columns the first entry and the sum of each block; the columns; ends and sums of the
 rows; the rows. A column is sorted; its entries hold a 32-bit key above the number of a row.
 """
 
@@ -17,42 +17,44 @@ import sys
 import zlib
 from bisect import bisect_left, bisect_right
 
-from memtool.value import Value
+from memtool.gate import kin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Self
 
-FORMAT = "twins1"
+FORMAT = "twins2"
 _MAGIC = f"{FORMAT}-{sys.byteorder}".ljust(16).encode()
 _BLOCK = 512
-_COLUMNS = ("numbers", "fingerprints", "newer")
+_COLUMNS = ("numbers", "fingerprints", "newer", "ids")
 _LOW = (1 << 32) - 1
+SHARED = 2
+"""Numbers of their signatures that candidates share at least; one alone is a common phrase."""
 
 
 class Damaged(Exception):
     """The file is not a whole table."""
 
 
-class Row(Value):
-    """What is kept of one memory. `supersedes` is what it effectively replaces."""
+class Row(kin.Row):
+    """What is kept of one memory: its kin, its blob, and its signature.
 
-    path: str
+    `supersedes` is what it effectively replaces.
+    """
+
     oid: str
-    id: str
-    status: str
     fingerprint: int
-    supersedes: tuple[str, ...]
     numbers: tuple[int, ...]
 
 
 def build(rows: Sequence[Row]) -> bytes:
-    """Return the bytes of a table; the same rows in the same order give the same bytes."""
+    """Return the bytes of a table of rows that are sorted by path."""
     columns = (
         sorted(number << 32 | at for at, row in enumerate(rows) for number in row.numbers),
         sorted(row.fingerprint >> 32 << 32 | at for at, row in enumerate(rows)),
         sorted({_key(old) << 32 | at for at, row in enumerate(rows) for old in row.supersedes}),
+        sorted(_key(row.id) << 32 | at for at, row in enumerate(rows)),
     )
     head, body = b"", b""
     for column in columns:
@@ -93,7 +95,7 @@ class Table:
 
     def __init__(self, data: memoryview) -> None:
         """Take the bytes of a table. Raises Damaged where its head is not whole."""
-        start = len(_MAGIC) + 7 * 8
+        start = len(_MAGIC) + 8 * (len(_COLUMNS) + 4)
         if len(data) < start or bytes(data[: len(_MAGIC)]) != _MAGIC:
             raise Damaged("it is no table of this version")
         *counts, guard = data[len(_MAGIC) : start].cast("Q")
@@ -144,17 +146,24 @@ class Table:
         """Return the rows that supersede an id, in order."""
         return [at for at in self._found("newer", _key(id_)) if id_ in self.row(at).supersedes]
 
+    def called(self, id_: str) -> list[int]:
+        """Return the rows with an id, in order."""
+        return [at for at in self._found("ids", _key(id_)) if self.row(at).id == id_]
+
     def row(self, at: int) -> Row:
         """Return a row without its numbers. Raises Damaged."""
         if at not in self._rows:
             if at >= self.count:
                 raise Damaged("a column names a row that is not there")
-            text = bytes(self._texts[self._ends[at] : self._ends[at + 1]])
-            if zlib.crc32(text) != self._sums[at]:
-                raise Damaged(f"row {at} is damaged")
-            path, oid, id_, status, print_, *old = text.decode(errors="surrogateescape").split("\0")
-            self._rows[at] = Row(path, oid, id_, status, int(print_, 16), tuple(old), ())
+            self._rows[at] = self._row(at, ())
         return self._rows[at]
+
+    def _row(self, at: int, numbers: tuple[int, ...]) -> Row:
+        text = bytes(self._texts[self._ends[at] : self._ends[at + 1]])
+        if zlib.crc32(text) != self._sums[at]:
+            raise Damaged(f"row {at} is damaged")
+        path, oid, id_, status, print_, *old = text.decode(errors="surrogateescape").split("\0")
+        return Row(id_, path, status, tuple(old), oid, int(print_, 16), numbers)
 
     def rows(self) -> Iterator[Row]:
         """Yield every row with its numbers, in order. Raises Damaged."""
@@ -165,7 +174,7 @@ class Table:
         for entry in column:
             numbers[entry & _LOW].append(entry >> 32)
         for at in range(self.count):
-            yield self.row(at).replace(numbers=tuple(numbers[at]))
+            yield self._row(at, tuple(numbers[at]))
 
     def _found(self, name: str, key: int) -> list[int]:
         """Return the rows of a key, in order."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.gate import taking
+from memtool.gate import knowledge, taking
 from memtool.gate.content import Content, Step, Text, version_of
 from memtool.gate.kin import Kin
 from memtool.gate.lineage import PURGES, purged_by
@@ -59,7 +59,8 @@ def take(
     touched = touches(git, commits, directory)
     if not touched:
         return None
-    whole = taking.read_whole(snapshot.of_commit(repository, directory, end), categories)
+    known = knowledge.load(repository, settings)
+    whole = taking.read_whole(snapshot.of_commit(repository, directory, end), categories, known)
     return Content(
         repository=repository,
         directory=directory,
@@ -77,6 +78,7 @@ def take(
         earlier=lambda _id: (),
         warned=frozenset(row.path for row in touched),
         added=frozenset(row.path for row in touched if not row.olds),
+        known=known,
     )
 
 

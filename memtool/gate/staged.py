@@ -4,7 +4,7 @@ A hook inherits GIT_INDEX_FILE and GIT_DIR, and every question goes to git with 
 `commit -a` and `commit PATH` the index in use is a temporary one, and the worktree or the usual
 index would show other bytes. Files are read by blob id, never by path.
 
-Only what differs from HEAD is looked at. What lies around it is known from a table that an earlier
+Only what differs from HEAD is looked at. What lies around it is known from a census that an earlier
 check left, so a commit of one memory costs about the same in a small tree and in a large one.
 """
 
@@ -14,10 +14,12 @@ from memtool.gate import taking
 from memtool.gate.content import Content, File, Step, Text, read, version_of
 from memtool.gate.differences import NO_MODE, Difference, merged
 from memtool.gate.kin import Kin, row_of
+from memtool.gate.lineage import PURGING, purged_by
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
 from memtool.store import config as config_file
 from memtool.store import snapshot, versions
+from memtool.store.tree import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.tree import Record
 
 MOST_BYTES = 1 << 20
 _LINKS = ("120000", "160000")
@@ -45,20 +46,24 @@ def take(
         MemtoolError: the staged settings cannot be read, or git refuses.
     """
     config_path = f"{directory}/{config_file.CONFIG_NAME}"
-    settings = _settings(repository, config_path)
+    settings = _settings(repository, config_path, head, sides[0])
     deciding = (config_path, config_file.POINTER_NAME)
     if not head or any(row.path in deciding for row in sides[0]):
         return _whole(repository, directory, settings, now, env, head, sides)
     return _part(repository, directory, settings, now, env, sides)
 
 
-def _settings(repository: Repository, path: str) -> Config:
+def _settings(repository: Repository, path: str, head: str, rows: Sequence[Difference]) -> Config:
     """Return the settings that the commit will hold."""
-    answer = repository.git.run("cat-file", "--batch", stdin=f":{path}\n".encode())
-    row, _newline, data = answer.partition(b"\n")
-    if row.split()[1:2] != [b"blob"]:
+    staged = next((row for row in rows if row.path == path), None)
+    if staged is not None:
+        name = staged.oid if staged.mode.startswith("100") and staged.status != "U" else ""
+    else:
+        name = f"{head}:{path}" if head else ""
+    (info,) = repository.git.infos([name]) if name else (None,)
+    if info is None or info[1] != "blob":
         return config_file.DEFAULTS
-    return config_file.parse(data[:-1], path)
+    return config_file.parse(next(repository.git.blobs([info[0]], config_file.MOST_BYTES)), path)
 
 
 def _whole(
@@ -93,6 +98,7 @@ def _whole(
         records=whole.records,
         earlier=taking.earlier_versions(repository, directory, head, settings.categories),
         was_parted=taking.parted(repository, directory, parents),
+        purges=purged_by(env.get(PURGING, "")),
     )
 
 
@@ -105,7 +111,7 @@ def _part(
     rows: Sequence[Sequence[Difference]],
 ) -> Content:
     """Look at the files that differ from HEAD, or in a merge from any parent."""
-    from memtool.gate import table
+    from memtool.gate import places
 
     categories = settings.categories
     by_oid = _blobs(repository, directory, [row for side in rows for row in side])
@@ -117,7 +123,12 @@ def _part(
     }
     steps = [_step(side, directory, files, by_oid, categories) for side in rows]
     parents = ["HEAD", *merged(repository, env)]
-    own = [row_of(file.memory, file.path) for file in files.values() if file.memory is not None]
+    own = [
+        Record(file.memory, file.path, file.oid)
+        for file in files.values()
+        if file.memory is not None
+    ]
+    near = places.of_staged(repository, directory, categories, rows[0], own)
     return Content(
         repository=repository,
         directory=directory,
@@ -129,7 +140,7 @@ def _part(
             *_other_texts(repository, directory, rows[0]),
         ],
         steps=steps,
-        kin=table.kin(repository, directory, categories, rows[0], own),
+        kin=Kin((row_of(record.memory, record.path) for record in own), near.census),
         head="HEAD",
         kind="index",
         is_whole=False,
@@ -137,6 +148,8 @@ def _part(
         records=lambda: _records(repository, directory, categories),
         earlier=taking.earlier_versions(repository, directory, "HEAD", categories),
         was_parted=taking.parted(repository, directory, parents),
+        near=near,
+        purges=purged_by(env.get(PURGING, "")),
     )
 
 

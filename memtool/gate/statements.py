@@ -1,14 +1,15 @@
 """Statements: the sentences by which a memory says what holds, taken apart so that two compare.
 
 A statement has a sign (it says yes or no), a subject (its terms without the words of the tables
-below) and values in slots. Only title, opening text and the chosen option are read: the rest of
-a memory weighs alternatives, and those would oppose everything.
+here and in `memory.signs`) and values in slots. Only title, opening text and the chosen option are
+read: the rest of a memory weighs alternatives, and those would oppose everything.
 """
 
 from __future__ import annotations
 
-from memtool.gate.quantities import measure
+from memtool.gate.quantities import NUMBERS, measure
 from memtool.memory import moments
+from memtool.memory.signs import CHOOSING, NEGATORS, OPPOSITES, STOPPING, WEAK, word_set
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
@@ -18,64 +19,31 @@ if TYPE_CHECKING:
 
     from memtool.memory.memory import Memory
 
-TYPES = ("decision", "semantic")
-"""Types whose memories can contradict each other: a trace or a state was true at its time."""
 CHOSEN = ("chosen", "decision", "rule")
 """Headings, lower case, whose text says what holds."""
 MOST_STATEMENTS = 40
 """Of one memory: the first ones."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-NEGATORS = _words("not no never cannot avoid avoids avoiding neither nor none without")
-"""Each turns the sign of its clause; so do words that end in n't, and `stop` before a verb."""
-OPPOSITES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("enable", ("enable", "enables", "enabled", "enabling", "activate", "activated"),
-     ("disable", "disables", "disabled", "disabling", "deactivate", "deactivated")),
-    ("allow", ("allow", "allows", "allowed", "permit", "permits", "permitted"),
-     ("forbid", "forbids", "forbidden", "prohibit", "prohibits", "prohibited", "ban", "banned",
-      "disallow", "disallowed", "deny", "denied")),
-    ("add", ("add", "adds", "added", "adding", "include", "includes", "included", "keep", "keeps"),
-     ("remove", "removes", "removed", "removing", "exclude", "excludes", "excluded", "drop",
-      "drops", "dropped", "delete", "deletes", "deleted")),
-    ("require", ("require", "requires", "required", "mandatory", "obligatory", "compulsory"),
-     ("optional", "unnecessary", "voluntary")),
-    ("accept", ("accept", "accepts", "accepted"),
-     ("reject", "rejects", "rejected", "refuse", "refuses", "refused")),
-    ("synchronous", ("synchronous", "synchronously", "sync"),
-     ("asynchronous", "asynchronously", "async")),
-    ("public", ("public",), ("private",)),
-    ("mutable", ("mutable",), ("immutable",)),
-)  # fmt: skip
-"""Concept, words that affirm it, words that deny it."""
-WEAK = _words(
-    "use uses used using adopt adopts adopted choose chooses chosen prefer prefers preferred favor"
-    " favour always must should shall need needs needed have has may can could would ought please"
-    " every all each any only just ever we you it they also still be is are was were been being"
-    " do does did at let's"
-)
-"""Words that say how strongly, not what: they are no part of a subject."""
-PREFERRING = _words("prefer prefers preferred favor favour favors choose chooses")
-EXCEPTIONS = _words("except unless otherwise")
+PREFERRING = word_set("prefer prefers preferred favor favour favors choose chooses")
+EXCEPTIONS = word_set("except unless otherwise")
 """A sentence with an exception states something finer than its first clause: it is left out."""
-_ENDS_CLAUSE = _words("because since so but whereas although though while which where")
-_OPENS_CONTEXT = _words("in on for with since at when if from within during under inside")
-_ENDS_CHOICE = _words("for in on when if with at within during as")
-_LEADS_TO_PATH = _words("in from at to under into is are be named called = :")
-_COUNTED = _words(
+_ENDS_CLAUSE = word_set("because since so but whereas although though while which where")
+_OPENS_CONTEXT = word_set("in on for with since at when if from within during under inside")
+_ENDS_CHOICE = word_set("for in on when if with at within during as")
+_LEADS_TO_PATH = word_set("in from at to under into is are be named called = :")
+_COUNTED = word_set(
     "issue ticket pr step phase sprint chapter section part item figure table row line incident"
     " attempt round week day stage"
 )
 """A number behind one of these words names a thing, and is no value of it."""
-_NO_KEYS = _words("note todo fixme see example fix command failure http https warning")
+_NO_KEYS = word_set("note todo fixme see example fix command failure http https warning")
 _SIGNS = {word: (concept, 1) for concept, yes, _no in OPPOSITES for word in yes} | {
     word: (concept, -1) for concept, _yes, no in OPPOSITES for word in no
 }
-_TURNS = _words("turn turns turned switch switched")
-_CHOOSING = _words("instead rather over")
+_TURNS = word_set("turn turns turned switch switched")
+_DEPENDING = frozenset([*NEGATORS, *_SIGNS, *_TURNS, *STOPPING, *NUMBERS, "on", "off"])
+"""Words of letters alone whose part in a statement depends on what stands around them."""
 _EDGES = "`*_\"'()[]{}<>,;:!?\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
 
@@ -183,7 +151,7 @@ def _clause_length(words: list[str], plain: list[str]) -> int:
 
 def _choice(clause: list[str]) -> tuple[list[str], list[str], list[str]] | None:
     """Split `X instead of Y for Z` into X, Y and Z."""
-    if _CHOOSING.isdisjoint(clause):
+    if CHOOSING.isdisjoint(clause):
         return None
     for at, word in enumerate(clause):
         after = clause[at + 1] if at + 1 < len(clause) else ""
@@ -209,6 +177,10 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement:
         after = plain[at + 1] if at + 1 < len(plain) else ""
         if at < passed or not word:
             continue
+        simple = _simple(word)
+        if simple is not None:
+            subject += simple
+            continue
         measured, width = (None, 0) if _is_named(plain, at) else measure(word, after)
         if is_turned and (word in ("on", "off") or word in _TURNS):
             concept, sign = "enable", -sign if word == "off" else sign
@@ -227,8 +199,32 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement:
     return Statement(text, sign, concept, frozenset(subject), tuple(values))
 
 
+_simple_words: dict[str, tuple[str, ...] | None] = {}
+_MOST_KNOWN = 1 << 16
+
+
+def _simple(word: str) -> tuple[str, ...] | None:
+    """Return what a word adds to a subject wherever it stands; None where that depends.
+
+    Nearly all words are such, so this is remembered.
+    """
+    if word not in _simple_words:
+        if len(_simple_words) >= _MOST_KNOWN:
+            _simple_words.clear()
+        is_free = word.isalpha() and word not in _DEPENDING
+        if not is_free:
+            _simple_words[word] = None
+        elif word in WEAK:
+            _simple_words[word] = ()
+        else:
+            _simple_words[word] = tuple(term for term in terms(word) if not is_stop(term))
+    return _simple_words[word]
+
+
 def _plain(word: str) -> str:
     """Return a word in lower case without what stands around it."""
+    if word.isalpha():
+        return word.lower()
     return word.strip(_EDGES).replace("\u2019", "'").rstrip(".").lower()
 
 
@@ -239,7 +235,7 @@ def _is_named(words: list[str], at: int) -> bool:
 
 
 def _is_stopping(word: str, after: str) -> bool:
-    return word in ("stop", "stops", "stopped") and after.endswith("ing")
+    return word in STOPPING and after.endswith("ing")
 
 
 def _is_path(word: str) -> bool:

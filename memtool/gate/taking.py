@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.gate.kin import Row
+    from memtool.gate.recalled import Known
     from memtool.memory.changes import Version
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
@@ -42,8 +43,11 @@ class Whole(Value):
         return [Text(file.path, file.oid, file.text) for file in self.files]
 
 
-def read_whole(taken: Snapshot, categories: Collection[str]) -> Whole:
-    """Read every file of a snapshot."""
+def read_whole(
+    taken: Snapshot, categories: Collection[str], known: Mapping[Stamp, Known] | None = None
+) -> Whole:
+    """Read every file of a snapshot; of those that are known, no more than their bytes."""
+    known = known or {}
     files = []
     problems = list(taken.problems)
     hash_blob = blob_hash(taken.repository.object_format)
@@ -52,7 +56,8 @@ def read_whole(taken: Snapshot, categories: Collection[str]) -> Whole:
             problems.append(data)
             continue
         mode = entry.mode or _mode_of(os.path.join(taken.repository.top, entry.path))
-        files.append(read(entry.path, entry.oid or hash_blob(data), mode, data, categories))
+        oid = entry.oid or hash_blob(data)
+        files.append(read(entry.path, oid, mode, data, categories, known.get((entry.path, oid))))
     return Whole(tuple(sorted(files, key=lambda file: file.path)), tuple(problems))
 
 

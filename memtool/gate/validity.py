@@ -10,8 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memtool.memory.memory import Memory
+
 SLACK_S = 300
 """Clocks of two machines differ; only what is later than this counts as the future."""
+_STAMPED = ("checked", "deleted")
+"""Keys that say who did something, and when."""
 
 
 def check(content: Content) -> Iterator[Problem]:
@@ -19,12 +23,12 @@ def check(content: Content) -> Iterator[Problem]:
 
     A window that ends before it begins is no valid memory, and the schema check tells so.
     """
-    latest = content.now + SLACK_S
+    limit = content.now + SLACK_S
     for file in content.files:
         memory = file.memory
-        if memory is None:
+        if memory is None or (file.known is not None and file.known.latest <= limit):
             continue
-        if memory.timestamp > latest:
+        if memory.timestamp > limit:
             yield _warning(
                 file,
                 "timestamp",
@@ -32,9 +36,9 @@ def check(content: Content) -> Iterator[Problem]:
                 f"it is dated {memory.text('timestamp')}, which is in the future",
                 "correct the timestamp before it is committed, or the clock",
             )
-        for key in ("checked", "deleted"):
+        for key in _STAMPED:
             at = memory.table(key).get("at")
-            if at and moments.parse(at) > latest:
+            if at and moments.parse(at) > limit:
                 yield _warning(
                     file, key, "future", f"{key}.at is {at}, which is in the future",
                     f"correct {key}.at",
@@ -48,6 +52,12 @@ def check(content: Content) -> Iterator[Problem]:
                 f"it is valid through {end}, before it was written",
                 "correct valid_through, or date the memory to when it held",
             )
+
+
+def latest(memory: Memory) -> int:
+    """Return the last second that a memory speaks of as past."""
+    stamps = (memory.table(key).get("at") for key in _STAMPED)
+    return max([memory.timestamp, *(moments.parse(at) for at in stamps if at)])
 
 
 def _warning(file: File, key: str, code: str, message: str, hint: str) -> Problem:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
-
 from memtool.gate.chance import bits, is_filler, is_wordlike, pair_share, restlessness
+from memtool.gate.pattern import Pattern
 
 PLACEHOLDER_WORDS = frozenset(
     str.split(
@@ -57,20 +55,21 @@ _FORMS: tuple[str, ...] = (
     r"(?:ssh-|AAAA[BCE]3Nza)",
 )
 
-UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$")
-HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{30,}$")
-IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$")
+UUID = Pattern(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$")
+HEX = Pattern(r"(?:0x)?[0-9a-fA-F]{30,}$")
+IDENTIFIER = Pattern(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$")
 
 
-@cache
-def _forms() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{form})" for form in _FORMS))
+FORM = Pattern("|".join(f"(?:{form})" for form in _FORMS))
+_NAME_PARTS = Pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_BETWEEN_WORDS = Pattern(r"[ ._-]")
+_NO_TOKEN = Pattern(r"[\s\"'`<>(){}\[\],;]")
 
 
 def is_placeholder(value: str) -> bool:
     """Say whether a value is a placeholder, a reference, a call, a number or a file name."""
     lower = value.lower().strip("-_.!:")
-    form = _forms().match(value)
+    form = FORM.match(value)
     return (
         lower in PLACEHOLDER_WORDS
         or (
@@ -120,7 +119,7 @@ def is_named(value: str) -> bool:
     """Say whether a value is an identifier of words: `reset-link`, `apiV2`, `hunter_type_3`."""
     if not IDENTIFIER.match(value):
         return False
-    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", value)
+    parts = _NAME_PARTS.findall(value)
     words = [part for part in parts if part.isalpha()]
     digits = sum(len(part) for part in parts if part.isdigit())
     if not words or digits > 4 or len(parts) > 2 + len(value) // 4:
@@ -164,7 +163,7 @@ STOP_WORDS = frozenset(
 
 def is_phrase(value: str) -> bool:
     """Say whether a value is a passphrase: four to eight plain words that make no sentence."""
-    words = re.split(r"[ ._-]", value)
+    words = _BETWEEN_WORDS.split(value)
     return (
         4 <= len(words) <= 10
         and len(value) <= 100
@@ -174,7 +173,7 @@ def is_phrase(value: str) -> bool:
 
 
 def _is_ascii_token(value: str) -> bool:
-    return value.isascii() and not re.search(r"[\s\"'`<>(){}\[\],;]", value)
+    return value.isascii() and not _NO_TOKEN.search(value)
 
 
 def is_mixed(value: str) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from memtool.store.config import Config
 
 MOST_BYTES = 16 << 20
+MOST_SOUGHT = 100
+"""Ids that are looked for one by one."""
 ROOM = "gate"
 """The directory below the cache directory in which the gate keeps what it may forget."""
 
@@ -24,12 +26,18 @@ class Verdicts:
         self._folder = os.path.join(cache_dir, ROOM)
         self._path = os.path.join(self._folder, f"clean-{_rules(settings)}")
         self._new: list[str] = []
+        self._asked = 0
         self._seen: set[str] = set()
         self._known = _read(self._path)
 
     def is_clean(self, oid: str) -> bool:
         """Tell whether a blob was found clean before."""
-        return bool(oid) and (oid in self._seen or self._known.find(f"{oid}\n".encode()) >= 0)
+        if not oid or oid in self._seen:
+            return bool(oid)
+        self._asked += 1
+        if self._asked == MOST_SOUGHT:  # a whole tree: taking the file apart costs less by now
+            self._seen.update(self._known.decode(errors="replace").split("\n"))
+        return self._asked < MOST_SOUGHT and self._known.find(f"{oid}\n".encode()) >= 0
 
     def add(self, oid: str) -> None:
         """Remember that a blob is clean."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.gate import taking
+from memtool.gate import knowledge, taking
 from memtool.gate.content import Content, Text
 from memtool.gate.differences import merged
 from memtool.gate.kin import Kin
@@ -31,7 +31,8 @@ def take(
 ) -> Content:
     """Take the files on disk; with `paths` only those in or below them are looked at."""
     categories = settings.categories
-    whole = taking.read_whole(snapshot.of_worktree(repository, directory), categories)
+    known = knowledge.load(repository, settings)
+    whole = taking.read_whole(snapshot.of_worktree(repository, directory), categories, known)
     head = repository.git.head()
     parents = [head, *merged(repository, env)] if head else []
     by_path = {file.path: file for file in whole.files}
@@ -56,6 +57,7 @@ def take(
         records=whole.records,
         earlier=taking.earlier_versions(repository, directory, head, categories),
         was_parted=taking.parted(repository, directory, parents),
+        known=None if paths else known,
     )
 
 

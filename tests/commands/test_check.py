@@ -4,6 +4,7 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.commands.check import Checked, check, render
+from memtool.commands.new import new
 from memtool.errors import MemtoolError
 from memtool.memory import document
 
@@ -266,3 +267,31 @@ def test_sha256_repositories_are_checked_too(sandbox: Sandbox) -> None:
     assert errors(check(other.workspace(), staged=True)) == [("dec-b", "dangling")]
     assert errors(check(other.workspace(), range=f"{'0' * 64}..HEAD")) == [("dec-a", "secret")]
     assert [p.code for p in check(other.workspace(), history=True).problems] == ["secret"]
+
+
+def test_what_new_has_looked_through_is_not_looked_through_again(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook believes the gate of the verb that wrote the bytes, and no other bytes."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    written = new(sandbox.workspace(), "semantic", "Queues are drained at night")
+    sandbox.git("add", ".")
+
+    def refuse(*_args: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("memtool.gate.redaction.find", refuse)
+    assert check(sandbox.workspace(), staged=True).exit_code == 0
+    place = sandbox.path / written.path
+    place.write_text(place.read_text() + "And by day.\n")
+    sandbox.git("add", ".")
+    with pytest.raises(AssertionError):
+        check(sandbox.workspace(), staged=True)
+
+
+def test_nothing_is_noted_without_a_cache(sandbox: Sandbox) -> None:
+    """MEMTOOL_NO_CACHE keeps verdicts out of the git directory, too."""
+    sandbox.memory("dec-a")
+    new(sandbox.workspace(MEMTOOL_NO_CACHE="1"), "semantic", "Queues are drained at night")
+    assert not (sandbox.path / ".git/memtool/gate").exists()

@@ -124,3 +124,28 @@ def test_a_broken_file_hides_no_conflict(filled: Sandbox):
     done = filled.run("conflicts")
     assert done.returncode == 1
     assert "1 file is not a memory" in done.stderr
+
+
+def test_conflicts_that_were_found_before_are_those_of_looking_anew(sandbox: Sandbox) -> None:
+    """Whatever comes, changes or goes between two runs, nothing stale is told."""
+    use, avoid = "Always use the session cache.\n", "Never use the session cache.\n"
+    steps = (
+        [("dec-a", use), ("dec-b", "It is so.\n")],
+        [("dec-b", avoid)],
+        [],
+        [("dec-c", avoid)],
+        [("dec-a", None)],
+        [("dec-d", use), ("dec-b", None)],
+        [("dec-c", "It is so.\n")],
+    )
+    counts = []
+    for step in steps:
+        for name, body in step:
+            path = sandbox.path / sandbox.memory(name, body or "It is so.\n")
+            if body is None:
+                path.unlink()
+        mine = conflicts(sandbox.workspace()).conflicts
+        assert mine == conflicts(sandbox.workspace()).conflicts
+        assert mine == conflicts(sandbox.workspace(MEMTOOL_NO_CACHE="1")).conflicts
+        counts.append(len(mine))
+    assert counts == [0, 1, 1, 2, 0, 1, 0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from conftest import Sandbox
 
 from memtool.commands.diff import Diff, diff, render
 from memtool.errors import MemtoolError
+from memtool.memory.changes import compare
+from memtool.store import versions
 from memtool.workspace import Workspace
 
 
@@ -156,3 +159,44 @@ def test_the_json_says_from_and_to(sandbox: Sandbox) -> None:
     answer = sandbox.json("diff")
     assert (answer["from"], answer["to"]) == (head, "worktree")
     assert set(answer["changes"][0]) == {"kind", "id", "title", "path", "details"}
+
+
+@pytest.mark.parametrize("range_", ["HEAD~..HEAD", "HEAD~"])
+def test_what_is_superseded_has_its_title_though_its_file_is_not_read(
+    sandbox: Sandbox, range_: str
+) -> None:
+    """Only files that differ are compared, and a reader still sees what was replaced."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-quiet")
+    sandbox.commit()
+    sandbox.memory("dec-b", supersedes=("dec-a",))
+    sandbox.commit()
+    found = {change.id: change for change in diff(sandbox.workspace(), range_).changes}
+    assert (found["dec-a"].kind, found["dec-a"].title) == ("superseded", "Title of dec-a")
+    assert found["dec-a"].path.endswith("/dec-a.md")
+    assert sorted(found) == ["dec-a", "dec-b"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_comparing_what_differs_is_comparing_all(sandbox: Sandbox, seed: int) -> None:
+    """Files that stayed as they were take no part in a difference, whatever the others did."""
+    draw = random.Random(seed)
+    names = ["dec-a", "dec-b", "dec-c", "dec-d"]
+    for _commit in range(2):
+        for at, name in enumerate(names):
+            if draw.random() < 0.4:
+                continue
+            old = draw.choice(["", *names[:at]])
+            status = draw.choice(["candidate", "confirmed", "archived", "deprecated"])
+            path = sandbox.memory(name, status=status, supersedes=(old,) if old else ())
+            if draw.random() < 0.2:
+                sandbox.write(path, "<<<<<<< nothing\n")
+            if draw.random() < 0.1:
+                (sandbox.path / path).unlink()
+                (sandbox.path / path).symlink_to("nowhere")
+        sandbox.git("add", "--all")
+        sandbox.git("commit", "--quiet", "--allow-empty", "--message", "change")
+    ws = sandbox.workspace()
+    before, after = (versions.of_tree(ws.tree(at)) for at in ("HEAD~", "HEAD"))
+    assert diff(ws, "HEAD~..HEAD").changes == compare(before, after)
+    assert diff(ws, "HEAD~").changes == compare(before, versions.of_tree(ws.tree()))

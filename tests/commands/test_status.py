@@ -119,3 +119,36 @@ def test_a_past_that_is_none_is_told(sandbox: Sandbox, options: dict[str, str], 
     with pytest.raises(MemtoolError) as caught:
         status(sandbox.workspace(), **options)
     assert caught.value.code == code
+
+
+def test_it_says_where_global_memories_are_and_what_is_off(sandbox: Sandbox):
+    """A user sees what else reaches their agents, and what does not reach the disk."""
+    assert sandbox.run("auto", "--global", "off").returncode == 0
+    place = f"{sandbox.env['XDG_DATA_HOME']}/memtool"
+    found = status(sandbox.workspace())
+    assert (found.global_directory, found.auto) == (place, False)
+    text = render(found)
+    assert f"global memories are in {place}" in text
+    assert "sessions are not captured unasked" in text
+    assert f"global memories are in {place}" in sandbox.run("status", "--global").stdout
+
+
+def test_global_memories_that_cannot_be_read_are_told(sandbox: Sandbox):
+    """The note about them is no problem of the project, and is not lost among these."""
+    ws = sandbox.workspace(MEMTOOL_GLOBAL="somewhere")
+    assert status(ws).exit_code == 0
+    (note,) = ws.notes
+    assert note.startswith("global memories are passed over: MEMTOOL_GLOBAL is 'somewhere'")
+
+
+def test_a_trusted_ref_that_is_not_there_is_one_note(sandbox: Sandbox):
+    """How things stand can be told without it, and the note says how to get it."""
+    sandbox.memory("dec-a")
+    sandbox.write(".memory/config.toml", '[trust]\nref = "upstream/main"\n')
+    sandbox.commit()
+    sandbox.memory("dec-b")
+    ws = sandbox.workspace()
+    found = status(ws)
+    assert (found.trusted_ref, found.total, found.uncommitted) == ("", 2, ("dec-b",))
+    (note,) = ws.notes
+    assert "'upstream/main' of the settings does not exist here; git fetch" in note

@@ -7,7 +7,7 @@ import pytest
 from conftest import make_memory
 
 from memtool.gate.duplicates import THRESHOLD_KEY, likeness, problems, twins
-from memtool.gate.neighbours import Neighbours
+from memtool.gate.neighbours import among
 from memtool.memory import moments
 from memtool.memory.memory import Memory
 from memtool.memory.problem import CODES
@@ -60,7 +60,7 @@ def test_likeness_is_symmetric():
 def test_the_same_words_are_an_exact_twin():
     """Case and white space do not count, and no relation makes them another claim."""
     new = record("dec-b", TEXT.upper(), related_to=("dec-a",))
-    (twin,) = twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW)
+    (twin,) = twins([new], among([record("dec-a")]), THRESHOLD, NOW)
     assert twin is not None
     assert (twin.record.id, twin.is_exact, twin.likeness) == ("dec-a", True, 1.0)
 
@@ -69,8 +69,8 @@ def test_the_same_words_are_an_exact_twin():
 def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
     """Who names the other memory knows of it."""
     new = record("dec-b", TEXT + "Ask twice.\n", **{key: ("dec-a",)})
-    assert twins([new], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [None]
-    assert twins([record("dec-b", TEXT + "Ask twice.\n")], Neighbours([record("dec-a")]),
+    assert twins([new], among([record("dec-a")]), THRESHOLD, NOW) == [None]
+    assert twins([record("dec-b", TEXT + "Ask twice.\n")], among([record("dec-a")]),
                  THRESHOLD, NOW) != [None]  # fmt: skip
 
 
@@ -85,18 +85,14 @@ def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
 )
 def test_only_living_memories_count(fields: dict):
     """What has expired, or is not valid yet, may be said again; and repeats nothing itself."""
-    assert twins([record("dec-b")], Neighbours([record("dec-a", **fields)]), THRESHOLD, NOW) == [
-        None
-    ]
-    assert twins([record("dec-b", **fields)], Neighbours([record("dec-a")]), THRESHOLD, NOW) == [
-        None
-    ]
+    assert twins([record("dec-b")], among([record("dec-a", **fields)]), THRESHOLD, NOW) == [None]
+    assert twins([record("dec-b", **fields)], among([record("dec-a")]), THRESHOLD, NOW) == [None]
 
 
 def test_of_several_twins_the_most_alike_is_named():
     """An exact one first, then by likeness, then by id."""
     others = [record("dec-c"), record("dec-a", TEXT + "More words here.\n"), record("dec-b")]
-    (twin,) = twins([record("dec-x")], Neighbours(others), THRESHOLD, NOW)
+    (twin,) = twins([record("dec-x")], among(others), THRESHOLD, NOW)
     assert twin is not None
     assert twin.record.id == "dec-b"
 
@@ -104,7 +100,7 @@ def test_of_several_twins_the_most_alike_is_named():
 def test_of_two_new_memories_the_later_one_is_the_problem():
     """One of them may stay."""
     both = [record("dec-a", timestamp="2026-02-23T00:00:00Z"), record("dec-b")]
-    (problem,) = problems(both, Neighbours(both), THRESHOLD, NOW)
+    (problem,) = problems(both, among(both), THRESHOLD, NOW)
     assert (problem.id, problem.code, problem.severity) == ("dec-a", "duplicate", "error")
     assert problem.code in CODES
 
@@ -112,8 +108,8 @@ def test_of_two_new_memories_the_later_one_is_the_problem():
 def test_the_hint_names_the_twin_and_the_next_command():
     """A refusal says what to do instead."""
     near = [record("dec-a")]
-    (exact,) = problems([record("dec-b")], Neighbours(near), THRESHOLD, NOW)
-    (other,) = problems([record("dec-b", TEXT + "Ask.\n")], Neighbours(near), THRESHOLD, NOW)
+    (exact,) = problems([record("dec-b")], among(near), THRESHOLD, NOW)
+    (other,) = problems([record("dec-b", TEXT + "Ask.\n")], among(near), THRESHOLD, NOW)
     assert exact.message == "it says the same as dec-a, 'Sessions in Redis'"
     assert exact.hint == "leave this one out, or memtool supersede dec-a TITLE replaces it"
     assert other.message.startswith("it says nearly (0.9")
@@ -124,6 +120,6 @@ def test_the_hint_names_the_twin_and_the_next_command():
 
 def test_a_higher_threshold_lets_near_twins_pass():
     """The setting decides, and exact twins are refused whatever it says."""
-    near = Neighbours([record("dec-a")])
+    near = among([record("dec-a")])
     assert twins([record("dec-b", TEXT + "Ask.\n")], near, 1.0, NOW) == [None]
     assert twins([record("dec-b")], near, 1.0, NOW) != [None]

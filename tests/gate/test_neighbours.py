@@ -3,7 +3,7 @@ from __future__ import annotations
 from conftest import make_memory
 
 from memtool.gate import neighbours
-from memtool.gate.neighbours import Neighbours
+from memtool.gate.neighbours import among
 from memtool.store.tree import Record
 
 TEXT = "Sessions live in Redis because the cookie store grew past four kilobytes.\n"
@@ -19,9 +19,9 @@ def test_a_phrase_that_everybody_uses_leads_nowhere():
         Record(make_memory(f"dec-{at}", TEXT, title="Sessions in Redis"), f"{at}.md", f"{at}")
         for at in range(1_100)
     ]
-    (near,) = Neighbours(records).of(asked("Sessions on Redis"))
+    (near,) = among(records).of(asked("Sessions on Redis"))
     assert near == []
-    (near,) = Neighbours(records).of(asked("Sessions in Redis"))
+    (near,) = among(records).of(asked("Sessions in Redis"))
     assert [one.is_exact for one in near] == [True] * neighbours.VERIFIED
 
 
@@ -33,7 +33,7 @@ def test_only_the_most_alike_are_compared_in_full():
         text = " ".join(words[at:]) + "\n"
         records.append(Record(make_memory(f"dec-{at}", text, title="Sessions in Redis"),
                               f"{9 - at}.md", f"{at}"))  # fmt: skip
-    (near,) = Neighbours(records).of(asked("Sessions in Redis"))
+    (near,) = among(records).of(asked("Sessions in Redis"))
     assert len(near) == neighbours.VERIFIED
     assert [one.record.id for one in near if one.is_exact] == ["dec-0"]
     assert near[0].is_exact
@@ -42,5 +42,5 @@ def test_only_the_most_alike_are_compared_in_full():
 
 def test_nothing_has_no_neighbours():
     """An empty tree answers every question with nothing."""
-    assert Neighbours(()).of(asked("Sessions in Redis")) == [[]]
-    assert Neighbours(()).of([]) == []
+    assert among(()).of(asked("Sessions in Redis")) == [[]]
+    assert among(()).of([]) == []

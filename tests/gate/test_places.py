@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.gate import places
-from memtool.gate.neighbours import MOST_CHANGED
+from memtool.gate.places import MOST_CHANGED
 from memtool.memory.memory import Memory
 from memtool.store.tree import Record
 
@@ -161,3 +162,16 @@ def test_many_judged_memories_answer_as_each_alone(filled: Sandbox):
     together = [[one.record.id for one in row] for row in near.of(records)]
     alone = [[one.record.id for one in near.of([record])[0]] for record in records]
     assert together == alone
+
+
+def test_files_that_git_only_suspects_are_not_read_again(filled: Sandbox):
+    """In a copy of a repository git suspects every file; what the check has read settles it."""
+    found(filled)
+    filled.memory("dec-b", TEXT, title="Sessions in Redis")
+    ws = filled.workspace()
+    for record in ws.tree().records:
+        os.utime(filled.path / record.path, (1, 1))
+    place = (ws.repository, ws.directory, ws.settings.categories)
+    near = places.of_worktree(*place, known=ws.tree().records)
+    assert [row.id for row in near.census.known()] == ["dec-b"]
+    assert [one.record.id for one in near.of(asked())[0]] == ["dec-a", "dec-b"]

@@ -290,6 +290,37 @@ def test_a_comment_allows_a_kind_on_its_line(comment: str) -> None:
     assert len(find(line.replace("github-token", "jwt"))) == 1
 
 
+@pytest.mark.parametrize("comment", ["# {}", "<!-- {} -->", "// {}", "/* {} */", "-- {}"])
+def test_a_comment_allows_a_kind_in_its_whole_file(comment: str) -> None:
+    """`memtool: allow-file KIND -- REASON` lets that kind pass on every line, and no other."""
+    lines = [f"x = {draw('ghp_{a36}')}", "mail jane.roe@acme.io", "y = 2"]
+    said = comment.format("memtool: allow-file github-token, email -- fixtures of the parser")
+    for at in range(4):
+        assert find("\n".join([*lines[:at], said, *lines[at:]])) == ()
+    left = find("\n".join([said.replace("github-token, ", ""), *lines]))
+    assert [(finding.kind, finding.line) for finding in left] == [("github-token", 2)]
+
+
+@pytest.mark.parametrize(
+    "said", ["memtool: allow-file email", "memtool: allow-file email --",
+             "<!-- memtool: allow-file email -- -->", "memtool: allow-file -- all of it",
+             "memtool: allow-files email -- why", "memtool: allow-file email - why"],
+)  # fmt: skip
+def test_a_whole_file_is_allowed_nothing_without_a_reason(said: str) -> None:
+    """What is not written in full has no effect."""
+    assert len(find(f"{said}\nmail jane.roe@acme.io\n")) == 1
+
+
+def test_a_redaction_keeps_what_allows_a_whole_file() -> None:
+    """A secret that stands beside such a comment does not take it along."""
+    said = "memtool: allow-file email -- the team"
+    text = f"{draw('ghp_{a36}')} {said}\njane.roe@acme.io\n"
+    after = redact(text, find(text))
+    assert said in after
+    assert "jane.roe@acme.io" in after
+    assert find(after) == ()
+
+
 def test_a_false_mark_hides_nothing() -> None:
     """Only marks of known kinds are passed over: a secret cannot be dressed as one."""
     secret = draw("ghp_{a36}")

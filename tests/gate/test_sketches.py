@@ -12,8 +12,8 @@ from memtool.gate.sketches import Damaged, Row, Table, build
 
 
 def row(at: int, *numbers: int, supersedes: tuple[str, ...] = ()) -> Row:
-    return Row(f".memory/m{at}.md", f"{at:040x}", f"sem-{at}", "confirmed", at << 32 | 7,
-               supersedes, numbers)  # fmt: skip
+    return Row(f"sem-{at}", f".memory/m{at}.md", "confirmed", supersedes, f"{at:040x}",
+               at << 32 | 7, numbers)  # fmt: skip
 
 
 def opened(rows: list[Row]) -> Table:
@@ -40,13 +40,14 @@ def test_a_table_of_several_blocks_is_searched_whole():
     assert table.holding((1 << 32) - 1) == []
 
 
-def test_fingerprints_and_successors_are_found():
-    """Both are compared in full, not only by their keys."""
+def test_fingerprints_ids_and_successors_are_found():
+    """They are compared in full, not only by their keys."""
     table = opened([row(1, 3), row(2, 3, supersedes=("sem-1", "sem-gone"))])
     assert table.saying(1 << 32 | 7) == [0]
     assert table.saying(1 << 32 | 8) == []
     assert table.newer("sem-1") == [1]
     assert table.newer("sem-2") == []
+    assert [table.called(f"sem-{at}") for at in (1, 2, 3)] == [[0], [1], []]
     assert table.row(1).supersedes == ("sem-1", "sem-gone")
 
 
@@ -60,7 +61,7 @@ def test_an_empty_table_is_a_table():
     """A tree without memories has nothing to find."""
     table = opened([])
     assert table.holding(1) == []
-    assert table.newer("sem-1") == []
+    assert table.newer("sem-1") == table.called("sem-1") == []
     assert list(table.rows()) == []
 
 
@@ -69,19 +70,21 @@ def test_every_damaged_byte_is_noticed_or_harmless():
     rows = [row(at, at % 7, 100 + at, supersedes=(f"sem-{at - 1}",)) for at in range(9)]
     data = build(rows)
     whole = opened(rows)
-    expected = [whole.holding(3), whole.saying(3 << 32 | 7), whole.newer("sem-3")]
+    expected = [whole.holding(3), whole.saying(3 << 32 | 7), whole.newer("sem-3"),
+                whole.called("sem-5")]  # fmt: skip
     for at in range(len(data)):
         broken = data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :]
         try:
             table = Table(memoryview(broken))
-            answers = [table.holding(3), table.saying(3 << 32 | 7), table.newer("sem-3")]
+            answers = [table.holding(3), table.saying(3 << 32 | 7), table.newer("sem-3"),
+                       table.called("sem-5")]  # fmt: skip
             assert [table.row(number) for number in answers[0]] == [whole.row(3)]
         except Damaged:
             continue
         assert answers == expected, at
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"\0" * 500, b"twins0-little".ljust(200, b"\0")])
+@pytest.mark.parametrize("data", [b"", b"x", b"\0" * 500, b"twins1-little".ljust(200, b"\0")])
 def test_what_is_no_table_is_damaged(tmp_path: Path, data: bytes):
     """Empty, short, foreign and older files are not read."""
     place = tmp_path / "file"
@@ -118,7 +121,7 @@ def test_only_the_tables_last_used_stay(tmp_path: Path):
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
     """The reason is returned, nothing is raised."""
     (tmp_path / "twins").write_text("a file")
-    assert sketches.store(str(tmp_path / "twins"), "twins1-x", b"", kept=3).endswith(
+    assert sketches.store(str(tmp_path / "twins"), "twins2-x", b"", kept=3).endswith(
         ("Not a directory", "File exists")
     )
     assert sketches.tables(str(tmp_path / "twins")) == []

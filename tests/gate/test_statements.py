@@ -5,6 +5,7 @@ from conftest import make_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memtool.gate import statements as module
 from memtool.gate.statements import MOST_STATEMENTS, Statement, statements
 
 
@@ -124,3 +125,19 @@ def test_a_long_text_is_read_in_bounded_time():
     body = "".join(f"Thing {at} is {at} long.\n\n" for at in range(2_000))
     assert len(statements(make_memory(body=body))) == MOST_STATEMENTS
     assert statements(make_memory(body="never " * 10_000 + "=" * 10_000 + ": " * 5_000))
+
+
+SPOKEN = (
+    "use redis never not turn off on stop using enable disabled sync step version in for at"
+    " 10 ms v2 3.10 two ten src/a.py don't instead of over prefer cache the we Cafés FileLock"
+)
+
+
+@given(st.lists(st.sampled_from(SPOKEN.split()) | st.text("abcnotv'1.", max_size=6), max_size=12))
+def test_words_that_are_remembered_are_read_as_before(words: list[str]) -> None:
+    """A word counts as simple only where nothing around it could change what it adds."""
+    plain = [module._plain(word) for word in words]
+    known = module._statement("x", plain, 1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "_simple", lambda _word: None)
+        assert module._statement("x", plain, 1) == known

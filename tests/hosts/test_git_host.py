@@ -179,8 +179,11 @@ def test_a_memtool_that_is_gone_is_told(sandbox: Sandbox) -> None:
     assert (done.returncode, b"memtool is not installed" in done.stderr) == (1, True)
 
 
-def test_a_merge_tells_forks_once(sandbox: Sandbox) -> None:
-    """Clean merges are checked before they are made, fast-forwards after they came."""
+def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
+    """Clean merges are checked before they are made, fast-forwards after they came.
+
+    What contradicts each other since is shown side by side, and nothing where nothing does.
+    """
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.commit()
     install(sandbox.workspace(), "git")
@@ -192,16 +195,26 @@ def test_a_merge_tells_forks_once(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.git("branch", "--quiet", "behind")
 
-    def merge(name: str) -> tuple[int, int]:
+    def merge(name: str) -> tuple[int, int, int]:
         done = subprocess.run(
             ["git", "merge", "--no-edit", name], cwd=sandbox.path, env=sandbox.env, check=False,
             capture_output=True, text=True,
         )  # fmt: skip
-        return done.returncode, (done.stdout + done.stderr).count("both replace dec-a")
+        said = done.stdout + done.stderr
+        return (
+            done.returncode,
+            said.count("both replace dec-a"),
+            said.count("memtool resolve dec-b"),
+        )
 
-    assert merge("side") == (0, 2)
+    assert merge("side") == (0, 3, 1)
     sandbox.git("checkout", "--quiet", "behind")
-    assert merge("main") == (0, 1)
+    assert merge("main") == (0, 2, 1)
+    sandbox.git("checkout", "--quiet", "-b", "calm")
+    sandbox.memory("dec-d", "Queues are drained at night.\n")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "behind")
+    assert merge("calm") == (0, 0, 0)
 
 
 def test_unwritable_hooks_are_one_sentence(sandbox: Sandbox) -> None:

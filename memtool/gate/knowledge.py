@@ -1,0 +1,64 @@
+"""Knowledge: which files of a tree an earlier check found right, and what it kept of them.
+
+By path and blob, under the rules and settings of that check. So a check of a whole tree reads the
+bytes of every file, and takes apart only those that it has not seen.
+"""
+
+from __future__ import annotations
+
+from memtool.gate import kept, links, validity
+from memtool.gate.recalled import Known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from memtool.gate.content import Content, File
+    from memtool.store.config import Config
+    from memtool.store.repository import Repository
+    from memtool.store.versions import Stamp
+
+KIND = "right"
+
+
+def load(repository: Repository, settings: Config) -> dict[Stamp, Known]:
+    """Return what is known of files, by path and blob."""
+    rows = kept.load(repository.cache_dir, KIND, _name(settings)) or []
+    return {
+        (path, oid): Known(id_, status, tuple(olds), latest, tuple(map(tuple, names)))
+        for path, oid, id_, status, olds, latest, names in rows
+    }
+
+
+def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str]) -> None:
+    """Keep what is known of the files of a whole tree; of those that are spoiled, nothing."""
+    rows = {}
+    for file in content.files:
+        if file.memory is not None and file.path not in spoiled:
+            rows[file.path, file.oid] = file.known or _known(file)
+    if rows.keys() != known.keys():
+        kept.store(
+            content.repository.cache_dir,
+            KIND,
+            _name(content.settings),
+            [
+                (*stamp, one.id, one.status, one.supersedes, one.latest, one.names)
+                for stamp, one in rows.items()
+            ],
+        )
+
+
+def _known(file: File) -> Known:
+    memory = file.memory
+    assert memory is not None
+    return Known(
+        memory.id,
+        memory.status,
+        memory.supersedes,
+        validity.latest(memory),
+        tuple((one.kind, one.target, one.line, one.said) for one in links.named(file)),
+    )
+
+
+def _name(settings: Config) -> str:
+    return kept.rules(sorted(settings.categories))
