@@ -10,14 +10,10 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.search.catalog import open_catalog
-from memtool.store import citations, provenance, reading, snapshot
 from memtool.store import config as config_file
+from memtool.store import reading
 from memtool.store.config import Config
-from memtool.store.provenance import Witness
-from memtool.store.repository import Repository, discover
-from memtool.store.snapshot import Snapshot
-from memtool.store.tree import Record, Tree
+from memtool.store.repository import Repository, discover, global_directory, is_global_made
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -26,26 +22,31 @@ if TYPE_CHECKING:
     from typing import Self
 
     from memtool.search.catalog import Catalog
-    from memtool.store.provenance import Origin
+    from memtool.store.provenance import Origin, Witness
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.tree import Record, Tree
 
-ENVIRONMENT: dict[str, str] = {
-    "MEMTOOL_NOW": "the moment or day that counts as now, for tests and scripts",
-    "MEMTOOL_SEED": "any text; the random part of new ids is then the same in every run",
-    "MEMTOOL_NO_LEDGER": "any text; nothing is noted for statistics: ledger.enabled = false",
-    "MEMTOOL_NO_CACHE": "any text; nothing derived is read or kept: the same answers, slower",
-    "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file",
-    "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
-}
-"""Every variable of the environment that memtool reads itself; git reads its own."""
+_DIGITS = 10
+"""More than a number of tokens has."""
 
 
 class Workspace:
-    """A repository opened for memtool, with the environment that it may read."""
+    """A repository opened for memtool, with the environment that it may read.
 
-    def __init__(self, repository: Repository, env: Mapping[str, str], cwd: str) -> None:
+    `is_global` says that it is the one of the user's global memories, which hold in all projects.
+    """
+
+    def __init__(
+        self, repository: Repository, env: Mapping[str, str], cwd: str, *, is_global: bool = False
+    ) -> None:
         self.repository = repository
         self.env = env
         self.cwd = cwd
+        self.is_global = is_global
+        self.agent = ""
+        """The program that speaks for the user, where the surface knows it."""
+        self.is_dry = False
+        """Whether the verb that runs only says what it would do."""
         self.notes: list[str] = []
         """What the user should hear beside the answer, such as files that could not be read."""
         self._drawn = 0
@@ -55,6 +56,76 @@ class Workspace:
         """Open the repository that a directory lies in. Raises MemtoolError where there is none."""
         env = os.environ if env is None else env
         return cls(discover(directory, env), env, os.path.abspath(directory))
+
+    @classmethod
+    def at_global(cls, env: Mapping[str, str] | None = None) -> Self:
+        """Open the user's global repository; an absent one is made by the first writing verb.
+
+        Raises:
+            MemtoolError: there is no place for it, or something else is there.
+        """
+        from memtool.store import global_  # most calls have nothing to do with it
+
+        env = os.environ if env is None else env
+        found = global_.repository(env)
+        return cls(found, global_.local_environment(env), os.path.abspath("."), is_global=True)
+
+    @cached_property
+    def beside(self) -> Workspace | None:
+        """The workspace of the global memories, None where there are none or this is theirs.
+
+        One that cannot be read is passed over with a note: no project fails for it.
+        """
+        if self.is_global:
+            return None
+        place = ""
+        try:
+            place = global_directory(self.env)
+            if not place or not is_global_made(place):
+                return None
+            found = Workspace.at_global(self.env)
+            if found.repository.common_dir == self.repository.common_dir:
+                return None
+            _ = found.settings  # a broken file is told here, once
+        except MemtoolError as error:
+            where = f" in {place}" if place else ""
+            self.notes.append(f"global memories{where} are passed over: {error}")
+            return None
+        return found
+
+    def enter(self, repository: Repository) -> None:
+        """Go on in another repository; what was read of the one before is forgotten."""
+        self.repository = repository
+        for name in ("directory", "settings", "trust_settings"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether agents are to hear and tell nothing."""
+        return bool(self.env.get("MEMTOOL_OFF"))
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether sessions are captured and promoted unasked: nobody has said no.
+
+        A project may not switch on what its user has switched off.
+        """
+        personal = self.settings.personal.get("capture.auto", True)
+        return not self.is_off and bool(personal and self.settings.setting("capture.auto"))
+
+    @property
+    def budget_tokens(self) -> int | None:
+        """Most tokens of a block as the environment has it, None where it says nothing."""
+        given = self.env.get("MEMTOOL_BUDGET")
+        if not given:
+            return None
+        if not (given.isascii() and given.isdigit() and len(given) < _DIGITS):
+            raise MemtoolError(
+                f"MEMTOOL_BUDGET is {given!r}, which is not a number of tokens",
+                hint="MEMTOOL_BUDGET=1200, or unset it",
+                code="bad-budget",
+            )
+        return int(given)
 
     @cached_property
     def now(self) -> int:
@@ -76,7 +147,7 @@ class Workspace:
     @cached_property
     def is_cached(self) -> bool:
         """Whether what is derived may be read from and written to the cache."""
-        return not self.env.get("MEMTOOL_NO_CACHE")
+        return not self.env.get("MEMTOOL_NO_CACHE") and self.repository.is_made
 
     def random(self, count: int) -> bytes:
         """Return random bytes; with `MEMTOOL_SEED` the same ones in every run."""
@@ -142,9 +213,10 @@ class Workspace:
 
     @cached_property
     def settings(self) -> Config:
-        """The settings of the worktree (of HEAD in a bare repository)."""
+        """The settings of the worktree (of HEAD in a bare repository), above the user's own."""
         data = self.file(self.config_path)
-        return config_file.DEFAULTS if data is None else config_file.parse(data, self.config_path)
+        own = config_file.DEFAULTS if data is None else config_file.parse(data, self.config_path)
+        return own if self.beside is None else own.over(self.beside.settings)
 
     @cached_property
     def trust_settings(self) -> Config:
@@ -152,6 +224,8 @@ class Workspace:
 
         A branch must not vouch for itself by changing them. Without a remote the worktree's hold.
         """
+        from memtool.store import citations, provenance
+
         default = provenance.resolve_trusted(self.repository, "")
         if not default:
             return self.settings
@@ -171,6 +245,8 @@ class Workspace:
 
     def snapshot(self, at: str | None = None) -> Snapshot:
         """Return the worktree's files, or those of a revision; `:index` is git's index."""
+        from memtool.store import snapshot  # a catalog lists no file where nothing changed
+
         if at == ":index":
             return snapshot.of_index(self.repository, self.directory)
         if at is not None:
@@ -183,6 +259,8 @@ class Workspace:
         Raises:
             MemtoolError: there is no memory directory, or it belongs to another tool.
         """
+        from memtool.store.tree import Tree
+
         second = self.moment(as_of) if as_of is not None else None
         taken = self.snapshot(at)
         if at is None:
@@ -204,6 +282,10 @@ class Workspace:
             MemtoolError: there is no memory directory, or it belongs to another tool.
         """
         second = self.moment(as_of) if as_of is not None else None
+        if at is None and not self.repository.is_bare:
+            self.refuse_absent()  # before anything is kept in the git directory
+        from memtool.search.catalog import open_catalog  # the gate asks no index
+
         found = open_catalog(
             self.repository,
             self.directory,
@@ -214,7 +296,6 @@ class Workspace:
             cached=self.is_cached,
         )
         if at is None and not found.by_id:
-            self.refuse_absent()
             self.refuse_foreign()
         self._note_problems(found)
         self.notes.extend(note for note in found.notes if note not in self.notes)
@@ -239,6 +320,8 @@ class Workspace:
 
     def witness(self, tree: Tree) -> Witness:
         """Return what git can say about the records of a tree."""
+        from memtool.store.provenance import Witness
+
         return Witness(
             tree.snapshot,
             self.trust_settings.text("trust.ref"),
@@ -250,11 +333,25 @@ class Workspace:
         """Return commit, author, date and trust of records of a tree, by path."""
         return self.witness(tree).origins(records)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a memory directory."""
+        return os.path.isdir(os.path.join(self.repository.top, self.directory))
+
     def refuse_absent(self) -> None:
-        """Raise MemtoolError where the worktree has no memory directory."""
-        if not os.path.isdir(os.path.join(self.repository.top, self.directory)):
+        """Raise MemtoolError where the worktree has no memory directory.
+
+        The global repository needs none: it is made when something is written.
+        """
+        if not self.is_begun:
             if os.path.exists(os.path.join(self.repository.git_dir, "info", "sparse-checkout")):
                 return  # its files come from the index
+            if self.is_global:
+                from memtool.store import global_
+
+                note = f"{global_.NOTHING}; {global_.FIRST}"
+                self.notes += [note] if note not in self.notes else []
+                return
             raise MemtoolError(
                 f"there is no {self.directory} in {self.repository.top}",
                 hint="memtool init makes it",

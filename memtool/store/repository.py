@@ -1,5 +1,7 @@
 """The repository around a directory: its worktree, its git directories, whether it is bare.
 
+Here also stands where the user's global repository is; `global_` opens it.
+
 An ordinary checkout or linked worktree is found by reading `.git`, without a child process. Every
 other case (variables, bare repositories, odd layouts, somebody else's files) is git's to decide.
 """
@@ -7,6 +9,7 @@ other case (variables, bare repositories, odd layouts, somebody else's files) is
 from __future__ import annotations
 
 import os
+import sys
 
 from memtool.errors import MemtoolError
 from memtool.store.git import Git, GitError
@@ -16,6 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+GLOBAL_VARIABLE = "MEMTOOL_GLOBAL"
+NOWHERE = os.devnull
+"""The git directory of a repository that is not made yet: nobody can make a file below it."""
 _MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 
 
@@ -32,6 +38,10 @@ class Repository(Value):
         return not self.top
 
     @property
+    def is_made(self) -> bool:
+        return self.git_dir != NOWHERE
+
+    @property
     def is_shallow(self) -> bool:
         """Tell whether history was cut off, so that authors and dates are not to be trusted."""
         return os.path.exists(os.path.join(self.common_dir, "shallow"))
@@ -41,7 +51,7 @@ class Repository(Value):
         try:
             with open(os.path.join(self.common_dir, "shallow"), encoding="ascii") as file:
                 return frozenset(file.read().split())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return frozenset()
 
     @property
@@ -77,6 +87,47 @@ def discover(directory: str, env: Mapping[str, str]) -> Repository:
         if found is not None:
             return found
     return _ask_git(start, env)
+
+
+def global_directory(env: Mapping[str, str]) -> str:
+    """Return where the user's global repository is or would be, empty where there is no place.
+
+    Raises:
+        MemtoolError: the environment names a place that depends on where we are.
+    """
+    given = env.get(GLOBAL_VARIABLE)
+    if given:
+        if not os.path.isabs(given) or "\0" in given:
+            raise MemtoolError(
+                f"{GLOBAL_VARIABLE} is {given!r}, which is not an absolute path",
+                hint=f"{GLOBAL_VARIABLE}=/path/to/a/directory, or unset it",
+                code="global",
+            )
+        return os.path.normpath(given)
+    data, home = env.get("XDG_DATA_HOME", ""), env.get("HOME", "")
+    if os.path.isabs(data):  # the standard says to pass over any other
+        return os.path.join(data, "memtool")
+    shares = "Library/Application Support" if sys.platform == "darwin" else ".local/share"
+    return os.path.join(home, shares, "memtool") if os.path.isabs(home) else ""
+
+
+def is_global_made(directory: str) -> bool:
+    """Tell whether the global repository is there, by one look.
+
+    Raises:
+        MemtoolError: nobody can tell, or it is no directory.
+    """
+    try:
+        os.stat(os.path.join(directory, ".git"))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise MemtoolError(
+            f"the global repository {directory} cannot be read: {os.strerror(error.errno or 0)}",
+            hint=f"{GLOBAL_VARIABLE} names another directory",
+            code="global",
+        ) from None
+    return True
 
 
 def _walk_up(start: str, env: Mapping[str, str]) -> Repository | None:
