@@ -5,57 +5,37 @@ from __future__ import annotations
 import os
 import sys
 
-from memtool.commands import listing
+from memtool.commands.passages import Item, item_of, written
+from memtool.commands.sides import Asked, choose, missed, replaced, sides_of
 from memtool.inject import budget as budgets
-from memtool.inject import formats, selection, tiers
-from memtool.inject.block import frame_bytes, passage, write_block, write_passage
+from memtool.inject import formats, tiers
+from memtool.inject.block import PREAMBLE, frame_bytes, write_block
 from memtool.inject.budget import Budget
-from memtool.inject.formats import Format
-from memtool.inject.standing import standing
-from memtool.inject.tiers import Candidate, Grounds, Taken, Verdict
+from memtool.inject.tiers import Candidate, Verdict
 from memtool.search import presets
-from memtool.search.finding import Found, Scope
-from memtool.search.prose import search_prose
-from memtool.store.provenance import Origin, Witness, cite
-from memtool.store.tree import Record, Tree
+from memtool.search.catalog import EXACT
 from memtool.value import Value
 from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any, Literal
+
+    from memtool.commands.marking import Block
+    from memtool.commands.sides import Side
+    from memtool.inject.tiers import Taken
 
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
-
-HITS = 15
-"""How many of the best hits are looked at, since some are shown already or do not fit."""
-
-
-class Item(Value):
-    """One memory of the block. `text` is how it stands there, `tokens` what that costs.
-
-    `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
-    it is not known.
-    """
-
-    id: str
-    tier: str
-    score: float | None
-    tokens: int
-    commit: str | None
-    trust: str
-    drift: float | None
-    conflicts: tuple[str, ...]
-    text: str
 
 
 class Injected(Value):
     """The block with its items, in the order of the block, and what was decided on the way.
 
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `prompt` is
-    what was asked, `verdicts` all decisions; neither is part of the JSON.
+    what was asked, `verdicts` all decisions, `versions` what the session has seen now; none of
+    them is part of the JSON.
     """
 
     budget: Budget
@@ -67,6 +47,7 @@ class Injected(Value):
     explain: tuple[Verdict, ...] | None
     prompt: str = ""
     verdicts: tuple[Verdict, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
@@ -99,15 +80,31 @@ def inject(
     as_of: str | None = None,
     explain: bool = False,
     exact: bool = False,
-) -> Injected:
+    no_global: bool = False,
+    primer: bool = False,
+    write: str = "",
+    dry_run: bool = False,
+) -> Injected | Block:
     """Print the memories that an agent should know of before it answers.
 
     Pinned memories come first, then what answers the prompt or governs the files. Each stands with
-    its citation, its date and its trust. Where nothing is pinned and nothing is relevant, nothing
-    is printed. The same tree, prompt, files and moment give the same bytes.
+    its citation, its date and its trust; what contradicts another stands beside it, and both are
+    marked. Where nothing is pinned and nothing is relevant, nothing is printed. The same tree,
+    prompt, files and moment give the same bytes.
+
+    The user's global memories stand beside those of the project, and give way to what it says
+    itself. With --at they are left out: no revision of the project knows of them.
 
     Tokens are estimated, as a quarter of the bytes. The whole text stays within --budget, else
-    within what --remaining allows, else within the setting inject.budget_tokens.
+    within what --remaining allows, else within MEMTOOL_BUDGET or the setting inject.budget_tokens.
+
+    --primer prints what a session should know before anything is asked: what is pinned, the state
+    of the work, the decisions and warnings about files that this branch changed lately, what came
+    since the session before, and which candidates wait for a decision.
+
+    --write puts what is pinned, and the titles of what stays true, between two marker lines of a
+    file such as AGENTS.md, for agents without hooks; the rest of the file keeps its bytes, and
+    memtool check warns when the block is out of date.
 
     Example:
         memtool inject --prompt "why do we keep sessions in redis?" --for claude
@@ -119,74 +116,71 @@ def inject(
         format: the format, instead of the agent's own
         budget: most tokens of the whole text
         remaining: tokens that the agent's window still has
-        session: the session that it is for; named again in the JSON
+        session: the session that it is for, which is shown no memory twice unless it changed
         at: the memories of this revision instead of the worktree
         as_of: the memories as they stood at this moment
         explain: say why each memory was taken or not
         exact: check every file for a change, also where there are very many
+        no_global: leave out the user's global memories
+        primer: the primer of a session, instead of what answers a prompt
+        write: refresh the block in this file, instead of printing one
+        dry_run: with --write, only say what would be done
     """
+    if ws.is_off:
+        return _silent(ws, format, session)
+    if primer or write or dry_run:
+        from memtool.commands import priming  # not at every prompt
+
+        return priming.asked(
+            ws, write=write, is_dry=dry_run, is_primer=primer, is_prompt=bool(prompt or files),
+            is_explained=explain, for_=for_, format=format, budget=budget, remaining=remaining,
+            session=session, at=at, as_of=as_of, exact=exact, no_global=no_global,
+        )  # fmt: skip
+    if budget is None and remaining is None:
+        budget = ws.budget_tokens
     shares = budgets.plan(ws.settings, budget, remaining)
     form = formats.BY_NAME[formats.HOSTS[for_] if format in ("", "json") else format]
-    tree = ws.catalog(at, as_of, exact=exact)
-    witness = ws.witness(tree)
-    grounds = _grounds(ws, tree, ws.moment_of(as_of), witness)
-    first = tiers.pinned(grounds)
-    asked = _read_prompt(prompt)
-    scope = _scope(ws, grounds)
-    found = _retrieved(scope, asked, _inside(ws, files), explain=explain)
-    seen = [one.record for one in first] + [hit.record for hit in found.hits]
-    if not exact and not tree.verify(seen):
-        # A file was rewritten in place, which only a check of every file is sure to see.
-        return inject(
-            ws,
-            prompt=asked,
-            files=files,
-            for_=for_,
-            format=format,
-            budget=budget,
-            remaining=remaining,
-            session=session,
-            at=at,
-            as_of=as_of,
-            explain=explain,
-            exact=True,
-        )
-    ws.notes.extend(found.notes)
-    hits = [
-        Candidate(hit.record, tiers.RETRIEVAL, hit.score, hit.factors, related=hit.related)
-        for hit in found.hits
-    ]
-    origins = _origins(witness, grounds, [*first, *hits])
+    asked = Asked(ws, _read_prompt(prompt), inside(ws, files), session, at, as_of, explain)
+    sides = sides_of(asked, with_global=at is None and not no_global, exact=exact)
+    by_scope = {side.grounds.scope: side for side in sides}
 
-    def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
-        return _written(candidate.record, grounds, origins, form, is_whole=is_whole)
+    def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
+        side = by_scope[candidate.scope]
+        return written(candidate.record, side.grounds, side.origins, form, is_whole=is_whole)
 
-    room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form)
-    chosen, verdicts = selection.choose(first, grounds, origins)
+    preamble = _preamble(candidate for side in sides for candidate in side.candidates)
+    room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form, preamble)
+    chosen, verdicts = choose(sides, tiers.PINNED)
     count = ws.settings.count
-    taken, said = tiers.fill(chosen, write, count("inject.pinned_most"), shares.pinned, room)
+    taken, said = tiers.fill(chosen, text_of, count("inject.pinned_most"), shares.pinned, room)
     verdicts += said
     shares = shares.after_pinned(sum(one.tokens for one in taken))
     room -= sum(len(one.text.encode()) for one in taken)
     threshold = presets.preset(ws.settings).threshold
     shown = [one.candidate for one in taken]
-    most = scope.cutoffs.shown
-    chosen, dropped = selection.choose(hits, grounds, origins, threshold, shown, most)
-    more, said = tiers.fill(chosen, write, count("inject.retrieval_most"), shares.retrieval, room)
+    chosen, dropped = choose(sides, tiers.RETRIEVAL, threshold, shown)
+    more, said = tiers.fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)
     taken += more
-    verdicts += dropped + said + _replaced(hits, grounds)
-    verdicts += [Verdict(one.record.id, tiers.RETRIEVAL, is_taken=False, reason=one.reason)
-                 for one in found.missed]  # fmt: skip
+    verdicts += dropped + said
+    for side in sides:
+        verdicts += side.yielded + replaced(side) + missed(side)
+    versions = [
+        side.once.versions(one for one in taken if one.candidate.scope == scope)
+        for scope, side in by_scope.items()
+    ]
     injected = Injected(
         budget=shares,
-        items=tuple(_item(one, grounds, origins) for one in taken),
-        text=write_block([one.text for one in taken], form),
+        items=tuple(_item(one, by_scope) for one in taken),
+        text=write_block(
+            [one.text for one in taken], form, _preamble(one.candidate for one in taken)
+        ),
         format=format or form.name,
         session=session,
-        freshness=tree.freshness,
+        freshness=next((side.freshness for side in sides if side.freshness != EXACT), EXACT),
         explain=_final(verdicts) if explain else None,
-        prompt=asked,
+        prompt=asked.prompt,
         verdicts=tuple(verdicts),
+        versions=sum(versions, ()),
     )
     if explain and format != "json":
         ws.notes.extend(map(_explained, injected.explain or ()))
@@ -195,8 +189,12 @@ def inject(
     return injected
 
 
-def render(injected: Injected) -> str:
+def render(injected: Injected | Block) -> str:
     """Return exactly the block, or the JSON that was asked for as a format."""
+    if not isinstance(injected, Injected):
+        from memtool.commands import marking
+
+        return marking.rendered(injected)
     if injected.format != "json":
         return injected.text
     import json
@@ -213,7 +211,7 @@ def _read_prompt(prompt: str) -> str:
     return sys.stdin.buffer.read(MAX_PROMPT).decode(errors="replace")
 
 
-def _inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
+def inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
     """Return the paths from the top of the repository; those outside are no memory's concern."""
     top = ws.repository.top or ws.cwd
     found = []
@@ -221,85 +219,28 @@ def _inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
         if not path or "\0" in path:
             continue
         folder, name = os.path.split(os.path.normpath(os.path.join(ws.cwd, path)))
-        inside = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
-        if inside != ".." and not inside.startswith("../"):
-            found.append(inside)
+        place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
+        if place != ".." and not place.startswith("../"):
+            found.append(place)
     return tuple(found)
 
 
-def _grounds(ws: Workspace, tree: Tree, now: int, witness: Witness) -> Grounds:
-    least = ws.settings.text("inject.trust")
-    weighed = standing(tree, witness, least, ws.settings.categories)
-    return Grounds(tree, weighed, now, ws.settings.categories, least)
+def _preamble(candidates: Iterable[Candidate]) -> str:
+    if all(candidate.scope == tiers.PROJECT for candidate in candidates):
+        return PREAMBLE
+    from memtool.inject import worlds
+
+    return PREAMBLE + worlds.NOTE
 
 
-def _scope(ws: Workspace, grounds: Grounds) -> Scope:
-    """Return what is searched. It, too, must find what a file has not the trust to replace."""
-    found = listing.scope(ws, grounds.tree, grounds.now)
-    return listing.timed(ws, found).replace(lineage=grounds.standing.lineage)
+def _item(taken: Taken, by_scope: Mapping[str, Side]) -> Item:
+    side = by_scope[taken.candidate.scope]
+    return item_of(taken, side.grounds, side.origins)
 
 
-def _retrieved(scope: Scope, prompt: str, files: tuple[str, ...], *, explain: bool) -> Found:
-    """Return what answers the prompt; where nothing does, what governs the files."""
-    found = Found((), 0)
-    if prompt.strip():
-        found = search_prose(scope, prompt, files, HITS, explain=explain)
-    if files and not found.hits:
-        near = search_prose(scope, "", files, HITS)
-        found = near.replace(notes=found.notes or near.notes, missed=found.missed)
-    return found
-
-
-def _origins(
-    witness: Witness, grounds: Grounds, candidates: Iterable[Candidate]
-) -> dict[str, Origin]:
-    """Ask git once about everything that may be shown."""
-    records = {}
-    for candidate in candidates:
-        for record in (candidate.record, *grounds.beside(candidate.record)):
-            records[record.path] = record
-    return witness.origins(records.values())
-
-
-def _written(
-    record: Record, grounds: Grounds, origins: dict[str, Origin], form: Format, *, is_whole: bool
-) -> str:
-    memory = record.memory
-    origin = origins[record.path]
-    marks = grounds.standing.marks(record.id)
-    if memory.status == "candidate":
-        marks = ("[CANDIDATE] nobody has confirmed it", *marks)
-    shown = passage(memory, cite(record.id, origin), origin.trust, marks, is_whole=is_whole)
-    return write_passage(shown, form)
-
-
-def _item(taken: Taken, grounds: Grounds, origins: dict[str, Origin]) -> Item:
-    candidate = taken.candidate
-    origin = origins[candidate.record.path]
-    return Item(
-        id=candidate.record.id,
-        tier=candidate.tier,
-        score=tiers.rounded(candidate.score),
-        tokens=taken.tokens,
-        commit=origin.commit or None,
-        trust=origin.trust,
-        drift=None,
-        conflicts=grounds.standing.conflicts(candidate.record.id),
-        text=taken.text,
-    )
-
-
-def _replaced(hits: Iterable[Candidate], grounds: Grounds) -> list[Verdict]:
-    """Return verdicts about what the hits replace: it would have answered too."""
-    replaced = grounds.standing.lineage.supersedes
-    olds = {old for hit in hits for old in replaced.get(hit.record.id, ())}
-    records = [grounds.tree.by_id[old] for old in sorted(olds) if old in grounds.tree.by_id]
-    return [
-        tiers.verdict(
-            Candidate(record, tiers.RETRIEVAL), grounds.objection(record.memory), is_taken=False
-        )
-        for record in records
-    ]
+def _silent(ws: Workspace, format: str, session: str) -> Injected:
+    """Return the answer of a memtool that is switched off."""
+    return Injected(budgets.plan(ws.settings, 0, None), (), "", format, session, EXACT, None)
 
 
 def _final(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:

@@ -8,7 +8,6 @@ from memtool.errors import MemtoolError
 from memtool.memory import moments
 from memtool.search import aliases, cutoffs
 from memtool.search.finding import Scope
-from memtool.store import tallies
 from memtool.store.provenance import Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
@@ -16,7 +15,7 @@ from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
 
@@ -73,8 +72,25 @@ def scope(ws: Workspace, tree: Tree, now: int) -> Scope:
         aliases=aliases.parse(aliases_file(ws), aliases_path(ws)),
         cache_dir=ws.repository.cache_dir,
         origins=lambda: ws.origins(tree, tree.records),
-        accesses=lambda ids: tallies.accesses(ws.repository.cache_dir, ids),
+        accesses=lambda ids: _accesses(ws, ids),
+        companions=lambda files: _companions(ws, tree, files),
     )
+
+
+def _accesses(ws: Workspace, ids: Iterable[str]) -> Mapping[str, int]:
+    from memtool.store import tallies  # only where a setting asks for them
+
+    return tallies.accesses(ws.repository.cache_dir, ids)
+
+
+def _companions(ws: Workspace, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:
+    basis = None if ws.is_global else ws.witness(tree).basis  # the files are a project's
+    if basis is None:
+        return ()
+    from memtool.store import cochange  # most prompts come without files
+
+    repository, directory = basis.repository, basis.directory
+    return cochange.companions(repository, directory, basis.head, files, is_cached=ws.is_cached)
 
 
 def timed(ws: Workspace, scope: Scope) -> Scope:
@@ -86,6 +102,8 @@ def timed(ws: Workspace, scope: Scope) -> Scope:
     is_replay = ws.env.get("MEMTOOL_NOW") or scope.now != ws.now
     if is_replay or scope.tree.snapshot.kind != "worktree":
         return scope
+    from memtool.store import tallies
+
     slowest = tallies.p95(ws.repository.cache_dir, "inject")
     return scope.replace(clock=time.monotonic, cutoffs=cutoffs.plan(*slowest))
 

@@ -34,9 +34,15 @@ class Passage(Value):
 
 
 def passage(
-    memory: Memory, cite: str, trust: str, marks: tuple[str, ...] = (), *, is_whole: bool = True
+    memory: Memory,
+    cite: str,
+    trust: str,
+    marks: tuple[str, ...] = (),
+    *,
+    is_whole: bool = True,
+    scope: str = "",
 ) -> Passage:
-    """Return a memory as evidence: whole, or its first paragraph.
+    """Return a memory as evidence: whole, or its first paragraph; `scope` where it is told.
 
     Nothing in it depends on when it is shown, so that a block stays the same from day to day.
     """
@@ -48,6 +54,8 @@ def passage(
         ("confidence", memory.confidence),
         ("trust", trust),
     ]
+    if scope:
+        facts.append(("scope", scope))
     if memory.text("valid_through"):
         facts.append(("valid_through", memory.text("valid_through")))
     if not is_whole:
@@ -63,26 +71,28 @@ def write_passage(shown: Passage, form: Format) -> str:
     )
     head = form.head.format(cite=escaped(shown.cite, form.head_escapes), facts=facts)
     marks = "".join(f"{escaped(mark, form.escapes)}\n" for mark in shown.marks)
-    title = quoted(shown.title, form.escapes)
+    # A short memory begins with its title; said twice, it would only cost tokens.
+    is_said = shown.text.startswith(shown.title)
+    title = "" if is_said else quoted(shown.title, form.escapes)
     return f"{head}{marks}{title}{quoted_lines(shown.text, form.escapes)}{form.tail}"
 
 
-def write_block(written: Sequence[str], form: Format) -> str:
+def write_block(written: Sequence[str], form: Format, preamble: str = PREAMBLE) -> str:
     """Return the block around memories that are written already; no memory gives no block."""
     if not written:
         return ""
     content = "".join(written)
-    boundary = _boundary(content)
-    opening = form.opening.format(boundary=boundary, preamble=PREAMBLE)
+    boundary = boundary_of(content)
+    opening = form.opening.format(boundary=boundary, preamble=preamble)
     return f"{opening}{content}{form.closing.format(boundary=boundary)}"
 
 
-def frame_bytes(form: Format) -> int:
+def frame_bytes(form: Format, preamble: str = PREAMBLE) -> int:
     """Return the size of a block beside its memories."""
-    return len(write_block([" "], form)) - 1
+    return len(write_block([" "], form, preamble)) - 1
 
 
-def _boundary(content: str) -> str:
+def boundary_of(content: str) -> str:
     """Name a block by its content: no memory can hold the name of the block that it is in."""
     from _blake2 import blake2b  # hashlib would import OpenSSL
 

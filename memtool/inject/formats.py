@@ -14,7 +14,8 @@ class Format(Value):
 
     `opening` and `closing` stand around the block, `head` and `tail` around each memory. The head
     holds its `cite` and its `facts`, each written as `fact` and joined by `between`. Warnings
-    follow as lines of their own, then the content, line by line.
+    follow as lines of their own, then the content, line by line. `section` and `section_end` stand
+    around the parts of a primer.
     """
 
     name: str
@@ -24,6 +25,8 @@ class Format(Value):
     fact: str
     between: str
     tail: str
+    section: str
+    section_end: str
     escapes: Escapes
     """For the content."""
     head_escapes: Escapes
@@ -44,6 +47,8 @@ FORMATS: tuple[Format, ...] = (
         fact='{name}="{value}"',
         between=" ",
         tail="</memory>\n",
+        section='<section title="{title}">\n',
+        section_end="</section>\n",
         escapes=_XML,
         head_escapes=(*_XML, ('"', "&quot;"), ("'", "&#39;")),
     ),
@@ -55,6 +60,8 @@ FORMATS: tuple[Format, ...] = (
         fact="{name}: {value}",
         between=", ",
         tail="\n",
+        section="## {title}\n\n",
+        section_end="\n",
         escapes=_MARKS,
         head_escapes=_MARKS,
     ),
@@ -66,6 +73,8 @@ FORMATS: tuple[Format, ...] = (
         fact="{name}: {value}",
         between=", ",
         tail="\n",
+        section="= {title}\n\n",
+        section_end="\n",
         escapes=_MARKS,
         head_escapes=_MARKS,
     ),

@@ -35,8 +35,10 @@ _NEGATIONS = frozenset({"no", "not", "never", "without", "dont", "cannot", "exce
 
 def says_same(one: Memory, other: Memory) -> bool:
     """Tell whether two memories say the same in nearly the same words."""
-    sizes = sorted((len(one.body), len(other.body)))
-    if one.type != other.type or sizes[0] < SIZES * sizes[1]:
+    if one.type != other.type:
+        return False
+    length, other_length = len(one.body), len(other.body)
+    if length < SIZES * other_length or other_length < SIZES * length:
         return False
     if _overlap(_rough(one.body), _rough(other.body)) < ROUGHLY:
         return False
@@ -57,7 +59,8 @@ def _rough(text: str) -> frozenset[str]:
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    return len(first & second) / max(1, len(first | second))
+    both = len(first & second)
+    return both / max(1, len(first) + len(second) - both)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memtool.memory.memory import Memory
     from memtool.store.provenance import Origin
 
 DIGEST = 0.8
@@ -37,7 +38,8 @@ def choose(
     Of what was found the best `most` are looked at. Dropped is what scores below `threshold`, a
     share of the best score; what says the same as a better one; what a better digest sums up; and
     the third from one source. What was found only because a winner is related to it may score
-    less. A digest that scores nearly as well as the best comes first.
+    less. A digest that scores nearly as well as the best comes first; one that memtool wrote, and
+    that scores less, gives way to what it sums up.
 
     `shown` are in the block already: neither they nor what says the same is shown again. `origins`
     is by path, and knows the candidates and what `grounds.beside` gives for them.
@@ -50,7 +52,9 @@ def choose(
     for candidate in kept:
         listed.setdefault(candidate.record.id, candidate)
         for record in grounds.beside(candidate.record):
-            extra = Candidate(record, candidate.tier, beside=candidate.record.id)
+            extra = Candidate(
+                record, candidate.tier, beside=candidate.record.id, scope=grounds.scope
+            )
             listed.setdefault(record.id, found.get(record.id, extra))
     if len(listed) == len(kept):
         return list(listed.values()), dropped  # each was compared with the others already
@@ -88,6 +92,31 @@ def is_digest(candidate: Candidate) -> bool:
     return candidate.score is not None and bool(candidate.record.memory.items("derived_from"))
 
 
+def _is_generated(candidate: Candidate) -> bool:
+    """Tell whether memtool wrote a digest; one that a person wrote says more than its sources."""
+    if not is_digest(candidate):
+        return False
+    from memtool.memory import digest  # few stores hold one
+
+    return digest.is_generated(candidate.record.memory)
+
+
+def _staleness(candidate: Candidate, grounds: Grounds) -> str:
+    """Return what a digest that memtool wrote tells and no longer holds; empty where all does."""
+    for id_ in candidate.record.memory.items("derived_from") if _is_generated(candidate) else ():
+        record = grounds.tree.by_id.get(id_)
+        if record is None or grounds.objection(record.memory):
+            return f"out of date: {id_} no longer holds"
+    return ""
+
+
+def _sums_up(digest: Candidate, memory: Memory) -> bool:
+    """Tell whether what is shown of a digest holds a memory: of a long one that is the lead."""
+    if not is_digest(digest) or memory.id not in digest.record.memory.items("derived_from"):
+        return False
+    return not _is_generated(digest) or memory.title in digest.record.memory.statement
+
+
 class _Kept:
     """What is shown so far, as that which comes next is compared with it."""
 
@@ -113,11 +142,7 @@ class _Kept:
                 continue
             if likeness.says_same(memory, other.record.memory):
                 return f"says nearly the same as {other.record.id}"
-            if (
-                is_digest(other)
-                and memory.id in other.record.memory.items("derived_from")
-                and _score(other) > _score(candidate)
-            ):
+            if _sums_up(other, memory) and _score(other) > _score(candidate):
                 return f"summed up by {other.record.id}"
         named = likeness.sources(memory)
         if named and all(self._sources.get(name, 0) >= likeness.PER_SOURCE for name in named):
@@ -141,14 +166,15 @@ def _sift(
     shown: Sequence[Candidate],
     most: int,
 ) -> tuple[list[Candidate], list[Verdict]]:
-    least = threshold * max(map(_score, candidates), default=0.0)
+    best = max(map(_score, candidates), default=0.0)
+    least = threshold * best
     kept: list[Candidate] = []
     dropped: list[Verdict] = []
     so_far = _Kept(shown, grounds)
     place = 0
     for candidate in candidates:
         trust = origins[candidate.record.path].trust
-        reason = grounds.objection(candidate.record.memory)
+        reason = grounds.objection(candidate.record.memory) or _staleness(candidate, grounds)
         if not reason and RANK[trust] < RANK[grounds.least_trust]:
             reason = f"its trust is {trust}, less than {grounds.least_trust}"
         if not reason and candidate.score is not None and not candidate.related:
@@ -157,6 +183,8 @@ def _sift(
                 reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
             elif place > most:
                 reason = f"not among the best {most}"
+            elif _is_generated(candidate) and candidate.score < DIGEST * best:
+                reason = "what it sums up answers better"
         reason = reason or so_far.objection(candidate)
         if reason:
             dropped.append(verdict(candidate, reason, is_taken=False))

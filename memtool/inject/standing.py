@@ -12,7 +12,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Witness
@@ -29,13 +29,14 @@ class Standing(Value):
 
     `forks` holds the heads of each fork that a memory is a head of, `disputes` both sides of each
     superseding that was not granted, `unproven` what a memory replaces although the trusted ref
-    does not hold it yet.
+    does not hold it yet. `contrary` says the opposite, among the memories that were compared.
     """
 
     lineage: Lineage
     forks: dict[str, tuple[tuple[str, ...], ...]]
     disputes: dict[str, tuple[str, ...]]
     unproven: dict[str, tuple[str, ...]]
+    contrary: Mapping[str, tuple[str, ...]] = {}
 
     def rivals(self, id_: str) -> tuple[str, ...]:
         """Return the other heads of the forks that a memory is in."""
@@ -45,16 +46,19 @@ class Standing(Value):
 
     def conflicts(self, id_: str) -> tuple[str, ...]:
         """Return all memories that contradict one."""
-        return tuple(sorted({*self.rivals(id_), *self.disputes.get(id_, ())}))
+        against = {*self.rivals(id_), *self.disputes.get(id_, ()), *self.contrary.get(id_, ())}
+        return tuple(sorted(against))
 
     def others(self, id_: str) -> tuple[str, ...]:
         """Return the memories that are shown beside one: those that its warnings name."""
-        return (*self.rivals(id_)[:NAMED_MOST], *self.disputes.get(id_, ())[:NAMED_MOST])
+        groups = (self.rivals(id_), self.disputes.get(id_, ()), self.contrary.get(id_, ()))
+        return tuple(other for ids in groups for other in ids[:NAMED_MOST])
 
     def marks(self, id_: str) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
         table = (
             ("[CONFLICT] with {}: they replace the same memory", self.rivals(id_)),
+            ("[CONFLICT] with {}: they cannot both hold", self.contrary.get(id_)),
             ("[DISPUTED] with {}: the newer one is less trusted", self.disputes.get(id_)),
             ("[UNPROVEN] replaces {}, not yet in the trusted ref", self.unproven.get(id_)),
         )
@@ -99,6 +103,11 @@ def standing(
     lineage = tree.lineage.without(refused) if refused else tree.lineage
     forks = _forks({tree.lineage, lineage})
     return Standing(lineage, forks, _disputes(lineage, forks, refused), unproven)
+
+
+def structural(tree: Tree) -> Standing:
+    """Return the standing that lineage alone gives, which is the same in every clone of a tree."""
+    return Standing(tree.lineage, _forks({tree.lineage}), {}, {})
 
 
 def _committed_edges(

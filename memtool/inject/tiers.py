@@ -27,6 +27,11 @@ DIGITS = 6
 
 PINNED = "pinned"
 RETRIEVAL = "retrieval"
+GOVERNING = "governing"
+"""The tiers; a governing one is about a file that was changed, and nobody asked for it."""
+PROJECT = "project"
+GLOBAL = "global"
+"""The scopes: whose memory it is, by the repository that it is in."""
 
 
 class Candidate(Value):
@@ -40,6 +45,15 @@ class Candidate(Value):
     """The id of the memory that it contradicts, where it is shown only for that."""
     related: str = ""
     """The id of the winner that it is related to, where it was found only because of that."""
+    scope: str = PROJECT
+    against: tuple[str, ...] = ()
+    """The ids of what it contradicts, where it is shown for itself."""
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it is shown as its statement though there is more: nobody asked for it."""
+        memory = self.record.memory
+        return self.tier == GOVERNING and memory.statement.split() != memory.body.split()
 
 
 class Verdict(Value):
@@ -51,6 +65,7 @@ class Verdict(Value):
     reason: str
     score: float | None = None
     factors: Mapping[str, float] = {}
+    scope: str = PROJECT
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape, in which the fate is called `taken`."""
@@ -69,13 +84,17 @@ class Taken(Value):
 
 
 class Grounds(Value):
-    """What decides about a memory beside its relevance: lineage, life and trust, at one second."""
+    """What decides about a memory beside its relevance: lineage, life and trust, at one second.
+
+    `scope` says whose memories these are: the project's, or the user's global ones.
+    """
 
     tree: Tree
     standing: Standing
     now: int
     categories: Mapping[str, Category]
     least_trust: str
+    scope: str = PROJECT
 
     def beside(self, record: Record) -> list[Record]:
         """Return the current memories that contradict one."""
@@ -97,7 +116,7 @@ def pinned(grounds: Grounds) -> list[Candidate]:
     """Return the pinned memories: most important first, then newest, then by id."""
     found = [record for record in grounds.tree.pinned if not grounds.objection(record.memory)]
     found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
-    return [Candidate(record, PINNED) for record in found]
+    return [Candidate(record, PINNED, scope=grounds.scope) for record in found]
 
 
 def fill(
@@ -113,12 +132,14 @@ def fill(
     order, as long as that fits too. `write(candidate, is_whole)` gives the text.
     """
     taken: list[Taken] = []
+    wholes: list[str] = []
     verdicts: list[Verdict] = []
     for candidate in candidates:
         if len(taken) >= most:
             verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
             continue
-        text = min(write(candidate, True), write(candidate, False), key=_size)
+        whole = write(candidate, True)
+        text = min(whole, write(candidate, False), key=_size)
         tokens = budgets.tokens(text)
         if tokens > share or _size(text) > room:
             left = max(0, min(share, room // budgets.BYTES_PER_TOKEN))
@@ -128,8 +149,8 @@ def fill(
         share -= tokens
         room -= _size(text)
         taken.append(Taken(candidate, text))
-    for number, one in enumerate(taken):
-        text = write(one.candidate, True)
+        wholes.append(whole)
+    for number, (one, text) in enumerate(zip(taken, wholes, strict=True)):
         tokens, size = budgets.tokens(text), _size(text)
         more = tokens - one.tokens
         if tokens <= WHOLE_TOKENS and more <= share and size - _size(one.text) <= room:
@@ -144,6 +165,8 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
     """Return the fate of a candidate."""
     if candidate.beside:
         reason = f"beside {candidate.beside}, which it contradicts; {reason}"
+    if candidate.against and is_taken:
+        reason = f"{reason}; contradicts {', '.join(candidate.against)}"
     if candidate.related:
         reason = f"{candidate.related} is related to it; {reason}"
     return Verdict(
@@ -153,6 +176,7 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
         reason,
         rounded(candidate.score),
         {name: round(value, DIGITS) for name, value in candidate.factors.items()},
+        candidate.scope,
     )
 
 

@@ -80,7 +80,8 @@ def unescaped(line: str, form: Format) -> str:
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=4))
-@example([(text, text, text) for text in HOSTILE])
+@example([(f"{text}!", text, text) for text in HOSTILE])
+@example([("Said twice", "Said twice, in full.", "high")])
 def test_frame_holds_exactly_what_went_in(
     form: Format, memories: list[tuple[str, str, str]]
 ) -> None:
@@ -91,7 +92,8 @@ def test_frame_holds_exactly_what_went_in(
         shown = passage(memory, f"dec-{number}xx@local", "local", ("[CANDIDATE] as yet",))
         written.append(write_passage(shown, form))
         rows = body.strip("\r\n").replace("\r\n", "\n").split("\n") if body.strip("\r\n") else []
-        expected.append([visible(title), *map(visible, rows)])
+        is_said = body.strip("\r\n").startswith(title)  # a text may begin with its title
+        expected.append([*([] if is_said else [visible(title)]), *map(visible, rows)])
     found = parsed(write_block(written, form), form)
     assert [[unescaped(row, form) for row in rows] for _head, _mark, rows in found] == expected
     assert [f"dec-{n}xx@local" in head for n, (head, _m, _r) in enumerate(found)] == [True] * len(

@@ -167,3 +167,40 @@ def test_what_is_not_current_is_left_out(status: str) -> None:
     """Its state is the reason."""
     kept, why = chosen(candidate("dec-a", 1.0, status=status), candidate("dec-b", 0.9))
     assert (kept, why) == (["dec-b"], {"dec-a": status})
+
+
+DIGEST: dict[str, FieldValue] = {
+    "type": "semantic",
+    "source": ("tool:digest/0",),
+    "derived_from": ("dec-a",),
+}
+
+
+def test_a_generated_digest_leads_only_where_it_answers_as_well() -> None:
+    """Below four fifths of the best it gives way to what it sums up; first, it stands for that."""
+    for mine, score, expected in (
+        (1.0, 0.7, ["dec-a"]),
+        (1.0, 0.9, ["sem-sum", "dec-a"]),
+        (0.9, 1.0, ["sem-sum"]),
+    ):
+        one = candidate("dec-a", mine, title="Redis")
+        digest = candidate("sem-sum", score, "All of it: Redis.\n", **DIGEST)
+        kept, _dropped = chosen(*sorted((one, digest), key=lambda c: -(c.score or 0)))
+        assert kept == expected
+
+
+def test_a_generated_digest_stands_only_for_what_its_lead_names() -> None:
+    """Of a long one nothing else is shown, so what the lead leaves out is shown itself."""
+    digest = candidate("sem-sum", 1.0, "All of it: Kafka.\n", **DIGEST)
+    kept, _dropped = chosen(digest, candidate("dec-a", 0.9, title="Redis"))
+    assert kept == ["sem-sum", "dec-a"]
+
+
+def test_a_digest_that_tells_what_was_forgotten_is_not_shown() -> None:
+    """It waits for the next one, which does not tell it; so with what is no longer there."""
+    gone = {"at": "2026-02-28T00:00:00Z", "reason": "gone"}
+    digest = candidate("sem-sum", 1.0, "All of it: Redis.\n", **DIGEST)
+    forgotten = candidate("dec-a", 0.5, status="deleted", deleted=gone)
+    kept, dropped = chosen(digest, forgotten)
+    assert (kept, dropped["sem-sum"]) == ([], "out of date: dec-a no longer holds")
+    assert chosen(digest)[0] == []

@@ -1,0 +1,116 @@
+"""Blocks between markers: everything around them keeps its bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.errors import MemtoolError
+from memtool.inject import marked
+from memtool.inject.block import write_block
+from memtool.inject.marked import BEGIN, END, FORM, TREE_PREAMBLE, placed, split
+
+BLOCK = write_block(["| dec-a: Title\n"], FORM, TREE_PREAMBLE)
+OTHER = write_block(["| dec-b: Title\n"], FORM, TREE_PREAMBLE)
+lines = st.text(alphabet="ab <!->#\t\r\u2028\u00e9\n", max_size=60).filter(
+    lambda text: not {BEGIN, END} & {line.strip() for line in text.splitlines()}
+)
+
+
+@given(lines, lines)
+def test_what_stands_around_a_block_keeps_its_bytes(before: str, after: str) -> None:
+    """Put in, refreshed and emptied: the rest of the file is the same to the byte."""
+    if before and not before.endswith("\n"):
+        before += "\n"
+    file = f"{before}{BEGIN}\n{OTHER}{END}\n{after}".encode()
+    made = placed(file, "A.md", BLOCK)
+    assert made == f"{before}{BEGIN}\n{BLOCK}{END}\n{after}".encode()
+    assert placed(made, "A.md", BLOCK) == made
+    assert placed(made, "A.md", "") == f"{before}{BEGIN}\n{END}\n{after}".encode()
+
+
+@given(lines)
+def test_a_file_without_a_block_gets_one_at_its_end(text: str) -> None:
+    """What was there before begins the new file; doing it again changes nothing."""
+    made = placed(text.encode(), "A.md", BLOCK)
+    assert made.startswith(text.encode())
+    assert placed(made, "A.md", BLOCK) == made
+    found = split(made, "A.md")
+    assert found.block is not None
+    assert not marked.is_edited(found.block)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (None, f"{BEGIN}\nx\n{END}\n"),
+        (b"", f"{BEGIN}\nx\n{END}\n"),
+        (b"# Mine", f"# Mine\n\n{BEGIN}\nx\n{END}\n"),
+        (b"# Mine\n", f"# Mine\n\n{BEGIN}\nx\n{END}\n"),
+        (b"# Mine\r\n", f"# Mine\r\n\r\n{BEGIN}\r\nx\r\n{END}\r\n"),
+    ],
+)
+def test_a_new_block_is_one_line_apart(data: bytes | None, expected: str) -> None:
+    """In the line ends of the file."""
+    assert placed(data, "A.md", "x\n") == expected.encode()
+
+
+def test_a_refreshed_block_ends_its_lines_as_its_markers_do() -> None:
+    """A file from another system stays one of that system."""
+    made = placed(f"# Mine\r\n{BEGIN}\r\nold\r\n{END}\r\n".encode(), "A.md", "a\nb\n")
+    assert made == f"# Mine\r\n{BEGIN}\r\na\r\nb\r\n{END}\r\n".encode()
+
+
+def test_nothing_to_say_adds_nothing() -> None:
+    """A file without a block stays as it is where there is no block to write."""
+    assert placed(b"# Mine\n", "A.md", "") == b"# Mine\n"
+    assert placed(None, "A.md", "") == b""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BEGIN, END, f"{BEGIN}\n{BEGIN}\n{END}", f"{BEGIN}\n{END}\n{END}", f"{END}\n{BEGIN}",
+        f"{BEGIN}\n{END}\n{BEGIN}\n{END}", f"  {BEGIN}\n",
+    ],
+)  # fmt: skip
+def test_markers_that_make_no_pair_are_refused(text: str) -> None:
+    """Nobody can tell what is whose: the lines are named."""
+    with pytest.raises(MemtoolError) as caught:
+        placed(text.encode(), "A.md", BLOCK)
+    assert caught.value.code == "broken-block"
+    assert "line 1" in caught.value.message
+
+
+def test_a_marker_inside_a_sentence_is_none() -> None:
+    """Documentation may speak of the markers."""
+    text = f"Between `{BEGIN}` and `{END}` stands the block.\n"
+    assert split(text.encode(), "A.md").block is None
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    """Nothing is decoded and written back as something else."""
+    with pytest.raises(MemtoolError, match="not UTF-8"):
+        placed(b"\xff", "A.md", BLOCK)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("Title", "Titel"),
+        lambda text: text.replace("dec-a", "dec-b"),
+        lambda text: text + "More.\n",
+        lambda text: "More.\n" + text,
+        lambda text: text.replace(") ", ")"),
+        lambda text: text.replace("evidence", "instruction"),
+        lambda text: text[:-30],
+        lambda text: "anything",
+    ],
+)
+def test_a_block_that_was_edited_is_known(change) -> None:
+    """Any change by hand, since its name is made of its content."""
+    assert not marked.is_edited(BLOCK)
+    assert not marked.is_edited(BLOCK.replace("\n", "\r\n"))
+    changed = change(BLOCK)
+    assert marked.is_edited(changed) == (changed != BLOCK)

@@ -1,0 +1,82 @@
+"""The primer as a text: parts in order, within a budget, in a frame that nothing closes."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import make_memory
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.inject import budget as budgets
+from memtool.inject.formats import FORMATS, Format
+from memtool.inject.primer import GUIDE, NOTHING, Part, compose
+from memtool.inject.tiers import Candidate
+from memtool.store.tree import Record
+
+FORM = FORMATS[-1]
+RECORDS = [
+    Record(make_memory(f"dec-{number}"), f".memory/decision/dec-{number}.md", "0" * 40)
+    for number in range(6)
+]
+CANDIDATES = [Candidate(record, "pinned") for record in RECORDS]
+
+
+def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as the tiers call it
+    return f"[{candidate.record.id}]\n| {'whole ' * 20 if is_whole else 'short'}\n"
+
+
+def passages(candidates: list[Candidate], most: int = 5, share: int = 1_000) -> Part:
+    def choose(taken):
+        ids = {one.record.id for one in taken}
+        return [one for one in candidates if one.record.id not in ids], []
+
+    return Part("Passages", (), choose, most, share)
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@given(st.lists(st.lists(st.text(max_size=60), max_size=8), max_size=4), st.integers(0, 600))
+def test_a_primer_keeps_its_budget(form: Format, parts: list[list[str]], total: int) -> None:
+    """Whatever the lines hold, every byte counts."""
+    made = compose([Part("Title", tuple(lines)) for lines in parts], write, form, total)
+    assert budgets.tokens(made.text) <= total
+    assert made == NOTHING or made.text.count(GUIDE) == 1
+
+
+@given(st.text(max_size=80), st.integers(0, 3))
+def test_a_line_stays_one_line_of_content(line: str, number: int) -> None:
+    """No text ends the block, begins a line of its own, or becomes a part."""
+    form = FORMATS[number % len(FORMATS)]
+    plain = compose([Part("Title", ("x",))], write, form, 1_000).text
+    text = compose([Part("Title", (line,))], write, form, 1_000).text
+    assert text.count("\n") == plain.count("\n")
+    held = text.splitlines()[plain.splitlines().index("| x")]
+    assert held.startswith("|")
+
+
+def test_what_one_part_showed_the_next_does_not() -> None:
+    """A part is told what is taken, in order."""
+    made = compose([passages(CANDIDATES[:2]), passages(CANDIDATES)], write, FORM, 2_000)
+    assert [one.candidate.record.id for one in made.taken] == [record.id for record in RECORDS]
+
+
+def test_a_part_without_content_has_no_title() -> None:
+    """Nothing to say is not said."""
+    made = compose([Part("Empty"), passages([]), Part("Full", ("x",))], write, FORM, 2_000)
+    assert "Empty" not in made.text
+    assert "Passages" not in made.text
+    assert "= Full\n" in made.text
+
+
+def test_a_part_takes_its_most_and_its_share() -> None:
+    """More is left out whole, and there is a verdict for each."""
+    made = compose([passages(CANDIDATES, most=2), passages([], 0, 0)], write, FORM, 2_000)
+    assert len(made.taken) == 2
+    assert sorted(one.is_taken for one in made.verdicts) == [False] * 4 + [True] * 2
+    assert compose([passages(CANDIDATES, share=0)], write, FORM, 2_000).taken == ()
+
+
+def test_the_guide_alone_is_a_primer() -> None:
+    """Where there are memories, but none to show, it says how to find and make some."""
+    made = compose([], write, FORM, 2_000)
+    assert GUIDE in made.text
+    assert compose([], write, FORM, 50) == NOTHING
