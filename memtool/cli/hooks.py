@@ -1,0 +1,192 @@
+"""The boundary of the hooks: an agent host calls, and is never told that something went wrong.
+
+Whatever happens, stdout holds the answer or the host's empty one, and the exit code is 0: to some
+hosts any other means that the prompt of the user is refused. Time is short, too: after two seconds
+the empty answer is given. What went wrong stands in `hook.log`, where the repository is known.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from memtool.cli import output
+from memtool.errors import MemtoolError
+from memtool.hosts import contracts, log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from memtool.workspace import Workspace
+
+LIMIT_S = 2.0
+WORK_S = LIMIT_S / 8
+"""Seconds of work from which on a call that is late was slow, and did not only wait."""
+GRACE_S = 0.5
+"""After the limit a call is interrupted, and once more after this time it ends on the spot."""
+NORMAL = frozenset({"no-memory", "no-repository", "no-directory"})
+"""Codes of what is no failure: memtool is installed for all projects, and this one has no use."""
+
+
+class _TooLate(BaseException):
+    """The time is over; nothing may catch it but the boundary."""
+
+
+def main(args: Sequence[str]) -> int:
+    """Answer `hook HOST EVENT`, and return 0."""
+    began = time.perf_counter()
+    alarm = _Alarm()
+    contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
+    told = _Told(contract.silence if contract is not None else "")
+    place: list[Workspace] = []
+    alarm.set(told.give_up)
+    try:
+        why = _attempt(list(args), told, place, began)
+        told.tell()
+        if why:
+            _complain(place, args, why)
+    except _TooLate:  # while it was complaining
+        pass
+    finally:
+        alarm.clear()
+    return 0
+
+
+def _attempt(args: list[str], told: _Told, place: list[Workspace], began: float) -> str:
+    """Answer, and return what went wrong; empty where nothing did."""
+    try:
+        _answer(args, told, place, began)
+    except _TooLate:
+        _hasten(place)
+        return f"no answer within {LIMIT_S:g} s"
+    except KeyboardInterrupt:
+        return "interrupted"
+    except MemtoolError as error:
+        return "" if error.code in NORMAL else error.message
+    except contracts.Unreadable as error:
+        return f"what the host sent cannot be read: {error}"
+    except Exception:  # noqa: BLE001  # a bug of ours must not stop the agent
+        import traceback
+
+        return traceback.format_exc()
+    return ""
+
+
+def _hasten(place: list[Workspace]) -> None:
+    """Let another process finish what there was no time for, so that the next call is fast."""
+    if not place or time.process_time() < WORK_S:
+        return
+    from memtool.hosts import warming
+
+    ws = place[0]
+    repository = ws.repository
+    top = repository.top or repository.git_dir
+    warming.warm(repository.cache_dir, top, ws.env, time.time())
+
+
+class _Told:
+    """Whether the host has got its answer: it gets one, and one only."""
+
+    def __init__(self, silence: str) -> None:
+        self._silence = silence
+        self._is_told = False
+
+    def tell(self, text: str | None = None) -> None:
+        """Write a text, or the empty answer, unless something was written before."""
+        if not self._is_told:
+            self._is_told = True
+            output.write(self._silence if text is None else text)
+
+    def give_up(self) -> None:
+        """Write the empty answer without Python's own stream, which may be in use; and end."""
+        if not self._is_told:
+            self._is_told = True
+            os.write(1, self._silence.encode())
+        os._exit(0)
+
+
+def _answer(args: list[str], told: _Told, place: list[Workspace], began: float) -> None:
+    from memtool.cli import arguments
+
+    call = arguments.parse(args)
+    if isinstance(call, arguments.Page):
+        from memtool.cli import pages
+
+        told.tell(pages.text(call))
+        return
+    from memtool.commands import hook
+    from memtool.workspace import Workspace
+
+    if os.environ.get("MEMTOOL_OFF"):
+        told.tell()
+        return
+    given = contracts.read(hook.sent(call.options["input"]))
+    ws = Workspace.at(given.cwd or call.directory, os.environ)
+    place.append(ws)
+    host, event = call.positional
+    value = hook.answered(ws, host, event, given, is_dry=call.options["dry_run"])
+    told.tell(output.as_json(value) if call.as_json else value.answer)
+    from memtool.commands import noting  # only now: the answer is out
+
+    elapsed_ms = (time.perf_counter() - began) * 1000
+    noting.note(ws, "hook", value, elapsed_ms)
+    if log.is_kept(log.ALL, os.environ.get(log.VARIABLE, "")):
+        shown = ", ".join(item.id for item in value.items) or "nothing"
+        _log(ws, args, f"{shown} in {elapsed_ms:.0f} ms")
+
+
+class _Alarm:
+    """Interrupts this process when its time is over. `signal` itself would import `enum`."""
+
+    def set(self, give_up: Callable[[], None]) -> None:
+        """Raise `_TooLate` after the limit; give up where that did not help."""
+        import _signal  # type: ignore[import-not-found]
+
+        rings: list[int] = []
+
+        def ring(_number: int, _frame: Any) -> None:
+            rings.append(1)
+            if len(rings) > 1:
+                give_up()
+            raise _TooLate
+
+        self._before = _signal.signal(_signal.SIGALRM, ring)
+        _signal.setitimer(_signal.ITIMER_REAL, LIMIT_S, GRACE_S)
+
+    def clear(self) -> None:
+        """Let the process take its time again."""
+        import _signal
+
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        _signal.signal(_signal.SIGALRM, self._before)
+
+
+def _complain(place: list[Workspace], args: Sequence[str], why: str) -> None:
+    """Note what went wrong in the repository that it was about, and tell a person at a terminal."""
+    if sys.stderr is not None and (sys.stderr.isatty() or os.environ.get("MEMTOOL_DEBUG")):
+        output.tell(f"memtool: {output.visible(why)}")
+    if not log.is_kept(log.ERROR, os.environ.get(log.VARIABLE, "")):
+        return
+    try:
+        if not place:
+            from memtool.workspace import Workspace
+
+            place.append(Workspace.at(".", os.environ))
+        ws = place[0]
+        if os.path.isdir(os.path.join(ws.repository.top, ws.directory)):
+            _log(ws, args, log.FAILED + why)
+            from memtool.commands import noting
+
+            noting.note_failure(ws)
+    except MemtoolError:
+        return
+
+
+def _log(ws: Workspace, args: Sequence[str], how: str) -> None:
+    from memtool.memory import moments
+
+    what = " ".join(args[:3])
+    log.note(ws.repository.cache_dir, moments.render(int(time.time())), what, how)

@@ -1,0 +1,269 @@
+"""`memtool hook`: what an agent host calls when something happens in a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memtool.errors import MemtoolError
+from memtool.hosts import contracts
+from memtool.hosts.contracts import MOST_INPUT, Contract, Given
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Literal
+
+    from memtool.commands.inject import Injected
+    from memtool.commands.passages import Item
+    from memtool.inject.tiers import Verdict
+    from memtool.workspace import Workspace
+
+MOST_NAMED = 20
+"""Files of a prompt that are looked for on disk."""
+MOST_READ = 20_000
+"""Characters of a prompt in which names of files are looked for."""
+ENDED = "session-end"
+"""The event of every host after which no more will come."""
+_AROUND = "\"'`<>()[]{},;:!?*@"
+"""Characters around the name of a file in a sentence; hosts write `@src/a.py`."""
+
+
+class Hooked(Value):
+    """What a host is told. `answer` is for stdout; `meaning` says what the event was for memtool.
+
+    `session` names the one context that saw the memories: the session, or a helper inside it.
+    """
+
+    answer: str
+    meaning: str
+    session: str = ""
+    prompt: str = ""
+    items: tuple[Item, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    dry_run: bool = False
+
+    @property
+    def noted_as(self) -> str:
+        """The verb under which it stands in the ledger: a prompt is an injection like any other."""
+        return "inject" if self.meaning == contracts.PROMPT else f"hook-{self.meaning}"
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: the answer, and the ids of the memories in it."""
+        return {
+            "answer": self.answer,
+            "meaning": self.meaning,
+            "session": self.session,
+            "ids": [item.id for item in self.items],
+        }
+
+
+def hook(
+    ws: Workspace,
+    host: Literal["claude", "codex", "gemini", "cursor", "opencode"],
+    event: str,
+    *,
+    input: str = "-",
+    dry_run: bool = False,
+) -> Hooked:
+    """Answer an event of an agent host, in the host's own contract.
+
+    memtool install puts this into the settings of the hosts. A session that starts, or goes on
+    after its context was lost, gets the primer; a prompt gets the memories that answer it or govern
+    the files it names; an edit gets the decisions and warnings that govern the file. No session
+    is shown a memory twice unless it changed. The end of a turn, of a session, and a compaction
+    hand the transcript on.
+
+    An agent is never disturbed: whatever goes wrong, within two seconds the command has printed
+    nothing, or the host's empty answer, and ends with 0. What went wrong stands in hook.log in the
+    memtool directory of git. The directory that the host names decides on the repository.
+
+    Example:
+        memtool hook claude session-start < event.json
+
+    Args:
+        host: who calls
+        event: the host's name of the event, with hyphens, such as user-prompt-submit
+        input: the JSON of the event, or - to read it from stdin
+        dry_run: answer, but note nothing, and hand nothing on
+    """
+    try:
+        given = contracts.read(sent(input))
+    except contracts.Unreadable as error:
+        raise MemtoolError(
+            f"the event cannot be read: {error}", hint="give the host's JSON", code="bad-event"
+        ) from None
+    return answered(ws, host, event, given, is_dry=dry_run)
+
+
+def answered(ws: Workspace, host: str, event: str, given: Given, *, is_dry: bool) -> Hooked:
+    """Answer an event that was read already, in the repository that it is about."""
+    contract = contract_of(host, event)
+    session = context_of(given)
+    happened = Event(contract, given, is_dry)
+    injected = None if ws.is_off else _REPLIES[contract.meaning](ws, happened)
+    if injected is None:
+        return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
+    return Hooked(
+        answer=contract.written(injected.text),
+        meaning=contract.meaning,
+        session=session,
+        prompt=given.prompt,
+        items=injected.items,
+        verdicts=injected.verdicts,
+        versions=injected.versions,
+        dry_run=is_dry,
+    )
+
+
+def render(hooked: Hooked) -> str:
+    """Return exactly what the host is told."""
+    return hooked.answer
+
+
+def contract_of(host: str, event: str) -> Contract:
+    """Return the row of an event. Raises MemtoolError where the host has no such event."""
+    found = contracts.BY_EVENT.get((host, event))
+    if found is None:
+        known = [row.event for row in contracts.CONTRACTS if row.host == host]
+        raise MemtoolError(
+            f"{host} has no event {event!r} that memtool answers",
+            hint=f"one of {', '.join(known)}" if known else "memtool hook --help names the hosts",
+            code="unknown-event",
+        )
+    return found
+
+
+def sent(input: str) -> bytes:
+    """Return what the host sent: the text itself, or what stands on stdin, as far as it counts."""
+    if input != "-":
+        return input.encode(errors="replace")
+    if sys.stdin is None:  # a host may start us with it closed
+        return b""
+    return sys.stdin.buffer.read(MOST_INPUT + 1)
+
+
+def context_of(given: Given) -> str:
+    """Return the name of the context that an answer reaches: a helper's is not the session's."""
+    return f"{given.session}/{given.agent}" if given.session and given.agent else given.session
+
+
+class Event(Value):
+    """What happened: the contract, what the host said, and whether nothing may be noted of it."""
+
+    contract: Contract
+    given: Given
+    is_dry: bool
+
+    @property
+    def host(self) -> Any:
+        """The host, which is also a choice of `inject --for`."""
+        return self.contract.host
+
+
+def _start(ws: Workspace, event: Event) -> Injected:
+    from memtool.commands import priming
+    from memtool.store import shown
+
+    session = context_of(event.given)
+    is_noted = bool(session) and not event.is_dry
+    if is_noted:
+        shown.forget(ws.repository.cache_dir, session)
+    primed = priming.prime(ws, for_=event.host, budget=_budget(ws, event), session=session)
+    if is_noted:
+        priming.begin(ws, session)
+    return primed
+
+
+def _prompt(ws: Workspace, event: Event) -> Injected:
+    from memtool.commands import inject
+
+    given = event.given
+    answer = inject.inject(
+        ws,
+        prompt=given.prompt,
+        files=(*given.files, *named_files(ws, given.prompt)),
+        for_=event.host,
+        budget=_budget(ws, event),
+        session=context_of(given),
+    )
+    assert isinstance(answer, inject.Injected)
+    return answer
+
+
+def _edit(ws: Workspace, event: Event) -> Injected | None:
+    if not event.given.files:
+        return None
+    from memtool.commands import governing
+
+    budget, session = _budget(ws, event), context_of(event.given)
+    return governing.governing(
+        ws, event.given.files, for_=event.host, budget=budget, session=session
+    )
+
+
+def _compact(ws: Workspace, event: Event) -> None:
+    from memtool.store import shown
+
+    if event.given.session and not event.is_dry:  # not every host says when it goes on
+        shown.forget(ws.repository.cache_dir, context_of(event.given))
+    _close(ws, event)
+
+
+def _close(ws: Workspace, event: Event) -> None:
+    """Hand the transcript on to a process of its own: it may be long, and a host does not wait."""
+    ws.refuse_absent()
+    given = event.given
+    if event.is_dry or given.agent:
+        return
+    from memtool.sessions import capturing
+
+    name = ENDED if event.contract.meaning == contracts.END else event.contract.event
+    capturing.capture_hook(ws, event.contract.host, given.session, given.transcript, name)
+
+
+_REPLIES: dict[str, Callable[[Workspace, Event], Injected | None]] = {
+    contracts.START: _start,
+    contracts.PROMPT: _prompt,
+    contracts.EDIT: _edit,
+    contracts.COMPACT: _compact,
+    contracts.STOP: _close,
+    contracts.END: _close,
+}
+"""What is done for an event, by its meaning; what is returned is what the agent should know."""
+
+
+def _budget(ws: Workspace, event: Event) -> int:
+    """Return the tokens of an answer: the usual ones, but never more than the host would show."""
+    own = ws.budget_tokens
+    usual = ws.settings.count("inject.budget_tokens") if own is None else own
+    return min(usual, contracts.most_tokens(event.contract.host))
+
+
+def named_files(ws: Workspace, prompt: str) -> tuple[str, ...]:
+    """Return the files of the worktree that a prompt names, as it writes them."""
+    found: dict[str, None] = {}
+    looked = 0
+    for word in _words(prompt[:MOST_READ]):
+        if looked == MOST_NAMED:
+            break
+        if word not in found:
+            looked += 1
+            if os.path.lexists(os.path.join(ws.cwd, word)):
+                found[word] = None
+            elif ws.repository.top and os.path.lexists(os.path.join(ws.repository.top, word)):
+                found[os.path.join(ws.repository.top, word)] = None
+    return tuple(found)
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a text that may be names of files: with a slash, or a dot inside."""
+    for word in text.split():
+        plain = word.lstrip(_AROUND).rstrip(f"{_AROUND}.")
+        name, _colon, line = plain.partition(":")
+        plain = name if line[:1].isdigit() else plain
+        is_name = "/" in plain or "." in plain[1:]
+        if is_name and "\0" not in plain and "//" not in plain and plain.strip("./"):
+            yield plain

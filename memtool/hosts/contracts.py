@@ -1,0 +1,205 @@
+"""Contracts: what each event of each agent host means for memtool, and how it is answered.
+
+One row per event. Hosts send a JSON object on stdin; what memtool reads of it is a `Given`. What
+they take back differs only in the JSON around one text, and in how silence is written.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.hosts import wire
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
+"""What an event means: a session begins (or goes on after its context was lost), the user asks,
+the agent changed files, the context is about to be summed up, a turn is over, a session is over."""
+MOST_INPUT = 16 << 20
+"""Bytes of an event; a host sends the results of tools along."""
+MOST_NAME = 200
+"""Characters of the name of a session or an agent that are looked at."""
+MOST_FILES = 50
+
+SPECIFIC = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
+CURSOR = '{{"additional_context":{text}}}'
+PLUGIN = '{{"text":{text}}}'
+UNHEARD = ""
+"""For an event whose answer never reaches the model."""
+
+
+class Unreadable(Exception):
+    """What a host sent is no event."""
+
+
+class Contract(Value):
+    """One event of one host.
+
+    `event` is what `memtool hook` is called with, `name` the host's own name for it. `answer` is
+    the template around the text, `silence` what is printed where there is nothing to say.
+    """
+
+    host: str
+    event: str
+    name: str
+    meaning: str
+    answer: str = UNHEARD
+    silence: str = ""
+
+    def written(self, text: str) -> str:
+        """Return what goes to stdout for a text; silence for none."""
+        if not text or not self.answer:
+            return self.silence
+        return self.answer.format(name=wire.quoted(self.name), text=wire.quoted(text))
+
+
+NOTHING = "{}"
+CONTRACTS: tuple[Contract, ...] = (
+    Contract("claude", "session-start", "SessionStart", START, SPECIFIC),
+    Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC),
+    Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC),
+    Contract("claude", "pre-compact", "PreCompact", COMPACT),
+    Contract("claude", "stop", "Stop", STOP),
+    Contract("claude", "session-end", "SessionEnd", END),
+    Contract("codex", "session-start", "SessionStart", START, SPECIFIC),
+    Contract("codex", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC),
+    Contract("codex", "post-tool-use", "PostToolUse", EDIT, SPECIFIC),
+    Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=NOTHING),
+    Contract("codex", "stop", "Stop", STOP, silence=NOTHING),
+    Contract("codex", "session-end", "SessionEnd", END, silence=NOTHING),
+    Contract("gemini", "session-start", "SessionStart", START, SPECIFIC, NOTHING),
+    Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC, NOTHING),
+    Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC, NOTHING),
+    Contract("gemini", "pre-compress", "PreCompress", COMPACT, silence=NOTHING),
+    Contract("gemini", "session-end", "SessionEnd", END, silence=NOTHING),
+    Contract("cursor", "session-start", "sessionStart", START, CURSOR, NOTHING),
+    Contract("cursor", "post-tool-use", "postToolUse", EDIT, CURSOR, NOTHING),
+    Contract("cursor", "stop", "stop", STOP, silence=NOTHING),
+    Contract("cursor", "session-end", "sessionEnd", END, silence=NOTHING),
+    Contract("opencode", "session-start", "session.created", START, PLUGIN, '{"text":""}'),
+    Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN, '{"text":""}'),
+    Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
+    Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
+    Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),
+)
+"""Every event that memtool answers. Claude Code, Codex and Gemini read the same JSON; Gemini and
+Cursor want JSON always, and Codex for a stop, where `{}` decides nothing."""
+
+BY_EVENT: dict[tuple[str, str], Contract] = {(row.host, row.event): row for row in CONTRACTS}
+
+CAPS: dict[str, int] = {"claude": 2_500, "codex": 2_400}
+"""Most tokens of a text, by host. What is longer is put into a file, and the model gets the path:
+Claude Code does so above 10,000 characters, Codex above some 2,500 tokens."""
+MOST_TOKENS = 2_500
+"""The same for every other host: nobody wants to read more at every prompt."""
+
+_EDITING = frozenset(
+    {
+        "apply_patch", "create_file", "delete", "edit", "edit_file", "editnotebook", "multiedit",
+        "notebookedit", "replace", "search_replace", "strreplace", "write", "write_file",
+    }
+)  # fmt: skip
+"""Tools that change files, as the hosts name them, in lower case."""
+_PATHS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
+"""Where a tool's input says which file it is about."""
+_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+class Given(Value):
+    """What a host says with an event. Whatever it does not say is empty.
+
+    `agent` names the helper of the session in which the event happened: its context is its own.
+    `source` says why a session starts: startup, resume, clear, compact. `files` are those that
+    the host names, as it writes them.
+    """
+
+    session: str = ""
+    agent: str = ""
+    cwd: str = ""
+    prompt: str = ""
+    files: tuple[str, ...] = ()
+    transcript: str = ""
+    source: str = ""
+
+
+def most_tokens(host: str) -> int:
+    """Return how many tokens a text for a host may have."""
+    return CAPS.get(host, MOST_TOKENS)
+
+
+def read(data: bytes) -> Given:
+    """Read what a host sent.
+
+    Raises:
+        Unreadable: it is no JSON object, or too large.
+    """
+    if len(data) > MOST_INPUT:
+        raise Unreadable(f"it has more than {MOST_INPUT:,} bytes")
+    try:
+        event = wire.read(data)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+    if not isinstance(event, dict):
+        raise Unreadable("it is no JSON object")
+    roots = event.get("workspace_roots")
+    cwd = event.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+    return Given(
+        session=_text(event.get("session_id") or event.get("conversation_id"))[:MOST_NAME],
+        agent=_text(event.get("agent_id"))[:MOST_NAME],
+        cwd=_path(cwd),
+        prompt=_text(event.get("prompt")),
+        files=tuple(_files(event)),
+        transcript=_path(event.get("transcript_path")),
+        source=_text(event.get("source"))[:MOST_NAME],
+    )
+
+
+def _files(event: dict[str, Any]) -> list[str]:
+    """Return the files of an event: what a tool changed, or what is named beside a prompt."""
+    found = [*_listed(event.get("files"))]
+    tool = _text(event.get("tool_name"))
+    told = event.get("tool_input")
+    if isinstance(told, dict) and (not tool or tool.lower() in _EDITING):
+        found += _listed(told.get(name) for name in _PATHS)
+        for name in ("command", "input", "patch"):
+            found += _patched(_text(told.get(name)))
+    return list(dict.fromkeys(found))[:MOST_FILES]
+
+
+def _listed(values: Any) -> Iterator[str]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        return
+    yield from filter(None, map(_path, values))
+
+
+def _patched(text: str) -> Iterable[str]:
+    """Yield the files that a patch in the form of Codex changes."""
+    if "*** " not in text:
+        return
+    for line in text.split("\n"):
+        plain = line.strip()
+        for head in _PATCH_HEADS:
+            if plain.startswith(head) and _path(plain[len(head) :].strip()):
+                yield plain[len(head) :].strip()
+
+
+def _text(value: object) -> str:
+    """Return a text that can be written anywhere; what is no text is empty."""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode(errors="replace").decode()
+
+
+def _path(value: object) -> str:
+    """Return a path that the system can be asked about; empty for anything else."""
+    if not isinstance(value, str) or "\0" in value:
+        return ""
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return ""
+    return value

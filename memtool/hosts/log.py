@@ -1,0 +1,59 @@
+"""The log of the hooks: a hook never tells the agent that it failed, so a private file does.
+
+The file is `hook.log` in memtool's directory of the git directory. When it is full it becomes
+`hook.log.old`, whose own content is dropped. Where it cannot be written, nothing is.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.store.reading import read_regular
+
+NAME = "hook.log"
+OLD = ".old"
+FAILED = "failed: "
+"""Begins how it went, where it went wrong."""
+FULL_BYTES = 64 * 1024
+MOST_BYTES = 4 * 1024
+"""Of one entry."""
+VARIABLE = "MEMTOOL_LOG"
+ERROR, ALL = "error", "all"
+LEVELS = ("off", ERROR, ALL)
+"""What the variable may say that is kept; `error` where it says nothing known."""
+
+
+def is_kept(level: str, given: str) -> bool:
+    """Tell whether an entry of a level, `error` or `all`, is kept where `given` was asked for."""
+    wanted = given if given in LEVELS else ERROR
+    return LEVELS.index(level) <= LEVELS.index(wanted)
+
+
+def last_failure(directory: str) -> str:
+    """Return the first line of the last entry of something that went wrong, empty for none."""
+    try:
+        text = read_regular(os.path.join(directory, NAME)).decode(errors="replace")
+    except OSError:
+        return ""
+    lines = (line for line in reversed(text.split("\n")) if not line.startswith(" "))
+    return next((line for line in lines if f": {FAILED}" in line), "")
+
+
+def note(directory: str, moment: str, what: str, how: str) -> None:
+    """Append an entry: the moment, the event, and how it went, which may have several lines."""
+    lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines() or [b""]
+    told = b"".join(b"%s%s\n" % (b"  " if number else b"", line)
+                    for number, line in enumerate(lines))[:MOST_BYTES]  # fmt: skip
+    path = os.path.join(directory, NAME)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        handle = os.open(path, flags, 0o600)
+        try:
+            os.write(handle, told if told.endswith(b"\n") else told[:-1] + b"\n")
+            if os.fstat(handle).st_size > FULL_BYTES:
+                os.replace(path, path + OLD)
+        finally:
+            os.close(handle)
+    except OSError:
+        return

@@ -1,0 +1,141 @@
+"""The contracts of the hosts: every event in the host's own words, and every answer in its form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memtool.hosts import contracts, wire
+from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, Unreadable, read
+from memtool.inject import formats
+
+DATA = Path(__file__).with_name("data")
+HOME = "/home/ada/project"
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def sample(row: Contract) -> bytes:
+    """Return what the host sends with an event."""
+    return (DATA / f"{row.host}-{row.event}.json").read_bytes()
+
+
+@pytest.mark.parametrize("row", CONTRACTS, ids=lambda row: f"{row.host}-{row.event}")
+def test_every_event_is_read_in_the_words_of_its_host(row: Contract) -> None:
+    """Session and directory are found in each; prompt and files where the event has them."""
+    found = read(sample(row))
+    assert (len(found.session) > 20, found.cwd) == (True, HOME)
+    assert bool(found.prompt) == (row.meaning == contracts.PROMPT)
+    is_named = row.meaning == contracts.EDIT or (row.host, row.event) == ("opencode", "prompt")
+    assert [path.removeprefix(f"{HOME}/") for path in found.files] == ["src/auth/a.py"] * is_named
+
+
+@pytest.mark.parametrize("row", CONTRACTS, ids=lambda row: f"{row.host}-{row.event}")
+def test_every_answer_is_one_json_object(row: Contract) -> None:
+    """Whatever stands in the text comes out as it went in; where nobody hears, nothing is said."""
+    text = 'a "block"\nwith \\ and \u2028, é, 😀 and {braces}'
+    told = row.written(text)
+    if row.answer == contracts.UNHEARD:
+        assert told == row.silence
+        return
+    answer = json.loads(told)
+    inner = answer.get("hookSpecificOutput", answer)
+    assert text in inner.values()
+    assert inner.get("hookEventName", row.name) == row.name
+
+
+def test_silence_is_nothing_or_json() -> None:
+    """The empty answer never becomes text that a model reads."""
+    for row in CONTRACTS:
+        assert row.written("") == row.silence
+        assert row.silence == "" or json.loads(row.silence) in ({}, {"text": ""})
+
+
+def test_every_host_has_a_row_for_each_event_once() -> None:
+    """The table is a table: an event is there once, and each host has a format of its block."""
+    assert len(BY_EVENT) == len(CONTRACTS)
+    assert {row.host for row in CONTRACTS} <= set(formats.HOSTS)
+    assert {path.stem for path in DATA.glob("*.json")} == {f"{r.host}-{r.event}" for r in CONTRACTS}
+
+
+@given(anything)
+def test_json_is_read_as_json_reads_it(value: object) -> None:
+    """The quick reader gives what `json.loads` gives."""
+    data = json.dumps(value).encode()
+    assert wire.read(data) == json.loads(data)
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet='{}[]":,\\ \n\t01.-eEtrufalsn\u00e9\x00', max_size=30))
+def test_what_is_no_json_is_refused_as_json_refuses_it(text: str) -> None:
+    """The quick reader takes no text that `json.loads` refuses, and refuses none that it takes."""
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(ValueError):  # noqa: PT011  # whichever of its kinds
+            wire.read(text.encode())
+        return
+    found = wire.read(text.encode())
+    assert found == expected or (found != found and expected != expected)  # noqa: PLR0124  # NaN
+
+
+@given(st.text())
+def test_strings_are_written_as_json_writes_them(text: str) -> None:
+    """The quick writer gives what `json.dumps` gives."""
+    assert wire.quoted(text) == json.dumps(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"null", b"[]", b'"x"', b"{", b'{"cwd":', b"\xff\xfe{}", b"[" * 100_000, b'{"a": 1} {}',
+     b'{"a":' + b"9" * 5_000 + b"}", b" " * (contracts.MOST_INPUT + 1)],
+)  # fmt: skip
+def test_what_is_no_event_is_unreadable(data: bytes) -> None:
+    """One kind of error, whatever is wrong."""
+    with pytest.raises(Unreadable):
+        read(data)
+
+
+@given(st.dictionaries(st.sampled_from(
+    ["session_id", "conversation_id", "cwd", "workspace_roots", "prompt", "files", "tool_name",
+     "tool_input", "transcript_path", "source", "agent_id"]), anything))  # fmt: skip
+def test_any_values_make_an_event(event: dict[str, object]) -> None:
+    """A host that sends other types than expected is read as if it had not sent them."""
+    found = read(json.dumps(event).encode())
+    for name in Given.field_names:
+        value = getattr(found, name)
+        for text in value if isinstance(value, tuple) else (value,):
+            assert isinstance(text, str)
+            text.encode()
+    assert "\0" not in "".join((found.cwd, found.transcript, *found.files))
+
+
+@pytest.mark.parametrize("tool", ["Read", "Bash", "Grep", "read_file", "Shell"])
+def test_a_tool_that_changes_nothing_names_no_file(tool: str) -> None:
+    """Reading a file is no edit."""
+    event = {"tool_name": tool, "tool_input": {"file_path": "a.py", "command": "cat a.py"}}
+    assert read(json.dumps(event).encode()).files == ()
+
+
+def test_a_patch_names_every_file_that_it_touches() -> None:
+    """Added, updated, deleted and moved files of one patch are all named, each once."""
+    patch = (
+        "*** Begin Patch\n*** Add File: a.py\n+x\n  *** Update File: b c.py\n*** Move to: d.py\n"
+    )
+    patch += "*** Delete File: e.py\n*** Update File: a.py\n*** End Patch"
+    event = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
+    assert read(json.dumps(event).encode()).files == ("a.py", "b c.py", "d.py", "e.py")
+
+
+def test_what_is_too_large_is_not_read():
+    """A host may send along what a tool printed; time is short."""
+    with pytest.raises(Unreadable, match="more than"):
+        read(b'{"prompt":"' + b"x" * contracts.MOST_INPUT + b'"}')
