@@ -2,61 +2,110 @@
 
 from __future__ import annotations
 
-import os
-
-from memtool.value import Value
+from memtool.commands.installing import Installed
+from memtool.commands.installing import render_installed as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    from memtool.hosts.plan import Step
+    from memtool.hosts.plan import Plan
     from memtool.workspace import Workspace
 
-
-class Installed(Value):
-    """What was done for a host, or with `dry_run` would be: one clause for each step, in order."""
-
-    host: str
-    steps: tuple[str, ...]
-    dry_run: bool = False
+__all__ = ["install", "render"]
 
 
-def install(ws: Workspace, host: Literal["git"], *, dry_run: bool = False) -> Installed:
-    """Put memtool into the hooks of this repository.
+def install(
+    ws: Workspace,
+    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
+    *,
+    all: bool = False,
+    user: bool = False,
+    mcp: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+) -> Installed:
+    """Put memtool into an agent host, or into the hooks of git.
+
+    claude, codex, gemini, opencode, cursor: hooks that begin a session with the primer, add what
+    matters to each prompt and hand the session over for capture; slash commands such as /remember;
+    and a skill that teaches the agent to write, correct and search. The files are those of this
+    project, to be committed, or with --user those of all your projects. Everything that others
+    wrote there stays, byte for byte; what another level has already is not written twice.
 
     git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
-    hook tells what a merge brought. A hook of yours is kept and runs first. Doing it again changes
-    nothing. Other clones need it too: hooks are not committed. Those who use the pre-commit
-    framework take the hook memtool-check there instead.
+    hook tells what a merge brought. A hook of yours is kept and runs first. Other clones need it
+    too: hooks are not committed. Those who use the pre-commit framework take the hook memtool-check
+    there instead.
+
+    On a terminal the changes are shown first, and made if you agree. Without one, files that
+    memtool did not write change only with --yes. Doing it again changes nothing.
 
     Example:
         memtool install git
+        memtool install claude --dry-run
+        memtool install --all --yes
 
     Args:
         host: where to install it
-        dry_run: say what would be done, change nothing
+        all: every host in use: its program is on the path, or this project or you have files of it
+        user: for all projects of yours, instead of for this one
+        mcp: also the MCP server, where the extra memtool[mcp] is installed
+        yes: change files that others wrote without asking
+        dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import HOSTS
-    from memtool.hosts.plan import carry_out
+    from memtool.commands import installing
+    from memtool.hosts import GIT, agent, git
 
-    steps = HOSTS[host][0](ws.repository)
-    if not dry_run:
-        carry_out(steps)
-    return Installed(host, tuple(told(step, ws.repository.top) for step in steps), dry_run)
+    if mcp:
+        _refuse_absent_mcp()
+    names = installing.names_of(ws, host, every=all, user=user, verb="install")
+
+    def plan_of(name: str) -> Plan:
+        if name == GIT:
+            return installing.plan_of_git(ws, git.install, every=all)
+        site = installing.site_of(ws, name, user=user)
+        return agent(name).install(site, with_server=mcp)
+
+    unused = [agent(name) for name in names if name != GIT]
+    unused = [one for one in unused if not one.is_used(ws.repository.top, ws.env)]
+    done = installing.run(ws, names, plan_of, yes=yes, dry_run=dry_run)
+    ws.notes.extend(f"{one.title} is not in use on this machine" for one in unused)
+    if names in ([], [GIT]) and all:
+        ws.notes.append("no agent host is in use here: memtool install claude puts it there anyway")
+    if names != [GIT]:
+        _tell_what_is_missing(ws, user=user)
+        if not dry_run:
+            _compile()
+    return done
 
 
-def render(installed: Installed) -> str:
-    """Return one line for each step, or that nothing is to be done."""
-    if not installed.steps:
-        return f"{installed.host}: nothing to change"
-    rows = [f"would {step}" if installed.dry_run else step for step in installed.steps]
-    return "\n".join(rows)
+def _refuse_absent_mcp() -> None:
+    from importlib.util import find_spec
+
+    from memtool.errors import MemtoolError
+
+    if find_spec("mcp") is None:
+        raise MemtoolError(
+            "the MCP server needs the extra memtool[mcp], which is not installed here",
+            hint="pip install 'memtool[mcp]', or leave out --mcp",
+            code="no-mcp",
+        )
 
 
-def told(step: Step, top: str) -> str:
-    """Return a step as a clause, with paths from the top where they lie below it."""
-    path = step.path.removeprefix(f"{top}/")
-    if step.kind == "keep":
-        return f"rename {path} to {os.path.basename(step.target)}"
-    return f"{step.kind} {path}"
+def _compile() -> None:
+    """Compile what the installer did not: hooks would do it anew at every prompt."""
+    from memtool.commands import examining
+
+    examining.compile_missing()
+
+
+def _tell_what_is_missing(ws: Workspace, *, user: bool) -> None:
+    """Say what the hooks will not find: memtool itself, or a memory directory."""
+    import os
+    import shutil
+
+    if not user and shutil.which("memtool", path=ws.env.get("PATH")) is None:
+        ws.notes.append("the hooks run memtool, which is not on your PATH: pipx install memtool")
+    if not ws.is_global and not os.path.isdir(os.path.join(ws.repository.top, ws.directory)):
+        ws.notes.append(f"there is no {ws.directory} yet, so agents get nothing: memtool init")

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
-from memtool.commands.install import Installed, render, told
+from memtool.commands.installing import Installed
+from memtool.commands.installing import render_installed as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
+    from memtool.hosts.plan import Plan
     from memtool.workspace import Workspace
 
 __all__ = ["render", "uninstall"]
 
 
-def uninstall(ws: Workspace, host: Literal["git"], *, dry_run: bool = False) -> Installed:
-    """Take memtool out of the hooks of this repository.
+def uninstall(
+    ws: Workspace,
+    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
+    *,
+    all: bool = False,
+    user: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+) -> Installed:
+    """Take memtool out of an agent host, or out of the hooks of git.
 
-    Hooks that were there before get their names back, with every byte. Hooks that memtool did not
-    write are left alone.
+    Settings get back the bytes that they had, files and directories that memtool made are removed,
+    and hooks of git that were there before get their names back. What memtool did not write is left
+    alone. On a terminal the changes are shown first; without one, files that others write too
+    change only with --yes.
 
     Example:
         memtool uninstall git
 
     Args:
         host: where to take it out
-        dry_run: say what would be done, change nothing
+        all: out of every host that has it
+        user: out of all projects of yours, instead of this one
+        yes: change files that others write too without asking
+        dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import HOSTS
-    from memtool.hosts.plan import carry_out
+    from memtool.commands import installing
+    from memtool.hosts import AGENTS, GIT, agent, git
 
-    steps = HOSTS[host][1](ws.repository)
-    if not dry_run:
-        carry_out(steps)
-    return Installed(host, tuple(told(step, ws.repository.top) for step in steps), dry_run)
+    names = installing.names_of(ws, host, every=all, user=user, verb="uninstall")
+    if all:  # also where the host itself is gone by now
+        names = [*AGENTS, *([] if user else [GIT])]
+
+    def plan_of(name: str) -> Plan:
+        if name == GIT:
+            return installing.plan_of_git(ws, git.uninstall, every=all)
+        return agent(name).uninstall(installing.site_of(ws, name, user=user))
+
+    return installing.run(ws, names, plan_of, yes=yes, dry_run=dry_run)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from memtool.hosts import git
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from memtool.hosts.host import Host
 
-    from memtool.hosts.plan import Step
-    from memtool.store.repository import Repository
+GIT = "git"
+AGENTS = ("claude", "codex", "gemini", "opencode", "cursor")
+"""The agent hosts; the module of each holds a `HOST`."""
 
-HOSTS: dict[str, tuple[Callable[[Repository], list[Step]], Callable[[Repository], list[Step]]]] = {
-    "git": (git.install, git.uninstall),
-}
-"""What plans the installing, and the taking out again, by the name of the host."""
+
+def agent(name: str) -> Host:
+    """Return an agent host by its name."""
+    found: Host = __import__(f"memtool.hosts.{name}", fromlist=["HOST"]).HOST
+    return found

@@ -1,0 +1,69 @@
+"""Claude Code: hooks in settings.json, slash commands, a skill, and the server in .mcp.json."""
+
+from __future__ import annotations
+
+import os
+
+from memtool.hosts import servers
+from memtool.hosts.contracts import EDIT
+from memtool.hosts.host import Host, hooks
+from memtool.hosts.parts import Part, Whole
+from memtool.hosts.prompts import SKILL, commands, skill
+from memtool.hosts.site import home_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memtool.hosts.site import Site
+
+SETTINGS = "settings.json"
+LOCAL = "settings.local.json"
+"""Settings of one user for one project: a level of its own, which is looked at, never written."""
+MATCHERS = {EDIT: "Edit|Write|MultiEdit|NotebookEdit"}
+
+
+ALLOWED: dict[str, str | bool] = {
+    "allowed-tools": "Bash(memtool:*)",
+    "disable-model-invocation": True,
+}
+"""What a slash command may do without a question, and that only the user calls it."""
+
+
+def home(env: Mapping[str, str]) -> str:
+    """Return the directory of all projects."""
+    return env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude")
+
+
+def parts(site: Site) -> list[Part]:
+    """Return hooks, slash commands and the skill."""
+    local = os.path.join(site.project, ".claude", LOCAL)
+    found = hooks("claude", site, SETTINGS, levels=(local,), matchers=MATCHERS)
+    for prompt in commands(site.verbs):
+        hint = {"argument-hint": f"[{prompt.arguments}]"} if prompt.arguments else {}
+        text = prompt.markdown(**ALLOWED, **hint)
+        found.append(Whole(*site.at(f"commands/{prompt.name}.md"), text))
+    text = skill().markdown(name=SKILL)
+    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+
+
+def server(site: Site) -> Part:
+    """Return the MCP server, which lies beside the directory of Claude Code, not inside it."""
+    inside = os.path.join(site.project, ".mcp.json")
+    everywhere = f"{site.folder if site.is_user else site.other}.json"
+    if os.path.basename(everywhere) != ".claude.json":  # CLAUDE_CONFIG_DIR holds it inside
+        everywhere = os.path.join(everywhere.removesuffix(".json"), ".claude.json")
+    path, other = (everywhere, inside) if site.is_user else (inside, everywhere)
+    return servers.server(site, path, (other,))
+
+
+HOST = Host(
+    name="claude",
+    title="Claude Code",
+    program="claude",
+    folder=".claude",
+    home=home,
+    parts=parts,
+    server=server,
+    trust="Claude Code reads hooks when it starts: restart it, and trust the folder if it asks",
+)

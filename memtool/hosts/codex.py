@@ -1,0 +1,62 @@
+"""Codex: hooks in hooks.json, skills, and the server in config.toml.
+
+It has no slash commands of a project; what others have as these are skills that only the user
+calls, as `$remember`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.hosts.contracts import EDIT
+from memtool.hosts.host import Host, hooks
+from memtool.hosts.parts import MARK, Part, Whole
+from memtool.hosts.prompts import ARGUMENTS, SKILL, commands, skill
+from memtool.hosts.servers import TomlServer
+from memtool.hosts.site import home_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memtool.hosts.site import Site
+
+MATCHERS = {EDIT: "apply_patch|Edit|Write"}
+EXPLICIT = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"
+"""Keeps a skill out of what the model chooses from."""
+
+
+def home(env: Mapping[str, str]) -> str:
+    """Return the directory of all projects."""
+    return env.get("CODEX_HOME") or os.path.join(home_of(env), ".codex")
+
+
+def parts(site: Site) -> list[Part]:
+    """Return hooks and skills."""
+    levels = tuple(os.path.join(folder, "config.toml") for folder in (site.folder, site.other))
+    found = hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
+    for prompt in commands(site.verbs):
+        text = prompt.markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
+        found.append(Whole(*site.at(f"skills/{prompt.name}/SKILL.md"), text))
+        found.append(Whole(*site.at(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT))
+    text = skill().markdown(name=SKILL)
+    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+
+
+def server(site: Site) -> Part:
+    """Return the MCP server."""
+    path, elsewhere = site.at("config.toml")
+    return TomlServer(path, elsewhere, name=site.shown(path), command=site.program)
+
+
+HOST = Host(
+    name="codex",
+    title="Codex",
+    program="codex",
+    folder=".codex",
+    home=home,
+    parts=parts,
+    server=server,
+    trust="Codex runs a hook only after you accept it: start codex and type /hooks; "
+    "hooks of a project also need a trusted project",
+)

@@ -1,0 +1,53 @@
+"""Gemini CLI: hooks and the server in settings.json, slash commands in TOML, a skill."""
+
+from __future__ import annotations
+
+import os
+
+from memtool.hosts import servers
+from memtool.hosts.contracts import EDIT
+from memtool.hosts.host import Host, hooks
+from memtool.hosts.parts import Part, Whole
+from memtool.hosts.prompts import SKILL, commands, skill
+from memtool.hosts.site import home_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memtool.hosts.site import Site
+
+SETTINGS = "settings.json"
+MATCHERS = {EDIT: "write_file|replace"}
+
+
+def home(env: Mapping[str, str]) -> str:
+    """Return the directory of all projects."""
+    return os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini")
+
+
+def parts(site: Site) -> list[Part]:
+    """Return hooks, slash commands and the skill."""
+    found = hooks("gemini", site, SETTINGS, matchers=MATCHERS, comments=True, unit=1000)
+    for prompt in commands(site.verbs):
+        found.append(Whole(*site.at(f"commands/{prompt.name}.toml"), prompt.toml()))
+    text = skill().markdown(name=SKILL)
+    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+
+
+def server(site: Site) -> Part:
+    """Return the MCP server."""
+    return servers.server(site, *site.at(SETTINGS), comments=True)
+
+
+HOST = Host(
+    name="gemini",
+    title="Gemini CLI",
+    program="gemini",
+    folder=".gemini",
+    home=home,
+    parts=parts,
+    server=server,
+    trust="Gemini CLI reads the files of a project only in a folder that you trust: "
+    "restart it, and see /permissions and /hooks there",
+)

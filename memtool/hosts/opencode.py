@@ -1,0 +1,68 @@
+"""OpenCode: a plugin, slash commands, a skill, and the server in opencode.json."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from memtool import templates
+from memtool.hosts.host import Host
+from memtool.hosts.parts import Part, Whole
+from memtool.hosts.prompts import SKILL, commands, skill
+from memtool.hosts.servers import Server
+from memtool.hosts.site import home_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memtool.hosts.site import Site
+
+PLUGIN = "plugins/memtool.js"
+SETTINGS = ("opencode.json", "opencode.jsonc")
+
+
+def home(env: Mapping[str, str]) -> str:
+    """Return the directory of all projects."""
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(home_of(env), ".config")
+    return os.path.join(base, "opencode")
+
+
+def parts(site: Site) -> list[Part]:
+    """Return the plugin, slash commands and the skill."""
+    plugin = templates.read("hosts/opencode.js").replace("@PROGRAM@", json.dumps(site.program))
+    found: list[Part] = [Whole(*site.at(PLUGIN), plugin)]
+    found += (
+        Whole(*site.at(f"command/{prompt.name}.md"), prompt.markdown())
+        for prompt in commands(site.verbs)
+    )
+    text = skill().markdown(name=SKILL)
+    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+
+
+def server(site: Site) -> Part:
+    """Return the MCP server, in the settings that are there."""
+    everywhere = site.folder if site.is_user else site.other
+    here, there = (everywhere, site.project) if site.is_user else (site.project, everywhere)
+    paths = [os.path.join(here, name) for name in SETTINGS]
+    path = next(filter(os.path.lexists, paths), paths[0])
+    return Server(
+        path=path,
+        elsewhere=tuple(os.path.join(there, name) for name in SETTINGS),
+        name=site.shown(path),
+        start={"$schema": "https://opencode.ai/config.json"},
+        comments=True,
+        key="mcp",
+        entry={"type": "local", "command": [site.program, "mcp"], "enabled": True},
+    )
+
+
+HOST = Host(
+    name="opencode",
+    title="OpenCode",
+    program="opencode",
+    folder=".opencode",
+    home=home,
+    parts=parts,
+    server=server,
+)

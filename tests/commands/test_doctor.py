@@ -1,0 +1,236 @@
+"""The doctor: what is absent, old or broken is told, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands import examining
+from memtool.commands.doctor import doctor, render
+from memtool.commands.examining import ABSENT, BROKEN, GOOD, WARNING, Sign
+from memtool.commands.install import install
+from memtool.hosts import AGENTS
+
+
+@pytest.fixture
+def ready(sandbox: Sandbox) -> Sandbox:
+    """A repository with a memory, and this memtool on the path."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Keep sessions in Redis")
+    sandbox.commit()
+    sandbox.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    return sandbox
+
+
+def signs(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], Sign]:
+    found = doctor(sandbox.workspace(**env), host).signs
+    return {(sign.area, sign.name): sign for sign in found}
+
+
+def test_a_fresh_repository_is_fine(ready: Sandbox) -> None:
+    """What is not installed is absent, not broken."""
+    found = signs(ready)
+    assert {sign.state for sign in found.values()} <= {GOOD, ABSENT, WARNING}
+    assert found["repository", "index"].detail == "1 memories, as in the files"
+    assert found["repository", "hooks"].hint == "memtool install git"
+    assert ready.run("doctor").returncode == 0
+
+
+@pytest.mark.parametrize("host", AGENTS)
+@pytest.mark.parametrize("user", [False, True])
+def test_an_installed_host_works(ready: Sandbox, host: str, *, user: bool) -> None:
+    """Its hooks are run, and what the agent would see is shown."""
+    install(ready.workspace(), host, user=user)
+    found = doctor(ready.workspace(), host)
+    assert {sign.state for sign in found.signs} == {GOOD}
+    assert any("dec-a" in sign.shown for sign in found.signs) == (host != "cursor")
+    assert "the agent sees" in render(found)
+    assert found.exit_code == 0
+
+
+def test_a_rehearsal_leaves_no_trace(ready: Sandbox) -> None:
+    """What a session was shown, and when the last one was, is as before."""
+    install(ready.workspace(), "claude")
+    doctor(ready.workspace(), "claude")
+    first = [sign.shown for sign in doctor(ready.workspace(), "claude").signs]
+    assert first == [sign.shown for sign in doctor(ready.workspace(), "claude").signs]
+
+
+def test_older_files_are_told(ready: Sandbox) -> None:
+    """With the command that brings them up to date."""
+    install(ready.workspace(), "claude")
+    path = ready.path / ".claude/commands/pin.md"
+    path.write_text(path.read_text() + "more\n")
+    found = signs(ready, "claude")
+    assert found["claude", "current"].state == WARNING
+    assert ".claude/commands/pin.md" in found["claude", "current"].detail
+    assert ("claude", "works: session-start") in found
+
+
+def test_another_command_is_not_run(ready: Sandbox) -> None:
+    """A repository may bring hooks along that look like ours."""
+    install(ready.workspace(), "claude")
+    path = ready.path / ".claude/settings.json"
+    evil = ready.write("tools/memtool", "#!/bin/sh\ntouch owned\n")
+    evil.chmod(0o755)
+    path.write_text(path.read_text().replace('"memtool hook', f'"{evil} hook'))
+    found = signs(ready, "claude")
+    assert found["claude", "current"].state == WARNING
+    assert ("claude", "works: session-start") not in found
+    assert not (ready.path / "owned").exists()
+
+
+def test_a_program_that_is_gone_is_broken(ready: Sandbox) -> None:
+    """The hooks of a project look for memtool on the path."""
+    install(ready.workspace(), "gemini")
+    found = signs(ready, PATH="/usr/bin:/bin")
+    assert found["memtool", "command"].state == WARNING
+    assert found["gemini", "works: session-start"].state == BROKEN
+    assert "127" in found["gemini", "works: session-start"].detail
+    done = ready.run("doctor", "gemini", "--json", PATH="/usr/bin:/bin")
+    assert done.returncode == 1
+    assert {sign["state"] for sign in json.loads(done.stdout)["signs"]} == {GOOD, BROKEN}
+
+
+@pytest.mark.parametrize("answer", ["exec sleep 60", "echo hello", "echo '[1]'", "exit 2"])
+def test_an_answer_that_the_host_cannot_take_is_broken(
+    ready: Sandbox, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too late, not its format, or an exit code that blocks."""
+    monkeypatch.setattr("memtool.hosts.rehearsal.LIMIT_S", 1)
+    install(ready.workspace(), "gemini")
+    tools = ready.path.parent / "tools"
+    tools.mkdir()
+    (tools / "memtool").write_text(f"#!/bin/sh\n{answer}\n")
+    (tools / "memtool").chmod(0o755)
+    found = signs(ready, "gemini", PATH=f"{tools}:/usr/bin:/bin")
+    assert found["gemini", "works: session-start"].state == BROKEN
+
+
+def test_a_hook_that_fails_in_silence_is_broken(ready: Sandbox) -> None:
+    """The agent hears nothing of broken settings, but whoever asks the doctor does."""
+    install(ready.workspace(), "claude")
+    ready.write(".memory/config.toml", "[inject\n")
+    found = signs(ready, "claude")
+    assert found["claude", "works: user-prompt-submit"].state == BROKEN
+    assert "config.toml" in found["claude", "works: user-prompt-submit"].detail
+    assert not (ready.path / ".git/memtool/hook.log").exists()
+
+
+def test_what_hooks_wrote_into_their_log_is_told(ready: Sandbox) -> None:
+    """The last failure of this week; what went well, and what is long ago, is not."""
+    ready.run("hook", "claude", "stop", stdin="no json")
+    event = json.dumps({"session_id": "s", "prompt": "redis?"})
+    ready.run("hook", "claude", "user-prompt-submit", stdin=event, MEMTOOL_LOG="all")
+    sign = signs(ready)["repository", "hook log"]
+    assert sign.state == WARNING
+    assert "hook claude stop: failed: what the host sent cannot be read" in sign.detail
+    assert sign.hint.startswith(str(ready.path / ".git/memtool/hook.log"))
+    later = signs(ready, MEMTOOL_NOW="2099-01-01")["repository", "hook log"]
+    assert later.state == GOOD
+
+
+def test_a_bare_repository_has_no_agent(ready: Sandbox) -> None:
+    """That is an answer, too."""
+    bare = ready.path.parent / "bare.git"
+    ready.git("clone", "--quiet", "--bare", str(ready.path), str(bare))
+    done = ready.run("doctor", "claude", cwd=bare)
+    assert (done.returncode, "bare" in done.stdout) == (0, True)
+
+
+def test_broken_settings_of_a_host_are_told(ready: Sandbox) -> None:
+    """With their place, and the other hosts are still looked at."""
+    install(ready.workspace(), "claude")
+    install(ready.workspace(), "codex")
+    ready.write(".claude/settings.json", '{"a": }')
+    found = signs(ready)
+    assert "settings.json:1:7 is not JSON" in found["claude", "current"].detail
+    assert found["codex", "current"].state == GOOD
+
+
+def test_broken_settings_of_memtool_are_told(ready: Sandbox) -> None:
+    """As everything else that a verb would end with."""
+    ready.write(".memory/config.toml", "[inject\n")
+    found = signs(ready)
+    assert found["repository", "settings"].state == BROKEN
+    assert ready.run("doctor").returncode == 1
+
+
+def test_a_trusted_ref_that_is_gone_is_told(ready: Sandbox) -> None:
+    """It would make every memory untrusted."""
+    ready.write(".memory/config.toml", '[trust]\nref = "origin/gone"\n')
+    assert signs(ready)["repository", "trusted"].state == BROKEN
+
+
+def test_a_broken_ledger_is_put_aside(ready: Sandbox) -> None:
+    """Only statistics are lost."""
+    ready.run("search", "sessions")
+    place = ready.path / ".git/memtool"
+    (place / "ledger.db").write_bytes(b"no database at all, but long enough to be looked at\n" * 9)
+    assert signs(ready)["repository", "ledger"].state == BROKEN
+    mended = doctor(ready.workspace(), fix=True)
+    assert "put a broken ledger aside: statistics begin anew" in mended.mended
+    assert signs(ready)["repository", "ledger"].state == GOOD
+
+
+def test_a_cache_that_tells_other_than_the_files_is_made_anew(
+    ready: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it was that went wrong with it."""
+    ready.run("search", "sessions")
+    looked: list[str] = []
+
+    def once(ws: object) -> Sign:
+        looked.append("")
+        return Sign("repository", "index", GOOD if len(looked) > 1 else BROKEN, "")
+
+    monkeypatch.setattr(examining, "_index", once)
+    place = ready.path / ".git/memtool/index"
+    (place / "left-over").write_text("")
+    mended = doctor(ready.workspace(), fix=True)
+    assert "made the search index anew" in mended.mended
+    assert place.is_dir()
+    assert not (place / "left-over").exists()
+
+
+def test_byte_code_that_is_missing_is_compiled(
+    ready: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every start would compile it again where Python may not write it."""
+    import memtool
+
+    package = tmp_path / "memtool"
+    shutil.copytree(
+        Path(memtool.__file__).parent / "memory", package, ignore=shutil.ignore_patterns("*.pyc")
+    )
+    monkeypatch.setattr(memtool, "__file__", str(package / "__init__.py"))
+    missing = examining.uncompiled()
+    assert len(missing) == len(list(package.glob("*.py")))
+    assert list(examining.mend(ready.workspace())) == [f"compiled {len(missing)} modules"]
+    assert examining.uncompiled() == []
+
+
+def test_the_switch_is_told(ready: Sandbox) -> None:
+    """Who switched memtool off should find out why agents get nothing."""
+    assert signs(ready, MEMTOOL_OFF="1")["memtool", "switch"].state == WARNING
+
+
+def test_without_a_memory_directory_it_says_so(sandbox: Sandbox) -> None:
+    """And what to do."""
+    (sandbox.path / ".memory").rmdir()
+    found = signs(sandbox)
+    assert found["repository", "settings"].hint == "memtool init makes it"
+
+
+def test_a_launcher_of_an_installer_is_told(ready: Sandbox) -> None:
+    """It works, and is slower."""
+    tools = ready.path.parent / "tools"
+    tools.mkdir()
+    (tools / "memtool").write_text(f"#!{sys.executable}\nimport re\nimport sys\n")
+    (tools / "memtool").chmod(0o755)
+    found = signs(ready, PATH=f"{tools}:/usr/bin:/bin")
+    assert "starts slower" in found["memtool", "command"].detail
