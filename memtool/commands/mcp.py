@@ -1,0 +1,45 @@
+"""`memtool mcp`: the verbs as tools of an agent, over the Model Context Protocol.
+
+The server is a surface like the command line, which starts it in place of calling a function here.
+What stands here is what every surface reads: the name, the options and the help.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Never, NoReturn
+
+    from memtool.workspace import Workspace
+
+
+def mcp(ws: Workspace, *, read_only: bool = False) -> NoReturn:
+    """Serve the memories of this repository to an agent, over the Model Context Protocol.
+
+    A host starts it and talks to it through standard input and output, until it closes them. The
+    tools are verbs: search, show, list, inject, why, log, blame, diff, conflicts, check and status
+    read; remember, new, supersede, resolve, confirm, pin, unpin, restore and forget write. Memories
+    are resources, too: memory://ID. What another process changes is seen by the next call.
+
+    It needs the package mcp: pip install "memtool[mcp]". Where the directory is in no repository,
+    the client is asked which one it works in. docs/mcp.md shows how each host is told of it.
+
+    Example:
+        memtool mcp --read-only
+
+    Args:
+        read_only: offer only the tools that read
+    """
+    del ws, read_only
+    raise MemtoolError(
+        "an MCP server has a process of its own, whose input and output it speaks through",
+        hint="let the host run: memtool mcp",
+        code="surface",
+    )
+
+
+def render(_served: Never) -> str:
+    """Return nothing: standard output belongs to the protocol."""
+    return ""

@@ -1,0 +1,539 @@
+"""The server as a process, talked to by the official client."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import Sandbox, make_memory
+
+from memtool.memory import document
+
+pytest.importorskip("mcp_types")
+
+import anyio
+from mcp import Client, MCPError, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+
+from memtool.mcp import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    Story = Callable[[Client], Awaitable[None]]
+
+ERAS = ("legacy", "2026-07-28")
+"""The handshake that hosts have used so far, and the revision without one."""
+TOKEN = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
+SERVER = [sys.executable, "-m", "memtool"]
+HELLO = {
+    "jsonrpc": "2.0", "id": 0, "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+               "clientInfo": {"name": "test", "version": "1"}},
+}  # fmt: skip
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+def talk(
+    sandbox: Sandbox, *stories: Story, era: str = "2026-07-28", args: tuple[str, ...] = (),
+    cwd: Path | None = None, env: dict[str, str] | None = None, **client: Any,
+) -> str:  # fmt: skip
+    """Start a server for each story, let all be told at once, and return what went to stderr."""
+    log = sandbox.path.parent / "stderr"
+
+    async def tell(story: Story) -> None:
+        with log.open("a") as errlog:
+            started = StdioServerParameters(
+                command=SERVER[0], args=[*SERVER[1:], "mcp", *args],
+                cwd=cwd or sandbox.path, env=sandbox.env | (env or {}),
+            )  # fmt: skip
+            async with Client(stdio_client(started, errlog), mode=era, **client) as one:
+                await story(one)
+
+    async def tell_all() -> None:
+        async with anyio.create_task_group() as group:
+            for story in stories:
+                group.start_soon(tell, story)
+
+    anyio.run(tell_all)
+    return log.read_text()
+
+
+async def ask(client: Client, tool: str, **given: Any) -> Any:
+    """Call a tool, expect an answer, and return its structured part; the client checks it."""
+    result = await client.call_tool(tool, given)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **given: Any) -> str:
+    """Call a tool, expect a refusal, and return its text."""
+    result = await client.call_tool(tool, given)
+    assert result.is_error
+    assert result.structured_content is None  # some clients hold it to the shape of an answer
+    assert result.meta["memtool/error"]["message"] in result.content[0].text
+    assert "Traceback" not in result.content[0].text
+    return str(result.content[0].text)
+
+
+def exchange(
+    sandbox: Sandbox, *lines: bytes, **env: str
+) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[bytes]]:
+    """Send raw lines, close the connection, and return the answers and how the server ended."""
+    done = subprocess.run(
+        [*SERVER, "mcp"], input=b"".join(line + b"\n" for line in lines), cwd=sandbox.path,
+        env=sandbox.env | env, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    return [json.loads(line) for line in done.stdout.splitlines()], done
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
+    """Write, find, correct, prove, settle and forget, each answer in the shape it promises."""
+    sandbox.run("init")
+    sandbox.commit()
+
+    async def story(client: Client) -> None:
+        listed = (await client.list_tools()).tools
+        made = await ask(client, "new", type="decision", title="Keep sessions in Redis",
+                         body="Sessions live in Redis.", tag=["auth"], commit=True)  # fmt: skip
+        old = made["id"]
+        assert (await ask(client, "search", query="where do sessions live"))["results"][0][
+            "id"
+        ] == old
+        assert (await ask(client, "list", filters="tag:auth"))["total"] == 1
+        assert old in (await ask(client, "inject", prompt="where do sessions live?"))["text"]
+        shown = await ask(client, "show", id=old)
+        assert (shown["body"], shown["agent"]) == ("Sessions live in Redis.\n", "acme code")
+        assert (await ask(client, "pin", id=old))["changes"]["status"][1] == "pinned"
+        assert (await ask(client, "unpin", id=old))["changes"]["status"][0] == "pinned"
+        assert "checked" in (await ask(client, "confirm", id=old))["changes"]
+        assert [c["id"] for c in (await ask(client, "diff"))["changes"]] == [old]
+        assert (await ask(client, "blame", id=old))["fields"][0]["commit"] == made["commit"]
+        left = await ask(client, "supersede", old=old, title="Keep sessions in Postgres")
+        right = await ask(client, "remember", text="Always deploy on Tuesdays, before noon.")
+        assert (await ask(client, "why", id=left["id"]))["sources"]
+        assert (await ask(client, "conflicts"))["conflicts"] == []
+        assert (await ask(client, "log", id=old))["events"]
+        assert (await ask(client, "check"))["problems"] == []
+        assert (await ask(client, "status"))["total"] == 3
+        gone = await ask(client, "forget", wanted=right["id"], why="it was a joke", dry_run=True)
+        assert gone["forgotten"][0]["dry_run"]
+        await ask(client, "forget", wanted=right["id"], why="it was a joke")
+        await ask(client, "restore", id=right["id"])
+        merged = await ask(client, "resolve", ids=[left["id"], right["id"]], merge="Both",
+                           body="Both hold.", why="to try it", commit=True)  # fmt: skip
+        assert merged["resolved"][0]["kept"] == "merged"
+        called = {"new", "search", "list", "inject", "show", "pin", "unpin", "confirm", "diff",
+                  "blame", "supersede", "remember", "why", "conflicts", "log", "check", "status",
+                  "forget", "restore", "resolve"}  # fmt: skip
+        assert {tool.name for tool in listed} == called
+
+    who = types.Implementation(name="acme\n code", version="1")
+    assert talk(sandbox, story, era=era, client_info=who) == ""
+    assert sandbox.json("status")["total"] == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("acme", "acme"), ("x" * 99, "x" * 60), ("acme\u202e", ""), (" \n", ""), (None, "")],
+)
+def test_a_client_is_known_by_a_name_that_can_be_written(name: str | None, known: str):
+    """It becomes a key of a memory: one short line that a person can see, or nothing."""
+    told = None if name is None else SimpleNamespace(client_info=SimpleNamespace(name=name))
+    context: Any = SimpleNamespace(session=SimpleNamespace(client_params=told))
+    assert wire.client_of(context) == known
+
+
+def test_hosts_are_told_what_a_tool_does(sandbox: Sandbox):
+    """Names, version, hints: enough to let reading tools run and to ask before the others."""
+
+    async def story(client: Client) -> None:
+        assert client.server_info.name == "memtool"
+        assert client.server_info.version
+        assert "never an instruction" in client.instructions
+        told = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+        hints = {
+            name: (one.read_only_hint, one.destructive_hint, one.idempotent_hint)
+            for name, one in told.items()
+        }
+        assert hints["search"] == hints["inject"] == (True, False, True)
+        assert hints["new"] == hints["remember"] == (False, False, False)
+        assert hints["pin"] == (False, False, True)
+        assert hints["forget"] == (False, True, True)
+        assert {one.open_world_hint for one in told.values()} == {False}
+
+    talk(sandbox, story, era="legacy")
+
+
+def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):
+    """The same verb, the same JSON, the same text; a block tells the text of its items once."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.memory("dec-b", "Sessions end after a day.\n")
+    sandbox.commit()
+    block = sandbox.run("inject", "--prompt", "sessions").stdout
+    found = sandbox.json("search", "sessions", "--limit", "1")
+
+    async def story(client: Client) -> None:
+        answer = await client.call_tool("search", {"query": "sessions", "limit": 1})
+        same = {"elapsed_ms": 0}
+        assert answer.structured_content | same == found | same
+        texts = [one.text for one in answer.content]
+        assert texts[0] + "\n" == sandbox.run("search", "sessions", "--limit", "1").stdout
+        assert texts[1:] == ["note: 1 of 2 shown; --limit N shows more"]
+        injected = await client.call_tool("inject", {"prompt": "sessions"})
+        assert injected.content[0].text == block == injected.structured_content["text"]
+        assert all("text" not in item for item in injected.structured_content["items"])
+        assert (await client.call_tool("inject", {"prompt": "zebra"})).content == []
+
+    talk(sandbox, story)
+
+
+def test_what_other_processes_change_is_seen_by_the_next_call(sandbox: Sandbox):
+    """An edit, a commit, a checkout, new settings and a removed file, while the server is warm."""
+    path = sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    first = sandbox.commit()
+
+    async def story(client: Client) -> None:
+        async def bodies() -> dict[str, tuple[str, str | None]]:
+            found = (await ask(client, "search", query="sessions"))["results"]
+            return {one["id"]: (one["snippet"], one["commit"]) for one in found}
+
+        assert await bodies() == {"dec-a": ("Sessions live in Redis.", first)}
+        sandbox.memory("dec-b", "Sessions end after a day.\n")
+        assert (await bodies())["dec-b"] == ("Sessions end after a day.", None)
+        second = sandbox.commit()
+        assert (await bodies())["dec-b"][1] == second
+        # The same size, in place: only the file itself tells.
+        with (sandbox.path / path).open("r+") as file:
+            text = file.read().replace("Redis", "MySQL")
+            file.seek(0)
+            file.write(text)
+        assert (await bodies())["dec-a"][0] == "Sessions live in MySQL."
+        sandbox.git("checkout", "--quiet", "--", path)
+        sandbox.git("checkout", "--quiet", "--detach", first)
+        assert await bodies() == {"dec-a": ("Sessions live in Redis.", first)}
+        sandbox.write(".memory/aliases.toml", 'login = ["sessions"]\n')
+        found = await ask(client, "search", query="login")
+        assert [one["id"] for one in found["results"]] == ["dec-a"]
+        (sandbox.path / path).unlink()
+        assert await bodies() == {}
+
+    talk(sandbox, story)
+
+
+def test_a_bad_call_is_answered_and_the_next_one_works(sandbox: Sandbox):
+    """Unknown names, wrong types, paths outside, secrets, huge texts: the server lives on."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+
+    async def story(client: Client) -> None:
+        with pytest.raises(MCPError, match="there is no tool 'purge'"):
+            await client.call_tool("purge", {})
+        assert "did you mean query?" in await refused(client, "search", qeury="x")
+        assert "limit takes" in await refused(client, "search", query="x", limit="all")
+        assert "no memory has the id" in await refused(client, "show", id="dec-zzz")
+        assert "hint: " in await refused(client, "supersede", old="nope", title="T")
+        assert "not in the repository" in await refused(client, "inject", files=["/etc/passwd"])
+        assert "not in the repository" in await refused(client, "check", path=["../.."])
+        assert "inside the repository" in await refused(
+            client, "new", type="semantic", title="T", source=["file:../../etc/passwd"]
+        )
+        assert "bytes, 65,536 are" in await refused(client, "remember", text="word " * 200_000)
+        assert "'--output=x'" in await refused(client, "show", id="dec-a", at="--output=x")
+        assert "no revision '--all'" in await refused(client, "check", range="--all..HEAD")
+        said = await refused(client, "remember", text=f"The token is {TOKEN}.")
+        assert TOKEN not in said
+        assert (await ask(client, "list"))["total"] == 1
+
+    log = talk(sandbox, story)
+    assert TOKEN not in log
+    assert "Traceback" not in log
+    left = [path for path in sandbox.path.rglob("*") if path.is_file()]
+    assert not [path for path in left if TOKEN.encode() in path.read_bytes()]
+
+
+def test_a_bug_is_told_and_does_not_end_the_server(sandbox: Sandbox):
+    """A file of ours that is a directory breaks one answer at most."""
+    sandbox.memory("dec-a")
+    sandbox.write(".memory/config.toml", "broken = [")
+
+    async def story(client: Client) -> None:
+        assert "config.toml" in await refused(client, "search", query="x")
+        sandbox.write(".memory/config.toml", "")
+        assert (await ask(client, "list"))["total"] == 1
+
+    talk(sandbox, story)
+
+
+def test_two_clients_and_many_calls_at_once(sandbox: Sandbox):
+    """Nothing is lost, nothing torn: each of forty memories is there, with its own commit."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+
+    def writer(name: str) -> Story:
+        async def story(client: Client) -> None:
+            async def one(number: int) -> None:
+                text = f"{name}{number} is the port of service {name * 3}{number * 7919}."
+                await ask(client, "remember", text=text, commit=number % 5 == 0)
+                await ask(client, "search", query=f"port {number}")
+
+            async with anyio.create_task_group() as group:
+                for number in range(20):
+                    group.start_soon(one, number)
+
+        return story
+
+    assert talk(sandbox, writer("x"), writer("y")) == ""
+    assert sandbox.json("status")["total"] == 41
+    assert len(sandbox.git("log", "--format=%H").split()) == 9
+
+
+def test_memories_are_resources(sandbox: Sandbox):
+    """Listed by pages, read by address, completed by their beginning; a bad address is an error."""
+    for number in range(101):
+        sandbox.memory(f"dec-{number:03}", f"Note {number}.\n")
+    sandbox.commit()
+
+    async def story(client: Client) -> None:
+        page = await client.list_resources()
+        assert (len(page.resources), page.resources[0].uri) == (100, "memory://dec-000")
+        rest = await client.list_resources(cursor=page.next_cursor)
+        assert ([one.name for one in rest.resources], rest.next_cursor) == (["dec-100"], None)
+        (text,) = (await client.read_resource("memory://dec-007")).contents
+        assert text.text.endswith("Note 7.\n")
+        (template,) = (await client.list_resource_templates()).resource_templates
+        reference = {"type": "ref/resource", "uri": template.uri_template}
+        found = await client.complete(_reference(reference), {"name": "id", "value": "dec-09"})
+        assert found.completion.values == [f"dec-09{n}" for n in range(10)]
+        for uri in ("memory://dec-999", "file:///etc/passwd"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+        with pytest.raises(MCPError, match="no cursor"):
+            await client.list_resources(cursor="%%%")
+
+    talk(sandbox, story)
+
+
+def test_the_primer_is_a_prompt(sandbox: Sandbox):
+    """Hosts that run no hooks let their user ask for it; where nothing is known it says so."""
+    sandbox.run("init")
+
+    async def story(client: Client) -> None:
+        (prompt,) = (await client.list_prompts()).prompts
+        (empty,) = (await client.get_prompt(prompt.name)).messages
+        assert empty.content.text == "There is no memory to begin with."
+        sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
+        (message,) = (await client.get_prompt(prompt.name, {"for": "claude"})).messages
+        assert message.content.text == sandbox.run("inject", "--primer", "--for", "claude").stdout
+        assert "Never force-push." in message.content.text
+        for name, arguments in (("nope", {}), ("primer", {"for": "x"}), ("primer", {"write": "x"})):
+            with pytest.raises(MCPError):
+                await client.get_prompt(name, arguments)
+
+    talk(sandbox, story)
+
+
+def _reference(fields: dict[str, str]) -> Any:
+    from mcp_types import ResourceTemplateReference
+
+    return ResourceTemplateReference.model_validate(fields)
+
+
+def test_a_client_may_only_read(sandbox: Sandbox):
+    """With --read-only the writing tools are not there at all."""
+    sandbox.memory("dec-a")
+
+    async def story(client: Client) -> None:
+        listed = (await client.list_tools()).tools
+        assert all(tool.annotations.read_only_hint for tool in listed)
+        with pytest.raises(MCPError):
+            await client.call_tool("remember", {"text": "x"})
+
+    talk(sandbox, story, args=("--read-only",))
+
+
+def test_the_off_switch_leaves_nothing_to_call(sandbox: Sandbox):
+    """MEMTOOL_OFF silences memtool, without a host that complains about a dead server."""
+    sandbox.memory("dec-a")
+
+    async def story(client: Client) -> None:
+        assert (await client.list_tools()).tools == []
+        assert (await client.list_resources()).resources == []
+        assert (await client.list_resource_templates()).resource_templates == []
+
+    talk(sandbox, story, env={"MEMTOOL_OFF": "1"})
+
+
+def test_without_a_repository_a_root_of_the_client_is_taken(sandbox: Sandbox, tmp_path: Path):
+    """A host that starts its servers anywhere still gets the memories of its project."""
+    from mcp_types import ListRootsResult, Root
+
+    sandbox.memory("dec-a")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "another").mkdir()
+
+    async def roots(_context: object) -> ListRootsResult:
+        places = (tmp_path / "another", sandbox.path)
+        return ListRootsResult(roots=[Root(uri=place.as_uri()) for place in places])
+
+    async def story(client: Client) -> None:
+        assert [one.name for one in (await client.list_resources()).resources] == ["dec-a"]
+        assert (await ask(client, "list"))["total"] == 1
+
+    talk(sandbox, story, era="legacy", cwd=tmp_path / "elsewhere", list_roots_callback=roots)
+
+
+def test_without_any_repository_every_call_says_so(sandbox: Sandbox, tmp_path: Path):
+    """The server starts all the same; git init later is enough."""
+    place = tmp_path / "nothing"
+    place.mkdir()
+
+    async def story(client: Client) -> None:
+        assert (await client.list_resources()).resources == []
+        said = await refused(client, "search", query="x")
+        assert "is not in a git repository\nhint: git init makes one" in said
+        sandbox.git("init", "--quiet", str(place))
+        assert "hint: memtool init makes it" in await refused(client, "list")
+        assert (await client.list_resources()).resources == []
+        (place / ".memory" / "decision").mkdir(parents=True)
+        (place / ".memory" / "decision" / "dec-a.md").write_bytes(document.write(make_memory()))
+        assert (await ask(client, "list"))["total"] == 1
+
+    talk(sandbox, story, cwd=place)
+
+
+def test_another_directory_may_be_named(sandbox: Sandbox, tmp_path: Path):
+    """-C works as for every verb."""
+    sandbox.memory("dec-a")
+
+    async def story(client: Client) -> None:
+        assert (await ask(client, "list"))["total"] == 1
+
+    talk(sandbox, story, args=("-C", str(sandbox.path)), cwd=tmp_path)
+
+
+def test_global_memories_are_asked_for_by_name(sandbox: Sandbox):
+    """What holds in every project is written to the user's own repository, and read from there."""
+    sandbox.memory("dec-a")
+
+    async def story(client: Client) -> None:
+        made = await ask(client, "remember", text="Answer in British English.", **{"global": True})
+        assert made["commit"]
+        listed = (await ask(client, "list", **{"global": True}))["memories"]
+        assert [one["id"] for one in listed] == [made["id"]]
+        assert (await ask(client, "list"))["total"] == 1
+
+    async def all_global(client: Client) -> None:
+        assert (await ask(client, "list"))["total"] == 1
+        assert "dec-a" not in str(await client.list_resources())
+
+    talk(sandbox, story)
+    talk(sandbox, all_global, args=("--global",))
+
+
+def test_a_client_that_leaves_ends_the_server(sandbox: Sandbox):
+    """End of input is the end, with exit code 0, when what was asked before it is answered."""
+    call = {"name": "remember", "arguments": {"text": "Deploys run on Tuesdays."}}
+    last = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    lines = (json.dumps(line).encode() for line in (HELLO, LIST, last))
+    answers, done = exchange(sandbox, *lines)
+    assert sorted(one["id"] for one in answers) == [0, 1, 2]
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert sandbox.json("list")["total"] == 1
+    assert exchange(sandbox)[1].returncode == 0
+
+
+def test_lines_that_are_no_messages_are_passed_over(sandbox: Sandbox):
+    """Broken JSON, other encodings, wrong methods: the next message is answered."""
+    lines = (b"{", b"", b"[]", b"\xff\xfe", b'"x"', b"null", b'{"jsonrpc":"2.0","id":7}',
+             b'{"jsonrpc":"2.0","id":8,"method":"memories/purge"}',
+             b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}')  # fmt: skip
+    answers, done = exchange(sandbox, json.dumps(HELLO).encode(), *lines, json.dumps(LIST).encode())
+    by_id = {one.get("id"): one for one in answers}
+    assert by_id[8]["error"]["code"] == -32601
+    assert by_id[9]["error"]["code"] == -32602
+    assert by_id[1]["result"]["tools"]
+    assert done.returncode == 0
+
+
+def test_a_closed_pipe_is_no_error(sandbox: Sandbox):
+    """A host that was killed leaves a server that ends in silence."""
+    with subprocess.Popen(
+        [*SERVER, "mcp"], cwd=sandbox.path, env=sandbox.env,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        assert server.stdin
+        assert server.stdout
+        assert server.stderr
+        server.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        server.stdin.flush()
+        server.stdout.readline()
+        server.stdout.close()
+        server.stdin.write(json.dumps(LIST).encode() + b"\n")
+        server.stdin.flush()
+        assert (server.wait(timeout=60), server.stderr.read()) == (0, b"")
+
+
+def test_an_interrupt_ends_it_at_once(sandbox: Sandbox):
+    """Whoever started it by hand gets out of it, though it waits for input."""
+    with subprocess.Popen(
+        [*SERVER, "mcp"], cwd=sandbox.path, env=sandbox.env, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        assert server.stdin
+        assert server.stdout
+        assert server.stderr
+        server.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        server.stdin.flush()
+        server.stdout.readline()
+        os.kill(server.pid, signal.SIGINT)
+        assert (server.wait(timeout=60), server.stderr.read()) == (130, b"")
+
+
+@pytest.mark.parametrize("absent", ["anyio", "mcp", "mcp_types"])
+def test_without_the_package_it_says_what_to_install(sandbox: Sandbox, absent: str):
+    """One sentence and the command, whichever part of it is missing."""
+    script = (
+        f"import sys; sys.modules[{absent!r}] = None; from memtool.cli.main import main; "
+        "sys.exit(main(['mcp']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=sandbox.path, env=sandbox.env, capture_output=True,
+        check=False, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "memtool: memtool mcp needs the package mcp, version 2 or later\n"
+        'hint: pip install "memtool[mcp]"\n'
+    )
+
+
+def test_the_verb_itself_is_no_function(sandbox: Sandbox):
+    """The Python API names the verb, and says how it is started."""
+    from memtool.commands.mcp import mcp
+    from memtool.errors import MemtoolError
+
+    with pytest.raises(MemtoolError, match="a process of its own"):
+        mcp(sandbox.workspace())
+
+
+def test_nothing_of_it_is_loaded_by_other_verbs(sandbox: Sandbox):
+    """The package costs a second, and only the server pays for it."""
+    script = (
+        "import sys; from memtool.cli.main import main; main(['list']); "
+        "print(*{'mcp', 'mcp_types', 'anyio', 'pydantic'} & set(sys.modules))"
+    )
+    sandbox.memory("dec-a")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=sandbox.path, env=sandbox.env, capture_output=True,
+        check=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == ""
