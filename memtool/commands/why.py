@@ -12,6 +12,7 @@ from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from memtool.sessions.finding import Finding
     from memtool.store.evidence import Evidence
 
 MAX_DEPTH = 20
@@ -57,7 +58,8 @@ def why(ws: Workspace, id: str, *, at: str | None = None) -> Why:
 
     Other memories that it cites, supersedes or is derived from are followed. Every memory is
     opened once; circles and very long chains are cut, and said to be. Nothing outside this clone
-    is asked: what a person, a site, a session or a tool said is named, not proved.
+    is asked: what a person, a site or a tool said is named, not proved. Of a session of this clone
+    the finding and the messages are shown.
 
     Example:
         memtool why dec-2026-02-22-keep-sessions-in-redis
@@ -69,14 +71,20 @@ def why(ws: Workspace, id: str, *, at: str | None = None) -> Why:
     from memtool.store import evidence
     from memtool.store.history import History, tip
 
-    tree = ws.tree(at)
+    tree = ws.catalog(at, exact=True)
     record = tree.find(id)
     records = _reached(tree, record)
     texts = [text for each in records for text in each.memory.items("source")]
     origins = ws.origins(tree, records)
     with History(ws.repository) as history:
         found = evidence.resolve(history, tree.snapshot, tip(ws.repository, at), texts)
-    grounds = _Grounds(tree, found, origins).of(record)
+    learned: dict[str, list[Finding]] = {}
+    if any(text.startswith("session:") for text in texts):
+        from memtool.commands import recalling
+
+        found |= recalling.messages(ws, texts)
+        learned = recalling.findings(ws)
+    grounds = _Grounds(tree, found, origins, learned).of(record)
     origin = origins[record.path]
     return Why(
         id=record.id,
@@ -101,19 +109,39 @@ def render(why: Why) -> str:
 class _Grounds:
     """Opens each memory once, from the top; its state is which ones are open or done."""
 
-    def __init__(self, tree: Tree, found: dict[str, Evidence], origins: dict[str, Origin]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        found: dict[str, Evidence],
+        origins: dict[str, Origin],
+        learned: dict[str, list[Finding]],
+    ) -> None:
         self.tree = tree
         self.found = found
         self.origins = origins
+        self.learned = learned
         self.open: list[str] = []
         self.done: set[str] = set()
 
     def of(self, record: Record) -> tuple[Ground, ...]:
         self.open.append(record.id)
         self.done.add(record.id)
-        grounds = tuple(self.ground(kind, target, text) for kind, target, text in _needs(record))
+        grounds = [self.ground(kind, target, text) for kind, target, text in _needs(record)]
         self.open.pop()
-        return grounds
+        return self.finding_grounds(record, grounds)
+
+    def finding_grounds(self, record: Record, grounds: list[Ground]) -> tuple[Ground, ...]:
+        """Put the findings that became a memory between it and the messages that back them."""
+        found: list[Ground] = []
+        for one in self.learned.get(record.id, ()):
+            texts = [f"session:{one.session}#{number}" for number in one.messages]
+            behind = tuple(ground for ground in grounds if ground.source in texts)
+            if behind:
+                found.append(
+                    Ground(f"finding:{one.id}", "finding", "ok", one.content, sources=behind)
+                )
+        covered = {inner.source for ground in found for inner in ground.sources}
+        return (*found, *(ground for ground in grounds if ground.source not in covered))
 
     def ground(self, kind: str, target: str, text: str) -> Ground:
         if text in self.found and kind != "memory":

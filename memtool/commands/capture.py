@@ -1,0 +1,163 @@
+"""`memtool capture`: what an agent's transcript tells, into a session."""
+
+from __future__ import annotations
+
+import os
+
+from memtool.commands import auditing
+from memtool.commands import sessions as telling
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO, Literal
+
+    from memtool.sessions.head import Head
+    from memtool.sessions.intake import Transcript
+    from memtool.sessions.transcripts.reading import Reading
+    from memtool.workspace import Workspace
+
+MOST_STDIN = 64 << 20
+_NOBODY = ("chat", "plain")
+"""Formats that name no agent."""
+
+
+class Captured(Value):
+    """What was captured: how many messages, from number `first` to `last`, 0 for none.
+
+    `broken` counts lines that could not be read, `future` messages whose time has not come, `lost`
+    those that the session has no room for.
+    """
+
+    session: str
+    host: str
+    captured: int
+    first: int
+    last: int
+    roles: dict[str, int]
+    broken: int
+    future: int
+    lost: int
+    new_session: bool
+    ended: bool = False
+    dry_run: bool = False
+
+
+def capture(
+    ws: Workspace,
+    transcript: str,
+    *,
+    session: str = "",
+    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "chat", "plain"] = "",
+    end: bool = False,
+    dry_run: bool = False,
+) -> Captured:
+    """Take a transcript of an agent into a session: who said what, which tools ran and failed.
+
+    Known are Claude Code, Codex, Gemini, OpenCode (its database, or what opencode export prints),
+    Cursor, lines of role and content, markdown and plain text; the content tells which one it is.
+    Only what a person typed is taken as the user's word. What memtool itself put into the
+    conversation is left out. Secrets are cut out before anything is written.
+
+    Doing it again takes only what is new. It goes into the session that the transcript names, or
+    into the one that is given, which is begun if it is not there.
+
+    Example:
+        memtool capture ~/.claude/projects/-home-ada-shop/0f5c.jsonl
+        opencode export ses_6f3a | memtool capture -
+
+    Args:
+        transcript: the file, or - to read it from stdin
+        session: the session that it goes into
+        host: who wrote it, where the content does not tell
+        end: end the session after it
+        dry_run: say what would be captured, write nothing
+    """
+    from memtool.commands import judging
+    from memtool.sessions import ending, intake, learning
+
+    sessions = telling.opened(ws)
+    source = _source(ws, transcript, host, session)
+
+    def begin(id: str, read: Reading) -> Head:
+        if not dry_run:
+            ending.refuse_full(sessions)
+        agent = "" if read.host in _NOBODY else read.host
+        asked = next((one.text for one in read.messages if one.role == "user"), "")
+        started = next((one.moment for one in read.messages if one.moment), 0)
+        return telling.beginning(
+            ws, sessions, id=id, host=read.host, agent=agent, title=asked, started=started
+        )
+
+    with source.file, auditing.act(ws, "capture", dry_run=dry_run) as act:
+        done = intake.capture(sessions, source, begin, ws.now, dry_run=dry_run)
+        act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
+    ws.notes.extend(done.notes)
+    if not dry_run:
+        if end or learning.is_due(sessions, done.session):
+            learning.learn(sessions, done.session)
+        if end and sessions.head(done.session).status == "open":
+            ending.end(sessions, done.session, "", ws.now)
+            judging.count(ws, sessions)
+    numbers = [one.number for one in done.messages]
+    roles: dict[str, int] = {}
+    for one in done.messages:
+        roles[one.role] = roles.get(one.role, 0) + 1
+    return Captured(
+        session=done.session,
+        host=done.host,
+        captured=len(numbers),
+        first=numbers[0] if numbers else 0,
+        last=numbers[-1] if numbers else 0,
+        roles=roles,
+        broken=done.broken,
+        future=done.future,
+        lost=done.lost,
+        new_session=done.is_new,
+        ended=end and not dry_run,
+        dry_run=dry_run,
+    )
+
+
+def render(done: Captured) -> str:
+    """Return one line on what was captured, and one on what could not be."""
+    would = "would capture" if done.dry_run else "captured"
+    roles = ", ".join(f"{count:,} {role}" for role, count in done.roles.items())
+    rows = [f"nothing new of {done.host} in {done.session}"]
+    if done.captured:
+        where = f" (#{done.first} to #{done.last})" if done.first else ""
+        what = f"{would} {done.captured:,} messages of {done.host} into {done.session}"
+        rows = [f"{what}{where}: {roles}"]
+    if done.broken:
+        lines = "1 line was" if done.broken == 1 else f"{done.broken:,} lines were"
+        rows.append(f"{lines} cut off or broken, and left out")
+    if done.lost:
+        rows.append(f"{done.lost:,} messages were left out: the session is full")
+    if done.future:
+        one = "1 message lies" if done.future == 1 else f"{done.future:,} messages lie"
+        rows.append(f"{one} in the future by this clock")
+    return "\n".join(rows)
+
+
+def _source(ws: Workspace, transcript: str, host: str, session: str) -> Transcript:
+    """Return the transcript that is named, opened. Raises MemtoolError where it is none."""
+    from memtool.sessions.intake import Transcript, name_for
+    from memtool.sessions.transcripts import reading
+
+    tops = (ws.repository.top, os.path.dirname(ws.repository.common_dir))
+    id_ = name_for(telling.opened(ws), host or "session", session) if session else ""
+    if transcript == "-":
+        file, path = _stdin(), ""
+    else:
+        path = os.path.realpath(os.path.join(ws.cwd, transcript))
+        file = reading.opened(path)
+    return Transcript(file, path, tops, host, id_)
+
+
+def _stdin() -> BinaryIO:
+    """Return stdin as a file that can be read twice."""
+    import io
+
+    from memtool.commands.receiving import received
+
+    return io.BytesIO(received(MOST_STDIN))

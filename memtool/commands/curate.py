@@ -1,0 +1,132 @@
+"""`memtool curate`: how candidates fit in with the memories that stand."""
+
+from __future__ import annotations
+
+from memtool.commands import reading, writing
+from memtool.memory import lifecycle
+from memtool.memory.memory import Fields, Memory
+from memtool.sessions import curating
+from memtool.sessions.curating import PIN, Action
+from memtool.store.commits import commit_files
+from memtool.store.tree import Record
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Step(Value):
+    """One action of the plan, with the titles of the memories. `is_done` after it was applied."""
+
+    do: str
+    id: str
+    title: str
+    to: str
+    to_title: str
+    why: str
+    is_done: bool = False
+
+
+class Plan(Value):
+    """What is proposed, by `rules` or by the name of the model, and the commit that did it."""
+
+    by: str
+    steps: tuple[Step, ...]
+    commit: str | None = None
+
+
+def curate(ws: Workspace, *, apply: bool = False, commit: bool = False) -> Plan:
+    """Propose how candidates fit in: what they supersede, resolve, go with, and what to pin.
+
+    The plan is shown; --apply carries it out. Only candidates get new relations, and only
+    confirmed memories are pinned, so that nothing that somebody vouched for changes what it says.
+    The setting extractor.command names a model that makes the plan; without one, rules propose
+    that a candidate supersedes what it contradicts.
+
+    Example:
+        memtool curate
+        memtool curate --apply --commit
+
+    Args:
+        apply: carry the plan out
+        commit: commit what --apply changed, and nothing else
+    """
+    writing.prepare(ws)
+    tree = ws.tree()
+    alive = [
+        record
+        for record in tree.records
+        if tree.lineage.is_head(record.id)
+        and lifecycle.state(record.memory, ws.now, ws.settings.categories) == lifecycle.ALIVE
+    ]
+    candidates = [record for record in alive if record.memory.status == "candidate"]
+    others = [record for record in alive if record.memory.status != "candidate"]
+    by, proposed = _proposed(ws, candidates, others) if candidates else ("rules", [])
+    actions = curating.fitting(proposed, candidates, others, tree.lineage)
+    dropped = len(proposed) - len(actions)
+    if dropped:
+        ws.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
+    if not candidates:
+        ws.notes.append("there are no candidates; memtool promote makes them of sessions")
+    titles = {record.id: record.memory.title for record in alive}
+    changed = [_applied(ws, action) for action in actions] if apply else []
+    steps = tuple(
+        Step(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply) for a in actions
+    )
+    done = None
+    if commit and changed:
+        done = commit_files(
+            ws.repository,
+            sorted(set(changed)),
+            f"memory: curate {len(actions)} relations of candidates",
+            {"Memory-Id": ", ".join(sorted({action.id for action in actions}))},
+        )
+    return Plan(by, steps, done)
+
+
+def render(plan: Plan) -> str:
+    """Return a paragraph per step, and the next command."""
+    rows = []
+    for step in plan.steps:
+        if step.do == PIN:
+            rows.append(f"pin {step.id}  {step.title}\n  {step.why}".rstrip())
+        else:
+            rows.append(
+                f"{step.id}  {step.title}\n  {step.do} {step.to}  {step.to_title}\n  {step.why}"
+            )
+    if not rows:
+        return "nothing to propose"
+    if not any(step.is_done for step in plan.steps):
+        rows.append("memtool curate --apply carries this out")
+    return "\n".join(rows)
+
+
+def _proposed(
+    ws: Workspace, candidates: list[Record], others: list[Record]
+) -> tuple[str, list[Action]]:
+    from memtool.sessions.model import Unusable
+
+    model = reading.model(ws)
+    if model is not None:
+        try:
+            return model.name, curating.by_model(model, candidates, others)
+        except Unusable as error:
+            ws.notes.append(f"{error.message}; the rules were used instead")
+    return "rules", curating.by_rules(candidates, others)
+
+
+def _applied(ws: Workspace, action: Action) -> str:
+    """Carry out one action, and return the path of the file that it changed."""
+    verb = "pin" if action.do == PIN else "relate"
+    return writing.change(ws, action.id, _changes(action), verb).path
+
+
+def _changes(action: Action) -> Callable[[Memory], Fields]:
+    def changes(memory: Memory) -> Fields:
+        if action.do == PIN:
+            return {"status": "pinned"}
+        return {action.do: (*memory.items(action.do), action.to)}
+
+    return changes

@@ -1,0 +1,230 @@
+"""`memtool promote`: what sessions taught, as memories."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from memtool.commands import auditing, candidates, judging, reading, writing
+from memtool.commands import sessions as telling
+from memtool.commands.candidates import Made
+from memtool.commands.judging import Judged
+from memtool.errors import MemtoolError
+from memtool.sessions import points, waiting
+from memtool.store import files
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Literal
+
+    from memtool.sessions.finding import Finding
+
+MOST_AT_ONCE = 100
+"""Memories of one run: more at a time is nothing that a person reads."""
+
+
+class Row(Value):
+    """A finding as the list shows it. `why` is what it lacks, or what became of it."""
+
+    id: str
+    content: str
+    category: str
+    points: int
+    signals: tuple[str, ...]
+    session: str
+    promoted: bool
+    why: str
+    memory: str
+    confidence: str
+    importance: float
+    messages: tuple[int, ...]
+    files: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+class Promoted(Value):
+    """All findings that were looked at, and the memories that were made of them."""
+
+    preset: str
+    findings: tuple[Row, ...]
+    memories: tuple[Made, ...] = ()
+    commit: str | None = None
+    dry_run: bool = False
+    is_list: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields of the JSON; whether it is a list is for the text form."""
+        fields = super().plain()
+        del fields["is_list"]
+        return fields
+
+
+def promote(
+    ws: Workspace,
+    session: str = "",
+    *,
+    list: bool = False,
+    finding: tuple[str, ...] = (),
+    preset: Literal["", "conservative", "balanced", "aggressive"] = "",
+    auto: bool = False,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Promoted:
+    """Make candidate memories of what sessions taught, as far as the evidence suffices.
+
+    A finding is one statement with the messages that back it: what a person decided, wished or
+    warned of, a command that failed and what resolved it. Its signals give points: a person's
+    intent 5, a pin 5, two or more sessions 2, an error that was resolved 2, two or more agents 1,
+    an importance of 0.7 or more 1. The preset says how many it needs: conservative 4 points,
+    importance 0.4 and 50 characters; balanced 3, 0.25 and 30; aggressive 2, 0.15 and 20.
+
+    What qualifies goes through the same gate as memtool new, with session:ID#N as its sources, and
+    starts as a candidate. A memory that says it already is strengthened instead. What was promoted
+    and then forgotten is not promoted again. memtool why ID leads back to the messages.
+
+    Example:
+        memtool promote --list
+        memtool promote --commit
+        memtool promote --finding f-3f2a9c41b7d0
+
+    Args:
+        session: only the findings of this session, by its id or the beginning of it
+        list: show every finding with its points and what it lacks, promote nothing
+        finding: promote this finding, whatever its points; may be repeated
+        preset: how much evidence is needed, by default the setting promote.preset
+        auto: as an automatic run does it: nothing while capture.auto is off
+        commit: commit the memories, and nothing else
+        dry_run: say what would be promoted, write nothing
+    """
+    name = preset or ws.settings.text("promote.preset")
+    if auto and not ws.is_capturing:
+        ws.notes.append("automatic promotion is off; memtool auto on switches it on again")
+        return Promoted(name, (), dry_run=dry_run, is_list=list)
+    writes = not (list or dry_run)
+    if not list:
+        writing.prepare(ws)
+    sessions = telling.opened(ws)
+    heads, wrong = sessions.heads()
+    ws.notes.extend(f"passed over: {one}" for one in wrong)
+    ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
+    read = reading.learned(ws, sessions, ids, is_kept=not dry_run, with_model=writes)
+    chosen = _meant(read, finding)
+    if not read:
+        ws.notes.append("no session has taught anything yet; memtool capture reads transcripts")
+    done = None
+    with files.locked(ws.repository.cache_dir, "promote.lock") if writes else nullcontext():
+        judged = judging.judge(ws, sessions, heads, read, points.PRESETS[name], chosen)
+        if list:
+            return Promoted(name, tuple(map(_row, judged)), dry_run=dry_run, is_list=True)
+        _refuse_settled(judged, chosen)
+        wanted = [one for one in judged if not one.lack and one.finding.id in (chosen or read)]
+        if len(wanted) > MOST_AT_ONCE:
+            ws.notes.append(f"{len(wanted) - MOST_AT_ONCE} more qualify: run it again")
+        wanted = wanted[:MOST_AT_ONCE]
+        named = [one.finding.id for one in wanted]
+        with auditing.act(ws, "promote", *named, dry_run=dry_run or not wanted) as act:
+            made = {
+                one.finding.id: candidate
+                for one in wanted
+                if (candidate := candidates.make(ws, sessions, one, dry_run=dry_run)) is not None
+            }
+            if commit and made and not dry_run:
+                done = candidates.commit(ws, tuple(made.values()))
+            act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
+        if writes:
+            _tell(ws, judged, made)
+        if writes and not (session or preset):
+            left = sum(not one.lack and one.finding.id not in made for one in judged)
+            waiting.note(sessions.directory, left)
+    rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
+    return Promoted(name, rows, tuple(made.values()), done, dry_run)
+
+
+def _tell(ws: Workspace, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
+    """Note what was denied, and say what contradicts a memory that stands."""
+    for one in judged:
+        if one.is_denied:
+            auditing.tell(ws, "deny", (one.finding.id, one.blocker), one.lack)
+    new = {one.id for one in made.values() if one.is_new}
+    if new:
+        candidates.tell_opposed(ws, new)
+
+
+def render(promoted: Promoted) -> str:
+    """Return every finding where they are listed, else the path of each memory."""
+    if promoted.is_list:
+        return "\n".join(map(_told, promoted.findings))
+    rows = []
+    contents = {row.id: row.content for row in promoted.findings}
+    for made in promoted.memories if promoted.dry_run else ():
+        what = "would be new" if made.is_new else f"would strengthen {made.id}"
+        rows.append(f"{made.finding}  {what}: {contents[made.finding]}")
+    if not promoted.dry_run:
+        rows = list(dict.fromkeys(made.path for made in promoted.memories))
+    return "\n".join(rows) or "nothing to promote; memtool promote --list shows what is lacking"
+
+
+def _told(row: Row) -> str:
+    named = ", ".join(row.signals) or "no signal"
+    head = f"{row.id}  {row.category}  {row.points} points ({named})"
+    where = f"{row.session}#{','.join(map(str, row.messages))}"
+    return f"{head}\n  {row.content}\n  {where}: {row.why or 'qualifies'}"
+
+
+def _meant(read: Mapping[str, Finding], wanted: tuple[str, ...]) -> frozenset[str]:
+    """Return the ids of findings that are named, each by its id or the beginning of it.
+
+    Raises:
+        MemtoolError: one names none, or several.
+    """
+    found = set()
+    for name in wanted:
+        near = [id_ for id_ in read if id_.startswith(name)] if name else []
+        if len(near) != 1:
+            raise MemtoolError(
+                f"{len(near)} findings begin with {name}"
+                if near
+                else f"there is no finding {name!r}",
+                hint="memtool promote --list shows every finding",
+                code="no-finding",
+            )
+        found.update(near)
+    return frozenset(found)
+
+
+def _refuse_settled(judged: Sequence[Judged], chosen: frozenset[str]) -> None:
+    """Raise MemtoolError where a finding that is named was promoted or denied, and say why."""
+    for one in judged:
+        if one.finding.id in chosen and one.lack:
+            raise MemtoolError(
+                f"{one.finding.id} is not promoted: {one.lack}",
+                hint=f"memtool restore {one.blocker}, or memtool remember says it anew"
+                if one.is_denied
+                else f"memtool show {one.memory}",
+                code="denied" if one.is_denied else "promoted",
+            )
+
+
+def _row(judged: Judged, made: Made | None = None) -> Row:
+    one = judged.finding
+    why = judged.lack
+    if made is not None:
+        why = f"promoted: {made.id}" if made.is_new else f"{made.id} says so and was strengthened"
+    return Row(
+        id=one.id,
+        content=one.content,
+        category=one.category,
+        points=judged.points,
+        signals=judged.signals,
+        session=one.session,
+        promoted=bool(judged.memory or made),
+        why=why,
+        memory=judged.memory or (made.id if made else ""),
+        confidence=one.confidence,
+        importance=one.importance,
+        messages=one.messages,
+        files=one.files,
+        tags=one.tags,
+    )

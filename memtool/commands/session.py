@@ -1,0 +1,338 @@
+"""`memtool session`: the private log of what happened, from which memories may come."""
+
+from __future__ import annotations
+
+from memtool.commands import sessions as telling
+from memtool.errors import MemtoolError
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+    from memtool.commands.recounting import Listed, Shown
+    from memtool.sessions.store import Sessions
+    from memtool.workspace import Workspace
+
+MOST_TEXT = 1 << 20
+"""Bytes of a message that is given by hand."""
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "list": ("status", "limit"),
+    "start": ("host", "agent", "title"),
+    "add": ("role", "agent", "tool", "call", "result", "file", "reopen"),
+    "checkpoint": (),
+    "end": ("summary",),
+    "fork": ("host", "agent", "title"),
+    "show": ("limit",),
+    "prune": (),
+}
+"""Each action with the options that mean something to it."""
+_MOST_LISTED = 50
+
+
+class Begun(Value):
+    """A session that was begun, alone or forked from another one."""
+
+    id: str
+    parent: str = ""
+    parent_messages: int = 0
+    findings: int = 0
+    dry_run: bool = False
+
+
+class Said(Value):
+    """A message that was added, as it is kept."""
+
+    id: str
+    number: int
+    role: str
+    text: str
+    dry_run: bool = False
+
+
+class Marked(Value):
+    """A checkpoint by hand, after the message of that number."""
+
+    id: str
+    message: int
+    note: str
+    dry_run: bool = False
+
+
+class Ended(Value):
+    """A session that has ended, with its summary."""
+
+    id: str
+    messages: int
+    summary: str
+    dry_run: bool = False
+
+
+class Freed(Value):
+    """Sessions whose messages were removed; `size` is what all sessions take now, in bytes."""
+
+    ids: tuple[str, ...]
+    freed: int
+    size: int
+    dry_run: bool = False
+
+
+class _Call(Value):
+    """What an action is given: the options are those that mean something to it."""
+
+    ws: Workspace
+    sessions: Sessions
+    id: str
+    text: str
+    options: dict[str, Any]
+    dry_run: bool
+
+
+def session(
+    ws: Workspace,
+    action: Literal["list", "start", "add", "checkpoint", "end", "fork", "show", "prune"] = "list",
+    id: str = "",
+    *text: str,
+    role: Literal["", "user", "assistant", "tool", "system"] = "",
+    agent: str = "",
+    tool: str = "",
+    call: str = "",
+    result: Literal["", "ok", "failed"] = "",
+    file: tuple[str, ...] = (),
+    host: str = "",
+    title: str = "",
+    summary: str = "",
+    status: Literal["", "open", "ended", "pruned"] = "",
+    limit: int | None = None,
+    reopen: bool = False,
+    dry_run: bool = False,
+) -> Begun | Said | Marked | Ended | Freed | Shown | Listed:
+    """Keep the log of a session: what was said, called and answered.
+
+    Sessions are private: they stay in the git directory of this clone, shared by its worktrees,
+    and secrets are cut out before anything is written. Any number of agents may add to one.
+
+    start prints the id of a new session; add appends a message, and makes a checkpoint every ten;
+    end writes a summary, by rules where none is given, after which nothing is added; fork goes on
+    in a new session that has the findings of the old one. show prints a session, or with ID#N just
+    one message. prune removes the messages of those that ended first when all are too large.
+
+    Example:
+        memtool session start --agent claude
+        memtool session add ses-2026-02-22-k3f9 --role user "Never retry payments."
+        memtool session add ses-2026-02-22-k3f9 --call "pytest -q" --result failed - < log
+        memtool session end ses-2026-02-22-k3f9
+
+    Args:
+        action: list, start, add, checkpoint, end, fork, show or prune
+        id: the session, by its id or the beginning of it; with show also ID#N
+        text: the message, or - to read it from stdin; for checkpoint a note
+        role: add: who spoke; by default the user, or the assistant with --agent
+        agent: who works or spoke, such as claude or a name
+        tool: add: the tool that was called, or that answered
+        call: add: what it was called with, such as a command line
+        result: add: whether the tool worked
+        file: add: a file that was touched; may be repeated
+        host: start, fork: the agent host that it runs in
+        title: start, fork: what it is about
+        summary: end: the summary, or - to read it from stdin
+        status: list: only sessions that stand so
+        limit: list: most sessions, 50 unless it is given; show: only the last messages; 0 for all
+        reopen: add: open a session again that has ended
+        dry_run: say what would be done, write nothing
+    """
+    given = {
+        "role": role, "agent": agent, "tool": tool, "call": call, "result": result, "file": file,
+        "host": host, "title": title, "summary": summary, "status": status, "reopen": reopen,
+    }  # fmt: skip
+    if limit is not None:
+        given["limit"] = limit
+        if limit < 0:
+            raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
+    _refuse_stray(
+        action, id, text, [name for name, value in given.items() if value or name == "limit"]
+    )
+    options = {name: given[name] for name in ACTIONS[action] if name in given}
+    answer: Begun | Said | Marked | Ended | Freed | Shown | Listed
+    answer = _DO[action](_Call(ws, telling.opened(ws), id, " ".join(text), options, dry_run))
+    return answer
+
+
+def render(answer: Begun | Said | Marked | Ended | Freed | Shown | Listed) -> str:
+    """Return an answer as text; of a session that was begun just the id."""
+    would = "would " if getattr(answer, "dry_run", False) else ""
+    if isinstance(answer, Begun):
+        return answer.id
+    if isinstance(answer, Said):
+        said = f"{would}add {answer.id}#{answer.number} {answer.role}: {answer.text}"
+        return said if would else f"{answer.id}#{answer.number}"
+    if isinstance(answer, Marked):
+        return f"{would or 'made '}checkpoint after {answer.id}#{answer.message}"
+    if isinstance(answer, Ended):
+        return f"{would}end{'' if would else 'ed'} {answer.id}\n{answer.summary}"
+    if isinstance(answer, Freed):
+        rows = [f"{would}prune {id_}" if would else f"pruned {id_}" for id_ in answer.ids]
+        freed = f"{telling.size(answer.freed)} freed, " if answer.ids else "nothing to prune, "
+        return "\n".join([*rows, f"{freed}{telling.size(answer.size)} kept"])
+    from memtool.commands import recounting
+
+    if isinstance(answer, recounting.Shown):
+        return recounting.show_text(answer)
+    return recounting.list_text(answer)
+
+
+def _refuse_stray(action: str, id: str, text: tuple[str, ...], given: list[str]) -> None:
+    """Raise MemtoolError where a word or an option means nothing to an action."""
+    if action in ("list", "start", "prune") and id:
+        how = "--title gives it a name" if action == "start" else f"memtool session show {id}"
+        raise MemtoolError(f"session {action} takes no further word, not {id!r}", hint=how)
+    if action in ("end", "fork", "show") and text:
+        how = 'memtool session end ID --summary "…"' if action == "end" else f"session {action} ID"
+        raise MemtoolError(f"{text[0]!r} is one word too many for session {action}", hint=how)
+    if not id and action not in ("list", "start", "prune"):
+        raise MemtoolError(
+            f"session {action} needs the id of a session",
+            hint="memtool session list shows them, memtool session start begins one",
+        )
+    stray = [name for name in given if name not in ACTIONS[action]]
+    if stray:
+        takers = [name for name, options in ACTIONS.items() if stray[0] in options]
+        raise MemtoolError(f"--{stray[0]} means nothing to session {action}",
+                           hint=f"it belongs to session {' and '.join(takers)}")  # fmt: skip
+
+
+def _start(call: _Call) -> Begun:
+    from memtool.sessions.ending import refuse_full
+
+    head = telling.beginning(call.ws, call.sessions, **call.options)
+    if not call.dry_run:
+        refuse_full(call.sessions)
+        head = telling.make(call.ws, head, call.sessions.create)
+    return Begun(head.id, dry_run=call.dry_run)
+
+
+def _add(call: _Call) -> Said:
+    from memtool.sessions import adding, cleaning
+    from memtool.sessions.message import Message
+
+    name = call.sessions.find(call.id)
+    said = _given(call.text).strip("\n")
+    if not said.strip():
+        how = f'memtool session add {call.id} "…", or - to read it from stdin'
+        raise MemtoolError("there is nothing to add", hint=how, code="empty")
+    agent, role = call.options["agent"], call.options["role"]
+    message = Message(
+        number=0,
+        role=role or ("tool" if call.options["result"] else "assistant" if agent else "user"),
+        text=said,
+        moment=call.ws.now,
+        agent=" ".join(agent.split()),
+        tool=" ".join(call.options["tool"].split()),
+        call=" ".join(call.options["call"].split()),
+        is_ok={"": None, "ok": True, "failed": False}[call.options["result"]],
+        files=call.options["file"],
+    )
+    if call.dry_run:
+        (clean,) = cleaning.cleaned([message], call.sessions.allowed)
+        last = call.sessions.last(name)
+        return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
+    added = adding.add(call.sessions, name, [message], call.ws.now, reopen=call.options["reopen"])
+    call.ws.notes.extend(added.notes)
+    (kept,) = added.messages
+    return Said(name, kept.number, kept.role, kept.text)
+
+
+def _checkpoint(call: _Call) -> Marked:
+    from memtool.sessions import adding
+
+    name = call.sessions.find(call.id)
+    note = _given(call.text).strip()
+    if call.dry_run:
+        last = call.sessions.last(name)
+        return Marked(name, last.number if last else 0, note, dry_run=True)
+    made = adding.mark(call.sessions, name, note, call.ws.now)
+    return Marked(name, made.message, made.note)
+
+
+def _end(call: _Call) -> Ended:
+    from memtool.commands import auditing
+    from memtool.sessions import ending, learning
+
+    name = call.sessions.find(call.id)
+    said = _given(call.options["summary"]).strip()
+    if not call.dry_run:
+        learning.learn(call.sessions, name)
+    with auditing.act(call.ws, "session-end", name, dry_run=call.dry_run):
+        head, count = ending.end(call.sessions, name, said, call.ws.now, dry_run=call.dry_run)
+    return Ended(name, count, head.summary, call.dry_run)
+
+
+def _fork(call: _Call) -> Begun:
+    from memtool.sessions import ending
+
+    parent = call.sessions.find(call.id)
+    head = telling.beginning(call.ws, call.sessions, **call.options)
+    if not call.dry_run:
+        ending.refuse_full(call.sessions)
+    made, findings = ending.forked(call.sessions, parent, head)
+    if not call.dry_run:
+        made = telling.make(call.ws, made, lambda head: ending.fork(call.sessions, head, findings))
+    return Begun(made.id, parent, made.parent_messages, len(findings), call.dry_run)
+
+
+def _show(call: _Call) -> Shown:
+    from memtool.commands import recounting
+
+    wanted, _mark, number = call.id.removeprefix("session:").partition("#")
+    name = call.sessions.find(wanted)
+    if number and not (number.isascii() and number.isdigit()):
+        raise MemtoolError(
+            f"{number!r} is no number of a message", hint=f"memtool session show {name}"
+        )
+    limit = call.options.get("limit", 0)
+    found = recounting.shown(call.sessions, name, int(number or 0), limit, call.ws.now)
+    if found is None:
+        raise MemtoolError(f"session {name} has no message {number}", code="no-message",
+                           hint=f"memtool session show {name} --limit 0 prints all")  # fmt: skip
+    return found
+
+
+def _list(call: _Call) -> Listed:
+    from memtool.commands import recounting
+
+    limit = call.options.get("limit", _MOST_LISTED)
+    found, wrong = recounting.listed(call.sessions, call.options["status"], limit)
+    call.ws.notes.extend(wrong)
+    return found
+
+
+def _prune(call: _Call) -> Freed:
+    from memtool.commands import auditing
+    from memtool.sessions import ending
+
+    with auditing.act(call.ws, "session-purge", dry_run=call.dry_run) as act:
+        done = ending.prune(call.sessions, dry_run=call.dry_run)
+        act.subjects = done.ids
+    return Freed(done.ids, done.freed, done.size, call.dry_run)
+
+
+_DO: dict[str, Callable[[_Call], Any]] = {
+    "list": _list,
+    "start": _start,
+    "add": _add,
+    "checkpoint": _checkpoint,
+    "end": _end,
+    "fork": _fork,
+    "show": _show,
+    "prune": _prune,
+}
+
+
+def _given(text: str) -> str:
+    """Return a text, that of stdin where it is `-`. Raises MemtoolError where that is none."""
+    if text != "-":
+        return text
+    from memtool.commands.receiving import received
+
+    return received(MOST_TEXT).decode(errors="replace")

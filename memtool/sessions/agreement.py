@@ -1,0 +1,82 @@
+"""Agreement: which findings say the same, and how many sessions and agents stand behind each."""
+
+from __future__ import annotations
+
+from memtool.gate import duplicates
+from memtool.gate.signatures import signature
+from memtool.gate.sketches import SHARED
+from memtool.memory.memory import Memory
+from memtool.sessions import finding as findings
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memtool.sessions.finding import Finding
+
+LIKENESS = 0.7
+"""Two findings with this likeness say the same: words that people speak differ more than files."""
+MOST_HOLDING = 60
+"""A number of a signature that more findings share is a common phrase, and leads to none."""
+MOST_COMPARED = 12
+"""Findings that one is compared with in full: those that share most numbers."""
+
+
+class Support(Value):
+    """How many sessions and agents say what a finding says, its own included."""
+
+    sessions: int
+    agents: int
+
+
+def supports(all_: Sequence[Finding], roots: Mapping[str, str]) -> dict[str, Support]:
+    """Return the support of each finding by its id.
+
+    `roots` maps a session to the one that it was forked from in the end: a fork repeats what its
+    parent heard, and is no second witness.
+    """
+    exact: dict[str, list[int]] = {}
+    for at, one in enumerate(all_):
+        exact.setdefault(findings.fingerprint(one.content), []).append(at)
+    groups = list(exact.values())
+    near = _near([all_[group[0]] for group in groups])
+    found: dict[str, Support] = {}
+    for number, group in enumerate(groups):
+        same = [at for other in (number, *near[number]) for at in groups[other]]
+        sessions = {roots.get(all_[at].session, all_[at].session) for at in same}
+        agents = {name for at in same if (name := all_[at].field("agent"))}
+        for at in group:
+            found[all_[at].id] = Support(len(sessions), max(1, len(agents)))
+    return found
+
+
+def _near(heads: Sequence[Finding]) -> list[list[int]]:
+    """Return for each finding the others that say nearly the same, by their places."""
+    memories = [as_memory(one) for one in heads]
+    numbers = [signature(memory).numbers for memory in memories]
+    holding: dict[int, list[int]] = {}
+    for at, own in enumerate(numbers):
+        for number in own:
+            holding.setdefault(number, []).append(at)
+    found: list[list[int]] = [[] for _one in heads]
+    for at, own in enumerate(numbers):
+        counts: dict[int, int] = {}
+        for number in own:
+            rows = holding[number]
+            for other in rows if len(rows) <= MOST_HOLDING else ():
+                if other > at:
+                    counts[other] = counts.get(other, 0) + 1
+        likely = sorted(
+            (o for o, n in counts.items() if n >= SHARED), key=lambda o: (-counts[o], o)
+        )
+        for other in likely[:MOST_COMPARED]:
+            if duplicates.likeness(memories[at], memories[other]) >= LIKENESS:
+                found[at].append(other)
+                found[other].append(at)
+    return found
+
+
+def as_memory(finding: Finding) -> Memory:
+    """Return a finding as a memory that compares with others; it has no id and is not written."""
+    return Memory(fields={"type": "semantic", "title": finding.content}, body="")

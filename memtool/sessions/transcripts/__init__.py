@@ -1,0 +1,1 @@
+"""Transcripts: what agent hosts write down, one module per format."""

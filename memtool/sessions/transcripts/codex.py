@@ -1,0 +1,143 @@
+"""Codex: rollout files, each line an envelope of time, type and payload.
+
+What a person typed stands in events of its own; the items of role `user` hold the host's
+scaffolding as well. Older files have no events, and no envelope: there the scaffolding is known
+by how it begins.
+"""
+
+from __future__ import annotations
+
+from memtool.sessions.message import Message
+from memtool.sessions.transcripts.context import moment_of, text_of
+from memtool.sessions.transcripts.markup import without_tags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from memtool.sessions.transcripts.context import Context
+
+AGENT = "codex"
+ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+ITEMS = ("message", "function_call", "function_call_output", "reasoning", "custom_tool_call",
+         "custom_tool_call_output", "local_shell_call")  # fmt: skip
+TAGS = ("user_instructions", "environment_context", "permissions", "turn_aborted", "skill",
+        "INSTRUCTIONS", "subagent_notification", "user_shell_command")  # fmt: skip
+NOTICES = ("# AGENTS.md instructions", "<user_instructions>", "<environment_context>")
+
+
+def knows(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line is one of a rollout, with an envelope or, as once, without."""
+    if isinstance(row.get("payload"), dict):
+        return row.get("type") in ENVELOPES
+    return (row.get("type") in ITEMS and "sessionId" not in row) or _is_meta(row)
+
+
+def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+    """Yield the messages of a line."""
+    payload = row.get("payload")
+    item = payload if isinstance(payload, dict) else row
+    kind = row.get("type") if isinstance(payload, dict) else "response_item"
+    if kind in ("session_meta", "turn_context") or _is_meta(row):
+        _take_over(item, context)
+    moment = moment_of(row.get("timestamp"))
+    origin = origin_of(row)
+    if kind == "event_msg":
+        context.is_mirrored = True
+        typed = without_tags(_typed(item, context), TAGS)
+        if typed:
+            yield Message(0, "user", typed, moment=moment, origin=origin)
+    elif kind == "response_item":
+        yield from _item(item, context, moment, origin)
+
+
+def _typed(event: Mapping[str, Any], context: Context) -> str:
+    """Return what a person typed of an event: in an item of its own, or as older files have it."""
+    item, text = event.get("item"), event.get("message")
+    if event.get("type") == "item_completed" and isinstance(item, dict):
+        if item.get("type") != "UserMessage":
+            return ""
+        context.is_itemised = True
+        return text_of(item.get("content"))
+    is_typed = event.get("type") == "user_message" and not context.is_itemised
+    return text if is_typed and isinstance(text, str) else ""
+
+
+def origin_of(row: Mapping[str, Any]) -> str:
+    """Return a name of a line by its content: rollouts name calls, but no messages."""
+    import json
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    data = json.dumps(row, sort_keys=True).encode()
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _item(item: Mapping[str, Any], context: Context, moment: int, origin: str) -> Iterator[Message]:
+    kind = item.get("type")
+    call = str(item.get("call_id") or item.get("id") or "")
+    if kind == "message":
+        text = text_of(item.get("content"))
+        if item.get("role") == "assistant" and text.strip():
+            yield Message(0, "assistant", text, moment=moment, agent=AGENT, origin=origin)
+        elif item.get("role") == "user" and not context.is_mirrored:
+            typed = "" if text.startswith(NOTICES) else without_tags(text, TAGS)
+            if typed:
+                yield Message(0, "user", typed, moment=moment, origin=origin)
+    elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+        yield context.called(call, str(item.get("name") or "shell"), _arguments(item),
+                             moment=moment, agent=AGENT, origin=origin)  # fmt: skip
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        text, is_ok = _output(item.get("output"))
+        yield context.answered(call, text, is_ok=is_ok, moment=moment, agent=AGENT, origin=origin)
+
+
+def _arguments(item: Mapping[str, Any]) -> Any:
+    """Return what was called with: JSON text, the text of a patch, or an action."""
+    given = item.get("arguments", item.get("input", item.get("action")))
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        import json
+
+        try:
+            return json.loads(given)
+        except (ValueError, RecursionError):
+            return given
+    return given
+
+
+def _output(output: Any) -> tuple[str, bool | None]:
+    """Return what a call printed, and whether it worked, in each of the forms that it has had."""
+    if isinstance(output, str) and output.lstrip().startswith("{"):
+        import json
+
+        try:
+            output = json.loads(output)
+        except (ValueError, RecursionError):
+            return str(output), None
+    if isinstance(output, dict) and "output" in output:
+        facts = output.get("metadata")
+        code = facts.get("exit_code") if isinstance(facts, dict) else None
+        return text_of(output["output"]), code == 0 if type(code) is int else None
+    if isinstance(output, dict) and isinstance(output.get("success"), bool):
+        return text_of(output.get("content")), output["success"]
+    text = text_of(output)
+    head, mark, body = text.partition("\nOutput:\n")
+    code_text = ""
+    for line in head.split("\n"):
+        for start in ("Exit code: ", "Process exited with code "):
+            code_text = line[len(start) :].strip() if line.startswith(start) else code_text
+    is_ok = code_text == "0" if code_text.lstrip("-").isdigit() else None
+    return (body if mark and is_ok is not None else text), is_ok
+
+
+def _is_meta(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line without envelope is the first one of an old rollout."""
+    return {"id", "timestamp", "instructions"} <= row.keys() and "type" not in row
+
+
+def _take_over(item: Mapping[str, Any], context: Context) -> None:
+    session, cwd = item.get("id"), item.get("cwd")
+    if isinstance(session, str) and not context.session:
+        context.session = session
+    if isinstance(cwd, str):
+        context.cwd = cwd

@@ -1,0 +1,94 @@
+"""Gemini: a header line, then messages; formerly one document with all of them.
+
+A message is written again whenever a tool answers, and `$set` may bring all of them once more:
+each part has a name of its own, so that it is taken once.
+"""
+
+from __future__ import annotations
+
+from memtool.sessions.message import Message
+from memtool.sessions.transcripts.context import moment_of, text_of
+from memtool.sessions.transcripts.markup import without_tags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from memtool.sessions.transcripts.context import Context
+
+AGENT = "gemini"
+TYPES = ("user", "gemini", "info", "error", "warning")
+TAGS = ("session_context", "hook_context", "state_snapshot", "system-reminder", "user_query_meta")
+FAILED = ("error", "cancelled")
+
+
+def knows(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line or a document is one of Gemini."""
+    if isinstance(row.get("sessionId"), str) and "startTime" in row:
+        return True
+    return "$set" in row or "$rewindTo" in row or _is_message(row)
+
+
+def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+    """Yield the messages of a line, or of a whole document."""
+    session = row.get("sessionId")
+    if isinstance(session, str) and not context.session:
+        context.session = session
+    patch = row.get("$set")
+    held = row.get("messages") or (patch.get("messages") if isinstance(patch, dict) else None)
+    for message in held if isinstance(held, list) else [row]:
+        if isinstance(message, dict) and _is_message(message):
+            yield from _message(message, context)
+
+
+def _is_message(row: Mapping[str, Any]) -> bool:
+    return row.get("type") in TYPES and isinstance(row.get("id"), str) and "uuid" not in row
+
+
+def _message(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+    origin = str(row["id"])
+    moment = moment_of(row.get("timestamp"))
+    if row["type"] == "user":
+        typed = without_tags(text_of(row.get("displayContent") or row.get("content")), TAGS)
+        if typed:
+            yield Message(0, "user", typed, moment=moment, origin=origin)
+        return
+    if row["type"] != "gemini":
+        return
+    text = text_of(row.get("content"))
+    if text.strip():
+        yield Message(0, "assistant", text, moment=moment, agent=AGENT, origin=origin)
+    calls = row.get("toolCalls")
+    for number, call in enumerate(calls if isinstance(calls, list) else []):
+        if isinstance(call, dict):
+            place = f"{origin}:{call.get('id') or number}"
+            yield from _call(call, context, moment_of(call.get("timestamp")) or moment, place)
+
+
+def _call(call: Mapping[str, Any], context: Context, moment: int, origin: str) -> Iterator[Message]:
+    """Yield a call, and its answer where it has come."""
+    name, arguments = str(call.get("name")), call.get("args")
+    yield context.called(origin, name, arguments, moment=moment, agent=AGENT, origin=origin)
+    status = call.get("status")
+    text = _answer(call)
+    if status in ("success", *FAILED) or text:
+        is_ok = None if status not in ("success", *FAILED) else status == "success"
+        yield context.answered(origin, text, is_ok=is_ok, moment=moment, agent=AGENT,
+                               origin=f"{origin}:answer")  # fmt: skip
+
+
+def _answer(call: Mapping[str, Any]) -> str:
+    """Return what a tool gave back: the output or error of its response, or what was shown."""
+    parts = call.get("result")
+    texts = []
+    for part in parts if isinstance(parts, list) else [parts]:
+        response = part.get("functionResponse") if isinstance(part, dict) else None
+        given = response.get("response") if isinstance(response, dict) else None
+        if isinstance(given, dict):
+            texts += [text_of(given[name]) for name in ("output", "error") if name in given]
+        else:
+            texts.append(text_of(part))
+    shown = call.get("resultDisplay")
+    text = "\n".join(text for text in texts if text)
+    return text or (shown if isinstance(shown, str) else "")

@@ -1,0 +1,155 @@
+"""Tests of `memtool capture`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memtool.commands.capture import capture, render
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+DATA = Path(__file__).parents[1] / "sessions" / "data"
+
+
+def test_a_transcript_becomes_a_session(sandbox: Sandbox) -> None:
+    """Under the id that its host gave it, with what was asked first as its title."""
+    done = capture(sandbox.workspace(), str(DATA / "claude.jsonl"))
+    assert done.session == "5f0c1d2e-8a47-4b1c-9d33-0a6f2b7c9e11"
+    assert (done.host, done.captured, done.first, done.last) == ("claude", 11, 1, 11)
+    assert done.new_session
+    shown = sandbox.json("session", "show", done.session)
+    assert shown["title"].startswith("The checkout test fails on main.")
+    assert (shown["host"], shown["started"]) == ("claude", "2026-02-20T09:05:00Z")
+    again = capture(sandbox.workspace(), str(DATA / "claude.jsonl"))
+    assert (again.captured, again.new_session) == (0, False)
+    assert render(again) == f"nothing new of claude in {done.session}"
+
+
+def test_a_path_is_found_from_where_it_is_called(sandbox: Sandbox) -> None:
+    """A relative one too, and through a link, and always as the same session."""
+    folder = sandbox.path / "sub"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("Flags live in flags.toml.\n")
+    (folder / "link.txt").symlink_to("notes.txt")
+    first = sandbox.run("capture", "notes.txt", "--json", cwd=folder)
+    assert first.returncode == 0
+    assert sandbox.json("capture", "sub/link.txt")["captured"] == 0
+
+
+def test_stdin_is_taken_once(sandbox: Sandbox) -> None:
+    """The same text is the same session; another text another one."""
+    for text, count in (("One.\n", 1), ("One.\n", 0), ("Two.\n", 1)):
+        done = sandbox.run("capture", "-", stdin=text)
+        assert (done.returncode, "captured 1" in done.stdout) == (0, bool(count))
+    assert sandbox.json("session", "list")["total"] == 2
+
+
+def test_it_goes_where_it_is_told_to(sandbox: Sandbox) -> None:
+    """Into a session that is there, or one that is begun; the id of a host is made safe."""
+    id_ = sandbox.run("session", "start").stdout.strip()
+    text = (DATA / "codex.jsonl").read_text()
+    named = sandbox.run("capture", "-", "--session", id_, "--end", stdin=text)
+    assert f"into {id_} (#1 to #8)" in named.stdout
+    assert sandbox.json("session", "show", id_)["status"] == "ended"
+    other = capture(sandbox.workspace(), str(DATA / "codex.jsonl"), session="../../etc")
+    assert other.session.startswith("session-")
+    places = (sandbox.path / ".git/memtool/sessions").iterdir()
+    names = {path.name for path in places if path.is_dir()}
+    assert names == {id_, other.session}
+
+
+def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
+    """It says what would be captured."""
+    done = sandbox.run("capture", str(DATA / "gemini.jsonl"), "--dry-run", "--end")
+    assert done.stdout.startswith("would capture 6 messages of gemini into 3bacc8a0-")
+    assert not (sandbox.path / ".git/memtool/sessions").exists()
+
+
+def test_what_is_left_out_is_told(sandbox: Sandbox) -> None:
+    """Broken lines and messages of the future are counted on stdout."""
+    row = ('{"type":"user","uuid":"%s","sessionId":"ses","timestamp":"%s",'
+           '"message":{"content":"Go."}}\n')  # fmt: skip
+    text = row % (1, "2040-01-01T00:00:00Z") + "{broken\n" + row % (2, "2026-01-01T00:00:00Z")
+    done = sandbox.run("capture", "-", stdin=text)
+    assert done.stdout.splitlines()[1:] == [
+        "1 line was cut off or broken, and left out", "1 message lies in the future by this clock",
+    ]  # fmt: skip
+    assert "(in the future)" in sandbox.run("session", "show", "ses").stdout
+
+
+def test_no_transcript_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Nothing is made for what is absent, empty, binary, foreign, cut off, or no file."""
+    os.mkfifo(tmp_path / "pipe")
+    bad = {
+        "absent": None, "empty": b"", "binary": b"\0\1\2", "foreign": b'{"a":1}\n',
+        "cut": b'{"sessionId": "x", "messa', "pipe": None, "folder": None,
+    }  # fmt: skip
+    (tmp_path / "folder").mkdir()
+    for name, data in bad.items():
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+        done = sandbox.run("capture", str(tmp_path / name))
+        assert (done.returncode, done.stdout) == (2, ""), name
+        assert done.stderr.count("\n") == 2, name
+    wrong = sandbox.run("capture", str(DATA / "codex.jsonl"), "--host", "claude")
+    assert "is no transcript of claude" in wrong.stderr
+    assert not (sandbox.path / ".git/memtool/sessions").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The reason is that of the system."""
+    path = tmp_path / "t.jsonl"
+    path.write_text("x")
+    path.chmod(0)
+    assert "Permission denied" in sandbox.run("capture", str(path)).stderr
+
+
+def test_nothing_that_memtool_injected_comes_back(sandbox: Sandbox) -> None:
+    """A block in a prompt, and what memtool printed to the agent, are no evidence."""
+    sandbox.memory("dec-payments", "Payments are never retried blindly.\n")
+    block = sandbox.run("inject", "--prompt", "payments retried", "--for", "claude").stdout
+    assert "never retried" in block
+    import json
+
+    rows = [
+        {"message": {"content": f"Look at payments.\n{block}"}},
+        {"type": "assistant", "message": {"content": [
+            {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "memtool list"}},
+        ]}},
+        {"message": {"content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": "never retried blindly"},
+        ]}},
+    ]  # fmt: skip
+    text = "".join(
+        json.dumps({"type": "user", "uuid": f"u{n}", "sessionId": "own"} | row) + "\n"
+        for n, row in enumerate(rows)
+    )
+    assert sandbox.run("capture", "-", stdin=text).returncode == 0
+    kept = (sandbox.path / ".git/memtool/sessions/own/messages.jsonl").read_text()
+    assert "Look at payments." in kept
+    assert "retried" not in kept
+
+
+def test_what_a_session_taught_waits_and_the_next_one_is_told(sandbox: Sandbox) -> None:
+    """Its end writes no memory; the primer says what waits, until it is promoted."""
+    rule = "From now on always use uv in this repository, never pip."
+    told = "1 finding with enough evidence"
+    sandbox.run("capture", "-", "--end", stdin=rule)
+    assert not list((sandbox.path / ".memory").rglob("*.md"))
+    assert told in sandbox.run("inject", "--primer").stdout
+    assert told not in sandbox.run("inject", "--primer", "--at", "HEAD").stdout
+    sandbox.run("promote")
+    assert told not in sandbox.run("inject", "--primer").stdout
+
+
+def test_a_capture_learns_what_was_said(sandbox: Sandbox) -> None:
+    """A session that goes on has its findings too."""
+    sandbox.run("capture", "-", stdin="From now on always use uv in this repository.")
+    (row,) = sandbox.json("session", "list")["sessions"]
+    assert (row["status"], row["findings"]) == ("open", 1)

@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands import sessions as telling
+from memtool.memory import document
+from memtool.sessions import adding
+from memtool.sessions.message import Message
+
+RULE = "From now on always use uv in this repository, never pip."
+CONTENT = "Always use uv in this repository, never pip."
+FACT = "Turns out the webhook signature is computed over the raw body."
+ANSWERING = str(Path(__file__).parents[1] / "sessions" / "answering.py")
+
+
+def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
+    """Start a session in which a person says some things, and return its id."""
+    return heard(sandbox, *(Message(0, "user", text) for text in texts), agent=agent)
+
+
+def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
+    ws = sandbox.workspace()
+    kept = telling.opened(ws)
+    head = telling.make(ws, telling.beginning(ws, kept, agent=agent), kept.create)
+    if messages:
+        adding.add(kept, head.id, list(messages), ws.now)
+    return head.id
+
+
+def broken_and_fixed(sandbox: Sandbox) -> str:
+    failure = "E   ModuleNotFoundError: No module named 'tomli_w'"
+    return heard(
+        sandbox,
+        Message(0, "tool", failure, tool="Bash", call="pytest -q", is_ok=False),
+        Message(0, "tool", "done", tool="Bash", call="uv sync", is_ok=True),
+        Message(0, "tool", "4 passed", tool="Bash", call="pytest -q", is_ok=True),
+    )
+
+
+def listed(sandbox: Sandbox, *args: str) -> dict[str, dict]:
+    """The findings of `promote --list`, by what they say."""
+    return {row["content"]: row for row in sandbox.json("promote", "--list", *args)["findings"]}
+
+
+def memories(sandbox: Sandbox) -> list[Path]:
+    return sorted((sandbox.path / ".memory").rglob("*-*.md"))
+
+
+def test_a_rule_of_a_person_becomes_a_candidate_with_its_source(sandbox: Sandbox):
+    """Type, category, status, importance, tags, session and the message are in the file."""
+    id_ = session(sandbox, "hello", RULE)
+    done = sandbox.run("promote")
+    assert (done.returncode, done.stderr) == (0, "")
+    (path,) = memories(sandbox)
+    assert done.stdout.strip() == str(path.relative_to(sandbox.path))
+    memory = document.read(path.read_bytes(), "")
+    assert memory.items("source") == (f"session:{id_}#2",)
+    assert (memory.type, memory.category, memory.status) == ("semantic", "preference", "candidate")
+    assert (memory.text("session"), memory.text("agent")) == (id_, "claude")
+    assert (memory.body, memory.items("tags")) == (f"{CONTENT}\n", ("pip", "uv"))
+    assert sandbox.json("check")["problems"] == []
+
+
+def test_an_error_with_its_fix_becomes_a_trace_with_every_section(sandbox: Sandbox):
+    """Two points for the resolution and one for the importance suffice; the gate finds no fault."""
+    broken_and_fixed(sandbox)
+    (made,) = sandbox.json("promote", "--commit")["memories"]
+    shown = sandbox.json("show", made["id"])
+    titles = [part["title"] for part in shown["sections"] if part["title"]]
+    assert titles == ["Command", "Failure", "Changes", "Environment", "Fix"]
+    assert shown["error_signature"] == "ModuleNotFoundError: No module named 'tomli_w'"
+    assert sandbox.run("confirm", made["id"]).returncode == 0
+    assert sandbox.json("check")["problems"] == []
+    (found,) = sandbox.json("search", 'error:"No module named"')["results"]
+    assert found["id"] == made["id"]
+
+
+def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
+    """Nothing is promoted by listing; the fields of the contract are there."""
+    id_ = session(sandbox, RULE, FACT)
+    rows = listed(sandbox)
+    assert memories(sandbox) == []
+    fact = rows["The webhook signature is computed over the raw body."]
+    assert (fact["points"], fact["signals"], fact["why"]) == (0, [], "0 of 3 points")
+    rule = rows[CONTENT]
+    assert (rule["points"], rule["signals"]) == (6, ["user-intent", "important"])
+    assert (rule["session"], rule["category"], rule["promoted"]) == (id_, "preference", False)
+    sandbox.run("promote")
+    assert listed(sandbox)[CONTENT]["promoted"] is True
+    assert f"{id_}#1: promoted already" in sandbox.run("promote", "--list").stdout
+
+
+def test_nothing_is_promoted_twice(sandbox: Sandbox):
+    """A second run writes nothing; neither does one after the journal was lost."""
+    session(sandbox, RULE)
+    sandbox.run("promote", "--commit")
+    before = sandbox.git("rev-parse", "HEAD")
+    sandbox.run("promote", "--commit")
+    (sandbox.path / ".git/memtool/sessions/promotions.jsonl").unlink()
+    done = sandbox.run("promote", "--commit")
+    assert done.stdout.startswith("nothing to promote")
+    assert sandbox.git("rev-parse", "HEAD") == before
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def test_a_commit_holds_the_memories_alone(sandbox: Sandbox):
+    """What else is staged stays staged; the trailer names the memories."""
+    sandbox.write("a.txt", "a")
+    sandbox.git("add", "a.txt")
+    session(sandbox, RULE, "We never mock the database in integration tests.")
+    done = sandbox.json("promote", "--commit")
+    assert len(done["memories"]) == 2
+    names = sandbox.git("show", "--name-only", "--format=%B", done["commit"])
+    assert all(made["path"] in names and made["id"] in names for made in done["memories"])
+    assert sandbox.git("diff", "--cached", "--name-only").strip() == "a.txt"
+
+
+def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox):
+    """Neither memories nor the private journals."""
+    id_ = session(sandbox, RULE)
+    place = sandbox.path / ".git/memtool/sessions" / id_
+    before = sorted(path.name for path in place.iterdir())
+    done = sandbox.run("promote", "--dry-run")
+    assert f"would be new: {CONTENT}" in done.stdout
+    assert memories(sandbox) == []
+    assert sorted(path.name for path in place.iterdir()) == before
+
+
+def test_two_sessions_and_two_agents_are_enough_for_what_nobody_asked_to_keep(sandbox: Sandbox):
+    """Two points and one are three, which the balanced preset takes."""
+    session(sandbox, FACT)
+    assert sandbox.json("promote")["memories"] == []
+    session(sandbox, f"{FACT} Good to know.", agent="codex")
+    row = listed(sandbox)["The webhook signature is computed over the raw body."]
+    assert (row["points"], row["signals"]) == (3, ["two-sessions", "two-agents"])
+    first, second = sandbox.json("promote")["memories"]
+    assert (first["is_new"], second["is_new"]) == (True, False)
+    assert len(memories(sandbox)) == 1
+
+
+def test_a_fork_is_no_second_witness(sandbox: Sandbox):
+    """Its copies of the parent's findings count once, and are promoted once."""
+    id_ = session(sandbox, FACT)
+    sandbox.run("promote")
+    sandbox.run("session", "fork", id_)
+    (row,) = listed(sandbox).values()
+    assert (row["points"], row["session"]) == (0, id_)
+
+
+def test_presets_ask_for_more_or_less(sandbox: Sandbox):
+    """By option and by setting; two sessions alone are enough for the aggressive one."""
+    session(sandbox, FACT)
+    session(sandbox, f"{FACT} Hm.")
+    assert sandbox.json("promote", "--dry-run")["memories"] == []
+    assert len(sandbox.json("promote", "--dry-run", "--preset", "aggressive")["memories"]) == 2
+    sandbox.run("config", "promote.preset", "aggressive")
+    assert len(sandbox.json("promote", "--dry-run")["memories"]) == 2
+    done = sandbox.run("promote", "--preset", "generous")
+    assert (done.returncode, "generous" in done.stderr) == (2, True)
+
+
+def test_short_statements_do_not_pass_the_presets(sandbox: Sandbox):
+    """Under 30 characters a rule is promoted by hand only."""
+    session(sandbox, "Always use uv, never pip.")
+    (row,) = listed(sandbox).values()
+    assert row["why"] == "25 characters, 30 needed"
+    (made,) = sandbox.json("promote", "--finding", row["id"])["memories"]
+    assert made["is_new"]
+
+
+def test_a_finding_chosen_by_hand_is_promoted(sandbox: Sandbox):
+    """Choosing it is a person's intent; its id may be cut short."""
+    session(sandbox, FACT, RULE)
+    row = listed(sandbox)["The webhook signature is computed over the raw body."]
+    done = sandbox.json("promote", "--finding", row["id"][:8])
+    assert [made["finding"] for made in done["memories"]] == [row["id"]]
+    (same,) = [one for one in done["findings"] if one["id"] == row["id"]]
+    assert (same["points"], same["signals"]) == (5, ["user-intent"])
+
+
+def test_what_a_memory_says_already_strengthens_it(sandbox: Sandbox):
+    """Its importance grows by 0.1, once for each finding, and no second memory is written."""
+    sandbox.memory("sem-uv", f"{CONTENT}\n", type="semantic", title=CONTENT[:-1], importance="0.5")
+    id_ = session(sandbox, RULE)
+    (made,) = sandbox.json("promote")["memories"]
+    assert (made["id"], made["is_new"]) == ("sem-uv", False)
+    assert sandbox.json("show", "sem-uv")["importance"] == 0.6
+    assert sandbox.json("promote", id_)["memories"] == []
+    assert len(memories(sandbox)) == 1
+
+
+def test_what_was_forgotten_is_not_promoted_again(sandbox: Sandbox):
+    """Not this finding, nor the same words in another session, nor nearly the same."""
+    session(sandbox, RULE)
+    (made,) = sandbox.json("promote", "--commit")["memories"]
+    sandbox.run("forget", made["id"], "--why", "not so", "--commit")
+    session(sandbox, RULE, "hm")
+    session(sandbox, RULE.replace("this repository", "the repository"))
+    rows = listed(sandbox).values()
+    assert all(row["why"].startswith(f"denied: {made['id']} was forgotten") for row in rows)
+    assert sandbox.json("promote")["memories"] == []
+    done = sandbox.run("promote", "--finding", next(iter(rows))["id"])
+    assert (done.returncode, f"memtool restore {made['id']}" in done.stderr) == (2, True)
+    sandbox.run("restore", made["id"])
+    assert sandbox.json("promote")["memories"] != []
+
+
+def test_what_was_superseded_since_is_not_brought_back(sandbox: Sandbox):
+    """An older session does not undo a later decision; saying it anew does."""
+    sandbox.memory("sem-uv", f"{CONTENT}\n", type="semantic", title=CONTENT[:-1])
+    sandbox.memory("sem-pixi", "Use pixi for packages.\n", type="semantic", supersedes=("sem-uv",),
+                   timestamp="2026-03-02T12:00:00Z")  # fmt: skip
+    session(sandbox, RULE)
+    assert listed(sandbox)[CONTENT]["why"] == "denied: sem-pixi has replaced sem-uv, which said so"
+    sandbox.env["MEMTOOL_NOW"] = "2026-03-03T12:00:00Z"
+    session(sandbox, RULE, "yes")
+    assert [row["why"] for row in sandbox.json("promote", "--list")["findings"]].count("") == 1
+
+
+def test_an_automatic_run_does_nothing_while_it_is_switched_off(sandbox: Sandbox):
+    """`capture.auto` stops --auto; a person's own call works on."""
+    session(sandbox, RULE)
+    sandbox.run("config", "capture.auto", "false")
+    done = sandbox.run("promote", "--auto")
+    assert "automatic promotion is off" in done.stderr
+    assert memories(sandbox) == []
+    assert sandbox.json("promote", "--auto", MEMTOOL_OFF="1")["memories"] == []
+    sandbox.run("config", "capture.auto", "true")
+    assert len(sandbox.json("promote", "--auto")["memories"]) == 1
+
+
+def test_files_that_are_not_here_are_left_out(sandbox: Sandbox):
+    """A memory governs what exists."""
+    sandbox.write("app/models.py", "")
+    session(
+        sandbox, "All database models must live in app/models.py or lib/gone.py of the project."
+    )
+    (made,) = sandbox.json("promote")["memories"]
+    assert sandbox.json("show", made["id"])["files"] == ["app/models.py"]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("ses-none",), "there is no session 'ses-none'"),
+        (("../../etc",), "there is no session '../../etc'"),
+        (("--finding", "f-none"), "there is no finding 'f-none'"),
+        (("--finding", ""), "there is no finding ''"),
+        (("--finding", "f-"), "2 findings begin with f-"),
+    ],
+)
+def test_a_wrong_name_is_told_in_a_sentence(sandbox: Sandbox, args: tuple[str, ...], told: str):
+    """Exit code 2, what is wrong, what shows more; nothing is written."""
+    session(sandbox, RULE, FACT)
+    done = sandbox.run("promote", *args)
+    assert (done.returncode, told in done.stderr, "hint: " in done.stderr) == (2, True, True)
+    assert memories(sandbox) == []
+
+
+def test_without_sessions_and_with_an_empty_one(sandbox: Sandbox):
+    """There is nothing to promote, which is no error."""
+    done = sandbox.run("promote")
+    assert (done.returncode, "memtool capture" in done.stderr) == (0, True)
+    session(sandbox)
+    assert sandbox.json("promote")["findings"] == []
+
+
+def test_a_damaged_session_keeps_no_other_from_being_promoted(sandbox: Sandbox):
+    """It is passed over with a note, and told where it is asked for by name."""
+    id_ = session(sandbox, RULE)
+    session(sandbox, "We never mock the database in integration tests.")
+    (sandbox.path / ".git/memtool/sessions" / id_ / "head.json").write_text("{")
+    done = sandbox.run("promote")
+    assert (done.returncode, "is damaged" in done.stderr) == (0, True)
+    assert len(memories(sandbox)) == 1
+    assert sandbox.run("promote", id_).returncode == 2
+
+
+def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandbox):
+    """A finding with personal data in a journal of another hand is told, without the data."""
+    id_ = session(sandbox, RULE, "We never mock the database in integration tests.")
+    listed(sandbox)
+    place = sandbox.path / ".git/memtool/sessions" / id_ / "findings.jsonl"
+    place.write_text(place.read_text().replace("the database", "mia.wong@corp-mail.net"))
+    done = sandbox.run("promote")
+    assert (done.returncode, "personal data (email)" in done.stderr) == (0, True)
+    assert "mia.wong" not in done.stderr
+    assert len(memories(sandbox)) == 1
+
+
+def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
+    """One waits for the other, and finds nothing left to do."""
+    session(sandbox, RULE, "We never mock the database in integration tests.")
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "memtool", "promote"], cwd=sandbox.path, env=sandbox.env,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )
+        for _run in range(4)
+    ]  # fmt: skip
+    assert [run.communicate()[1] for run in runs] == [b""] * 4
+    assert len(memories(sandbox)) == 2
+    assert not any("importance: 0.8" in path.read_text() for path in memories(sandbox))
+
+
+def test_why_leads_back_to_the_messages(sandbox: Sandbox):
+    """Memory, finding, message; and in a clone, that the session is somewhere else."""
+    id_ = session(sandbox, "hello", RULE)
+    (made,) = sandbox.json("promote", "--commit")["memories"]
+    (finding,) = sandbox.json("why", made["id"])["sources"]
+    assert (finding["kind"], finding["detail"]) == ("finding", CONTENT)
+    (message,) = finding["sources"]
+    assert (message["source"], message["status"]) == (f"session:{id_}#2", "ok")
+    assert RULE in message["detail"]
+    clone = Sandbox(sandbox.path.parent / "clone", sandbox.env)
+    sandbox.git("clone", "--quiet", ".", str(clone.path))
+    (source,) = clone.json("why", made["id"])["sources"]
+    assert (source["source"], source["status"]) == (f"session:{id_}#2", "unknown")
+
+
+@pytest.fixture
+def with_model(sandbox: Sandbox) -> Sandbox:
+    """A user whose own settings name a model, which answers as `MODE` says."""
+    sandbox.env["MEMTOOL_GLOBAL"] = str(sandbox.path.parent / "global")
+    sandbox.env["ASKED"] = str(sandbox.path.parent / "asked.txt")
+    return sandbox
+
+
+def use(sandbox: Sandbox, mode: str) -> None:
+    argv = f"{sys.executable},{ANSWERING},{mode}"
+    done = sandbox.run("--global", "config", "extractor.command", argv)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_model_of_the_user_words_the_findings(with_model: Sandbox):
+    """Its words are kept, so that listing and another run do not ask again."""
+    use(with_model, "good")
+    session(with_model, FACT.replace("body.", "body, not the JSON."))
+    with_model.run("promote")
+    asked = Path(with_model.env["ASKED"])
+    assert asked.read_text(encoding="utf-8").count("\0") == 1
+    (row,) = listed(with_model).values()
+    assert (row["content"], row["tags"]) == (
+        "The webhook signature is computed over the raw body.", ["api"],
+    )  # fmt: skip
+    with_model.run("promote")
+    assert asked.read_text(encoding="utf-8").count("\0") == 1
+
+
+@pytest.mark.parametrize("mode", ["prose", "fails", "partial"])
+def test_a_model_that_fails_gives_way_to_the_rules(with_model: Sandbox, mode: str):
+    """It is told, and nothing is lost."""
+    use(with_model, mode)
+    session(with_model, RULE)
+    done = with_model.run("promote")
+    assert "the rules were used instead" in done.stderr
+    assert len(memories(with_model)) == 1
+
+
+def test_a_repository_chooses_no_program(with_model: Sandbox):
+    """A command in the committed settings is not run, and that is told."""
+    mark = with_model.path.parent / "ran"
+    argv = json.dumps(["sh", "-c", f"touch {mark}"])
+    with_model.write(".memory/config.toml", f"[extractor]\ncommand = {argv}\n")
+    session(with_model, RULE)
+    done = with_model.run("promote")
+    assert "is not run" in done.stderr
+    assert not mark.exists()
+    assert len(memories(with_model)) == 1
+
+
+def test_curate_shows_a_plan_and_applies_it_when_asked(with_model: Sandbox):
+    """What fits is proposed; only --apply changes files, in one commit."""
+    with_model.memory("sem-pip", "Use pip in this repository.\n", type="semantic", title="Use pip")
+    with_model.memory("sem-ci", "All checks run in CI.\n", type="semantic", title="Checks")
+    session(with_model, RULE)
+    (made,) = with_model.json("promote", "--commit")["memories"]
+    with_model.commit()
+    use(with_model, "actions")
+    with_model.env["ACTIONS"] = json.dumps([
+        {"do": "supersedes", "id": made["id"], "to": "sem-pip", "why": "pip was given up"},
+        {"do": "supersedes", "id": made["id"], "to": "sem-none", "why": "a lie"},
+        {"do": "pin", "id": "sem-pip", "why": "as before"},
+        {"do": "pin", "id": "sem-ci", "why": "\x1b[31mred"}, "prose", 5,
+    ])  # fmt: skip
+    done = with_model.run("curate")
+    assert "supersedes sem-pip  Use pip\n  pip was given up" in done.stdout
+    assert ("2 of 4 proposals do not fit" in done.stderr, "\x1b" in done.stdout) == (True, False)
+    assert with_model.git("status", "--porcelain") == ""
+    plan = with_model.json("curate", "--apply", "--commit")
+    assert [step["do"] for step in plan["steps"]] == ["supersedes", "pin"]
+    assert with_model.git("status", "--porcelain") == ""
+    assert with_model.json("show", made["id"])["supersedes"] == ["sem-pip"]
+    assert with_model.json("show", "sem-ci")["status"] == "pinned"
+
+
+def test_curate_without_a_model_proposes_what_contradicts(sandbox: Sandbox):
+    """Rules know one step: a candidate takes the place of what it opposes."""
+    sandbox.memory("sem-yes", "Enable the query cache in production.\n", type="semantic")
+    sandbox.memory("sem-no", "Disable the query cache in production.\n", type="semantic",
+                   status="candidate")  # fmt: skip
+    plan = sandbox.json("curate")
+    assert [(plan["by"], step["id"], step["to"]) for step in plan["steps"]] == [
+        ("rules", "sem-no", "sem-yes")
+    ]
+    assert sandbox.run("curate", "--commit").returncode == 0
+    assert "supersedes" not in sandbox.json("show", "sem-no")
+
+
+def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
+    """Both are kept, and the next step is named; what agrees is not told."""
+    sandbox.run("remember", "We always retry payments after a timeout.")
+    session(sandbox, "From now on never retry payments after a timeout.", RULE)
+    done = sandbox.run("promote")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
+    (told,) = done.stderr.splitlines()
+    assert "never-retry-payments" in told.partition(" contradicts ")[0]
+    assert "we-always-retry-payments" in told.partition(" contradicts ")[2]
+    assert told.endswith("memtool curate proposes what to do")

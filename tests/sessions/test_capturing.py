@@ -1,0 +1,89 @@
+"""Tests of captures that a hook starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memtool.sessions import capturing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Sandbox
+
+LINE = (
+    '{"type":"user","uuid":"u1","sessionId":"s-hook","timestamp":"2026-02-20T09:00:00Z",'
+    '"message":{"role":"user","content":"We never retry payments."}}\n'
+)
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "t.jsonl"
+    path.write_text(LINE)
+    return path
+
+
+def wait_for(found: object, most_s: float = 30) -> bool:
+    """Wait until something is there; the capture is a process that nobody waits for."""
+    assert callable(found)
+    end = time.monotonic() + most_s
+    while time.monotonic() < end:
+        if found():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_hook_starts_a_capture_and_does_not_wait(sandbox: Sandbox, transcript: Path) -> None:
+    """The session is there a moment later, under the name that the host gave it."""
+    ws = sandbox.workspace()
+    assert capturing.capture_hook(ws, "claude", "s-hook", str(transcript), "session-end")
+
+    def is_ended() -> bool:
+        listed = sandbox.json("session", "list")["sessions"]
+        return [(one["id"], one["status"], one["messages"]) for one in listed] == [
+            ("s-hook", "ended", 1)
+        ]
+
+    assert wait_for(is_ended)
+
+
+def test_nothing_is_started_where_it_is_switched_off(sandbox: Sandbox, transcript: Path) -> None:
+    """Neither with MEMTOOL_OFF nor with capture.auto = false."""
+    off = sandbox.workspace(MEMTOOL_OFF="1")
+    assert not capturing.capture_hook(off, "claude", "s", str(transcript), "stop")
+    sandbox.write(".memory/config.toml", "[capture]\nauto = false\n")
+    assert not capturing.capture_hook(sandbox.workspace(), "claude", "s", str(transcript), "stop")
+
+
+@pytest.mark.parametrize("kind", ["absent", "folder", "pipe", "relative", "nul", "empty"])
+def test_only_a_file_of_the_user_is_taken(tmp_path: Path, kind: str) -> None:
+    """What a host names may be anything; nothing is started for it."""
+    path = tmp_path / "t"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    named = {"relative": "t", "nul": "a\0b", "empty": ""}.get(kind, str(path))
+    assert not capturing.is_own(named)
+
+
+def test_a_hook_loads_next_to_nothing() -> None:
+    """A prompt is not made to wait for what a capture needs."""
+    script = (
+        "import sys; before = set(sys.modules); import memtool.sessions.capturing; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [
+        "__future__", "memtool", "memtool.sessions", "memtool.sessions.capturing"
+    ]  # fmt: skip

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import make_memory
+from sessions.annotation import Score, half, matched
+
+from memtool.inject.block import passage, write_block, write_passage
+from memtool.inject.formats import FORMATS
+from memtool.sessions import extracting
+from memtool.sessions.extracting import extract
+from memtool.sessions.message import Message
+from memtool.sessions.rules import saying
+from memtool.sessions.speech import sentences
+
+FLOORS = {
+    "tuning": (0.97, 0.97),
+    "heldout": (0.9, 0.8),
+    "strangers": (0.96, 0.85),
+    "fresh": (0.96, 0.65),
+}
+"""Least precision and recall. The held-out half was looked at when the rules were done.
+
+`strangers` and `fresh` were written before anything was changed for them, and first measured at
+0.94 and 0.45, and 0.82 and 0.50.
+"""
+EMPTY = {"tuning": 9, "heldout": 9, "strangers": 7, "fresh": 4}
+"""Sessions of each set that hold nothing worth keeping."""
+ROWS = [
+    line.split(" | ", 1)
+    for line in (Path(__file__).parent / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def said(*texts: str) -> list[Message]:
+    """What a person says, message by message."""
+    return [Message(number, "user", text) for number, text in enumerate(texts, 1)]
+
+
+def contents(messages: list[Message]) -> list[str]:
+    return [one.content for one in extract(messages, "ses-a")]
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_annotated_sessions_give_what_a_careful_reader_keeps(name: str):
+    """Precision and recall on each half stay above their floors."""
+    made = right = wanted = 0
+    for session in half(name):
+        found = extract(session.messages, session.name)
+        made += len(found)
+        right += len(matched(found, session.expected))
+        wanted += len(session.expected)
+    score = Score(made, right, wanted)
+    precision, recall = FLOORS[name]
+    assert score.precision >= precision
+    assert score.recall >= recall
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_sessions_with_nothing_worth_keeping_give_nothing(name: str):
+    """Of all annotated sessions that hold nothing, not one gives a finding."""
+    empty = [session for session in half(name) if not session.expected]
+    assert len(empty) >= EMPTY[name]
+    assert {s.name: contents(s.messages) for s in empty} == {s.name: [] for s in empty}
+
+
+@pytest.mark.parametrize(("category", "text"), ROWS, ids=[row[1][:40] for row in ROWS])
+def test_a_sentence_is_what_it_is(category: str, text: str):
+    """Each sentence of the table is the kind of claim that the table says, or none."""
+    found = [
+        claim.category
+        for sentence in sentences(1, text)
+        if not sentence.reason and (claim := saying.claim_of(sentence)) is not None
+    ]
+    assert found == ([] if category == "-" else [category])
+
+
+def test_only_people_are_listened_to():
+    """The same words are a finding of a person's, and none of an assistant's or a tool's."""
+    text = "From now on always use uv in this repository."
+    for role in ("assistant", "tool", "system"):
+        assert contents([Message(1, role, text)]) == []
+    assert contents(said(text)) == ["Always use uv in this repository."]
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_what_memtool_injected_is_never_learned(form):
+    """A block in any format, even one that was cut off, gives no finding."""
+    memory = make_memory("dec-a", "From now on always use uv, we decided so.\n")
+    block = write_block([write_passage(passage(memory, "dec-a@local", "local"), form)], form)
+    assert contents(said(f"{block}\nWhat now?")) == []
+    assert contents(said(block[: len(block) * 3 // 4])) == []
+
+
+def test_the_same_messages_give_the_same_findings():
+    """Neither the order of rules' inner tables nor repetition changes an answer."""
+    messages = half("tuning")[0].messages
+    assert extract(messages, "ses-a") == extract(list(messages), "ses-a")
+
+
+def test_a_statement_said_twice_is_one_finding_with_both_messages():
+    """What is repeated in a session gains evidence, not another finding."""
+    found = extract(said("Never retry payments blindly.", "never retry payments blindly"), "ses-a")
+    assert [one.messages for one in found] == [(1, 2)]
+
+
+def test_a_very_long_session_is_bounded():
+    """Of more than ten thousand messages the last are read, and findings have a limit."""
+    texts = [f"We decided to use tool{n} for part{n} of it." for n in range(12_000)]
+    found = extract(said(*texts), "ses-a")
+    assert len(found) == extracting.MOST_FINDINGS
+    assert min(one.messages[0] for one in found) > 12_000 - extracting.MOST_MESSAGES
+
+
+def test_hostile_texts_are_read_to_their_end():
+    """Unclosed fences, tags and blocks, endless lines and odd characters give no error."""
+    odd = [
+        "<aa>" * 4_000 + "</b>", "```" * 999, "[memory 12345678] " * 900, "a/" * 9_000,
+        "\0\ud800", "never " * 9_000, "- " * 5_000, "> " * 5_000, "1. " * 5_000,
+        "We decided \u202e to go",
+    ]  # fmt: skip
+    for text in odd:
+        for role in ("user", "assistant", "tool"):
+            extract([Message(1, role, text, tool="Bash" if role == "tool" else "")], "ses-a")
+
+
+def test_no_messages_no_findings():
+    """An empty session has taught nothing."""
+    assert extract([], "ses-a") == ()
+
+
+def test_a_finding_names_who_worked_and_when():
+    """The agent of its messages, else of the session, and the moment of the last message."""
+    message = Message(1, "user", "Never retry payments blindly.", moment=1_772_000_000)
+    (one,) = extract([message], "ses-a", "claude")
+    assert (one.field("agent"), one.field("said")) == ("claude", "2026-02-25T06:13:20Z")

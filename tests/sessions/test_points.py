@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from memtool.sessions.finding import Finding
+from memtool.sessions.points import (
+    AGENTS,
+    IMPORTANT,
+    INTENT,
+    PIN,
+    PRESETS,
+    RESOLVED,
+    SESSIONS,
+    SIGNALS,
+    shortfall,
+    signals_of,
+    total,
+)
+
+
+def finding(content: str = "x" * 60, importance: float = 0.5, signals: tuple[str, ...] = ()):
+    return Finding("f-a", "s", content, "t", "pattern", "high", importance, (1,), signals=signals)
+
+
+def test_each_signal_has_its_points():
+    """The table of the manual, row by row."""
+    assert {signal.name: signal.points for signal in SIGNALS} == {
+        INTENT: 5, PIN: 5, SESSIONS: 2, RESOLVED: 2, AGENTS: 1, IMPORTANT: 1,
+    }  # fmt: skip
+
+
+def test_signals_are_what_the_rules_heard_and_what_is_counted():
+    """Witnesses and importance are derived, whatever a finding says of itself."""
+    one = finding(importance=0.7, signals=(RESOLVED, AGENTS))
+    assert signals_of(one, sessions=2, agents=1) == (SESSIONS, RESOLVED, IMPORTANT)
+    assert signals_of(finding(importance=0.69), 1, 2) == (AGENTS,)
+
+
+def test_points_are_counted_once_a_signal():
+    """A signal twice is one signal, an unknown one is none."""
+    assert total([INTENT, INTENT, "unknown", RESOLVED]) == 7
+
+
+@pytest.mark.parametrize(
+    ("preset", "points", "importance", "characters"),
+    [("conservative", 4, 0.4, 50), ("balanced", 3, 0.25, 30), ("aggressive", 2, 0.15, 20)],
+)
+def test_a_preset_asks_for_points_importance_and_length(
+    preset: str, points: int, importance: float, characters: int
+):
+    """Just enough of all three suffices, a little less of any does not."""
+    row = PRESETS[preset]
+    enough = finding("x" * characters, importance)
+    assert shortfall(enough, points, row) == ""
+    assert shortfall(enough, points - 1, row) == f"{points - 1} of {points} points"
+    assert "importance" in shortfall(enough.replace(importance=importance - 0.01), points, row)
+    assert "characters" in shortfall(finding("x" * (characters - 1), importance), points, row)

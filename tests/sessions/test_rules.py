@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import pytest
+
+from memtool.sessions.extracting import extract
+from memtool.sessions.message import Message
+from memtool.sessions.points import INTENT, PIN, RESOLVED
+from memtool.sessions.reasons import REASONS, Reason, reason_of
+from memtool.sessions.rules import agreeing, failing, saying
+from memtool.sessions.rules.phrases import PHRASES, Phrase
+from memtool.sessions.signature import failure_of
+from memtool.sessions.speech import opening_off
+
+KEY_ERROR = 'Traceback (most recent call last):\n  File "app/a.py", line 3, in load\nKeyError: "X"'
+
+
+def talk(*rows: tuple[str, str]) -> list[Message]:
+    """Messages by role; `run: COMMAND` is a command that worked, `broken: COMMAND` one that did
+    not, and `edit` changes a file."""
+    made: list[Message] = []
+    for role, text in rows:
+        number = len(made) + 1
+        kind, _colon, call = role.partition(": ")
+        if kind in ("run", "broken", "edit"):
+            tool = "Edit" if kind == "edit" else "Bash"
+            made.append(Message(number, "assistant", "", tool=tool, call=call))
+            made.append(Message(number + 1, "tool", text, tool=tool, is_ok=kind != "broken"))
+        else:
+            made.append(Message(number, role, text))
+    return made
+
+
+def kinds(*rows: tuple[str, str]) -> list[tuple[str, tuple[int, ...]]]:
+    return [(one.category, one.messages) for one in extract(talk(*rows), "ses-a")]
+
+
+@pytest.mark.parametrize("reason", REASONS, ids=lambda reason: reason.name)
+def test_each_reason_has_an_example_that_it_refuses(reason: Reason):
+    """What sounds like a rule and is none, for the reason that the table says."""
+    assert reason_of(reason.example) == reason.name
+    assert kinds(("user", reason.example)) == []
+
+
+def test_what_memtool_itself_printed_is_no_evidence():
+    """Memories that an agent looked up do not come back as discoveries, nor its own failures."""
+    (call, lines) = SHOWN
+    assert kinds((call.replace("tail", "memtool search"), lines), ("assistant", CAUSE)) == []
+    rows = [
+        ("broken: memtool check", KEY_ERROR),
+        ("edit: app/a.py", ""),
+        ("run: memtool check", ""),
+    ]
+    assert kinds(*rows) == []
+
+
+PROPOSAL = "Should we use a queue with backoff for all payment calls?"
+
+
+@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.example[:30])
+def test_each_phrase_has_an_example_that_it_decides(phrase: Phrase):
+    """The table explains itself: no earlier row takes the example of a later one."""
+    text = opening_off(phrase.example)
+    opening = phrase.example[: len(phrase.example) - len(text)]
+    assert saying.phrase_of(text, opening) is phrase
+    (one,) = extract(talk(("user", phrase.example)), "ses-a")
+    assert one.category == phrase.category
+
+
+@pytest.mark.parametrize("answer", ["yes", "Yes, do that.", "sounds good", "go ahead", "agreed"])
+def test_a_plain_yes_makes_a_proposal_a_decision(answer: str):
+    """The proposal and the answer are its evidence; it has no signal of its own."""
+    (one,) = extract(talk(("assistant", PROPOSAL), ("user", answer)), "ses-a")
+    assert one.content == "Use a queue with backoff for all payment calls."
+    assert (one.category, one.messages, one.signals) == ("decision", (1, 2), ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["no", "yes but not for refunds", "ok", "later", "yes? why", "hm", "yes, for now", ""],
+)
+def test_anything_else_does_not(answer: str):
+    """A no, a condition, a question and a mere ok leave a proposal a proposal."""
+    assert kinds(("assistant", PROPOSAL), ("user", answer)) == []
+
+
+def test_a_yes_to_a_task_is_no_decision():
+    """Shall I run the tests, shall I commit: what is done once is nothing to remember."""
+    for asked in ("Shall I run the tests now?", "Shall I commit this?", "Should I fix it?"):
+        assert kinds(("assistant", asked), ("user", "yes")) == []
+
+
+def test_a_yes_to_one_of_two_proposals_is_none():
+    """Two proposals leave open which one the yes is for."""
+    assert agreeing.proposal(f"{PROPOSAL} Should we keep all carts in Redis with a long TTL?") == ""
+
+
+LIST = "Options:\n1. Keep uploads on the local disk\n2. Store uploads in the S3 bucket media"
+
+
+@pytest.mark.parametrize(
+    "answer", ["let's go with option 2", "2nd no", "option 2", "the second one"]
+)
+def test_an_option_of_a_list_is_what_it_says(answer: str):
+    """A number chooses the item of the list that has it."""
+    found = [one.content for one in extract(talk(("assistant", LIST), ("user", answer)), "ses-a")]
+    assert found == ([] if "no" in answer else ["Store uploads in the S3 bucket media."])
+
+
+def test_a_failure_with_its_fix_says_how():
+    """Command, failure, signature, files and fix are kept, with both answers as evidence."""
+    (one,) = extract(
+        talk(("broken: pytest -q", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest -q", "ok")),
+        "ses-a",
+    )  # fmt: skip
+    assert one.content == '`pytest -q` failed with `KeyError: "X"`; changing app/a.py resolved it.'
+    assert (one.messages, one.files, one.signals) == ((2, 6), ("app/a.py",), (RESOLVED,))
+    assert one.field("error_signature") == 'KeyError: "X" at app/a.py:load'
+    assert one.field("command") == "pytest -q"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("broken: pytest", KEY_ERROR), ("run: pytest", "ok")],
+        [("broken: pytest", KEY_ERROR), ("run: cat app/a.py", "x"), ("run: pytest", "ok")],
+        [("edit: app/a.py", "ok"), ("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"),
+         ("run: pytest", "ok")],
+        [("broken: pytest", "E  AssertionError: assert 1 == 2"), ("edit: b.py", ""),
+         ("run: pytest", "ok")],
+        [("broken: cat a", "cat: a: No such file"), ("edit: a", ""), ("run: cat a", "")],
+        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok")],
+        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
+         ("broken: pytest", KEY_ERROR)],
+        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
+         ("run: git checkout -- app/a.py", "")],
+        [("broken: pytest", KEY_ERROR), ("edit: app/a.py", "ok"), ("run: pytest", "ok"),
+         ("user", "no, it is still broken")],
+    ],
+    ids=["flaky", "only looked", "own work", "planned", "reading", "not seen to work",
+         "came back", "undone", "denied"],
+)  # fmt: skip
+def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
+    """Flaky, planned, own and returning failures, and fixes that were taken back, are left out."""
+    assert kinds(*rows) == []
+
+
+def test_a_command_is_the_same_with_other_dressing():
+    """Where it runs, its environment and where its output goes do not make another command."""
+    for line in ("cd app && pytest -q", "CI=1 pytest -q 2>&1 | tail -5", "pytest  -q || true"):
+        assert failing.normal(line) == "pytest -q"
+
+
+FOREIGN = """Traceback:
+  File "/srv/x/app/b.py", line 1, in f
+  File "/usr/lib/python3/json.py", line 2, in g"""
+
+
+@pytest.mark.parametrize(
+    ("text", "signature"),
+    [
+        (KEY_ERROR, 'KeyError: "X" at app/a.py:load'),
+        ("TypeError: x is not a function\n    at run (src/a.js:3:9)\n    at main (src/b.js:1:1)",
+         "TypeError: x is not a function at src/a.js:run"),
+        ("error[E0382]: borrow of moved value\n  --> src/main.rs:4:5",
+         "error[E0382]: borrow of moved value at src/main.rs"),
+        ("panic: nil map\n\ngoroutine 1:\n\tmain.go:9 +0x1d", "panic: nil map at main.go"),
+        ("fatal: not a git repository", "fatal: not a git repository"),
+        ("npm ERR! code ERESOLVE\nnpm ERR! more", "npm ERR! code ERESOLVE"),
+        (f"{FOREIGN}\nValueError: bad",
+         "ValueError: bad at app/b.py:f"),
+        ("\x1b[31mValueError: red\x1b[0m", "ValueError: red"),
+    ],
+)  # fmt: skip
+def test_a_signature_is_type_and_top_frame(text: str, signature: str):
+    """The exception, and the innermost frame of the project itself, in several languages."""
+    failure = failure_of(text)
+    assert failure is not None
+    assert failure.signature == signature
+
+
+def test_an_output_without_a_failure_has_no_signature():
+    """Where nothing says what failed, nothing is made up."""
+    assert failure_of("3 files changed") is None
+    assert failure_of("") is None
+
+
+SHOWN = ("run: tail export.log", "export at 02:00\ninvoices_daily is refreshed at 04:00 by cron")
+CAUSE = "The root cause is that invoices_daily is refreshed at 04:00, after the export at 02:00."
+
+
+def test_a_cause_needs_what_a_tool_printed_before():
+    """An assistant's words are a discovery where a tool had shown them, and none alone."""
+    assert kinds(SHOWN, ("assistant", CAUSE)) == [("discovery", (2, 3))]
+    assert kinds(("assistant", CAUSE)) == []
+    assert kinds(("assistant", CAUSE), SHOWN) == []
+
+
+@pytest.mark.parametrize(
+    "later",
+    [("user", "no, that was not it"), ("assistant", "That wasn't the cause after all."),
+     ("user", "nope, wrong table")],
+)  # fmt: skip
+def test_a_refuted_cause_is_no_finding(later: tuple[str, str]):
+    """Whoever takes it back, it is gone."""
+    assert kinds(SHOWN, ("assistant", CAUSE), later) == []
+
+
+def test_what_is_taken_back_is_gone_and_the_rest_stays():
+    """Scratch that means what was said last, not what was said long before."""
+    rows = [
+        ("user", "We decided to keep carts in Postgres."),
+        ("assistant", "OK."),
+        ("user", "From now on write the docs in German."),
+        ("user", "scratch that"),
+    ]
+    assert kinds(*rows) == [("decision", (1,))]
+
+
+def test_a_later_rule_takes_the_place_of_an_earlier_one():
+    """Of two rules about the same, the one that says `instead` and came later stands."""
+    found = extract(
+        talk(
+            ("user", "From now on put all SQL into app/queries.sql."),
+            ("user", "From now on put SQL into app/sql instead of app/queries.sql."),
+        ),
+        "ses-a",
+    )
+    assert [one.messages for one in found] == [(2,)]
+
+
+def test_items_of_a_list_take_the_sense_of_their_lead():
+    """A list under `our conventions:` is conventions, one under `to do:` is nothing."""
+    items = "- File names are written in kebab case\n- Buttons get a data-test attribute"
+    assert kinds(("user", f"Our conventions:\n{items}")) == [("pattern", (1,))] * 2
+    assert kinds(("user", f"To do:\n{items}")) == []
+
+
+def test_asking_to_keep_and_to_pin_are_signals():
+    """A person's wish counts as intent, a pin as a pin beside it."""
+    (asked,) = extract(talk(("user", "Remember that the crons run in UTC.")), "ses-a")
+    (pinned,) = extract(talk(("user", "Pin this: the crons run in UTC.")), "ses-a")
+    assert (asked.signals, pinned.signals) == ((INTENT,), (INTENT, PIN))
+    assert kinds(("user", "pin the version of the requests package")) == []
+
+
+def test_an_answer_may_say_itself_what_was_called():
+    """Messages that agents add one by one need no call before the answer."""
+    messages = [
+        Message(1, "tool", KEY_ERROR, tool="Bash", call="pytest", is_ok=False),
+        Message(2, "tool", "done", tool="Edit", files=("app/a.py",), is_ok=True),
+        Message(3, "tool", "ok", tool="Bash", call="pytest", is_ok=True),
+    ]
+    (one,) = extract(messages, "ses-a")
+    assert (one.messages, one.files) == ((1, 3), ("app/a.py",))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The fix was to set X in settings.py.",
+        "Fixed it by exporting X",
+        "ok, we solved this with X=1",
+    ],
+)
+def test_a_person_may_name_the_fix(words: str):
+    """With a failure that a tool printed before, it is an error with its fix."""
+    (one,) = extract(talk(("tool", KEY_ERROR), ("user", words)), "ses-a")
+    assert (one.category, one.messages, one.signals) == ("error", (1, 2), (RESOLVED,))
+    assert one.field("error_signature") == 'KeyError: "X" at app/a.py:load'
+    assert kinds(("user", words)) == []
+    assert kinds(("tool", "all fine"), ("user", words)) == []
+
+
+def test_a_patch_given_to_the_shell_is_an_edit():
+    """Some agents patch files by a command; the fix names the files, not the patch."""
+    messages = [
+        Message(1, "tool", KEY_ERROR, tool="shell", call="pytest", is_ok=False),
+        Message(2, "tool", "", tool="shell", call="apply_patch << E", files=("a.py",), is_ok=True),
+        Message(3, "tool", "ok", tool="shell", call="pytest", is_ok=True),
+    ]  # fmt: skip
+    (one,) = extract(messages, "ses-a")
+    assert one.field("fix") == "Changing a.py"
+
+
+def test_nothing_that_cannot_be_shown_gets_into_a_finding():
+    """Escapes, bells and characters that turn the direction of text become spaces."""
+    odd = "KeyError: \x07\x1b]0;t\x07 'a\u202e'"
+    (one,) = extract(
+        talk(("broken: make\x07", odd), ("edit: a.py", "ok"), ("run: make\x07", "ok")), "ses-a"
+    )
+    assert all(text.isprintable() for text in (one.content, one.title, *dict(one.fields).values()))
+
+
+def test_who_changes_their_mind_plainly_needs_one_word_in_common():
+    """`scratch that` with the subject takes back a rule of long ago, and nothing about others."""
+    rows = [
+        ("user", "From now on use tabs for indentation in this repo."),
+        ("user", "From now on write the docs in German."),
+        ("assistant", "OK."),
+        ("user", "format src"),
+        ("user", "scratch that, two spaces for indentation, the linter insists"),
+    ]
+    assert kinds(*rows) == [("preference", (2,))]
+
+
+def test_a_variable_that_is_set_anew_is_the_fix():
+    """The same program, failing without it and working with it."""
+    memory = "FATAL ERROR: Reached heap limit Allocation failed"
+    rows = [("broken: A=1 npm run build", memory), ("run: A=1 B=2 npm run build", "built")]
+    (one,) = extract(talk(*rows), "ses-a")
+    assert one.content == f"`npm run build` failed with `{memory}`; setting `B=2` resolved it."
+    assert kinds(("broken: B=2 npm test", memory), ("run: npm test", "built")) == []
+
+
+@pytest.mark.parametrize("asked", ["OK?", "Do you agree?", "Sounds good?", "Shall I go ahead?"])
+def test_a_question_for_the_yes_belongs_to_the_proposal(asked: str):
+    """Any other question after a proposal is what the yes answers."""
+    said = "I propose we put all retries into the outbox worker with a cap of five."
+    assert kinds(("assistant", f"{said} {asked}"), ("user", "lgtm")) == [("decision", (1, 2))]
+    assert kinds(("assistant", f"{said} Should I run the tests?"), ("user", "yes")) == []
+
+
+def test_what_could_be_done_is_a_proposal_where_it_would_last():
+    """A yes to `we could switch` decides; to `we can rename` it is only work."""
+    lasting = "We could switch all product images to AVIF with a JPEG fallback."
+    work = "We can rename the helper in the export module to build_rows."
+    assert kinds(("assistant", lasting), ("user", "ok do that")) == [("decision", (1, 2))]
+    assert kinds(("assistant", work), ("user", "ok do that")) == []
+
+
+@pytest.mark.parametrize("doubt", ["probably", "I think", "likely"])
+def test_a_cause_that_is_doubted_is_none(doubt: str):
+    """Even where a tool has printed all of it."""
+    cause = CAUSE.replace("is that", f"is {doubt} that")
+    assert kinds(SHOWN, ("assistant", cause)) == []
+
+
+def test_one_name_is_enough_where_nearly_all_was_shown():
+    """Of less, two names must have been printed."""
+    shown = ("run: train", "warning: fp16 overflow in attention softmax, scale 65536")
+    cause = "The cause is an fp16 overflow in the attention softmax."
+    guess = "The cause is an fp16 overflow since the learning rate of the warmup is too high."
+    assert kinds(shown, ("assistant", cause)) == [("discovery", (2, 3))]
+    assert kinds(shown, ("assistant", guess)) == []

@@ -1,0 +1,352 @@
+"""Tests of the store of sessions: adding, limits, parts, ids, races and kills."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.errors import MemtoolError
+from memtool.sessions import adding, journal, names, parts
+from memtool.sessions import message as messages
+from memtool.sessions.head import Head
+from memtool.sessions.message import Message
+from memtool.sessions.store import CHECKPOINTS, Exists, Sessions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "AKIA" + "Q3EGRZXT5MPLHV2B"
+TEXTS = st.text(max_size=20)
+MESSAGES = st.builds(
+    Message,
+    number=st.integers(1, 1 << 40),
+    role=st.sampled_from(messages.ROLES),
+    text=TEXTS,
+    moment=st.integers(0, 1 << 33),
+    agent=TEXTS,
+    tool=TEXTS,
+    call=TEXTS,
+    is_ok=st.none() | st.booleans(),
+    files=st.lists(TEXTS, max_size=3).map(tuple),
+    origin=TEXTS,
+)
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Sessions:
+    """A store with one open session."""
+    store = Sessions(str(tmp_path / "memtool" / "sessions"))
+    store.create(Head("one", 5, agent="claude"))
+    return store
+
+
+def said(text: str, **fields: object) -> Message:
+    return Message(0, "user", text, **fields)
+
+
+def texts(sessions: Sessions, id: str = "one") -> list[str]:
+    return [one.text for one in sessions.messages(id)[0]]
+
+
+@given(MESSAGES)
+def test_a_message_is_read_as_it_was_written(message: Message) -> None:
+    """Nothing of it is lost in its row, which begins with its number."""
+    row = messages.row(message)
+    assert next(iter(row)) == "number"
+    assert messages.read(row) == message
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {}, {"number": 1, "role": "user"}, {"number": "1", "role": "user", "text": ""},
+        {"number": 1, "role": "boss", "text": ""}, {"number": True, "role": "user", "text": ""},
+        {"number": 1, "role": "user", "text": "", "files": "a"},
+        {"number": 1, "role": "user", "text": "", "files": [1]},
+        {"number": 1, "role": "user", "text": "", "is_ok": "yes"},
+        {"number": 1, "role": [], "text": ""},
+    ],
+)  # fmt: skip
+def test_a_row_of_another_kind_is_no_message(row: dict[str, object]) -> None:
+    """What no version of memtool wrote is passed over, not believed."""
+    assert messages.read(row) is None
+
+
+def test_messages_get_the_next_numbers(sessions: Sessions) -> None:
+    """They are kept in order, with what was said about them; the speaker is that of the session."""
+    adding.add(sessions, "one", [said("a"), said("b")], 7)
+    added = adding.add(sessions, "one", [Message(0, "tool", "", tool="Bash", is_ok=False)], 8)
+    assert [one.number for one in added.messages] == [3]
+    found, torn = sessions.messages("one")
+    assert [(one.number, one.agent, one.is_ok) for one in found] == [
+        (1, "", None), (2, "", None), (3, "claude", False)
+    ]  # fmt: skip
+    assert (torn, sessions.last("one")) == (0, found[-1])
+
+
+def test_no_secret_reaches_the_disk(sessions: Sessions, tmp_path: Path) -> None:
+    """Not in the text, not in a call, a path, a name, a note or what a message came from."""
+    adding.add(sessions, "one", [
+        Message(0, "tool", f"key {KEY}", call=f"aws --key {KEY}", files=(f"x/{KEY}",),
+                tool=KEY, agent=KEY, origin=KEY),
+    ], 1)  # fmt: skip
+    adding.mark(sessions, "one", f"note {KEY}", 1)
+    data = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert KEY.encode() not in data
+    (kept,) = sessions.messages("one")[0]
+    assert kept.text == "key [REDACTED:aws-access-key]"
+    assert kept.call == "aws --key [REDACTED:aws-access-key]"
+
+
+def test_every_tenth_message_makes_a_checkpoint(sessions: Sessions) -> None:
+    """It says where the work stood since the one before, however messages came in."""
+    adding.add(sessions, "one", [said(f"m{n}", files=(f"f{n}",)) for n in range(8)], 1)
+    adding.add(sessions, "one", [Message(0, "tool", "no", is_ok=False), said("go on")], 2)
+    adding.add(sessions, "one", [said(f"n{n}") for n in range(21)], 3)
+    rows, _torn = journal.read(sessions.path("one", CHECKPOINTS))
+    assert [(row["message"], row["moment"]) for row in rows] == [(10, 2), (20, 3), (30, 3)]
+    assert rows[0]["asked"] == "go on"
+    assert rows[0]["failures"] == 1
+    assert rows[0]["files"] == [f"f{n}" for n in range(8)]
+    assert "files" not in rows[1]
+
+
+def test_a_checkpoint_by_hand_has_a_note(sessions: Sessions) -> None:
+    """It stands after the last message, also where there is none yet."""
+    assert adding.mark(sessions, "one", "begun", 1).message == 0
+    adding.add(sessions, "one", [said("a")], 1)
+    made = adding.mark(sessions, "one", "half way", 2)
+    assert (made.message, made.note, made.asked) == (1, "half way", "a")
+
+
+def test_a_torn_line_is_told_to_who_adds_next(sessions: Sessions) -> None:
+    """Nothing before it is lost, and the number of the lost line is given again."""
+    adding.add(sessions, "one", [said("a"), said("b")], 1)
+    with open(sessions.path("one", "messages.jsonl"), "ab") as file:
+        file.write(b'{"number":3,"role":"user","te')
+    assert sessions.messages("one")[1] == 1
+    added = adding.add(sessions, "one", [said("c")], 1)
+    assert "half written" in added.notes[0]
+    assert [one.number for one in sessions.messages("one")[0]] == [1, 2, 3]
+    assert sessions.messages("one")[1] == 0
+
+
+def test_a_line_of_another_hand_does_not_stop_the_count(sessions: Sessions) -> None:
+    """Numbers go on from the greatest that can be read."""
+    adding.add(sessions, "one", [said("a"), said("b")], 1)
+    with open(sessions.path("one", "messages.jsonl"), "ab") as file:
+        file.write(b"what is this\n")
+    assert adding.add(sessions, "one", [said("c")], 1).messages[0].number == 3
+    assert sessions.messages("one")[1] == 1
+
+
+SMALL = 40_000
+
+
+def fill(sessions: Sessions, count: int) -> list[str]:
+    """Add messages that compress badly until they are refused; return what was said."""
+    chance = random.Random(3)
+    notes: list[str] = []
+    for number in range(count):
+        words = " ".join(f"w{chance.randrange(10**4)}" for _word in range(60))
+        notes += adding.add(sessions, "one", [said(f"{number} {words}")], 1).notes
+    return notes
+
+
+def test_near_its_limit_a_session_is_compressed(sessions: Sessions) -> None:
+    """It says so, and every message is read as before, through parts and journal alike."""
+    small = sessions.replace(most_bytes=SMALL)
+    notes = fill(small, 100)
+    assert any("compressed" in note for note in notes)
+    found, torn = small.messages("one")
+    assert [one.number for one in found] == list(range(1, 101))
+    assert [one.text.partition(" ")[0] for one in found] == [str(n) for n in range(100)]
+    assert torn == 0
+    assert small.size("one") < SMALL
+    assert len(parts.parts(small.folder("one"))) >= 1
+    assert small.last("one") == found[-1]
+
+
+def test_a_full_session_refuses_with_what_to_do(sessions: Sessions) -> None:
+    """At its limit nothing more goes in, nothing is lost, and the hint names the ways on."""
+    small = sessions.replace(most_bytes=SMALL)
+    with pytest.raises(MemtoolError, match="is full") as caught:
+        fill(small, 2_000)
+    assert "session end one" in caught.value.hint
+    assert "sessions.session_mb" in caught.value.hint
+    found, torn = small.messages("one")
+    assert [one.number for one in found] == list(range(1, len(found) + 1))
+    assert torn == 0
+    assert adding.add(sessions, "one", [said("more")], 1).messages[0].number == len(found) + 1
+
+
+def test_who_was_killed_while_compressing_loses_and_doubles_nothing(sessions: Sessions) -> None:
+    """A part that is there while its messages are still in the journal counts once."""
+    adding.add(sessions, "one", [said("a"), said("b")], 1)
+    path = sessions.path("one", "messages.jsonl")
+    with open(path, "rb") as file:
+        data = file.read()
+    with journal.Writer(path) as writer:
+        parts.compress(sessions.folder("one"), writer, 1, 2)
+    with open(path, "wb") as file:
+        file.write(data)
+    assert texts(sessions) == ["a", "b"]
+    assert adding.add(sessions, "one", [said("c")], 1).messages[0].number == 3
+    assert texts(sessions) == ["a", "b", "c"]
+    with open(path, "rb") as file:
+        assert file.read().count(b"\n") == 1
+
+
+def test_a_damaged_part_gives_what_it_still_holds(sessions: Sessions) -> None:
+    """Its first messages are read, what was overwritten is torn or gone, nothing fails."""
+    chance = random.Random(5)
+    many = [said(" ".join(str(chance.random()) for _n in range(30))) for _message in range(200)]
+    adding.add(sessions, "one", many, 1)
+    with journal.Writer(sessions.path("one", "messages.jsonl")) as writer:
+        parts.compress(sessions.folder("one"), writer, 1, 200)
+    (part,) = parts.parts(sessions.folder("one"))
+    with open(part.path, "r+b") as file:
+        file.seek(part.size // 2)
+        file.write(b"\0" * 3_000)
+    found, _torn = sessions.messages("one")
+    assert 0 < len(found) < 200
+    assert found[0].text == many[0].text
+    assert adding.add(sessions, "one", [said("c")], 1).messages[0].number == 201
+
+
+BAD_IDS = ["", "..", "../x", "a/b", "/etc", "a\0b", ".git", "-x", "a b", "é" * 5, "x" * 200, "ab"]
+
+
+@pytest.mark.parametrize("id_", BAD_IDS)
+def test_no_id_leaves_the_directory(sessions: Sessions, id_: str) -> None:
+    """What could be another place is no session, whoever asks."""
+    assert not names.is_name(id_)
+    for act in (sessions.folder, sessions.find, sessions.head, sessions.messages):
+        with pytest.raises(MemtoolError) as caught:
+            act(id_)
+        assert caught.value.code == "no-session"
+
+
+@pytest.mark.parametrize("given_", [*BAD_IDS, "5f0c1d2e-8a47", "ses_4d58FFe"])
+def test_the_id_of_a_host_becomes_a_safe_name(given_: str) -> None:
+    """A safe id stays as it is, any other one is hashed, always to the same name."""
+    name = names.of_host("codex", given_)
+    assert names.is_name(name)
+    assert name == names.of_host("codex", given_)
+    assert (name == given_) == names.is_name(given_)
+
+
+def test_a_link_in_the_place_of_a_session_is_refused(sessions: Sessions, tmp_path: Path) -> None:
+    """Nothing is read or written where it points to."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    os.symlink(outside, os.path.join(sessions.directory, "linked"))
+    for act in (
+        lambda: sessions.messages("linked"),
+        lambda: adding.add(sessions, "linked", [said("x")], 1),
+        lambda: sessions.create(Head("linked", 1)),
+    ):
+        with pytest.raises(MemtoolError, match="no directory"):
+            act()
+    assert list(outside.iterdir()) == []
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id(sessions: Sessions) -> None:
+    """One that begins so is meant, several are named."""
+    sessions.create(Head("ses-a1", 1))
+    sessions.create(Head("ses-a2", 1))
+    assert sessions.find("one") == "one"
+    assert sessions.find("ses-a1") == "ses-a1"
+    with pytest.raises(MemtoolError, match="2 sessions begin"):
+        sessions.find("ses")
+    with pytest.raises(Exists):
+        sessions.create(Head("ses-a1", 1))
+
+
+def test_a_killed_start_leaves_an_id_that_can_be_used(sessions: Sessions) -> None:
+    """A directory without a head is no session, and becomes one when it is begun again."""
+    os.mkdir(os.path.join(sessions.directory, "half"))
+    assert sessions.ids() == ["one"]
+    sessions.create(Head("half", 1))
+    assert sessions.ids() == ["half", "one"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"id": "one"}', '{"id": 1, "started": 1}',
+                                  '{"id": "one", "started": 1, "status": "odd"}'])  # fmt: skip
+def test_a_damaged_head_is_told(sessions: Sessions, text: str) -> None:
+    """Its own session says so, the others are listed."""
+    sessions.create(Head("two", 1))
+    with open(sessions.path("one", "head.json"), "w", encoding="utf-8") as file:
+        file.write(text)
+    if text == '{"id": "one"}':
+        assert sessions.head("one").started == 0
+        return
+    with pytest.raises(MemtoolError, match="damaged"):
+        sessions.head("one")
+    found, wrong = sessions.heads()
+    assert [head.id for head in found] == ["two"]
+    assert len(wrong) == 1
+
+
+FORK = multiprocessing.get_context("fork")
+
+
+def add_many(sessions: Sessions, name: str, count: int, told: int) -> None:
+    for number in range(count):
+        added = adding.add(sessions, "one", [said(f"{name} {number} " + "x" * (number % 99))], 1)
+        os.write(told, f"{added.messages[0].number} {name} {number}\n".encode())
+
+
+def promised(read: int) -> dict[int, str]:
+    with os.fdopen(read, encoding="utf-8") as pipe:
+        rows = [line.split() for line in pipe.read().split("\n")[:-1]]
+    return {int(row[0]): f"{row[1]} {row[2]}" for row in rows}
+
+
+def kept(sessions: Sessions) -> dict[int, str]:
+    found, torn = sessions.messages("one")
+    assert torn == 0
+    return {one.number: " ".join(one.text.split()[:2]) for one in found}
+
+
+def test_many_processes_share_a_session(sessions: Sessions) -> None:
+    """Each message is there once, under the number that its writer was told."""
+    read, told = os.pipe()
+    workers = [
+        FORK.Process(target=add_many, args=(sessions, f"w{number}", 25, told))
+        for number in range(16)
+    ]
+    for worker in workers:
+        worker.start()
+    os.close(told)
+    wanted = promised(read)
+    for worker in workers:
+        worker.join()
+    assert kept(sessions) == wanted
+    assert sorted(wanted) == list(range(1, 16 * 25 + 1))
+
+
+def test_killed_writers_lose_nothing_that_was_promised(sessions: Sessions) -> None:
+    """After every kill what was acknowledged is there, and the next writer goes on."""
+    chance = random.Random(1)
+    wanted: dict[int, str] = {}
+    for number in range(12):
+        read, told = os.pipe()
+        worker = FORK.Process(target=add_many, args=(sessions, f"k{number}", 10**6, told))
+        worker.start()
+        os.close(told)
+        time.sleep(chance.uniform(0.01, 0.05))
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        worker.join()
+        wanted |= promised(read)
+    found = kept(sessions)
+    assert wanted.items() <= found.items()
+    assert sorted(found) == list(range(1, len(found) + 1))

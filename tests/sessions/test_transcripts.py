@@ -1,0 +1,370 @@
+"""Tests of transcripts: what is read of each format, as pairs of files, and what is left out."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.errors import MemtoolError
+from memtool.inject import block, formats
+from memtool.sessions import names
+from memtool.sessions.message import Message
+from memtool.sessions.transcripts import markup, plain, reading
+from memtool.sessions.transcripts.context import Context, moment_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memtool.sessions.transcripts.reading import Reading
+
+DATA = Path(__file__).parent / "data"
+TRANSCRIPTS = sorted(path for path in DATA.iterdir() if path.suffix != ".expected")
+TOPS = ("/home/ada/shop",)
+
+
+def read(data: bytes | str, **options: object) -> Reading:
+    raw = data.encode() if isinstance(data, str) else data
+    return reading.read(io.BytesIO(raw), "given", TOPS, **options)
+
+
+def lines(*rows: object) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def told(messages: Iterable[Message]) -> str:
+    """Return messages as the files of what is expected write them."""
+    rows = []
+    for one in messages:
+        worked = {True: "worked", False: "failed", None: ""}[one.is_ok]
+        head = (one.role, one.agent, one.tool, worked, str(one.moment or ""), *one.files)
+        rows.append(f"== {' '.join(filter(None, head))}")
+        rows += [f"$ {one.call}"] if one.call else []
+        rows += [one.text] if one.text else []
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.name)
+def test_a_transcript_is_read_as_expected(path: Path) -> None:
+    """Who typed, said, called and answered what is in the file beside it, and nothing else."""
+    found = read(path.read_bytes())
+    assert told(found.messages) == Path(f"{path}.expected").read_text(encoding="utf-8")
+    assert found.broken == 0
+    assert all(one.origin for one in found.messages)
+
+
+HOSTS = {
+    "chat.jsonl": "chat", "claude.jsonl": "claude", "codex.jsonl": "codex",
+    "codex-old.jsonl": "codex", "cursor.jsonl": "cursor", "gemini.jsonl": "gemini",
+    "gemini-old.json": "gemini", "notes.txt": "plain", "opencode.json": "opencode",
+    "plain.md": "plain", "screen.txt": "plain",
+}  # fmt: skip
+
+
+def test_every_sample_has_a_host() -> None:
+    """The table of hosts and the samples agree."""
+    assert set(HOSTS) == {path.name for path in TRANSCRIPTS}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_the_content_tells_who_wrote_it(name: str) -> None:
+    """No name of a file is needed, nor a start that is whole."""
+    assert read((DATA / name).read_bytes()).host == HOSTS[name]
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTS if name.endswith(".jsonl")])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_a_transcript_that_is_cut_off_is_read_up_to_there(name: str, share: float) -> None:
+    """The whole lines before the cut are read, the half one is counted and left for later."""
+    data = (DATA / name).read_bytes()
+    whole = read(data).messages
+    cut = data[: int(len(data) * share)]
+    if b"\n" not in cut:
+        pytest.skip("not one line is whole")
+    found = read(cut, host=HOSTS[name])
+    assert found.broken == 1
+    assert found.messages == whole[: len(found.messages)]
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTS if name.endswith(".jsonl")])
+def test_reading_on_gives_what_reading_at_once_does(tmp_path: Path, name: str) -> None:
+    """From any line on: the calls and facts that later lines need are kept in the mark."""
+    data = (DATA / name).read_bytes()
+    path = tmp_path / name
+    ends = [number + 1 for number, byte in enumerate(data) if byte == ord("\n")]
+    whole = read(data, host=HOSTS[name])
+    for end in ends[:-1]:
+        path.write_bytes(data[:end])
+        with reading.opened(str(path)) as file:
+            first = reading.read(file, name, TOPS, host=HOSTS[name])
+        path.write_bytes(data)
+        with reading.opened(str(path)) as file:
+            rest = reading.read(file, name, TOPS, mark=first.mark)
+        assert not rest.is_new
+        both = {one.origin: one for one in (*first.messages, *rest.messages)}
+        assert told(both.values()) == told(whole.messages)
+        assert rest.session == whole.session
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"\x7fELF\0\0\0", "is no text"),
+        (b'{"a": 1}\n{"b": 2}\n', "no transcript that is known"),
+        (b'{"a": 1}', "no transcript that is known"),
+        (b"[1, 2]", "no transcript that is known"),
+        (b'{\n "info": {', "cut off or broken"),
+        (b"[" * 100_000, "cut off or broken"),
+        ("ÿ".encode("utf-16") * 4, "is no text"),
+    ],
+)  # fmt: skip
+def test_what_is_no_transcript_is_refused(data: bytes, what: str) -> None:
+    """One sentence says why, and the hint what would do."""
+    with pytest.raises(MemtoolError, match=what) as caught:
+        read(data)
+    assert "claude" in caught.value.hint
+
+
+def test_lines_that_are_broken_or_unknown_do_not_stop_the_rest() -> None:
+    """Broken ones are counted, those of a kind that nobody knows yet are passed over."""
+    data = lines(
+        {"type": "from-the-future", "sessionId": "s", "stuff": [1]},
+        {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user",
+                                                                      "content": "One."}},
+    ) + "{broken\n" + lines(
+        {"type": "user", "uuid": "u2", "sessionId": "s", "message": {"content": "Two."}},
+        {"type": "user", "uuid": "u3", "sessionId": "s", "message": {"content": 7}},
+        {"type": "user", "uuid": "u4", "sessionId": "s", "message": None},
+        {"type": "assistant", "uuid": 5, "message": {"content": [1, None, {"type": "text"}]}},
+        {"type": "user", "uuid": "u6", "sessionId": "s", "timestamp": {"odd": 1},
+         "message": {"content": [{"type": "tool_result", "content": [{"text": 4}]}]}},
+    )  # fmt: skip
+    found = read(data)
+    assert [one.text for one in found.messages if one.role == "user"] == ["One.", "Two."]
+    assert found.broken == 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(("type", "role", "message", "content", "text", "payload", "parts", "info",
+                         "messages", "state", "input", "id", "toolCalls", "args", "result",
+                         "arguments", "output", "timestamp", "tool_use_id", "call_id", "time")),
+        inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+TYPES = st.sampled_from(
+    ("user", "assistant", "gemini", "response_item", "event_msg", "session_meta", "message",
+     "function_call", "function_call_output", "tool", "text")
+)  # fmt: skip
+
+
+@given(st.sampled_from(sorted(set(HOSTS.values()) - {"plain"})),
+       st.lists(st.dictionaries(st.sampled_from(("message", "payload", "parts", "content", "id",
+                                                 "uuid", "sessionId", "toolCalls", "info", "role",
+                                                 "messages")), JSON).flatmap(
+           lambda row: TYPES.map(lambda kind: row | {"type": kind})), max_size=3))  # fmt: skip
+def test_no_json_makes_a_reader_fail(host: str, rows: list[dict[str, object]]) -> None:
+    """Whatever stands where text, lists or objects are expected, it gives messages or none."""
+    try:
+        found = read("".join(f"{json.dumps(row)}\n" for row in rows) or "{}", host=host)
+    except MemtoolError:
+        return
+    assert all(isinstance(one.text, str) and isinstance(one.call, str) for one in found.messages)
+
+
+@given(st.text())
+def test_no_text_makes_the_plain_reader_fail(text: str) -> None:
+    """Any text is turns or paragraphs, each with a name of its own."""
+    found = list(plain.read(text))
+    assert len({one.origin for one in found}) == len(found)
+
+
+def injected(name: str) -> str:
+    form = formats.BY_NAME[name]
+    passage = block.Passage("dec-a@local", "Payments", "Payments are never retried.", ())
+    return block.write_block([block.write_passage(passage, form)], form)
+
+
+@pytest.mark.parametrize("name", sorted(formats.BY_NAME))
+def test_what_memtool_injected_is_never_captured(name: str) -> None:
+    """A block goes, in every format, wherever it stands; what is around it stays."""
+    text = injected(name)
+    assert "never retried" in text
+    assert markup.without_own(text).strip() == ""
+    assert markup.without_own(f"before\n{text}after").split() == ["before", "after"]
+    assert markup.without_own(f"{text}between\n{text}after").split() == ["between", "after"]
+
+
+@pytest.mark.parametrize("name", sorted(formats.BY_NAME))
+def test_a_block_that_a_host_cut_off_takes_the_rest_with_it(name: str) -> None:
+    """What cannot be told from memory any more is not evidence."""
+    text = injected(name)
+    assert markup.without_own(f"before\n{text[: len(text) - 12]}") == "before\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["## Memory of this repository (draft)\nIt is good.", "[memory leak]\n",
+             "<memory-context id=\"no hex\">", "[memory ]", "<memory-context"],
+)  # fmt: skip
+def test_what_only_looks_like_a_block_stays(text: str) -> None:
+    """A heading that a person wrote is none of ours."""
+    assert markup.without_own(text) == text
+
+
+@pytest.mark.parametrize(
+    ("tool", "call", "is_own"),
+    [
+        ("Bash", "memtool search payments", True),
+        ("Bash", "cd /tmp && /usr/local/bin/memtool show dec-a | head", True),
+        ("Bash", "cd /w; MEMTOOL_NOW=x uv run memtool inject", True),
+        ("Bash", "python3 -m memtool list", True),
+        ("mcp__memtool__search", "payments", True),
+        ("memtool_search", "payments", True),
+        ("Bash", "grep -rn memtool docs", False),
+        ("Bash", "cd /work/memtool && pytest -q", False),
+        ("Read", "memtool/cli/main.py", False),
+    ],
+)
+def test_answers_of_memtool_itself_are_left_out(tool: str, call: str, *, is_own: bool) -> None:
+    """What it printed is memory already; what other programs say about it is not."""
+    answer = Message(0, "tool", "Payments are never retried.", tool=tool, call=call)
+    assert markup.is_own_call(answer) == is_own
+    assert (list(reading.cleared([answer])) == []) == is_own
+
+
+def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
+    """What moves a cursor says nothing; a lone escape character is no sequence."""
+    text = "\x1b[1;31mE  fail\x1b[0m\x1b]0;title\x07 \x1b[2Kok \x1b"
+    assert markup.without_colours(text) == "E  fail ok \x1b"
+
+
+def test_paths_are_told_from_the_top_of_the_worktree() -> None:
+    """Absolute ones below it, and relative ones from where the agent was; others stay."""
+    context = Context(TOPS, {"cwd": "/home/ada/shop/web"})
+    assert context.place("/home/ada/shop/a.py") == "a.py"
+    assert context.place("src/b.ts") == "web/src/b.ts"
+    assert context.place("../a.py") == "a.py"
+    assert context.place("/etc/hosts") == "/etc/hosts"
+    assert Context(()).place("x/../y.py") == "y.py"
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [
+        ("2026-02-20T09:05:00.125Z", 1_771_578_300), (1_771_578_300_125, 1_771_578_300),
+        (1_771_578_300, 1_771_578_300), ("yesterday", 0), (None, 0), (True, 0), (-5, 0),
+        (float("nan"), 0), (float("inf"), 0), (10**40, 0), ("1969-01-01T00:00:00Z", 0),
+    ],
+)  # fmt: skip
+def test_times_are_seconds_whatever_form_they_have(value: object, moment: int) -> None:
+    """Text, seconds or milliseconds; anything else is no time."""
+    assert moment_of(value) == moment
+
+
+def database(path: Path, directory: str) -> None:
+    """Write the sample of OpenCode into a database as OpenCode does."""
+    document = json.loads((DATA / "opencode.json").read_text())
+    with sqlite3.connect(path) as held:
+        held.executescript("""
+            CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, time_updated INTEGER);
+            CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+            CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
+        """)
+        rows = [
+            ("ses_old", None, directory, 1), ("ses_new", None, f"{directory}/web", 3),
+            ("ses_sub", "ses_new", directory, 4), ("ses_far", None, f"{directory}2", 5),
+        ]  # fmt: skip
+        held.executemany("INSERT INTO session VALUES (?, ?, ?, ?)", rows)
+        for message in document["messages"]:
+            info = message["info"]
+            id_ = info["id"]
+            held.execute("INSERT INTO message VALUES (?, 'ses_new', ?, ?)",
+                         (id_, info["time"]["created"], json.dumps(info)))  # fmt: skip
+            held.executemany(
+                "INSERT INTO part VALUES (?, ?, 'ses_new', ?)",
+                [(part["id"], id_, json.dumps(part)) for part in message["parts"]],
+            )
+    held.close()
+
+
+def test_a_database_of_opencode_is_read_as_its_export(tmp_path: Path) -> None:
+    """The newest session of the worktree is taken, or the one that is named."""
+    path = tmp_path / "open code?.db"
+    database(path, TOPS[0])
+    with reading.opened(str(path)) as file:
+        found = reading.read(file, str(path), TOPS)
+        assert found.session == "ses_new"
+        expected = (DATA / "opencode.json.expected").read_text(encoding="utf-8")
+        assert told(found.messages) == expected
+        assert reading.read(file, str(path), TOPS, session="ses_old").messages == ()
+        hashed = names.hashed("opencode", "ses_new")  # of an id that looks like a secret
+        assert told(reading.read(file, str(path), TOPS, session=hashed).messages) == expected
+        with pytest.raises(MemtoolError, match="no session ses_none"):
+            reading.read(file, str(path), TOPS, session="ses_none")
+        with pytest.raises(MemtoolError, match="no session of this worktree"):
+            reading.read(file, str(path), ("/nowhere",))
+
+
+def test_what_is_typed_to_a_new_codex_stands_in_items() -> None:
+    """Once, though the event of older versions may follow; scaffolding has no such event."""
+
+    def event(kind: str, **more: object) -> dict[str, object]:
+        return {"type": "event_msg", "timestamp": "2026-03-01T10:00:00Z",
+                "payload": {"type": kind, **more}}  # fmt: skip
+
+    content = [{"type": "text", "text": "Never deploy on Fridays.", "text_elements": []}]
+    text = "<environment_context>x</environment_context>"
+    told_it = [{"type": "input_text", "text": text}]
+    scaffold = {"type": "message", "role": "user", "content": told_it}
+    rows = [
+        {"type": "session_meta", "payload": {"id": "0199"}},
+        {"type": "response_item", "payload": scaffold},
+        event("task_started"),
+        event("item_completed", item={"type": "Reasoning", "content": content}),
+        event("item_completed", item={"type": "UserMessage", "content": content}),
+        event("user_message", message="Never deploy on Fridays."),
+        event("item_completed", item=None),
+    ]
+    found = read("".join(json.dumps(row) + "\n" for row in rows).encode())
+    assert [(one.role, one.text) for one in found.messages] == [
+        ("user", "Never deploy on Fridays.")
+    ]
+
+
+def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    """Without the tables of OpenCode, or cut off, it is told to be none of its."""
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as held:
+        held.execute("CREATE TABLE x (y)")
+    held.close()
+    with reading.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
+        reading.read(file, str(path), TOPS)
+    path.write_bytes(path.read_bytes()[:1000])
+    with reading.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
+        reading.read(file, str(path), TOPS)
+
+
+def test_a_broken_first_line_does_not_hide_the_rest() -> None:
+    """A rotated or damaged file is still what most of its lines are."""
+    data = (DATA / "claude.jsonl").read_bytes()
+    found = read(data[25:])
+    assert (found.host, found.broken) == ("claude", 1)
+    assert told(found.messages) == (DATA / "claude.jsonl.expected").read_text(encoding="utf-8")
+
+
+def test_a_host_that_is_named_may_have_written_a_document() -> None:
+    """The older form of a host is read as well; that of another host is refused."""
+    data = (DATA / "gemini-old.json").read_bytes()
+    assert read(data, host="gemini").messages == read(data).messages
+    with pytest.raises(MemtoolError, match="is no transcript of opencode"):
+        read(data, host="opencode")
+    assert read(data, host="plain").host == "plain"
