@@ -66,7 +66,7 @@ def blame(ws: Workspace, id: str, *, at: str | None = None) -> Blame:
     from memtool.memory.body import sections
     from memtool.store.history import History, tip
 
-    tree = ws.tree(at)
+    tree = ws.catalog(at, exact=True)
     record = tree.find(id)
     head = tip(ws.repository, at)
     entries = tuple(entry for entry in tree.snapshot.entries if entry.path == record.path)

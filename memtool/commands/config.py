@@ -15,13 +15,17 @@ from memtool.workspace import Workspace
 
 
 class Row(Value):
-    """One setting with its value; `is_default` says that no file sets it."""
+    """One setting with its value; `is_default` says that no file sets it.
+
+    `is_personal` says that it is set beside the user's global memories, for all projects.
+    """
 
     key: str
     value: Setting
     default: Setting
     is_default: bool
     doc: str
+    is_personal: bool = False
 
 
 class Settings(Value):
@@ -47,6 +51,10 @@ def config(
 
     Without a value the setting is shown. Comments and order of the file are kept. The category
     table is changed in the file itself, under [categories.NAME].
+
+    With --global it is the user's own file, beside their global memories. Where a project says
+    nothing, it decides about search.limit, inject.budget_tokens, inject.global, ledger.enabled and
+    capture.auto; everything else is the project's alone.
 
     Example:
         memtool config inject.budget_tokens 1200
@@ -77,6 +85,7 @@ def config(
         before = writing.bytes_of(repository.top, ws.config_path)
         after = _edited(before or b"", key, new, ws.config_path)
         config_after = settings.parse(after, ws.config_path)
+        config_after = config_after.replace(personal=ws.settings.personal)
         changed = after != (before or b"")
         if changed and not dry_run:
             files.replace(repository.top, ws.config_path, after, expected=before)
@@ -90,7 +99,8 @@ def render(shown: Settings) -> str:
     """Return one line per setting: `key = value`, what it means, and the default."""
     rows = []
     for row in shown.settings:
-        origin = "default" if row.is_default else f"set; default {_shown(row.default)}"
+        where = "for all your projects" if row.is_personal else "set"
+        origin = "default" if row.is_default else f"{where}; default {_shown(row.default)}"
         rows.append(f"{row.key} = {_shown(row.value)}  ({origin}) {row.doc}")
     if shown.changed:
         rows.append(("would change " if shown.dry_run else "changed ") + shown.path)
@@ -98,12 +108,14 @@ def render(shown: Settings) -> str:
 
 
 def _row(option: Option, config: settings.Config) -> Row:
+    is_personal = option.key in config.personal and option.key not in config.given
     return Row(
         key=option.key,
         value=config.setting(option.key),
         default=option.default,
-        is_default=option.key not in config.given,
+        is_default=option.key not in config.given and not is_personal,
         doc=option.doc,
+        is_personal=is_personal,
     )
 
 

@@ -41,8 +41,10 @@ def draft(
         "title": " ".join(title.split()),
         "status": "confirmed",
         "confidence": CONFIDENCES[1],
-        "source": (f"human:{writing.author(workspace)}",),
+        "source": (writing.speaker(workspace),),
     }
+    if workspace.agent:
+        base["agent"] = workspace.agent
     merged = base | given | assignments.read(extra)
     if "id" not in merged:
         merged["id"] = draw_id(workspace, type_, title)

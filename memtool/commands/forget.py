@@ -5,7 +5,7 @@ from __future__ import annotations
 from memtool.commands import writing
 from memtool.commands.writing import Changed
 from memtool.errors import MemtoolError
-from memtool.memory import moments
+from memtool.memory import digest, moments
 from memtool.memory.memory import Fields, Memory
 from memtool.value import Value
 from memtool.workspace import Workspace
@@ -45,7 +45,7 @@ def forget(
             "forgetting needs a reason",
             hint=f'memtool forget {" ".join(wanted) or "ID"} --why "REASON"',
         )
-    writing.prepare(ws)
+    writing.prepare(ws, begins=False)
     deleted = {"at": moments.render(ws.now), "by": writing.author(ws), "reason": why.strip()}
 
     def forgotten(memory: Memory) -> Fields:
@@ -82,7 +82,12 @@ def _meant(ws: Workspace, wanted: tuple[str, ...], *, all_: bool) -> tuple[str, 
             raise
     from memtool.commands.search import search
 
-    found = tuple(result.id for result in search(ws, text, limit=50).results)
+    # A digest only quotes what is meant; the next one does not.
+    found = tuple(
+        result.id
+        for result in search(ws, text, limit=50).results
+        if not digest.is_generated(tree.find(result.id).memory)
+    )
     if not found:
         raise MemtoolError(f"no memory answers {text!r}", hint="memtool list", code="unknown-id")
     if len(found) > 1 and not all_:

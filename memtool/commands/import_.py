@@ -15,6 +15,7 @@ from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.problem import Problem
 from memtool.store.commits import commit_files
+from memtool.store.snapshot import is_memory_path
 from memtool.upkeep import importing, originals
 from memtool.upkeep.draft import Draft
 from memtool.upkeep.importing import Target
@@ -109,7 +110,7 @@ def import_(
     target = Target(
         tree=ws.tree(),
         tool=from_,
-        overrides=_overrides(ws, set),
+        overrides=_overrides(ws, set) | ({"scope": "global"} if ws.is_global else {}),
         categories=ws.settings.categories,
         now=ws.now,
         allowed=allowing.allowed(ws.settings),
@@ -130,6 +131,8 @@ def import_(
         if commit:
             subject = f"memory: import {len(paths)} from {originals.tail(place)}"[:72]
             done = commit_files(ws.repository, paths, subject, {"Memory-Import": from_})
+    if commit and plan.unchanged and not dry_run:
+        _tell_uncommitted(ws)
     return Imported(
         found=plan.found,
         written=len(paths),
@@ -140,6 +143,18 @@ def import_(
         commit=done,
         dry_run=dry_run,
     )
+
+
+def _tell_uncommitted(ws: Workspace) -> None:
+    """Note memories that an import without --commit wrote: a later one does not take them along."""
+    others = ws.repository.git.run("ls-files", "--others", "-z", "--", ws.directory)
+    paths = [os.fsdecode(path) for path in others.split(b"\0")]
+    count = sum(is_memory_path(path, ws.directory) for path in paths)
+    if count:
+        ws.notes.append(
+            f"{count:,} memories that were written before are not committed;"
+            f" git add {ws.directory} and git commit take them along"
+        )
 
 
 _WANTED = {

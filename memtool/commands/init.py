@@ -42,6 +42,15 @@ def init(
         commit: commit just these files
         dry_run: say which files would be written, write nothing
     """
+    if not (ws.repository.is_made or dry_run):
+        if directory:
+            raise MemtoolError(
+                f"the memories of the global repository are in {ws.directory}",
+                hint="memtool init --global",
+            )
+        from memtool.commands import founding  # it asks this verb for the files
+
+        founding.make(ws)
     repository = ws.repository
     if repository.is_bare:
         raise MemtoolError(

@@ -50,7 +50,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
     """
     most = listing.limit_of(ws, limit)
     asked = query.parse(asking.text(ws, filters))
-    tree = ws.tree(at, as_of)
+    tree = ws.catalog(at, as_of, exact=True)
     found = finding.select(listing.scope(ws, tree, ws.moment_of(as_of)), asked)
     shown = sorted(found, key=listing.SORTS[sort])[:most]
     origins = ws.origins(tree, shown)

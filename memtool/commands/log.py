@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from memtool.commands.acts import Act
     from memtool.commands.injections import Injection
     from memtool.store.history import Commit, History, Touch  # heavy to import
 
@@ -50,7 +51,7 @@ class Log(Value):
     """Events, newest first. `id` is empty where all memories were asked for.
 
     `removed` says that the memory is no longer in the tree, `more` that the limit cut something
-    off. `injections` are there, instead of events, where they were asked for.
+    off. `injections` or `audit` are there, instead of events, where they were asked for.
     """
 
     id: str
@@ -58,12 +59,14 @@ class Log(Value):
     more: bool
     events: tuple[Event, ...]
     injections: tuple[Injection, ...] | None = None
+    audit: tuple[Act, ...] | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON: `injections` only where they were asked for."""
+        """Return the fields of the JSON: `injections` and `audit` only where asked for."""
         fields = super().plain()
-        if self.injections is None:
-            del fields["injections"]
+        for name in ("injections", "audit"):
+            if fields[name] is None:
+                del fields[name]
         return fields
 
 
@@ -73,6 +76,9 @@ def log(
     *,
     at: str | None = None,
     injected: bool = False,
+    audit: bool = False,
+    since: str = "",
+    kind: tuple[str, ...] = (),
     limit: int = 50,
 ) -> Log:
     """Show the history of a memory and its lineage, or of all memories, newest first.
@@ -84,27 +90,36 @@ def log(
     With --injected it shows instead what agents were given in this clone: when, which memory at
     which place of the block, why, and the hash of the prompt. The prompt itself is kept nowhere.
 
+    With --audit it shows what was done in this clone that git alone does not tell: promotions and
+    what was not promoted, deletions, redactions, merged duplicates, purges, captures, sessions that
+    ended, hooks that failed. The intent is noted before an act, so that one that was cut off shows
+    as interrupted. 5,000 events are kept; deletions and redactions for 90 days at least.
+
     Example:
         memtool log dec-2026-02-22-keep-sessions-in-redis
+        memtool log --audit --since 30d --kind purge
 
     Args:
         id: a memory, by its id or the beginning of it; without one, all of them
         at: a revision to look back from, instead of the worktree
         injected: show what was injected, from the ledger of this clone
+        audit: show what was done, from the ledger of this clone
+        since: with --audit, only from this moment or age on, such as 30d
+        kind: with --audit, only this kind, such as forget or promote; may be repeated
         limit: how many events at most, 0 for all
     """
     if limit < 0:
         raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
-    if injected:
-        if at is not None:
-            raise MemtoolError(
-                "--at and --injected do not go together",
-                hint="the ledger knows moments, not revisions: leave --at out",
-            )
-        from memtool.commands import injections
+    if (since or kind) and not audit:
+        raise MemtoolError("--since and --kind are for --audit", hint="memtool log --audit")
+    if injected or audit:
+        _refuse_mixed(at, injected=injected, audit=audit)
+        if audit:
+            from memtool.commands import acts
 
-        found = injections.find(ws, id, limit)
-        return Log(found.id, found.removed, found.more, (), found.injections)
+            told = acts.find(ws, id, limit, since, kind)
+            return Log(told.id, False, told.more, (), audit=told.acts)
+        return _injected(ws, id, limit)
     from memtool.store.history import History, tip
 
     tree = ws.tree(at)
@@ -136,11 +151,34 @@ def log(
     return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
 
 
+def _refuse_mixed(at: str | None, *, injected: bool, audit: bool) -> None:
+    """Raise MemtoolError where more than one thing is asked of the ledger."""
+    if injected and audit:
+        raise MemtoolError("--injected and --audit are two tables", hint="give one of them")
+    if at is not None:
+        raise MemtoolError(
+            f"--at and --{'audit' if audit else 'injected'} do not go together",
+            hint="the ledger knows moments, not revisions: leave --at out",
+        )
+
+
+def _injected(ws: Workspace, id: str, limit: int) -> Log:
+    from memtool.commands import injections
+
+    found = injections.find(ws, id, limit)
+    return Log(found.id, found.removed, found.more, (), found.injections)
+
+
 def render(log: Log) -> str:
     """Return one line per event: date, commit, what happened to which memory, and who did it.
 
-    An injection is a line with its moment, the hash of the prompt, tier, score, memory and reason.
+    An injection is a line with its moment, the hash of the prompt, tier, score, memory and reason,
+    an act one with its moment, kind, outcome, subjects and detail.
     """
+    if log.audit is not None:
+        from memtool.commands import acts
+
+        return acts.text(log.id, log.audit, more=log.more)
     if log.injections is not None:
         from memtool.commands import injections
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SWITCH = "MEMTOOL_NO_LEDGER"
 SETTING = "ledger.enabled"
+FAILED = "hook-failed"
+"""The verb under which a hook is noted that could not answer."""
 HASH_BYTES = 8
 HOT = ("check", "hook", "inject", "search")
 """Verbs that somebody waits for at every prompt and commit."""
@@ -34,8 +36,12 @@ def note(ws: Workspace, verb: str, answer: object, elapsed_ms: float) -> None:
     """
     if getattr(answer, "dry_run", False):
         return
+    if getattr(answer, "versions", ()):
+        from memtool.commands import once
+
+        once.keep(ws, answer)
     try:
-        if ws.env.get(SWITCH) or not ws.settings.setting(SETTING):
+        if not is_kept(ws):
             return
         directory = ws.repository.cache_dir
         size = spool.append(directory, _note(ws.now, verb, answer, elapsed_ms))
@@ -47,10 +53,28 @@ def note(ws: Workspace, verb: str, answer: object, elapsed_ms: float) -> None:
         return
 
 
+def note_failure(ws: Workspace) -> None:
+    """Note that a hook failed, so that the statistics and the audit tell."""
+    try:
+        if is_kept(ws):
+            spool.append(ws.repository.cache_dir, Note(ws.now, FAILED, 0.0))
+            from memtool.commands import auditing  # hooks rarely fail
+
+            auditing.tell(ws, FAILED, ())
+    except (OSError, MemtoolError):
+        return
+
+
+def is_kept(ws: Workspace) -> bool:
+    """Tell whether anything may be noted here."""
+    return not ws.env.get(SWITCH) and bool(ws.settings.setting(SETTING))
+
+
 def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
     items = _SHOWN[verb](answer) if verb in _SHOWN else ()
-    if verb != "inject":
+    if not hasattr(answer, "verdicts"):
         return Note(now, verb, elapsed_ms, items=items)
+    verb = getattr(answer, "noted_as", verb)
     return Note(now, verb, elapsed_ms, hashed(answer.prompt), answer.session, items)
 
 
@@ -63,6 +87,8 @@ def hashed(prompt: str) -> str:
 
 
 def _injected(answer: Any) -> tuple[Item, ...]:
+    if not hasattr(answer, "verdicts"):  # it wrote the block of a file
+        return ()
     verdicts = {verdict.id: verdict for verdict in answer.verdicts if verdict.is_taken}
     return tuple(
         Item(item.id, item.tier, item.score, _reason(verdicts.get(item.id)))
@@ -79,6 +105,7 @@ def _reason(verdict: Any) -> str:
 
 
 _SHOWN: dict[str, Callable[[Any], tuple[Item, ...]]] = {
+    "hook": _injected,
     "inject": _injected,
     "search": lambda answer: tuple(Item(one.id, "", one.score) for one in answer.results),
     "show": lambda answer: (Item(answer.id),),

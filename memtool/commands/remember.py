@@ -6,11 +6,10 @@ from memtool.commands import drafting, new, writing
 from memtool.commands.writing import Written
 from memtool.commands.writing import render_written as render
 from memtool.errors import MemtoolError
+from memtool.memory.titles import title_of
 from memtool.workspace import Workspace
 
 __all__ = ["remember", "render"]
-
-TITLE_LENGTH = 100
 
 
 def remember(
@@ -47,21 +46,16 @@ def remember(
     memory = drafting.draft(
         ws,
         "semantic",
-        first_sentence(words),
+        title_of(words),
         body=words,
         section=(),
-        fields={"category": category, "confidence": "high", "tags": tag, "files": file},
+        fields={
+            "category": category,
+            "confidence": "high",
+            "source": (f"human:{writing.author(ws)}",),  # whoever writes it down for them
+            "tags": tag,
+            "files": file,
+        },
         extra=(),
     )
     return new.finish(ws, memory, has_own_id=False, edit=False, commit=commit, dry_run=dry_run)
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a text as a title: one line, cut between words if it is long."""
-    line = " ".join(text.split())
-    for mark in (". ", "! ", "? "):
-        line = line.partition(mark)[0]
-    line = line.rstrip(".") or line
-    if len(line) <= TITLE_LENGTH:
-        return line
-    return line[:TITLE_LENGTH].rpartition(" ")[0] + " …" if " " in line else line[:TITLE_LENGTH]

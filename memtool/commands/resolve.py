@@ -56,7 +56,7 @@ def resolve(
         commit: commit just these files, one commit for each conflict
         dry_run: say what would be done, write nothing
     """
-    writing.prepare(ws)
+    writing.prepare(ws, begins=False)
     if keep_both:
         if keep or merge or body or all:
             raise MemtoolError(

@@ -16,8 +16,10 @@ from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Literal
 
+    from memtool.commands.deepening import Heard
     from memtool.search.finding import Hit, Order
 
 __all__ = ["render", "search"]
@@ -45,20 +47,27 @@ class Result(Row):
 class Searched(Value):
     """Results in order; `total` counts all that match, before the limit.
 
-    `freshness` is `exact` where every file was checked for a change, else `dir-exact`.
+    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `depth` is
+    the level that the answer comes from: `digest` where all results sum up others, else `memory`,
+    and `session` where private sessions say something to it; `sessions` is None unless they were
+    asked.
     """
 
     query: str
     total: int
     elapsed_ms: float
     freshness: str
+    depth: str
     results: tuple[Result, ...]
     explain: bool = False
+    sessions: tuple[Heard, ...] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; whether factors are explained is for the text form."""
         fields = super().plain()
         del fields["explain"]
+        if self.sessions is None:
+            del fields["sessions"]
         return fields
 
 
@@ -71,6 +80,7 @@ def search(
     at: str | None = None,
     as_of: str | None = None,
     exact: bool = False,
+    deep: bool = False,
 ) -> Searched:
     """Search the memories for what answers a question, best first.
 
@@ -84,6 +94,9 @@ def search(
     A query that begins with @NAME is the one saved under that name in queries.toml of the memory
     directory, as NAME = "QUERY" or as a table with query and doc; what follows it is added.
 
+    There are three levels: digests, the memories that they sum up, and with --deep the private
+    sessions of this clone: findings and messages that hold half of the words of the question.
+
     Example:
         memtool search where do we keep sessions type:decision
 
@@ -96,6 +109,7 @@ def search(
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
         exact: check every file for a change, also where there are very many
+        deep: also ask the private sessions of this clone, last
     """
     began = time.perf_counter()
     text = asking.text(ws, query)
@@ -120,8 +134,16 @@ def search(
     listing.tell_rest(ws, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         ws.notes.append("no memory matches")
+    sessions: tuple[Heard, ...] | None = None
+    if deep:
+        from memtool.commands import deepening  # few questions go that deep
+
+        sessions = deepening.heard(ws, asked.words, most)
+    depth = _depth(found.hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
-    return Searched(text, found.total, elapsed_ms, tree.freshness, results, explain)
+    return Searched(
+        text, found.total, elapsed_ms, tree.freshness, depth, results, explain, sessions
+    )
 
 
 def render(searched: Searched) -> str:
@@ -143,7 +165,19 @@ def render(searched: Searched) -> str:
             if result.through:
                 rows.append(f"{margin}found by the words of {result.through}, which it replaces")
         blocks.append("\n".join(rows))
+    if searched.sessions:
+        from memtool.commands import deepening
+
+        blocks.append(deepening.text(searched.sessions))
     return "\n\n".join(blocks)
+
+
+def _depth(hits: Sequence[Hit], sessions: Sequence[Heard] | None) -> str:
+    """Return the deepest level that an answer comes from."""
+    if sessions:
+        return "session"
+    sums_up = [bool(hit.record.memory.items("derived_from")) for hit in hits]
+    return "digest" if sums_up and all(sums_up) else "memory"
 
 
 def _standing(result: Result) -> tuple[str, ...]:

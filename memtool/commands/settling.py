@@ -58,7 +58,7 @@ def keep(
 ) -> Settled:
     """Write a new memory with the text of the winner, which replaces all of them."""
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
-    settler = f"human:{writing.author(ws)}"
+    settler = writing.speaker(ws)
     sources = tuple(dict.fromkeys((*winner.items("source"), settler)))
     fields: Fields = kept | {
         "id": drafting.draw_id(ws, winner.type, winner.title),

@@ -12,6 +12,7 @@ from memtool.memory import identity, lifecycle, moments
 from memtool.memory.body import Section, sections
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue
+from memtool.search import picking
 from memtool.store.provenance import cite
 from memtool.store.tree import Tree
 from memtool.workspace import Workspace
@@ -72,7 +73,7 @@ def show(ws: Workspace, id: str, *, at: str | None = None, as_of: str | None = N
         at: the memory as it is in this revision instead of the worktree
         as_of: as it stood at this moment: a date, an RFC 3339 moment, or an age such as 30d
     """
-    tree = ws.tree(at, as_of)
+    tree: Tree = ws.catalog(at, as_of, exact=True)
     record = tree.find(id)
     memory = record.memory
     origins = ws.origins(tree, [record])
@@ -119,10 +120,9 @@ def render(shown: Shown) -> str:
 
 def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:
     """Return the ids of the memories that name this one, by reverse relation, sorted."""
+    naming = picking.naming(tree, id_)
     return {
-        name: tuple(
-            sorted(other.id for other in tree.records if id_ in other.memory.items(relation))
-        )
+        name: tuple(sorted(other.id for other in naming if id_ in other.memory.items(relation)))
         for name, relation in REVERSE.items()
     }
 

@@ -6,10 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+from memtool.commands import auditing
 from memtool.commands.columns import columns
 from memtool.errors import MemtoolError
 from memtool.memory import moments
 from memtool.store import ledger
+from memtool.store.audit import INTERRUPTED
 from memtool.store.ledger import Counted
 from memtool.store.tallies import Latency
 from memtool.store.tree import Tree
@@ -18,7 +20,8 @@ from memtool.workspace import Workspace
 
 __all__ = ["render", "stats"]
 
-PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger"}
+PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger",
+                         "intents": "ledger"}  # fmt: skip
 """What a directory below memtool's own in the git directory is counted as."""
 OTHER = "caches"
 _UNITS = ("B", "KiB", "MiB", "GiB")
@@ -59,6 +62,10 @@ class Stats(Value):
     latencies: tuple[Latency, ...]
     most_accessed: tuple[Used, ...]
     most_injected: tuple[Used, ...]
+    audit: dict[str, int]
+    """How many acts of each kind the audit holds."""
+    interrupted: int
+    """Acts that were cut off before they ended."""
 
 
 def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
@@ -80,6 +87,7 @@ def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
         raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
     tree = ws.tree(at)
     directory = ws.repository.cache_dir
+    auditing.tell_cut_off(ws)
     try:
         ledger.fold(directory)
     except MemtoolError as error:
@@ -87,20 +95,24 @@ def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
     with ledger.reading(directory) as held:
         answers, since = held.answers()
         latencies = tuple(held.latencies())
-        accessed, injected = held.most("", limit), held.most("inject", limit)
+        accessed, injected = held.most("", limit), held.most_injected(limit)
+        acts = held.acts()
     memories = [record.memory for record in tree.records]
+    trees = _shown_here(ws, tree)
     return Stats(
         memories=len(memories),
-        types=_counted(memory.type for memory in memories),
-        categories=_counted(memory.category for memory in memories),
-        statuses=_counted(memory.status for memory in memories),
+        types=dict(sorted(Counter(memory.type for memory in memories).items())),
+        categories=dict(sorted(Counter(memory.category for memory in memories).items())),
+        statuses=dict(sorted(Counter(memory.status for memory in memories).items())),
         superseded=sum(not tree.lineage.is_head(memory.id) for memory in memories),
         sizes=(_memories(tree), *_kept(directory)),
         since=None if since is None else moments.render(since),
         answers=answers,
         latencies=latencies,
-        most_accessed=tuple(_used(row, tree) for row in accessed),
-        most_injected=tuple(_used(row, tree) for row in injected),
+        most_accessed=tuple(_used(row, trees) for row in accessed),
+        most_injected=tuple(_used(row, trees) for row in injected),
+        audit=dict(sorted(Counter(act.kind for act in acts).items())),
+        interrupted=sum(act.outcome == INTERRUPTED for act in acts),
     )
 
 
@@ -132,16 +144,23 @@ def render(stats: Stats) -> str:
         if used:
             parts += ["", f"most {name}"]
             parts += columns((f"{row.count}", row.last[:10], row.id, row.title) for row in used)
+    if stats.audit:
+        counts = ", ".join(f"{count} {kind}" for kind, count in stats.audit.items())
+        cut_off = f"; {stats.interrupted} interrupted" if stats.interrupted else ""
+        parts += ["", f"audit: {counts}{cut_off}"]
     return "\n".join(parts)
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    counts = Counter(names)
-    return {name: counts[name] for name in sorted(counts)}
+def _shown_here(ws: Workspace, tree: Tree) -> list[Tree]:
+    """Return the trees whose memories answers show: also that of the global ones, if any."""
+    try:
+        return [tree] if ws.beside is None else [tree, ws.beside.catalog()]
+    except MemtoolError:
+        return [tree]
 
 
-def _used(row: Counted, tree: Tree) -> Used:
-    record = tree.by_id.get(row.id)
+def _used(row: Counted, trees: Iterable[Tree]) -> Used:
+    record = next((tree.by_id[row.id] for tree in trees if row.id in tree.by_id), None)
     title = record.memory.title if record else ""
     return Used(row.id, title, row.count, moments.render(row.last))
 

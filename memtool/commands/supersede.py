@@ -68,7 +68,7 @@ def supersede(
         commit: commit just this file, with the trailers Memory-Id and Supersedes
         dry_run: print the file instead of writing it
     """
-    writing.prepare(ws)
+    writing.prepare(ws, begins=False)
     tree = ws.tree()
     ids = new.replaceable(tree, (old, *supersedes))
     replaced = tree.by_id[ids[0]].memory

@@ -10,15 +10,17 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 
+from memtool.commands import auditing
 from memtool.errors import MemtoolError
 from memtool.gate import admission, allowing
+from memtool.gate.verdicts import Verdicts
 from memtool.memory import document, identity, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import FieldValue, Memory
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.repository import Repository
-from memtool.store.tree import Tree
+from memtool.store.tree import Tree, blob_hash
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -125,6 +127,8 @@ def write_new(
         MemtoolError: it is not valid, its id is taken, or disk or git refuse.
     """
     prepare(workspace)
+    if workspace.is_global:
+        memory = memory.with_fields(scope="global")
     for _attempt in range(DRAWS):
         data = check(workspace, memory)
         path = f"{workspace.directory}/{identity.place(memory)}"
@@ -132,6 +136,7 @@ def write_new(
             _refuse_taken(workspace, memory.id)
             if not dry_run:
                 files.create(workspace.repository.top, path, data)
+                _note_clean(workspace, data)
         except files.Taken as taken:
             if draw is None:
                 raise MemtoolError(
@@ -152,6 +157,14 @@ def write_new(
             done = commit_files(workspace.repository, [path], subject(verb, memory), trailers)
         return Written(memory.id, path, done, data.decode(), dry_run)
     raise MemtoolError("no free id was found", hint="choose one with --id", code="id-taken")
+
+
+def _note_clean(workspace: Workspace, data: bytes) -> None:
+    """Let the hook know that the bytes of a memory were searched for secrets already."""
+    if workspace.is_cached:
+        verdicts = Verdicts(workspace.repository.cache_dir, workspace.settings)
+        verdicts.add(blob_hash(workspace.repository.object_format)(data))
+        verdicts.save()
 
 
 def _refuse_taken(workspace: Workspace, id_: str) -> None:
@@ -186,9 +199,10 @@ def change(
         MemtoolError: the id is not known, it is superseded where a head is needed, the result
             would not be valid, or disk or git refuse.
     """
-    prepare(workspace)
+    prepare(workspace, begins=False)
     why = one_line(reason)
-    tree = workspace.tree()
+    # A catalog reads one memory instead of all, but may keep an index: no dry run writes that.
+    tree = workspace.tree() if dry_run else workspace.catalog(exact=True)
     record = tree.find(wanted)
     if needs_head and not tree.lineage.is_head(record.id):
         raise superseded(tree, record.id, f"memtool {verb}")
@@ -213,7 +227,8 @@ def change(
             key: (as_text(memory.fields.get(key)), as_text(value)) for key, value in new.items()
         }
         if new and not dry_run:
-            files.replace(repository.top, record.path, after, expected=before)
+            with auditing.changing(workspace, verb, record.id, why):
+                files.replace(repository.top, record.path, after, expected=before)
     done = None
     if commit and not dry_run and (new or is_dirty(repository, record.path)):
         trailers = {"Memory-Id": record.id} | ({"Reason": why} if why else {})
@@ -294,16 +309,28 @@ def as_text(value: FieldValue | None) -> str:
     return ", ".join(value) if isinstance(value, tuple) else value or ""
 
 
-def prepare(workspace: Workspace) -> None:
-    """Raise MemtoolError where no memory may be written: bare, absent or somebody else's."""
+def prepare(workspace: Workspace, *, begins: bool = True) -> None:
+    """Raise MemtoolError where no memory may be written: bare, absent or somebody else's.
+
+    An absent global repository is made for a verb that `begins` something: others find nothing.
+    """
     if workspace.repository.is_bare:
         raise MemtoolError(
             "a bare repository has no work tree to write to",
             hint="run memtool in a clone or linked worktree",
             code="bare",
         )
+    if workspace.is_global and not workspace.is_dry:
+        from memtool.commands import founding  # once in the life of a user
+
+        founding.found(workspace, begins=begins)
     workspace.refuse_absent()
     workspace.refuse_foreign()
+
+
+def speaker(workspace: Workspace) -> str:
+    """Return the source of what is said without another: the agent that said it, else the user."""
+    return f"tool:{workspace.agent}" if workspace.agent else f"human:{author(workspace)}"
 
 
 def author(workspace: Workspace) -> str:

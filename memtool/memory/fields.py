@@ -90,6 +90,8 @@ FIELDS: tuple[Field, ...] = (
           choices=("at", "by", "commit")),
     Field("deleted", "mapping", "governance", "soft deletion: at, by, reason, the status it had",
           mutable=True, choices=("at", "by", "reason", "was")),
+    Field("faded", "mapping", "governance", "end of the first day of a candidate that nobody looked"
+          " at: at, by, and the importance it had", mutable=True, choices=("at", "by", "was")),
     Field("conflicts_accepted", "ids", "governance", "contradictions that were accepted",
           mutable=True, block=True),
 )  # fmt: skip

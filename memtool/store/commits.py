@@ -20,18 +20,22 @@ _ARGUMENTS = 500
 
 
 def commit_files(
-    repository: Repository, paths: Sequence[str], subject: str, trailers: Mapping[str, str]
+    repository: Repository,
+    paths: Sequence[str],
+    subject: str,
+    trailers: Mapping[str, str],
+    body: str = "",
+    env: Mapping[str, str] | None = None,
 ) -> str:
     """Commit the worktree's content of some paths, alone, and return the id of the commit.
 
-    The user's hooks and signing apply as in any commit. Waits for locks of other processes.
+    The user's hooks and signing apply as in any commit; hooks also get the variables of `env`.
+    Waits for locks of other processes.
 
     Raises:
         MemtoolError: a hook or git refused; the files are left as they are, uncommitted.
     """
-    # A line feed in a value would begin another trailer.
-    lines = "".join(f"{key}: {' '.join(value.split())}\n" for key, value in trailers.items())
-    message = " ".join(subject.split()) + (f"\n\n{lines}" if lines else "\n")
+    said = message(subject, trailers, body)
     with locked(repository.cache_dir, "commit.lock"):
         new = _untracked(repository, paths)
         is_added = False
@@ -42,8 +46,9 @@ def commit_files(
             _patiently(
                 repository,
                 ["commit", "--quiet", "--only", "--cleanup=verbatim", "--no-edit",
-                 f"--message={message}"],
+                 f"--message={said}"],
                 paths,
+                env,
             )  # fmt: skip
         except MemtoolError as error:
             if is_added:
@@ -55,6 +60,14 @@ def commit_files(
                 code="commit-refused",
             ) from None
         return repository.git.rev("HEAD")
+
+
+def message(subject: str, trailers: Mapping[str, str], body: str = "") -> str:
+    """Return a commit message: a first line, paragraphs between, and trailers at the end."""
+    # A line feed in a value would begin another trailer.
+    lines = "".join(f"{key}: {' '.join(value.split())}\n" for key, value in trailers.items())
+    parts = (" ".join(subject.split()) + "\n", body.strip("\n"), lines)
+    return "\n".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
 
 
 def _counted(paths: Sequence[str]) -> str:
@@ -71,7 +84,12 @@ def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if os.fsencode(path) not in known]
 
 
-def _patiently(repository: Repository, args: list[str], paths: Sequence[str]) -> None:
+def _patiently(
+    repository: Repository,
+    args: list[str],
+    paths: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> None:
     """Run git on paths from the top, trying again while another process holds a lock.
 
     They go through stdin: an argument list ends at 2 MB.
@@ -82,7 +100,7 @@ def _patiently(repository: Repository, args: list[str], paths: Sequence[str]) ->
     pause_s = 0.01
     while True:
         try:
-            repository.git.run(*args, stdin=stdin, with_hooks=True)
+            repository.git.run(*args, stdin=stdin, with_hooks=True, env=env)
             return
         except GitError as error:
             if not error.is_lock or time.monotonic() + pause_s > deadline:

@@ -1,7 +1,8 @@
 """The ledger: which memories were shown, for what and why, and how long the answers took.
 
-A SQLite database in the git directory, filled from the spool. Nothing depends on it: deleting it,
-or any file beside it, loses statistics only. It never holds what somebody asked, only a hash.
+It also keeps the audit, what was done that git alone does not tell (`store.audit`). A SQLite
+database in the git directory, filled from the spool. Nothing depends on it: deleting it, or any
+file beside it, loses statistics only. It never holds what somebody asked, only a hash.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 
 from memtool.errors import MemtoolError
-from memtool.store import spool, tallies
+from memtool.store import audit, events, spool, tallies
+from memtool.store.events import Act
 from memtool.store.spool import Note
 from memtool.store.tallies import Latency
 from memtool.value import Value
@@ -24,6 +26,8 @@ KEPT_ANSWERS = 10_000
 """Answers that are kept in detail; of older ones only the counts remain."""
 SAMPLES = 1_000
 """The last answers of a verb that its latencies are taken from."""
+INJECTING = ("inject", "hook-start", "hook-edit")
+"""What answers are noted as that nobody asked for: they reached an agent by themselves."""
 PATIENCE_S = 5.0
 _ASIDE = ".broken"
 _UNREACHABLE = frozenset(
@@ -99,6 +103,14 @@ class Ledger:
         query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
         return self._connection.execute(query).fetchall()
 
+    def shown(self) -> list[tuple[str, int]]:
+        """Return each memory with the second of each answer that showed it, the oldest first."""
+        query = (
+            "SELECT memory, moment FROM shown JOIN answers ON answer = number "
+            "ORDER BY moment, number"
+        )
+        return self._connection.execute(query).fetchall()
+
     def most(self, verb: str, limit: int) -> list[Counted]:
         """Return the memories that a verb showed most, all verbs if it is empty; then by id."""
         query = (
@@ -106,6 +118,19 @@ class Ledger:
             "GROUP BY memory ORDER BY 2 DESC, 1 LIMIT ?2"
         )
         return [Counted(*row) for row in self._connection.execute(query, (verb, limit))]
+
+    def asked(self) -> dict[str, int]:
+        """Return by id how many answers showed a memory to somebody who asked for it."""
+        query = "SELECT memory, sum(count) FROM counts WHERE verb NOT IN (?, ?, ?) GROUP BY memory"
+        return dict(self._connection.execute(query, INJECTING))
+
+    def most_injected(self, limit: int) -> list[Counted]:
+        """Return the memories that agents got most, whether they asked or a hook answered."""
+        query = (
+            "SELECT memory, sum(count), max(last) FROM counts WHERE verb IN (?, ?, ?) "
+            "GROUP BY memory ORDER BY 2 DESC, 1 LIMIT ?"
+        )
+        return [Counted(*row) for row in self._connection.execute(query, (*INJECTING, limit))]
 
     def injections(self, memory: str, limit: int) -> list[Injection]:
         """Return the last injections, newest first; of all memories if none is named.
@@ -115,11 +140,15 @@ class Ledger:
         query = (
             "SELECT moment, memory, tier, score, reason, prompt, session "
             "FROM shown JOIN answers ON answer = number "
-            "WHERE verb = 'inject' AND (memory = ?1 OR ?1 = '') "
+            "WHERE verb IN ('inject', 'hook-start', 'hook-edit') AND (memory = ?1 OR ?1 = '') "
             "ORDER BY moment DESC, number DESC, place LIMIT ?2"
         )
         rows = self._connection.execute(query, (memory, limit or -1))
         return [Injection(*row) for row in rows]
+
+    def acts(self) -> list[Act]:
+        """Return what was done that git alone does not tell, newest first."""
+        return events.acts(self._connection)
 
 
 def fold(directory: str, *, is_patient: bool = True) -> None:
@@ -174,6 +203,7 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         connection = sqlite3.connect(":memory:")
         connection.executescript(_SCHEMA)
+        events.prepare(connection)
         return connection
     from urllib.parse import quote
 
@@ -216,6 +246,7 @@ def _connect(path: str) -> sqlite3.Connection:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("PRAGMA synchronous = NORMAL")
+        events.prepare(connection)
     except BaseException:
         connection.close()
         raise
@@ -229,7 +260,9 @@ def _take(connection: sqlite3.Connection, path: str, handle: int) -> None:
         data = file.read()
     with _transaction(connection):
         row = connection.execute("SELECT bytes FROM taken WHERE name = ?", (name,)).fetchone()
-        _insert(connection, spool.read(data[row[0] if row else 0 :]))
+        new = data[row[0] if row else 0 :]
+        _insert(connection, spool.read(new))
+        events.insert(connection, audit.read(new))
         connection.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (name, len(data)))
 
 

@@ -29,7 +29,7 @@ MOST_MOMENT = 1 << 40
 _TRIES = 10
 _FIELDS = 5
 _ITEM_FIELDS = 4
-_END = "."
+END = "."
 """The last field of every line: what ends otherwise is torn."""
 
 
@@ -62,7 +62,15 @@ def append(directory: str, note: Note) -> int:
     Raises:
         OSError: it cannot be written there.
     """
-    line = write(note)
+    return append_line(directory, write(note))
+
+
+def append_line(directory: str, line: bytes) -> int:
+    """Append a line that begins and ends with a line feed; return the size of the file.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
     path = os.path.join(directory, FOLDER, CURRENT)
     for _try in range(_TRIES):
         handle = _open(path)
@@ -137,7 +145,7 @@ def write(note: Note) -> bytes:
     for item in note.items[:MOST_ITEMS]:
         score = "" if item.score is None else f"{item.score:.6g}"
         fields.append(f"{_word(item.id)} {_word(item.tier)} {score} {_text(item.reason)}")
-    line = "\t".join([*fields, _END])
+    line = "\t".join([*fields, END])
     return f"\n{line}\n".encode(errors="replace")
 
 
@@ -150,7 +158,7 @@ def read(data: bytes) -> Iterator[Note]:
 
 
 def _note(fields: list[str]) -> Note | None:
-    if fields.pop() != _END or len(fields) < _FIELDS:
+    if fields.pop() != END or len(fields) < _FIELDS:
         return None
     try:
         moment, elapsed_ms = int(fields[0]), float(fields[2])

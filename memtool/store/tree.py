@@ -5,7 +5,6 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
-from memtool.memory.problem import Problem
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from memtool.memory.memory import Memory
+    from memtool.memory.problem import Problem
     from memtool.store.snapshot import Snapshot
 
 
@@ -41,6 +41,7 @@ class Tree:
         as_of: int | None = None,
     ) -> None:
         from memtool.memory import document  # a warm catalog reads no file
+        from memtool.memory.problem import Problem
 
         self.snapshot = snapshot
         records = []
@@ -119,8 +120,11 @@ class Tree:
         )
 
 
-def lineage_problems(tree: Tree) -> list[Problem]:
-    """Return circles and dangling ids (errors) and forks (warnings) as problems, by path."""
+def lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:
+    """Return circles and dangling ids (errors) and forks (warnings) as problems, by path.
+
+    What was purged may be missing.
+    """
     found = [
         _of(
             tree,
@@ -141,6 +145,7 @@ def lineage_problems(tree: Tree) -> list[Problem]:
             f"git log --all -- '*{missing}.md' tells where it went",
         )
         for newer, missing in tree.lineage.dangling()
+        if missing not in purged
     ]
     for fork in tree.lineage.forks():
         for head in fork.heads:
@@ -156,11 +161,15 @@ def lineage_problems(tree: Tree) -> list[Problem]:
 
 
 def _of(tree: Tree, id_: str, code: str, message: str, hint: str) -> Problem:
+    from memtool.memory.problem import Problem
+
     return Problem(tree.by_id[id_].path, 1, code, message, hint, id=id_)
 
 
 def duplicate(one: Record, other: Record) -> Problem:
     """Return the problem of a memory whose id another one has too."""
+    from memtool.memory.problem import Problem  # ids rarely stand twice
+
     return Problem(
         one.path,
         1,

@@ -132,3 +132,14 @@ def test_hidden_characters_stay_out_of_titles(sandbox):
     title = sandbox.workspace().tree().by_id["abc"].memory.title
     assert title.startswith("a[31m b xxx")
     assert len(title) == 200
+
+
+def test_commit_tells_what_an_earlier_import_left_uncommitted(sandbox):
+    """Records that are memories already are not committed by importing them again."""
+    first = sandbox.json("import", "adr", str(DATA / "adr-madr"))
+    done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
+    count = first["written"]
+    assert f"{count} memories that were written before are not committed; git add" in done.stderr
+    sandbox.commit()
+    done = sandbox.run("import", "adr", str(DATA / "adr-madr"), "--commit")
+    assert "not committed" not in done.stderr

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.remember import first_sentence, remember
+from memtool.commands.remember import remember
 from memtool.errors import MemtoolError
 from memtool.memory import document
 
@@ -41,24 +41,6 @@ def test_nothing_to_remember_is_told(sandbox: Sandbox, words: tuple[str, ...]):
     """An empty text makes no memory."""
     with pytest.raises(MemtoolError, match="there is nothing to remember"):
         remember(sandbox.workspace(), *words)
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("It is so.", "It is so"),
-        ("Really? Yes.", "Really"),
-        ("Use Python 3.11 here", "Use Python 3.11 here"),
-        ("a\n b\tc", "a b c"),
-        ("...", "..."),
-        ("word " * 40, ("word " * 20).rstrip() + " …"),
-        ("x" * 200, "x" * 100),
-    ],
-)
-def test_the_title_is_the_first_sentence_cut_between_words(text: str, title: str):
-    """A title is one line that is not too long and never empty."""
-    assert first_sentence(text) == title or first_sentence(text) == title.replace(" …", "") + " …"
-    assert 0 < len(first_sentence(text)) <= 102
 
 
 def test_an_unknown_category_is_told(sandbox: Sandbox):

@@ -34,7 +34,7 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
     """Programs may rely on every field of the contract, in its order."""
     head = filled.git("rev-parse", "HEAD").strip()
     answer = filled.json("search", "sessions", "redis")
-    assert list(answer) == ["query", "total", "elapsed_ms", "freshness", "results"]
+    assert list(answer) == ["query", "total", "elapsed_ms", "freshness", "depth", "results"]
     assert (answer["query"], answer["total"]) == ("sessions redis", 2)
     first, second = answer["results"]
     assert list(first) == list(second) == FIELDS

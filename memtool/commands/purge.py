@@ -1,0 +1,270 @@
+"""`memtool purge`: what was forgotten goes for good, or a leak is taken out of history."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from memtool.commands import auditing, removing, writing
+from memtool.errors import MemtoolError
+from memtool.memory import moments
+from memtool.store import files
+from memtool.upkeep import purging
+from memtool.upkeep.purging import DUE, HELD, LATER, Parting
+from memtool.value import Value
+from memtool.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from memtool.commands.rewriting import Leaked, Rewritten
+    from memtool.store.tree import Record, Tree
+
+_SHOWN = 5
+
+
+class Forgotten(Value):
+    """A memory that was forgotten: `due`, `later` or `held`, for what `reason` then says.
+
+    `deleted` and `due` are moments; from `due` on it may be removed.
+    """
+
+    id: str
+    title: str
+    path: str
+    state: str
+    deleted: str
+    due: str
+    reason: str
+
+
+class Purged(Value):
+    """What may go and what went. `along` goes with it, each id with the one that it came from.
+
+    `removed` are ids, `sessions` those of private sessions whose messages still hold the words.
+    """
+
+    forgotten: tuple[Forgotten, ...]
+    along: dict[str, str]
+    sessions: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+    commit: str | None = None
+    dry_run: bool = False
+
+
+def purge(
+    ws: Workspace,
+    *id: str,
+    apply: bool = False,
+    commit: bool = False,
+    cascade: bool = False,
+    history: bool = False,
+    secret: str = "",
+    into: str = "",
+    dry_run: bool = False,
+) -> Purged | Rewritten | Leaked:
+    """Remove for good what was forgotten 30 days ago, or take a leak out of history.
+
+    Without --apply it shows what is due, and what will be. With it the files go in one commit of
+    their own, whose trailer Purges: names them; the gate lets nothing else remove a memory. Until
+    then memtool restore brings one back. --cascade also removes what was derived from them only,
+    and the old digests that quote them; it withdraws the findings that they came from. History
+    keeps what was removed.
+
+    --history alone lists the secrets that some version of a memory holds, by fingerprint. With an
+    id, or with --secret, it plans how that memory or secret leaves all of history: which commits,
+    branches and remotes hold it, and what that costs everybody. With --apply --into DIR it runs
+    git-filter-repo on a mirror of this clone in DIR, verifies that nothing holds it any more and
+    that everything else is there, and prints the commands that replace the remote. It never pushes,
+    and never rewrites this clone.
+
+    Example:
+        memtool purge
+        memtool purge --apply --commit
+        memtool purge --secret 3f2a9c41b7d01122 --apply --into ../cleansed
+
+    Args:
+        id: only these memories, by their ids or the beginnings of them
+        apply: do it, instead of showing what would be done
+        commit: commit the removal, which a purge of committed memories needs
+        cascade: also remove what was derived from them only
+        history: take the memories out of every commit, not only out of the next one
+        secret: take a secret out of every commit, by its fingerprint from memtool purge --history
+        into: the directory for the rewritten mirror, which must not be there yet
+        dry_run: show what would be done, also with --apply
+    """
+    apply = apply and not dry_run
+    if history or secret:
+        from memtool.commands import rewriting
+
+        if not (id or secret or apply):
+            return rewriting.listed(ws)
+        return rewriting.rewrite(ws, id, secret, into, apply=apply)
+    if into:
+        raise MemtoolError("--into is for --history", hint="memtool purge --history ID --into DIR")
+    writing.prepare(ws, begins=False)
+    lock = files.locked(ws.repository.cache_dir, "write.lock") if apply else nullcontext()
+    with lock:
+        here = ws.tree()
+        head = ws.tree("HEAD") if ws.repository.git.head() else None
+        days = ws.settings.count("purge.after_days")
+        partings = _chosen(here, purging.plan(here, head, ws.now, days), id)
+        due = purging.of_state(partings, DUE)
+        going = {one.record.id: one.record for one in due}
+        along = _along(here, head, going.keys())
+        held = _held(along, here, head)
+        findings = removing.findings_of(ws, {*going, *(one.id for one, _id in along)})
+        if cascade:
+            going |= {one.id: one for one, _id in along}
+        _tell(ws, here, going, along, held, is_cascade=cascade)
+        plan = Purged(
+            forgotten=tuple(map(_told, partings)),
+            along={one.id: origin for one, origin in along},
+            sessions=tuple(findings),
+            dry_run=not apply,
+        )
+        if not apply or not going:
+            return plan
+        _refuse(going, held if cascade else [], head, commit=commit)
+        with auditing.act(ws, "purge", *sorted(going)):
+            done = removing.remove(ws, going, head)
+            if cascade:
+                removing.withdraw(ws, findings)
+    return plan.replace(removed=tuple(sorted(going)), commit=done)
+
+
+def render(purged: Purged | Rewritten | Leaked) -> str:
+    """Return a line per memory, or the plan of a rewrite."""
+    if not isinstance(purged, Purged):
+        from memtool.commands import rewriting
+
+        return rewriting.text(purged)
+    if purged.removed:
+        rows = [f"removed {id_}" for id_ in purged.removed]
+        return "\n".join([*rows, f"commit {purged.commit}"] if purged.commit else rows)
+    rows = []
+    for one in purged.forgotten:
+        when = {DUE: "is due", LATER: f"is due on {one.due[:10]}", HELD: f"stays: {one.reason}"}
+        why = f" ({one.reason})" if one.state != HELD and one.reason else ""
+        rows.append(f"{one.id} {when[one.state]}: forgotten on {one.deleted[:10]}{why}")
+    rows += [f"{id_} was derived from {origin}" for id_, origin in purged.along.items()]
+    if any(one.state == DUE for one in purged.forgotten):
+        rows.append("memtool purge --apply --commit removes what is due; until then: "
+                    "memtool restore ID")  # fmt: skip
+    return "\n".join(rows) or "no memory is forgotten"
+
+
+def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[Parting]:
+    """Return those that are named, all without a name.
+
+    Raises:
+        MemtoolError: one is not known, not forgotten, or not due yet.
+    """
+    chosen = []
+    for name in wanted:
+        found = [one for one in partings if name and one.record.id.startswith(name)]
+        exact = [one for one in found if one.record.id == name]
+        if not found:
+            record = here.find(name)
+            raise MemtoolError(
+                f"{record.id} is not forgotten",
+                hint=f'memtool forget {record.id} --why "REASON"; it may be purged later',
+                code="not-deleted",
+            )
+        if len(found) > 1 and not exact:
+            raise MemtoolError(f"{len(found)} forgotten memories begin with {name!r}",
+                               hint="memtool purge lists them", code="ambiguous-id")  # fmt: skip
+        one = (exact or found)[0]
+        if one.state == LATER:
+            raise MemtoolError(
+                f"{one.record.id} is due on {moments.date(one.due)}",
+                hint=f"until then memtool restore {one.record.id} brings it back; "
+                "memtool config purge.after_days says how long that is",
+                code="not-due",
+            )
+        if one.state == HELD:
+            raise MemtoolError(f"{one.record.id} stays: {one.reason}",
+                               hint=f"git commit -- {one.record.path}", code="dirty")  # fmt: skip
+        chosen.append(one)
+    return chosen if wanted else partings
+
+
+def _along(here: Tree, head: Tree | None, ids: Collection[str]) -> list[tuple[Record, str]]:
+    """Return what was derived from memories only, also what is gone from the worktree alone."""
+    found = {one.id: (one, origin) for one, origin in purging.along(head, ids)} if head else {}
+    found |= {one.id: (one, origin) for one, origin in purging.along(here, ids)}
+    return [found[id_] for id_ in sorted(found)]
+
+
+def _held(along: Sequence[tuple[Record, str]], here: Tree, head: Tree | None) -> list[str]:
+    """Return the ids of what would go along, but has changes that are not committed."""
+    known = {} if head is None else head.by_id
+    return [
+        record.id
+        for record, _origin in along
+        if purging.held_by(here.by_id.get(record.id), known.get(record.id))
+    ]
+
+
+def _tell(
+    ws: Workspace,
+    here: Tree,
+    going: Mapping[str, Record],
+    along: Sequence[tuple[Record, str]],
+    held: Sequence[str],
+    *,
+    is_cascade: bool,
+) -> None:
+    """Tell what else the user should know before they go on."""
+    if not going:
+        return
+    if along and not is_cascade:
+        ws.notes.append(f"--cascade also removes what was derived from them: {_listed(along)}")
+    for id_ in held:
+        ws.notes.append(f"{id_} has changes that are not committed")
+    for record in purging.telling(here, going.keys()):
+        if record.id not in going:
+            ws.notes.append(f"{record.id} still quotes them; memtool digest "
+                            f"{record.memory.category} --commit writes it anew")  # fmt: skip
+    rows = ws.repository.git.run(
+        "for-each-ref", "--no-merged=HEAD", "--format=%(refname:short)", "refs/heads",
+        "refs/remotes", allowed=(0, 128, 129),
+    ).decode(errors="replace").split()  # fmt: skip
+    if rows:
+        more = ", …" if len(rows) > _SHOWN else ""
+        ws.notes.append(
+            f"merge {', '.join(rows[:_SHOWN])}{more} first: where a branch edited a similar "
+            "memory, git may take the removed file for it"
+        )
+    ws.notes.append("history keeps what is removed; memtool purge --history ID plans that")
+
+
+def _listed(along: Sequence[tuple[Record, str]]) -> str:
+    names = [record.id for record, _origin in along]
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+
+
+def _refuse(
+    going: Mapping[str, Record], held: Sequence[str], head: Tree | None, *, commit: bool
+) -> None:
+    """Raise MemtoolError where the removal would not be one commit of its own."""
+    if held:
+        raise MemtoolError(f"{held[0]} has changes that are not committed",
+                           hint=f"git commit -- {going[held[0]].path}", code="dirty")  # fmt: skip
+    if head is not None and not commit and any(id_ in head.by_id for id_ in going):
+        raise MemtoolError(
+            "a purge is a commit of its own, whose trailer names what it removes",
+            hint="memtool purge --apply --commit",
+        )
+
+
+def _told(one: Parting) -> Forgotten:
+    return Forgotten(
+        id=one.record.id,
+        title=one.record.memory.title,
+        path=one.record.path,
+        state=one.state,
+        deleted=moments.render(one.deleted),
+        due=moments.render(one.due),
+        reason=one.reason,
+    )

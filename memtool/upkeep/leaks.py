@@ -1,0 +1,246 @@
+"""Leaks: where something that must go stands in history: objects, commits, branches, remotes.
+
+Nothing is changed here, and a secret is never part of what is returned but in `needle`.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.gate import redaction
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from memtool.gate.redaction import Allowed
+    from memtool.store.git import Git
+
+MOST_BYTES = 64 << 20
+"""Of an object that is looked into; larger ones are counted and told."""
+BATCH_BYTES = 16 << 20
+BATCH = 2_000
+SHORT = 10
+_AT_ONCE = 100
+"""Commits of one question which refs lead to them."""
+_GONE = "0"
+
+
+class Sight(Value):
+    """A commit that added, changed or removed it, or whose own message holds it."""
+
+    commit: str
+    day: str
+
+
+class Leak(Value):
+    """What must go, and where it stands. `kind` is `memory`, or the kind of the secret.
+
+    `paths` are the files that held it, by path; `objects` the ids of what holds it. `refs` are full
+    names. `unread` counts objects too large to be looked into. `needle` is the secret, empty for a
+    memory.
+    """
+
+    kind: str
+    name: str
+    paths: tuple[str, ...]
+    objects: tuple[str, ...]
+    messages: int
+    commits: tuple[Sight, ...]
+    refs: tuple[str, ...]
+    remotes: tuple[str, ...]
+    unread: int
+    needle: bytes = b""
+
+    def __repr__(self) -> str:
+        """Return what may be shown."""
+        return f"Leak({self.kind}, {self.name})"
+
+
+def of_memory(git: Git, directory: str, id: str) -> Leak:
+    """Find every file that a memory ever had. Raises MemtoolError where no commit has one."""
+    touched = [
+        (commit, day, path, oids)
+        for commit, day, path, oids in _touches(git, [directory])
+        if path.endswith(f"/{id}.md")
+    ]
+    if not touched:
+        raise MemtoolError(
+            f"no commit holds the memory {id!r}",
+            hint="memtool log lists the memories of history; the id must be whole",
+            code="unknown-id",
+        )
+    oids = {oid for _commit, _day, _path, pair in touched for oid in pair}
+    paths = {path for _commit, _day, path, _pair in touched}
+    sights = {commit: day for commit, day, _path, _pair in touched}
+    return _leak(git, "memory", id, paths, oids, sights, 0, 0)
+
+
+def of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
+    """Find a secret by its fingerprint: first among the memories, then in every object there is.
+
+    Raises:
+        MemtoolError: no version of any memory holds it.
+    """
+    kind, secret = _secret(git, directory, fingerprint)
+    needle = secret.encode(errors="surrogateescape")
+    found, unread = holding(git, needle)
+    blobs = {oid for oid, type_ in found.items() if type_ == "blob"}
+    spoken = {oid for oid, type_ in found.items() if type_ in ("commit", "tag")}
+    named = _paths_of(git, blobs)
+    sights = {}
+    paths = set()
+    for commit, day, path, oids in _touches(git, named) if named else ():
+        if not blobs.isdisjoint(oids):
+            sights[commit] = day
+            paths.add(path)
+    for oid in sorted(oid for oid, type_ in found.items() if type_ == "commit"):
+        sights[oid] = git.line("show", "-s", "--format=%as", oid)
+    return _leak(git, kind, fingerprint, paths, set(found), sights, len(spoken), unread, needle)
+
+
+def holding(git: Git, needle: bytes) -> tuple[dict[str, str], int]:
+    """Return every object that holds some bytes, as types by id, and how many were too large."""
+    found: dict[str, str] = {}
+    unread = 0
+    for batch in _batches(_all_objects(git)):
+        for (oid, type_, size), data in zip(
+            batch, git.blobs([oid for oid, _type, _size in batch], MOST_BYTES), strict=True
+        ):
+            unread += size > MOST_BYTES
+            if needle in data:
+                found[oid] = type_
+    return found, unread
+
+
+def reachable(git: Git) -> set[str]:
+    """Return the ids of all blobs that any ref leads to."""
+    listed = git.run("rev-list", "--objects", "--no-object-names", "--all")
+    told = git.run("cat-file", "--batch-check=%(objecttype) %(objectname)", "--buffer",
+                   stdin=listed)  # fmt: skip
+    rows = (row.split() for row in told.decode().splitlines())
+    return {oid for type_, oid in rows if type_ == "blob"}
+
+
+def refs(git: Git) -> dict[str, str]:
+    """Return the object that each ref names, by its full name."""
+    rows = git.run("for-each-ref", "--format=%(objectname) %(refname)").decode(errors="replace")
+    return {name: oid for oid, _space, name in (row.partition(" ") for row in rows.splitlines())}
+
+
+def _leak(
+    git: Git,
+    kind: str,
+    name: str,
+    paths: Collection[str],
+    objects: Collection[str],
+    sights: dict[str, str],
+    messages: int,
+    unread: int,
+    needle: bytes = b"",
+) -> Leak:
+    leading = _leading_to(git, sorted(sights))
+    remotes = {ref.split("/")[2] for ref in leading if ref.startswith("refs/remotes/")}
+    return Leak(
+        kind=kind,
+        name=name,
+        paths=tuple(sorted(paths)),
+        objects=tuple(sorted(objects)),
+        messages=messages,
+        commits=tuple(Sight(c, d) for c, d in sorted(sights.items(), key=lambda s: (s[1], s[0]))),
+        refs=tuple(sorted(leading)),
+        remotes=tuple(sorted(remotes)),
+        unread=unread,
+        needle=needle,
+    )
+
+
+def known(git: Git, directory: str, allowed: Allowed) -> dict[str, tuple[str, int]]:
+    """Return what no memory should ever have held: kind and count of versions, by fingerprint."""
+    found: dict[str, tuple[str, int]] = {}
+    for kind, secret in _secrets(git, directory, allowed):
+        name = redaction.fingerprint(secret)
+        found[name] = kind, found.get(name, ("", 0))[1] + 1
+    return dict(sorted(found.items()))
+
+
+def _secret(git: Git, directory: str, fingerprint: str) -> tuple[str, str]:
+    """Return kind and text of a secret that some version of a memory holds."""
+    for kind, secret in _secrets(git, directory, redaction.NOTHING):
+        if redaction.fingerprint(secret) == fingerprint:
+            return kind, secret
+    raise MemtoolError(
+        f"no version of any memory holds a secret with the fingerprint {fingerprint!r}",
+        hint="memtool purge --history lists the fingerprints of those that do",
+        code="no-leak",
+    )
+
+
+def _secrets(git: Git, directory: str, allowed: Allowed) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each secret of each version of what lies in a directory."""
+    listed = git.run("rev-list", "--objects", "--all", "--full-history", "--", directory)
+    rows = (row.partition(" ") for row in listed.decode(errors="replace").splitlines())
+    named = sorted({oid for oid, _space, path in rows if path.startswith(directory + "/")})
+    infos = zip(named, git.infos(named), strict=True)
+    blobs = [(oid, info[1], info[2]) for oid, info in infos if info and info[1] == "blob"]
+    for batch in _batches(blobs):
+        for data in git.blobs([oid for oid, _type, _size in batch], 1 << 20):
+            text = data.decode(errors="surrogateescape")
+            for finding in redaction.find(text, allowed):
+                yield finding.kind, text[finding.start : finding.end]
+
+
+def _all_objects(git: Git) -> list[tuple[str, str, int]]:
+    """Return id, type and size of every object, also of those that no ref leads to."""
+    told = git.run(
+        "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)"
+    )
+    rows = (row.split() for row in told.decode().splitlines())
+    return [(oid, type_, int(size)) for oid, type_, size in rows]
+
+
+def _batches(rows: Iterable[tuple[str, str, int]]) -> Iterator[list[tuple[str, str, int]]]:
+    batch: list[tuple[str, str, int]] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += row[2]
+        if size > BATCH_BYTES or len(batch) >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _paths_of(git: Git, blobs: Collection[str]) -> list[str]:
+    """Return the paths under which git finds blobs, one of each at least."""
+    rows = git.run("rev-list", "--objects", "--all").decode(errors="surrogateescape").splitlines()
+    parted = (row.partition(" ") for row in rows)
+    return sorted({path for oid, _space, path in parted if oid in blobs and path})
+
+
+def _touches(git: Git, paths: Collection[str]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield commit, day, path, and the blobs before and after, of all that any ref leads to."""
+    said = git.run(
+        "log", "--all", "-m", "--no-renames", "--raw", "-z", "--no-abbrev", "--full-history",
+        "--format=%x01%H %as", "--", *paths,
+    ).decode(errors="surrogateescape")  # fmt: skip
+    commit = day = ""
+    parts = iter(said.split("\0"))
+    for part in parts:
+        row = part.lstrip("\n")
+        if row.startswith("\x01"):
+            commit, _space, day = row[1:].partition(" ")
+        elif row.startswith(":"):
+            _old, _new, before, after, _how = row.split(" ")
+            path = next(parts)
+            yield commit, day, path, tuple(o for o in (before, after) if o.strip(_GONE))
+
+
+def _leading_to(git: Git, commits: list[str]) -> set[str]:
+    """Return the refs that lead to any of some commits."""
+    found: set[str] = set()
+    for first in range(0, len(commits), _AT_ONCE):
+        asked = [f"--contains={commit}" for commit in commits[first : first + _AT_ONCE]]
+        found.update(git.run("for-each-ref", "--format=%(refname)", *asked).decode().splitlines())
+    return found

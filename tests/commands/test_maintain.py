@@ -1,0 +1,425 @@
+"""`memtool maintain`: one plan, one commit, nothing twice, nothing of the user's touched."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import NOW, Sandbox
+
+from memtool import templates
+from memtool.store import ledger, spool
+from memtool.store.spool import Item, Note
+
+LATE = {"timestamp": "2025-02-22T19:33:00Z"}
+SAID = "Deploys to production need the company VPN to be connected first.\n"
+VPN = {"type": "semantic", "title": "Deploys need the VPN"}
+
+
+def looked_at(sandbox: Sandbox, id_: str, times: int, second: int) -> None:
+    """Count that answers showed a memory."""
+    directory = str(sandbox.path / ".git" / "memtool")
+    for _time in range(times):
+        spool.append(directory, Note(second, "search", 1.0, items=(Item(id_),)))
+    ledger.fold(directory)
+
+
+@pytest.fixture
+def store(sandbox: Sandbox) -> Sandbox:
+    """A store with something to do of every kind, committed."""
+    sandbox.memory("dec-new", "Sessions live in Postgres.\n", title="Sessions in Postgres")
+    sandbox.memory("dec-old", "Builds run on one machine.\n", title="Builds on one machine", **LATE)
+    sandbox.memory("sem-a", SAID, **VPN, tags=("net",))
+    sandbox.memory("sem-b", SAID, **VPN, source=("human:Bob",))
+    sandbox.memory("sem-seen", "Tests run with pytest.\n", type="semantic", status="candidate")
+    sandbox.memory("sem-unseen", "Logs are JSON lines.\n", type="semantic", status="candidate")
+    sandbox.commit()
+    looked_at(sandbox, "sem-seen", 1, 1_772_000_000)
+    return sandbox
+
+
+def done(answer: object) -> list[tuple[str, str]]:
+    """What the steps of an answer do, without the ends of ids."""
+    assert isinstance(answer, dict)
+    return [(step["do"], step["id"].rpartition("-")[0] if step["is_new"] else step["id"])
+            for step in answer["steps"]]  # fmt: skip
+
+
+ALL = [
+    ("archive", "dec-old"),
+    ("merge", "sem-2026-02-22-deploys-need-the-vpn"),
+    ("confirm", "sem-seen"),
+    ("fade", "sem-unseen"),
+]
+
+
+def test_a_plan_changes_nothing(store: Sandbox):
+    """Without --apply, and with --dry-run, everything stays as it is."""
+    before = store.git("rev-parse", "HEAD")
+    plan = store.json("maintain")
+    assert done(plan) == ALL
+    assert done(store.json("maintain", "--apply", "--dry-run")) == ALL
+    assert (plan["applied"], plan["commit"]) == (False, None)
+    assert store.git("rev-parse", "HEAD") == before
+    assert store.git("status", "--porcelain") == ""
+
+
+def test_each_period_has_its_own(store: Sandbox):
+    """What is planned every night, week and month adds up to all."""
+    assert done(store.json("maintain", "--nightly")) == ALL[1:]
+    assert done(store.json("maintain", "--weekly")) == ALL[:1]
+    assert done(store.json("maintain", "--monthly")) == []
+
+
+def test_it_is_one_commit_that_says_what_and_why(store: Sandbox):
+    """The message has a line for each step; the gate finds nothing wrong; then nothing is left."""
+    before = store.git("rev-parse", "HEAD").strip()
+    answer = store.json("maintain", "--apply")
+    assert answer["commit"] == store.git("rev-parse", "HEAD").strip()
+    assert store.git("rev-parse", "HEAD^").strip() == before
+    said = store.git("log", "-1", "--format=%B")
+    assert said.startswith("memory: maintain: 1 archived, 1 merged, 1 confirmed, 1 faded\n\n")
+    assert "archive dec-old: the 90 days of the category decision were over on 2025-05-23\n" in said
+    assert store.git("log", "-1", "--format=%(trailers:key=Maintain,valueonly)").strip() == (
+        "nightly, weekly, monthly"
+    )
+    assert store.git("status", "--porcelain") == ""
+    assert store.json("check", "--range", "HEAD^..HEAD")["problems"] == []
+    again = store.json("maintain", "--apply")
+    assert (again["steps"], again["chores"], again["commit"]) == ([], [], None)
+
+
+def test_the_merged_memory_holds_the_evidence_of_all(store: Sandbox):
+    """Two confirmed memories that say the same are superseded by one with both their sources."""
+    answer = store.json("maintain", "--nightly", "--apply")
+    (made,) = [step["id"] for step in answer["steps"] if step["do"] == "merge"]
+    shown = store.json("show", made)
+    assert shown["supersedes"] == ["sem-a", "sem-b"]
+    assert sorted(shown["source"]) == ["human:Ada", "human:Bob"]
+    assert shown["tags"] == ["net"]
+    assert store.json("show", "sem-a")["superseded_by"] == [made]
+
+
+def test_two_clones_make_the_same_merge(store: Sandbox, tmp_path: Path):
+    """Both branches merge without a conflict: the new file is the same to the byte."""
+    store.git("clone", "--quiet", str(store.path), str(tmp_path / "other"))
+    other = Sandbox(tmp_path / "other", store.env | {"MEMTOOL_SEED": "another"})
+    for one, now in ((store, NOW), (other, "2026-03-02T08:00:00Z")):
+        assert one.run("maintain", "--nightly", "--apply", MEMTOOL_NOW=now).returncode == 0
+    store.git("fetch", "--quiet", str(other.path), "main")
+    store.git("merge", "--quiet", "--no-edit", "FETCH_HEAD")
+    assert store.json("conflicts")["conflicts"] == []
+
+
+def test_a_candidate_fades_once(store: Sandbox):
+    """Its importance is 0.8 of what it was, and a later night leaves it so."""
+    store.run("maintain", "--nightly", "--apply")
+    memory = store.workspace().tree().by_id["sem-unseen"].memory
+    assert (memory.importance, memory.table("faded")["was"]) == (0.4, "0.5")
+    later = store.json("maintain", "--nightly", MEMTOOL_NOW="2026-03-04T12:00:00Z")
+    assert later["steps"] == []
+
+
+def test_work_of_the_user_stays(store: Sandbox):
+    """Memories with changes, staged or not, are left out and told; other staged files too stay."""
+    path = store.memory("dec-old", "Builds run on two machines.\n", title="Builds", **LATE)
+    store.git("add", path)
+    draft = store.memory("dec-draft", "Perhaps so.\n", **LATE)
+    store.write("code.py", "x = 1\n")
+    store.git("add", "code.py")
+    before = store.git("status", "--porcelain")
+    answer = store.json("maintain", "--apply")
+    assert done(answer) == ALL[1:]
+    assert answer["left_out"] == sorted([path, draft])
+    assert store.git("status", "--porcelain") == before
+
+
+def test_a_branch_is_made_without_touching_the_worktree(store: Sandbox):
+    """The commit is on the branch alone; HEAD, index and files are as they were."""
+    store.write("code.py", "x = 1\n")
+    before = (store.git("rev-parse", "HEAD"), store.git("status", "--porcelain"))
+    answer = store.json("maintain", "--apply", "--branch", "memtool/maintain")
+    assert done(answer) == ALL
+    assert (store.git("rev-parse", "HEAD"), store.git("status", "--porcelain")) == before
+    tip = store.git("rev-parse", "memtool/maintain").strip()
+    assert answer["commit"] == tip
+    assert store.git("rev-parse", "memtool/maintain^") == before[0]
+    assert store.json("maintain", "--branch", "memtool/maintain")["steps"] == []
+    assert store.json("check", "--range", "HEAD..memtool/maintain")["problems"] == []
+    store.git("fsck", "--strict")
+
+
+def test_here_and_on_a_branch_the_files_are_the_same(store: Sandbox):
+    """Both ways commit the same tree."""
+    store.run("maintain", "--apply", "--branch", "side")
+    store.run("maintain", "--apply")
+    assert store.git("rev-parse", "side^{tree}") == store.git("rev-parse", "HEAD^{tree}")
+
+
+def test_a_merged_branch_goes_on_from_head(store: Sandbox):
+    """What HEAD holds by now is no longer planned from the branch as it was."""
+    store.run("maintain", "--weekly", "--apply", "--branch", "side")
+    store.git("merge", "--quiet", "--no-ff", "-m", "take over", "side")
+    head = store.git("rev-parse", "HEAD")
+    store.run("maintain", "--nightly", "--apply", "--branch", "side")
+    assert store.git("rev-parse", "side^") == head
+
+
+def test_the_same_plan_is_the_same_bytes(store: Sandbox):
+    """The same commit, ledger, settings and second give the same plan."""
+    first, second = (store.run("maintain", "--json").stdout for _run in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("prepare", "args", "code", "said"),
+    [
+        ("detach", (), "detached", "HEAD is detached"),
+        ("merge", (), "merging", "unfinished"),
+        ("hook", (), "commit-refused", "taken back"),
+        ("", ("--branch", "a..b"), "usage", "no name of a branch"),
+        ("", ("--branch", "-x"), "usage", "no name of a branch"),
+        ("", ("--branch", "a\nb"), "usage", "no name of a branch"),
+        ("worktree", ("--branch", "side"), "elsewhere", "is checked out in"),
+        ("nobody", (), "commit-refused", "taken back"),
+        ("nobody", ("--branch", "side"), "no-identity", "who commits"),
+        ("busy", (), "busy", "at work"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(
+    store: Sandbox, tmp_path: Path, prepare: str, args: tuple[str, ...], code: str, said: str
+):
+    """Nothing is half done: files, index, branches are as they were, and a hint says what to do."""
+    handle = -1
+    if prepare == "detach":
+        store.git("checkout", "--quiet", "--detach")
+    elif prepare == "merge":
+        store.git("update-ref", "MERGE_HEAD", "HEAD")
+    elif prepare == "hook":
+        hook = store.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n")
+        hook.chmod(0o755)
+    elif prepare == "worktree":
+        store.git("worktree", "add", "--quiet", str(tmp_path / "side"), "-b", "side")
+    elif prepare == "nobody":
+        for name in ("AUTHOR", "COMMITTER"):
+            for what in ("NAME", "EMAIL"):
+                store.env.pop(f"GIT_{name}_{what}")
+        store.git("config", "user.useConfigOnly", "true")
+    elif prepare == "busy":
+        place = store.path / ".git" / "memtool" / "maintain.lock"
+        handle = os.open(place, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    before = (store.git("status", "--porcelain"), store.git("for-each-ref"))
+    answer = store.run("maintain", "--apply", *args)
+    if handle >= 0:
+        os.close(handle)
+    assert answer.returncode == 2
+    assert said in answer.stderr
+    assert "hint: " in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert (store.git("status", "--porcelain"), store.git("for-each-ref")) == before
+    assert not (store.path / ".git" / "memtool" / "maintain.intent").exists()
+
+
+def test_nothing_committed_yet_is_told(sandbox: Sandbox):
+    """Before the first commit there is nothing to do, and no error."""
+    sandbox.memory("dec-a")
+    answer = sandbox.run("maintain", "--apply")
+    assert (answer.returncode, answer.stdout) == (0, "nothing to do\n")
+    assert "nothing is committed yet" in answer.stderr
+
+
+def test_a_bare_repository_gets_its_plan_and_a_branch(store: Sandbox, tmp_path: Path):
+    """The plan needs no worktree; only --branch can apply it there."""
+    bare = Sandbox(tmp_path / "bare.git", store.env)
+    store.git("clone", "--quiet", "--bare", str(store.path), str(bare.path))
+    assert done(bare.json("maintain", "--weekly")) == ALL[:1]
+    assert bare.run("maintain", "--apply").returncode == 2
+    assert bare.run("maintain", "--weekly", "--apply", "--branch", "side").returncode == 0
+    assert bare.git("rev-parse", "side^") == bare.git("rev-parse", "main")
+
+
+def test_a_shallow_clone_is_told_of(store: Sandbox, tmp_path: Path):
+    """Everything works; that nobody can tell which commits are missing is said."""
+    place = tmp_path / "shallow"
+    store.memory("dec-z")
+    store.commit()
+    store.git("clone", "--quiet", "--depth", "1", f"file://{store.path}", str(place))
+    answer = Sandbox(place, store.env).run("maintain", "--apply")
+    assert answer.returncode == 0
+    assert "shallow" in answer.stderr
+
+
+def test_without_a_ledger_candidates_wait(store: Sandbox):
+    """Where nothing was counted, nobody can tell whether somebody looked; this is said."""
+    for path in (store.path / ".git" / "memtool").glob("ledger*"):
+        path.unlink()
+    answer = store.run("maintain", "--nightly", MEMTOOL_NO_LEDGER="1")
+    assert "no access was counted" in answer.stderr
+    assert "confirm" not in answer.stdout
+    assert "fade" not in answer.stdout
+
+
+def test_a_broken_ledger_costs_only_the_counts(store: Sandbox):
+    """The plan goes on as if nothing was counted."""
+    for path in (store.path / ".git" / "memtool").glob("ledger*"):
+        path.unlink()
+    store.write(".git/memtool/ledger.db", b"no database" * 100)
+    answer = store.run("maintain", "--weekly")
+    assert answer.returncode == 0
+    assert "archive dec-old" in answer.stdout
+
+
+def test_contradictions_are_told_and_never_merged(sandbox: Sandbox):
+    """What opposes another memory is left to people, candidates among it."""
+    sandbox.memory("dec-yes", "Use Redis for sessions.\n", title="Use Redis for sessions")
+    sandbox.memory("dec-no", "Do not use Redis for sessions.\n",
+                   title="Do not use Redis for sessions", status="candidate")  # fmt: skip
+    sandbox.commit()
+    looked_at(sandbox, "dec-no", 5, 1_772_000_000)
+    answer = sandbox.json("maintain", "--nightly")
+    assert answer["steps"] == []
+    assert [flag["ids"] for flag in answer["flags"]] == [["dec-no", "dec-yes"]]
+
+
+def test_names_that_lead_nowhere_are_told_monthly(sandbox: Sandbox):
+    """Missing memories and files are named, and nothing is changed for it."""
+    sandbox.memory("dec-a", related_to=("dec-gone",), source=("file:gone.py",))
+    sandbox.commit()
+    answer = sandbox.json("maintain", "--monthly")
+    assert sorted(flag["kind"] for flag in answer["flags"]) == ["broken-link", "broken-source"]
+    assert answer["steps"] == []
+
+
+def test_digests_are_renewed_when_what_they_sum_up_changed(store: Sandbox):
+    """Weekly, once, and only those that are there; what expired in the same run is not in them."""
+    early = {"MEMTOOL_NOW": "2025-03-01"}
+    assert store.run("digest", "decision", "--commit", **early).returncode == 0
+    assert store.json("maintain", "--weekly", **early)["steps"] == []
+    answer = store.json("maintain", "--weekly", "--apply")
+    assert [do for do, _id in done(answer)] == ["archive", "digest"]
+    (made,) = [step["id"] for step in answer["steps"] if step["do"] == "digest"]
+    assert store.json("show", made)["derived_from"] == ["dec-new"]
+    assert store.json("maintain", "--weekly")["steps"] == []
+
+
+def test_global_memories_are_looked_after_as_well(sandbox: Sandbox):
+    """`--global` plans and commits in the repository of the user."""
+    for args in ((), ("--apply",)):
+        absent = sandbox.run("maintain", "--global", *args)
+        assert (absent.returncode, absent.stdout) == (0, "nothing to do\n")
+    sandbox.run("remember", "--global", "I like short names in code.", MEMTOOL_NOW="2024-01-01")
+    answer = sandbox.json("maintain", "--global", "--weekly", "--apply")
+    assert [step["do"] for step in answer["steps"]] == ["archive"]
+    assert answer["commit"]
+
+
+@pytest.mark.parametrize("name", ["ci/memtool-maintain.yml", "cron/memtool-maintain"])
+def test_the_calls_of_the_templates_are_right(store: Sandbox, name: str):
+    """What cron and CI are told to run does what it should, as often as it runs."""
+    lines = [line.strip() for line in templates.read(name).splitlines()]
+    calls = [line.partition("memtool ")[2].split() for line in lines
+             if not line.startswith("#") and " maintain " in line]  # fmt: skip
+    assert calls
+    for _time in range(2):
+        for call in calls:
+            args = [str(store.path) if arg == '"$REPOSITORY"' else arg for arg in call]
+            done = store.run(*args)
+            assert done.returncode == 0, done.stderr
+    assert store.git("rev-list", "--count", "main..memtool/maintain").strip() in ("1", "2")
+    assert store.json("maintain", "--branch", "memtool/maintain")["steps"] == []
+
+
+DRIVER = """
+import os, signal, sys
+left = int(sys.argv[1])
+WATCHED = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.posix_spawn"}
+def watch(event, args):
+    global left
+    if event in WATCHED and not (event == "open" and args[2] & os.O_ACCMODE == os.O_RDONLY):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+from memtool.cli.main import main
+sys.addaudithook(watch)
+sys.exit(main(sys.argv[2:]))
+"""
+"""Runs memtool and kills it before a certain file that it writes or process that it starts."""
+
+
+def ended(store: Sandbox, *args: str) -> int:
+    """Run a process in a group of its own; return what it ended with."""
+    process = subprocess.Popen(
+        [sys.executable, *args], cwd=store.path, env=store.env, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return process.wait()
+
+
+def finish(store: Sandbox, start: str, *args: str) -> str:
+    """Run an upkeep after one that was killed, expect one clean commit, and return its tree."""
+    answer = store.run("maintain", "--apply", *args)
+    assert answer.returncode == 0, answer.stderr
+    branch = args[-1] if args else "HEAD"
+    assert store.git("rev-list", "--count", f"{start}..{branch}").strip() == "1"
+    assert store.git("status", "--porcelain") == ""
+    assert not (store.path / ".git" / "memtool" / "maintain.intent").exists()
+    return store.git("rev-parse", f"{branch}^{{tree}}")
+
+
+@pytest.mark.parametrize("args", [(), ("--branch", "side")], ids=["here", "branch"])
+def test_a_killed_run_is_taken_back_or_finished(store: Sandbox, args: tuple[str, ...]):
+    """Whenever it is killed, the next run ends at the same tree, and nothing lies about."""
+    start = store.git("rev-parse", "HEAD").strip()
+    expected = finish(store, start, *args)
+    for place in range(1, 400, 4):
+        store.git("reset", "--quiet", "--hard", start)
+        store.git("branch", "--quiet", "-D", "side", check=False)
+        status = ended(store, "-c", DRIVER, str(place), "maintain", "--apply", *args)
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        assert finish(store, start, *args) == expected
+    assert place > 20
+
+
+@pytest.mark.parametrize(
+    ("hook", "when"),
+    [("pre-commit", ""), ("post-commit", ""), ("reference-transaction", "prepared"),
+     ("reference-transaction", "committed"), ("post-index-change", "")],
+)  # fmt: skip
+def test_a_killed_commit_is_taken_back_or_finished(store: Sandbox, hook: str, when: str):
+    """Git and memtool die together, before or after the branch moved: the next run mends both."""
+    start = store.git("rev-parse", "HEAD").strip()
+    expected = finish(store, start)
+    store.git("reset", "--quiet", "--hard", start)
+    place = store.write(f".git/hooks/{hook}", f'#!/bin/sh\n[ "$1" = "{when}" ] || [ -z "{when}" ] '
+                        "|| exit 0\ncat >/dev/null\nkill -9 0\n")  # fmt: skip
+    place.chmod(0o755)
+    assert ended(store, "-m", "memtool", "maintain", "--apply") == -signal.SIGKILL
+    place.unlink()
+    for lock in store.path.glob(".git/**/*.lock"):
+        if lock.parent.name != "memtool":
+            lock.unlink()  # as git asks for where it was killed
+    assert finish(store, start) == expected
+
+
+def test_what_was_changed_after_a_kill_is_left_to_the_user(store: Sandbox):
+    """A file that was written by a killed run and edited since then is not taken back."""
+    place = ".memory/decision/2026-02/dec-old.md"
+    hook = store.write(".git/hooks/pre-commit", "#!/bin/sh\nkill -9 0\n")
+    hook.chmod(0o755)
+    ended(store, "-m", "memtool", "maintain", "--apply")
+    hook.unlink()
+    (store.path / ".git" / "index.lock").unlink(missing_ok=True)
+    edited = (store.path / place).read_text() + "More.\n"
+    store.write(place, edited)
+    answer = store.run("maintain", "--apply")
+    assert "changed since: " + place in answer.stderr
+    assert (store.path / place).read_text() == edited
+    assert store.git("status", "--porcelain") == f" M {place}\n"

@@ -1,0 +1,255 @@
+"""`memtool purge`: forgotten memories go for good, in a commit that the gate lets pass."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+LONG_AGO = {"at": "2026-01-01T00:00:00Z", "reason": "gone"}
+
+
+@pytest.fixture
+def forgotten(sandbox: Sandbox) -> Sandbox:
+    """A memory that is due, one that is not, one that is in use, and the hook."""
+    sandbox.memory("dec-due", status="deleted", deleted=LONG_AGO)
+    sandbox.memory("dec-late", status="deleted", deleted=LONG_AGO | {"at": "2026-02-20T00:00:00Z"})
+    sandbox.memory("dec-here")
+    sandbox.commit()
+    sandbox.run("install", "git")
+    return sandbox
+
+
+def test_the_plan_says_what_is_due_and_changes_nothing(forgotten: Sandbox) -> None:
+    """With its day, and how to bring it back."""
+    done = forgotten.run("purge")
+    assert "dec-due is due: forgotten on 2026-01-01 (gone)" in done.stdout
+    assert "dec-late is due on 2026-03-22" in done.stdout
+    assert "dec-here" not in done.stdout
+    assert forgotten.git("status", "--porcelain") == ""
+    assert forgotten.json("purge", "--apply", "--commit", "--dry-run")["removed"] == []
+
+
+def test_what_is_due_goes_in_one_commit_that_the_hook_and_ci_let_pass(forgotten: Sandbox) -> None:
+    """Its trailer names what it removes; nothing else that is staged goes with it."""
+    forgotten.write("other.txt", "mine")
+    forgotten.git("add", "other.txt")
+    done = forgotten.json("purge", "--apply", "--commit")
+    assert done["removed"] == ["dec-due"]
+    assert "Purges: dec-due\n" in forgotten.git("log", "-1", "--format=%B")
+    changed = forgotten.git("show", "--name-status", "--format=", "HEAD").split()
+    assert changed == ["D", ".memory/decision/2026-02/dec-due.md"]
+    assert forgotten.git("status", "--porcelain") == "A  other.txt\n"
+    assert forgotten.run("check", "--range", "HEAD~1..HEAD").returncode == 0
+    assert forgotten.json("purge", "--apply", "--commit")["removed"] == []
+
+
+def test_no_other_removal_passes_the_hook(forgotten: Sandbox) -> None:
+    """Neither by hand, nor by naming another memory."""
+    forgotten.git("rm", "-q", ".memory/decision/2026-02/dec-due.md")
+    done = forgotten.run("check", "--staged", MEMTOOL_PURGES="dec-here")
+    assert done.returncode == 1
+    assert "memtool purge dec-due --apply --commit" in done.stdout
+
+
+def test_what_replaced_a_purged_memory_dangles_nowhere(forgotten: Sandbox) -> None:
+    """Neither status nor the gate complains about what a purge removed."""
+    forgotten.memory("dec-new", supersedes=("dec-due",))
+    forgotten.commit()
+    forgotten.json("purge", "--apply", "--commit")
+    assert forgotten.json("status")["problems"] == []
+    assert forgotten.json("check")["problems"] == []
+
+
+def test_a_refused_commit_leaves_every_file(forgotten: Sandbox) -> None:
+    """A hook of the user may say no."""
+    forgotten.write(".git/hooks/pre-commit", "#!/bin/sh\necho no; exit 1\n").chmod(0o755)
+    done = forgotten.run("purge", "--apply", "--commit")
+    assert (done.returncode, "nothing was removed" in done.stderr) == (2, True)
+    assert forgotten.git("status", "--porcelain") == ""
+
+
+def test_cascade_takes_what_was_derived_from_it_alone(forgotten: Sandbox) -> None:
+    """Told without it, done with it; findings are withdrawn, messages stay in their session."""
+    forgotten.memory("sem-sum", type="semantic", derived_from=("dec-due",))
+    forgotten.commit()
+    assert "--cascade also removes" in forgotten.run("purge").stderr
+    done = forgotten.json("purge", "--apply", "--commit", "--cascade")
+    assert done["removed"] == ["dec-due", "sem-sum"]
+    assert "Purges: dec-due, sem-sum\n" in forgotten.git("log", "-1", "--format=%B")
+
+
+def test_cascade_withdraws_the_findings_that_it_came_from(sandbox: Sandbox) -> None:
+    """Only words in the private session remain, and the user is told which."""
+    said = "User: Remember: we always deploy from the release branch, never from main.\n"
+    sandbox.run("capture", "-", stdin=said)
+    made = sandbox.json("promote")["memories"]
+    assert len(made) == 1
+    sandbox.commit()
+    sandbox.run("forget", made[0]["id"], "--why", "x", "--commit")
+    later = {"MEMTOOL_NOW": "2026-06-01T00:00:00Z"}
+    done = sandbox.run("purge", "--apply", "--commit", "--cascade", **later)
+    assert "still holds the messages behind them" in done.stderr
+    (journal,) = (sandbox.path / ".git/memtool/sessions").glob("*/findings.jsonl")
+    assert journal.read_text().splitlines()[-1] == f'{{"withdrawn":"{made[0]["finding"]}"}}'
+
+
+def test_open_branches_are_told_before(forgotten: Sandbox) -> None:
+    """A merge of one could take the removed file for a similar one."""
+    forgotten.git("switch", "-q", "-c", "open")
+    forgotten.write("x", "y")
+    forgotten.git("add", "x")
+    forgotten.git("commit", "-q", "--no-verify", "-m", "x")
+    forgotten.git("switch", "-q", "main")
+    assert "merge open first" in forgotten.run("purge").stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("dec-here",), "dec-here is not forgotten"),
+        (("dec-late",), "dec-late is due on 2026-03-22"),
+        (("dec-none",), "no memory has the id"),
+        (("dec-",), "begin with 'dec-'"),
+        (("--apply",), "a purge is a commit of its own"),
+        (("--into", "x"), "--into is for --history"),
+        (("--history", "dec-here", "--apply"), "needs a new directory"),
+        (("--history", "dec-none"), "no commit holds the memory"),
+        (("--history", "dec-here", "dec-due"), "needs one memory, or one secret"),
+        (("--secret", "0123456789abcdef"), "no version of any memory holds a secret"),
+        (("--secret", "hunter2-hunter2"), "--secret takes a fingerprint"),
+        (("--history", "dec-here", "--apply", "--into", "inner"), "inside this repository"),
+        (("--history", "dec-here", "--apply", "--into", "../home"), "is there already"),
+        (("--history", "dec-here", "--apply", "--into", "../a/b"), "in no directory"),
+    ],
+)
+def test_what_cannot_be_purged_is_refused(
+    forgotten: Sandbox, args: tuple[str, ...], said: str
+) -> None:
+    """One sentence, exit code 2, every file as it was."""
+    if "--into" in args and "--apply" in args:
+        pytest.importorskip("git_filter_repo")
+    done = forgotten.run("purge", *args)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert "hunter2" not in done.stderr
+    assert forgotten.git("status", "--porcelain") == ""
+
+
+def test_an_uncommitted_deletion_is_held(forgotten: Sandbox) -> None:
+    """A dirty file stays, with the command that makes it ready."""
+    forgotten.memory("dec-here", status="deleted", deleted=LONG_AGO)
+    done = forgotten.run("purge", "dec-here")
+    assert "its deletion is not committed yet" in done.stderr
+    assert "git commit -- .memory/decision/2026-02/dec-here.md" in done.stderr
+
+
+SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA2cD4"
+
+
+@pytest.fixture
+def leaked(sandbox: Sandbox) -> Sandbox:
+    """A token in a memory, in a file and in a message; later commits took it out of the files."""
+    sandbox.memory("dec-here")
+    sandbox.commit("first")
+    path = sandbox.memory("dec-key", f"The token is {SECRET} for CI.\n")
+    sandbox.write("notes.txt", f"token={SECRET}\n")
+    sandbox.commit(f"add {SECRET}")
+    sandbox.git("tag", "-a", "v1", "-m", "one")
+    sandbox.write(path, (sandbox.path / path).read_text().replace(SECRET, "gone"))
+    sandbox.write("notes.txt", "token=\n")
+    sandbox.commit("take it out")
+    return sandbox
+
+
+def fingerprint_of(sandbox: Sandbox) -> str:
+    (secret,) = sandbox.json("purge", "--history")["secrets"]
+    return str(secret["fingerprint"])
+
+
+def test_the_plan_of_a_leak_says_where_it_stands_and_what_it_costs(leaked: Sandbox) -> None:
+    """Files, commits, refs, messages and consequences; never the secret."""
+    done = leaked.run("purge", "--secret", fingerprint_of(leaked))
+    assert SECRET not in done.stdout + done.stderr
+    plan = leaked.json("purge", "--secret", fingerprint_of(leaked))
+    assert plan["paths"] == [".memory/decision/2026-02/dec-key.md", "notes.txt"]
+    assert (plan["objects"], plan["messages"], len(plan["commits"])) == (3, 1, 2)
+    assert plan["refs"] == ["refs/heads/main", "refs/tags/v1"]
+    assert "Everybody has to clone again" in done.stdout
+
+
+def test_a_leak_leaves_a_mirror_and_nothing_else_is_touched(
+    leaked: Sandbox, tmp_path: Path
+) -> None:
+    """No object of the mirror holds it, every other blob is there, and this clone is as it was."""
+    pytest.importorskip("git_filter_repo")
+    before = leaked.git("for-each-ref")
+    objects = leaked.git("cat-file", "--batch-all-objects", "--batch-check")
+    into = tmp_path / "cleansed"
+    args = ("--secret", fingerprint_of(leaked), "--apply", "--into", str(into))
+    plan = leaked.json("purge", *args)
+    assert leaked.git("for-each-ref") == before
+    assert plan["kept_commits"] == 3
+    assert not any(SECRET.encode() in f.read_bytes() for f in into.rglob("*") if f.is_file())
+    log = leaked.git("--git-dir", str(into), "log", "-p", "--all")
+    assert SECRET not in log
+    assert "[REDACTED:github-token]" in log
+    assert plan["kept_blobs"] == objects.count(" blob ") - 2
+    assert list(into.glob("memtool-*")) == []
+
+
+def test_the_printed_commands_replace_the_remote(leaked: Sandbox, tmp_path: Path) -> None:
+    """They push what changed, refuse where somebody pushed meanwhile, and make a new clone."""
+    pytest.importorskip("git_filter_repo")
+    remote = tmp_path / "remote.git"
+    leaked.git("init", "-q", "--bare", str(remote))
+    leaked.git("remote", "add", "origin", str(remote))
+    leaked.git("push", "-q", "origin", "main", "v1")
+    plan = leaked.json(
+        "purge", "--secret", fingerprint_of(leaked), "--apply", "--into", str(tmp_path / "new")
+    )
+    assert plan["remotes"] == ["origin"]
+    for command in plan["next"]:
+        subprocess.run(["sh", "-c", command], cwd=leaked.path, env=leaked.env, check=True)
+    log = leaked.git("--git-dir", str(remote), "log", "-p", "--all")
+    assert SECRET not in log
+    assert "take it out" in log
+
+
+def test_a_memory_leaves_a_mirror_with_every_version(leaked: Sandbox, tmp_path: Path) -> None:
+    """All commits stay, without it."""
+    pytest.importorskip("git_filter_repo")
+    into = tmp_path / "cleansed"
+    plan = leaked.json("purge", "--history", "dec-key", "--apply", "--into", str(into))
+    assert plan["kept_commits"] == 3
+    names = leaked.git("--git-dir", str(into), "log", "--all", "--name-only", "--format=")
+    assert "dec-key" not in names
+    assert "dec-here" in names
+
+
+def test_a_secret_in_a_binary_file_is_not_called_gone(leaked: Sandbox, tmp_path: Path) -> None:
+    """The rewrite leaves such files alone, and the proof says so instead of success."""
+    pytest.importorskip("git_filter_repo")
+    leaked.write("blob.bin", b"\0\1" + SECRET.encode())
+    leaked.commit("binary")
+    done = leaked.run(
+        "purge", "--secret", fingerprint_of(leaked), "--apply", "--into", str(tmp_path / "new")
+    )
+    assert (done.returncode, "1 objects still hold the secret" in done.stderr) == (2, True)
+    assert "do not push it" in done.stderr
+
+
+def test_without_the_program_one_sentence_says_how_to_get_it(
+    leaked: Sandbox, tmp_path: Path
+) -> None:
+    """Nothing is made."""
+    shadow = leaked.write(
+        "shadow/sitecustomize.py", "import sys\nsys.modules['git_filter_repo'] = None\n"
+    )
+    done = leaked.run(
+        "purge", "--history", "dec-key", "--apply", "--into", str(tmp_path / "new"),
+        PYTHONPATH=str(shadow.parent), PATH=f"{tmp_path}:/usr/bin:/bin",
+    )  # fmt: skip
+    assert (done.returncode, 'pip install "memtool[purge]"' in done.stderr) == (2, True)
+    assert not (tmp_path / "new").exists()

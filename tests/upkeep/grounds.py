@@ -1,0 +1,46 @@
+"""What upkeep plans on in tests: the worktree of a sandbox, and accesses that are made up."""
+
+from __future__ import annotations
+
+from conftest import NOW, Sandbox
+
+from memtool.memory import moments
+from memtool.store.config import DEFAULTS, Config, Setting
+from memtool.store.ledger import Counted
+from memtool.store.tree import Tree
+from memtool.upkeep.steps import Grounds
+from memtool.upkeep.uses import Uses
+
+SECOND = moments.parse(NOW)
+DAY_S = moments.DAY_S
+
+
+def ago(days: float) -> str:
+    """The moment so many days before now."""
+    return moments.render(SECOND - round(days * DAY_S))
+
+
+def uses(**seconds: list[int]) -> Uses:
+    """Accesses of memories at seconds, all of them kept in detail."""
+    totals = {id_: Counted(id_, len(when), max(when)) for id_, when in seconds.items()}
+    asked = {id_: len(when) for id_, when in seconds.items()}
+    return Uses(totals, asked, {id_: sorted(when) for id_, when in seconds.items()}, 0)
+
+
+def seen(days: float, times: int = 1) -> list[int]:
+    """Seconds of as many accesses, days ago."""
+    return [SECOND - round(days * DAY_S)] * times
+
+
+def grounds(
+    counted: Uses | None = None, frozen: frozenset[str] = frozenset(), **given: Setting
+) -> Grounds:
+    """Grounds with settings, whose names have an underscore for the full stop."""
+    settings = {key.replace("_", ".", 1): value for key, value in given.items()}
+    config: Config = DEFAULTS.replace(given=settings)
+    return Grounds(SECOND, config, counted or Uses(), ".memory", frozen)
+
+
+def tree_of(sandbox: Sandbox) -> Tree:
+    """The memories of the worktree."""
+    return sandbox.workspace().tree()
