@@ -1,4 +1,4 @@
-"""Cold and warm times of `search` and `inject`, each beside a yardstick in the same run.
+"""Cold and warm times of the verbs somebody waits for, each beside a yardstick in the same run.
 
     python bench/cold.py [--rounds N] [1000 10000 100000]
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import json
 import os
 import shutil
 import stat
@@ -115,10 +116,10 @@ def cold(folder: Path, count: int, calls: dict[str, list[str]], script: list[str
 PHASES = (
     ("memtool.cli.arguments", "parse", "read the arguments"),
     ("memtool.workspace", "discover", "find the repository"),
-    ("memtool.workspace", "open_catalog", "check the files, open the index"),
-    ("memtool.commands.inject", "standing", "weigh what supersedes what"),
-    ("memtool.commands.inject", "_retrieved", "search"),
-    ("memtool.commands.inject", "_origins", "citations and trust"),
+    ("memtool.search.catalog", "open_catalog", "check the files, open the index"),
+    ("memtool.commands.passages", "standing", "weigh what supersedes what"),
+    ("memtool.commands.sides", "_retrieved", "search"),
+    ("memtool.commands.sides", "origins_of", "citations and trust"),
     ("memtool.inject.selection", "choose", "choose among the hits"),
     ("memtool.inject.tiers", "fill", "fill the budget, write the block"),
     ("memtool.cli.output", "write", "print"),
@@ -129,7 +130,8 @@ PROFILE = """
 import sys, time
 began = time.perf_counter()
 from importlib import import_module
-from memtool.cli import main
+from memtool.cli import loading, main
+loading.install()
 phases = eval(sys.argv.pop(1))
 for module in ("memtool.search.opening", "memtool.search.freshness", "Stemmer"):
     import_module(module)
@@ -271,7 +273,10 @@ def main() -> None:
     print(f"question: {question}; {given.rounds} rounds")
     for count in given.counts:
         folder = make(keep, count)
-        cold(folder, count, {"search": search, "inject": inject}, script, given.rounds)
+        event = json.dumps({"cwd": str(folder), "session_id": "", "prompt": inject[-1]})
+        hook = ["hook", "claude", "user-prompt-submit", "--input", event]
+        calls = {"search": search, "inject": inject, "hook": hook, "check": ["check", "--staged"]}
+        cold(folder, count, calls, script, given.rounds)
         profile(folder, count, inject, given.rounds)
         if not given.quick:
             against(folder, count, search, question, given.rounds)

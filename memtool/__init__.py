@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["MemtoolError", "__version__", "open"]
 
 
-def open(directory: str = ".") -> Project:  # noqa: A001  # `memtool.open` reads as it should
-    """Open the repository that a directory lies in.
+def open(  # noqa: A001  # `memtool.open` reads as it should
+    directory: str = ".", *, global_: bool = False
+) -> Project:
+    """Open the repository that a directory lies in, or the one of the user's global memories.
+
+    What a method writes there is committed, as by `memtool --global`.
 
     Raises:
         MemtoolError: there is none, or git refuses it.
     """
-    from memtool.api import Project  # the verbs are imported when first wanted
+    from memtool import api  # the verbs are imported when first wanted
 
-    return Project.at(directory)
+    return api.GlobalProject.at_global() if global_ else api.Project.at(directory)
 
 
 def __getattr__(name: str) -> object:

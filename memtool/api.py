@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 from memtool.commands.alias import alias as _alias
 from memtool.commands.archive import archive as _archive
+from memtool.commands.auto import auto as _auto
 from memtool.commands.blame import blame as _blame
+from memtool.commands.capture import capture as _capture
 from memtool.commands.check import check as _check
 from memtool.commands.config import config as _config
 from memtool.commands.confirm import confirm as _confirm
 from memtool.commands.conflicts import conflicts as _conflicts
+from memtool.commands.curate import curate as _curate
 from memtool.commands.deprecate import deprecate as _deprecate
 from memtool.commands.diff import diff as _diff
+from memtool.commands.digest import digest as _digest
+from memtool.commands.doctor import doctor as _doctor
 from memtool.commands.eval import eval as _eval
 from memtool.commands.export import export as _export
 from memtool.commands.forget import forget as _forget
+from memtool.commands.globally import options as _options
+from memtool.commands.hook import hook as _hook
 from memtool.commands.import_ import import_ as _import
 from memtool.commands.init import init as _init
 from memtool.commands.inject import inject as _inject
 from memtool.commands.install import install as _install
 from memtool.commands.list import list as _list
 from memtool.commands.log import log as _log
+from memtool.commands.maintain import maintain as _maintain
+from memtool.commands.mcp import mcp as _mcp
 from memtool.commands.new import new as _new
 from memtool.commands.pin import pin as _pin
+from memtool.commands.promote import promote as _promote
+from memtool.commands.purge import purge as _purge
 from memtool.commands.redact import redact as _redact
 from memtool.commands.remember import remember as _remember
 from memtool.commands.resolve import resolve as _resolve
 from memtool.commands.restore import restore as _restore
 from memtool.commands.review import review as _review
 from memtool.commands.search import search as _search
+from memtool.commands.session import session as _session
 from memtool.commands.show import show as _show
 from memtool.commands.stats import stats as _stats
 from memtool.commands.status import status as _status
@@ -63,6 +79,7 @@ class Project(Workspace):
     stats = _stats
     config = _config
     alias = _alias
+    auto = _auto
     new = _new
     remember = _remember
     supersede = _supersede
@@ -73,6 +90,7 @@ class Project(Workspace):
     archive = _archive
     forget = _forget
     restore = _restore
+    purge = _purge
     redact = _redact
     review = _review
     list = _list
@@ -89,5 +107,34 @@ class Project(Workspace):
     resolve = _resolve
     install = _install
     uninstall = _uninstall
+    doctor = _doctor
+    hook = _hook
+    mcp = _mcp
+    session = _session
+    capture = _capture
+    promote = _promote
+    curate = _curate
+    maintain = _maintain
+    digest = _digest
     import_ = _import
     export = _export
+
+
+class GlobalProject(Project):
+    """The user's global memories; `memtool.open(global_=True)` makes one.
+
+    It is like any other project, but whatever a method writes is committed.
+    """
+
+
+def _committing(run: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(run)
+    def method(self: GlobalProject, *args: Any, **options: Any) -> Any:
+        return run(self, *args, **_options(self, run, options))
+
+    return method
+
+
+for _name, _run in vars(Project).items():
+    if not _name.startswith("_"):
+        setattr(GlobalProject, _name, _committing(_run))

@@ -11,11 +11,16 @@ from typing import Any
 
 import pytest
 
+from memtool.commands import listing
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
+from memtool.search.aliases import DEFAULTS
+from memtool.search.finding import Scope
 from memtool.store.git import LOCATION_VARIABLES
 from memtool.workspace import Workspace
 
+HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
+"""Where agent hosts keep the user's own settings, which no test may touch."""
 NOW = "2026-03-01T12:00:00Z"
 """What every test takes for now, unless it sets another clock."""
 
@@ -92,6 +97,12 @@ class Sandbox:
         """Open the repository in this process."""
         return Workspace.at(str(self.path), self.env | env)
 
+    def scope(self, **changes: Any) -> Scope:
+        """Return what a search of the worktree needs to know, with the usual aliases."""
+        ws = self.workspace()
+        found = listing.scope(ws, ws.tree(), ws.now)
+        return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
+
 
 def make_memory(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Memory:
     """Return a valid memory; fields override the defaults."""
@@ -112,7 +123,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
     kept = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in ("PYTHONDONTWRITEBYTECODE", *HOST_VARIABLES):
+        kept.pop(name, None)
     return kept | {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),

@@ -15,6 +15,17 @@ ALLOWED = {
 }  # fmt: skip
 """What memtool may load of the standard library beside what Python itself starts with."""
 
+LEFT_ALONE = {
+    "memtool.memory.document", "memtool.memory.fields", "memtool.search.filters",
+    "memtool.search.fuzzy", "memtool.search.globs", "memtool.search.grammar",
+    "memtool.search.matching", "memtool.search.overlay", "memtool.search.renewal",
+    "memtool.store.snapshot",
+}  # fmt: skip
+"""Modules of ours that plain words and a tree that did not change have no use for."""
+
+MOST_MODULES = {"search": 54, "inject": 74}
+"""Modules of ours that an answer may load: each takes a hundredth of an interpreter start."""
+
 DRIVER = """
 import sys
 at_start = set(sys.modules)
@@ -82,6 +93,8 @@ def test_a_warm_answer_loads_little(project: Sandbox, call: str):
     _answer, found = warm(project, *CALLS[call])
     loaded = {name.partition(".")[0].partition("_3_")[0] for name in found["loaded"]}
     assert loaded - ALLOWED - {"memtool"} == set()
+    assert set(found["loaded"]) & LEFT_ALONE == set()
+    assert sum(name.startswith("memtool") for name in found["loaded"]) <= MOST_MODULES[call]
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -39,7 +39,7 @@ def _environment(folder: Path) -> dict[str, str]:
     script = commands / "memtool"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -m memtool "$@"\n')
     script.chmod(0o755)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL_"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "MEMTOOL_", "XDG_"))}
     return (
         kept
         | {

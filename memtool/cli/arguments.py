@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ANYWHERE = ("--json", "-C", "--help", "-h")
+ANYWHERE = ("--json", "--global", "-C", "--help", "-h")
 """Flags that stand before or after any verb."""
 _NUMBER_NAMES = {int: "a whole number", float: "a number"}
 
@@ -27,6 +27,7 @@ class Call(Value):
 
     face: Interface
     directory: str
+    is_global: bool
     as_json: bool
     positional: tuple[Any, ...]
     options: dict[str, Any]
@@ -43,6 +44,7 @@ class _Words(Value):
     """The words of a call, sorted: what stands anywhere, then arguments, then option values."""
 
     directory: str
+    is_global: bool
     as_json: bool
     wants_help: bool
     positional: tuple[str, ...]
@@ -110,7 +112,7 @@ def _sort(face: Interface, words: list[str]) -> _Words:
     takes_any = any(parameter.is_many for parameter in face.positional)
     positional: list[str] = []
     options: dict[str, list[str]] = {}
-    directory = "."
+    directory = ""
     flags = set()
     rest = list(reversed(words))
     while rest:
@@ -138,8 +140,12 @@ def _sort(face: Interface, words: list[str]) -> _Words:
             positional.append(word)
     options |= {flag: [] for flag in flags if flag in by_flag}
     _refuse_undecodable([*positional, *(text for texts in options.values() for text in texts)])
+    is_global = "--global" in flags
+    if is_global and directory:
+        raise _misuse(face, "-C DIR and --global name two repositories", "give one of them")
     return _Words(
-        directory=directory,
+        directory=directory or ".",
+        is_global=is_global,
         as_json="--json" in flags,
         wants_help="-h" in flags or "--help" in flags,
         positional=tuple(positional),
@@ -194,6 +200,7 @@ def _call(face: Interface, words: _Words) -> Call:
     return Call(
         face=face,
         directory=words.directory,
+        is_global=words.is_global,
         as_json=words.as_json,
         positional=tuple(positional),
         options={option.name: _chosen(face, option, words.options) for option in face.options},

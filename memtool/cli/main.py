@@ -14,10 +14,16 @@ from memtool.errors import MemtoolError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
+
+    from memtool.cli.arguments import Call
+    from memtool.workspace import Workspace
 
 GARBAGE = 200_000
 """Objects that may be made before Python looks for circles among them; a verb makes a few."""
+
+SURFACES = {"mcp": "memtool.mcp"}
+"""Verbs that start another surface, and the room that serves it."""
 
 EXIT_CODES: dict[int, str] = {
     0: "fine",
@@ -37,7 +43,10 @@ def command() -> NoReturn:
     """
     import gc
 
+    from memtool.cli import loading
+
     gc.set_threshold(GARBAGE)
+    loading.install()
     status = main()
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
@@ -50,6 +59,10 @@ def command() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    if args[:1] == ["hook"]:
+        from memtool.cli import hooks  # a boundary of its own: agents never hear of an error
+
+        return hooks.main(args)
     try:
         return _run(args)
     except MemtoolError as error:
@@ -58,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
-        _tell(_bug(error), args)
+        _tell(bug(error), args)
         return 3
 
 
@@ -72,10 +85,11 @@ def _run(args: list[str]) -> int:
 
         output.write(pages.text(call))
         return 0
-    from memtool.workspace import Workspace
-
-    workspace = Workspace.at(call.directory, os.environ)
-    value = call.face.run(workspace, *call.positional, **call.options)
+    if call.face.name in SURFACES:  # it opens repositories itself, and stdout is its own
+        surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
+        return int(surface.serve(call, os.environ))
+    workspace = _opened(call)
+    value = _answer(workspace, call)
     output.write(output.as_json(value) if call.as_json else output.as_text(call.face.render(value)))
     for note in workspace.notes:
         output.tell(f"memtool: {output.visible(note)}")
@@ -83,6 +97,36 @@ def _run(args: list[str]) -> int:
 
     noting.note(workspace, call.face.name, value, (time.perf_counter() - began) * 1000)
     return int(getattr(value, "exit_code", 0))
+
+
+def _opened(call: Call) -> Workspace:
+    """Open the repository of a call; what holds for all projects of a user needs none."""
+    from memtool.workspace import Workspace
+
+    if call.is_global:
+        return Workspace.at_global(os.environ)
+    try:
+        return Workspace.at(call.directory, os.environ)
+    except MemtoolError as error:
+        if error.code != "no-repository" or not call.options.get("user"):
+            raise
+        return Workspace.at_global(os.environ)
+
+
+def _answer(workspace: Workspace, call: Call) -> Any:
+    """Run the verb of a call."""
+    options = call.options
+    if workspace.is_global:
+        from memtool.commands import globally
+
+        options = globally.options(workspace, call.face.run, options)
+    try:
+        return call.face.run(workspace, *call.positional, **options)
+    except MemtoolError as error:
+        from memtool.commands import globally
+
+        globally.pointed(workspace, error, call.face.name, call.positional)
+        raise
 
 
 def _tell(error: MemtoolError, args: list[str]) -> None:
@@ -105,7 +149,7 @@ def _tell(error: MemtoolError, args: list[str]) -> None:
     output.tell(output.as_json({"error": body}).rstrip("\n"))
 
 
-def _bug(error: Exception) -> MemtoolError:
+def bug(error: Exception) -> MemtoolError:
     """Write the traceback to a log file and return an error that says where it is."""
     import tempfile
     import traceback

@@ -15,6 +15,7 @@ _GAP = 26
 EVERYWHERE = (
     ("--json", "print JSON, errors too"),
     ("-C DIR", "work in the repository of this directory"),
+    ("--global", "work on your global memories, which hold in all of your projects"),
     ("-h, --help", "show this page"),
 )
 """Options of every verb, which may also stand before it."""
@@ -30,7 +31,7 @@ def text(page: Page) -> str:
 def overview() -> str:
     """Return the help page of memtool itself."""
     lines = [
-        "usage: memtool [-C DIR] [--json] VERB …",
+        "usage: memtool [-C DIR | --global] [--json] VERB …",
         "",
         "Git-native memory for coding agents: one reviewed markdown file per memory.",
     ]

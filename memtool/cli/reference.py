@@ -12,12 +12,13 @@ from memtool.cli.main import EXIT_CODES
 from memtool.cli.pages import EVERYWHERE, explained, name_of, usage
 from memtool.cli.signature import Interface, interface
 from memtool.commands import GROUPS, VERBS
+from memtool.errors import ERROR_CODES
 from memtool.memory.categories import CATEGORIES
 from memtool.memory.fields import FIELDS, Field
 from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
 from memtool.store.config import OPTIONS, Option
-from memtool.workspace import ENVIRONMENT
+from memtool.store.environment import ENVIRONMENT
 
 COMMAND = "python -m memtool.cli.reference > docs/reference.md"
 
@@ -30,7 +31,7 @@ def reference() -> str:
         (
             "[Verbs](#verbs) · [Query language](#query-language) · [Fields](#fields) · "
             "[Categories](#categories) · [Settings](#settings) · [Problem codes](#problem-codes) · "
-            "[Exit codes](#exit-codes) · [Environment](#environment)"
+            "[Error codes](#error-codes) · [Exit codes](#exit-codes) · [Environment](#environment)"
         ),
         *_verbs(),
         *_query_language(),
@@ -40,6 +41,9 @@ def reference() -> str:
         "## Problem codes",
         "What `path:line: CODE message` may say, and `code` in JSON.",
         _table(("code", "meaning"), ((f"`{code}`", text) for code, text in CODES.items())),
+        "## Error codes",
+        "The `code` of a refusal, as `--json` prints it on stderr.",
+        _table(("code", "meaning"), ((f"`{code}`", text) for code, text in ERROR_CODES.items())),
         "## Exit codes",
         "A reader that closes the pipe, such as `head`, is no error.",
         _table(("code", "meaning"), ((f"{code}", text) for code, text in EXIT_CODES.items())),

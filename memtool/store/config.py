@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory.categories import DEFAULT_CATEGORIES, Category
-from memtool.memory.fields import TEMPORAL_CLASSES
-from memtool.store import plain_toml
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -31,6 +29,8 @@ class Option(Value):
     """One setting `section.name`. Numbers lie between `least` and `most`, both allowed.
 
     No text of a list or table is empty; the keys of a table are fingerprints of secrets.
+    `is_personal` says that it is about the user: where a project is silent, the settings beside
+    their global memories hold.
     """
 
     key: str
@@ -39,6 +39,7 @@ class Option(Value):
     least: float = 0
     most: float = 0
     choices: tuple[str, ...] = ()
+    is_personal: bool = False
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -46,7 +47,8 @@ OPTIONS: tuple[Option, ...] = (
            "branch as last fetched, whose own settings decide: no branch vouches for itself"),
     Option("trust.allowed_signers", "", "path of the allowed-signers file inside the trusted ref; "
            "read from the same settings"),
-    Option("search.limit", 10, "results of search and list when --limit is not given", 1, 100_000),
+    Option("search.limit", 10, "results of search and list when --limit is not given", 1, 100_000,
+           is_personal=True),
     Option("search.preset", "balanced", "how much an answer to a prompt must hold: what probably "
            "answers it, or only what almost certainly does", choices=("balanced", "precision")),
     Option("search.rerank", "score", "the order of what answers a prompt: by relevance and all "
@@ -54,7 +56,17 @@ OPTIONS: tuple[Option, ...] = (
            choices=("score", "relevance", "newest")),
     Option("search.access", 0.0, "how much a memory gains that was shown very often; with 0 the "
            "same question is answered the same on every machine", 0, 0.2),
-    Option("inject.budget_tokens", 2_000, "most tokens of an injected block", 0, 100_000),
+    Option("decay.formula", "exponential", "how memories fade in the ranking: at the rate of their "
+           "category, by half in a time and then ever slower, or by a twentieth a week",
+           choices=("exponential", "half-life", "weekly")),
+    Option("decay.half_life_days", 90.0, "days in which half-life leaves half of the freshness",
+           0.01, 36_500),
+    Option("decay.accesses", False, "let memories fade slower that were shown often in this clone; "
+           "without it the same question is answered the same on every machine"),
+    Option("inject.budget_tokens", 2_000, "most tokens of an injected block", 0, 100_000,
+           is_personal=True),
+    Option("inject.global", True, "inject the user's global memories beside those of the project",
+           is_personal=True),
     Option("inject.pinned_most", 5, "most memories in the pinned tier", 0, 50),
     Option("inject.pinned_tokens", 400, "most tokens of the pinned tier", 0, 100_000),
     Option("inject.retrieval_most", 5, "most memories in the retrieval tier", 0, 50),
@@ -64,7 +76,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("inject.trust", "local", "least trust of what is injected",
            choices=("local", "committed", "trusted", "signed")),
     Option("ledger.enabled", True, "note in the git directory which memories were shown, and how "
-           "long answers took; never what was asked"),
+           "long answers took; never what was asked", is_personal=True),
+    Option("capture.auto", True, "capture sessions and promote what they taught without being "
+           "asked; off where the project or the user says so", is_personal=True),
     Option("redaction.allow_emails", (), "addresses that may stand in memories"),
     Option("redaction.allow_domains", (), "domains whose addresses may stand in memories, with "
            "all that lies below them"),
@@ -72,6 +86,28 @@ OPTIONS: tuple[Option, ...] = (
            "as memtool redact --dry-run --json shows it, with the reason"),
     Option("check.duplicate_threshold", 0.82, "from this likeness on, 0 to 1, a new memory repeats "
            "another one and is refused", 0, 1),
+    Option("maintain.most_alive", 3_000, "living memories from which on maintain archives the least"
+           " important", 1, 10_000_000),
+    Option("maintain.kept_alive", 2_700, "living memories that it leaves then", 0, 10_000_000),
+    Option("maintain.often", 3, "accesses by which a memory outlives its time to live, and a "
+           "candidate is confirmed before its first day is over", 1, 1_000_000),
+    Option("sessions.session_mb", 10, "most megabytes of one session; near it, what is there is "
+           "compressed", 1, 10_000, is_personal=True),
+    Option("sessions.total_mb", 1_000, "most megabytes of all sessions together; from there on "
+           "none begins", 1, 1_000_000, is_personal=True),
+    Option("promote.preset", "balanced", "how much evidence a finding of a session needs to become "
+           "a memory: 4, 3 or 2 points", choices=("conservative", "balanced", "aggressive")),
+    Option("extractor.command", (), "a program that reads sessions for findings in place of the "
+           "rules: prompt on stdin, JSON on stdout; run only from the user's own settings, as "
+           "memtool --global config extractor.command claude,-p", is_personal=True),
+    Option("extractor.timeout_s", 180, "seconds that it may take for one session", 1, 3_600,
+           is_personal=True),
+    Option("extractor.retries", 1, "how often it is asked again where its answer is no JSON", 0, 5,
+           is_personal=True),
+    Option("extractor.confidence", 0.75, "least confidence of what it finds", 0, 1,
+           is_personal=True),
+    Option("purge.after_days", 30, "days after which a forgotten memory may be removed for good", 0,
+           36_500),
     Option("review.policy", "warn", "what a decision that a change does not mention is to memtool "
            "review: told, or a failure", choices=("warn", "fail")),
 )  # fmt: skip
@@ -85,14 +121,24 @@ CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
 
 
 class Config(Value):
-    """The settings of one tree. `given` holds what the file says, by dotted key."""
+    """The settings of one tree. `given` holds what the file says, by dotted key.
+
+    `personal` is what the user's own file says of the options that are about them.
+    """
 
     given: dict[str, Setting]
     categories: dict[str, Category]
+    personal: Mapping[str, Setting] = {}
 
     def setting(self, key: str) -> Setting:
         """Return a setting or its default. Raises MemtoolError for an unknown key."""
-        return self.given.get(key, option(key).default)
+        default = option(key).default
+        return self.given.get(key, self.personal.get(key, default))
+
+    def over(self, user: Config) -> Config:
+        """Return these settings above the user's own, as far as they are about the user."""
+        personal = {key: value for key, value in user.given.items() if BY_KEY[key].is_personal}
+        return self.replace(personal=personal)
 
     def number(self, key: str) -> float:
         """Return a numeric setting."""
@@ -163,6 +209,8 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
                            hint=f"edit {path}", code="config")  # fmt: skip
     try:
         text = data.decode()
+        from memtool.store import plain_toml  # where there is no file, nothing reads one
+
         known = plain_toml.read(text)
         if known is not None:
             return known
@@ -217,6 +265,7 @@ def _table(value: object, name: str, path: str) -> Mapping[str, Any]:
 
 
 def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
+    from memtool.memory.fields import TEMPORAL_CLASSES
     from memtool.memory.schema import is_id
 
     where = f"categories.{name}"
