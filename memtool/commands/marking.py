@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 CATEGORIES = ("warning", "decision", "preference", "architecture", "pattern")
 """What stays true for longer than a piece of work."""
 MOST_RULES = 40
+ENDINGS = (".md", ".mdc", ".markdown", ".txt")
+"""How the names of files end that hold text for agents; in anything else a block would break it."""
 FAULTS = {
     "stale-block": "memtool's block does not say what the memories say now",
     "edited-block": "memtool's block was edited by hand, which the next refresh drops",
@@ -62,6 +64,12 @@ def mark(ws: Workspace, path: str, *, dry_run: bool = False) -> Block:
         MemtoolError: the file lies elsewhere, is no text, or holds a broken pair of markers.
     """
     inside = _inside(ws, path)
+    if not inside.lower().endswith(ENDINGS):
+        raise MemtoolError(
+            f"{inside} is no text for agents, whose name ends with {', '.join(ENDINGS)}",
+            hint="memtool inject --write AGENTS.md",
+            code="block",
+        )
     text = block(ws)
     try:
         before = marked.read_at(ws.repository.top, inside)

@@ -171,3 +171,12 @@ def test_a_place_that_is_none_is_refused(project: Sandbox, path: str):
     assert (done.returncode, done.stdout) == (2, "")
     assert "hint: " in done.stderr
     assert problems(project) == []
+
+
+def test_code_is_no_place_for_a_block(project: Sandbox):
+    """A block in a program would break it; the file keeps its bytes."""
+    place = project.write("app.py", b"x = 1\n")
+    done = project.run("inject", "--write", "app.py")
+    assert done.returncode == 2
+    assert "app.py is no text for agents" in done.stderr
+    assert place.read_bytes() == b"x = 1\n"
