@@ -58,7 +58,9 @@ def cpu_ms(argv: list[str], folder: Path) -> float:
 
 
 def git(folder: Path, *args: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *args], check=True, env=ENV)
+    subprocess.run(
+        ["git", "-C", str(folder), *args], check=True, env=ENV, stdout=subprocess.DEVNULL
+    )
 
 
 class Stage:
@@ -82,6 +84,7 @@ class Stage:
             paths.append(place / f"sem-staged-{number}.md")
             paths[-1].write_bytes(document.write(self.memory(number)))
         git(self.folder, "add", "--", *map(str, paths))
+        git(self.folder, "write-tree")  # as `git commit` does before it calls the hook
 
     def memory(self, number: int) -> Memory:
         """Return a memory of the round, 1 KB long, that no other one is like."""

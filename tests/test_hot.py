@@ -23,6 +23,13 @@ LEFT_ALONE = {
 }  # fmt: skip
 """Modules of ours that plain words and a tree that did not change have no use for."""
 
+ONLY_OF_MORE = {
+    "memtool.gate.opposition", "memtool.gate.recalled", "memtool.gate.redaction",
+    "memtool.gate.signatures", "memtool.inject.formats", "memtool.memory.lifecycle",
+    "memtool.memory.marks", "memtool.store.versions",
+}  # fmt: skip
+"""Modules of ours for a commit that changes memories, or adds one that is like another."""
+
 MOST_MODULES = {"search": 54, "inject": 74}
 """Modules of ours that an answer may load: each takes a hundredth of an interpreter start."""
 
@@ -138,6 +145,20 @@ def test_cold_warm_and_without_a_cache_are_the_same_bytes(
     second = set(answers())
     assert len(second) == 1
     assert first != second
+
+
+def test_a_staged_memory_loads_little(project: Sandbox):
+    """A new memory that was looked at before, and is like no other, needs none of the rest."""
+    project.memory("dec-late", "Backups are taken at noon.\n", title="Backups at noon")
+    project.git("add", ".")
+    drive(project, "check", "--staged")
+    answer, found = drive(project, "check", "--staged")
+    loaded = {name.partition(".")[0].partition("_3_")[0] for name in found["loaded"]}
+    assert answer == b""
+    assert "memtool.gate.gate" in found["loaded"]
+    assert loaded - ALLOWED - {"memtool", "select"} == set()
+    assert set(found["loaded"]) & ONLY_OF_MORE == set()
+    assert len(found["started"]) == 2
 
 
 def test_no_cache_keeps_nothing(project: Sandbox):

@@ -122,7 +122,7 @@ def log(
         return _injected(ws, id, limit)
     from memtool.store.history import History, tip
 
-    tree = ws.tree(at)
+    tree = ws.catalog(at, exact=True)
     head = tip(ws.repository, at)
     pending = _pending(ws, tree, head) if at is None else ()
     names: frozenset[str] | None = None
@@ -136,7 +136,7 @@ def log(
             wanted, names = traced.id, traced.names
             walk = iter(whole)
         events: list[Event] = []
-        for event in _events(ws, history, walk, pending, names):
+        for event in _events(ws, tree, history, walk, pending, names, limit):
             events.append(event)
             if limit and len(events) > limit:
                 break
@@ -146,8 +146,7 @@ def log(
                 "git fetch --unshallow brings it"
             )
     titles = {event.id: (event.title, event.path) for event in events if event.title}
-    titles |= {record.id: (record.memory.title, record.path) for record in tree.records}
-    shown = tuple(_titled(event, titles) for event in (events[:limit] if limit else events))
+    shown = tuple(_titled(event, tree, titles) for event in (events[:limit] if limit else events))
     return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
 
 
@@ -210,8 +209,14 @@ def _details(event: Event) -> str:
     return f"{event.title} ({said})" if said and event.title else said or event.title
 
 
-def _titled(event: Event, titles: Mapping[str, tuple[str, str]]) -> Event:
+def _titled(event: Event, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> Event:
+    """Give an event that came without them the title and path of now, or else of another event."""
+    if event.title and event.path:
+        return event
+    record = tree.by_id.get(event.id)
     title, path = titles.get(event.id, ("", ""))
+    if record is not None:
+        title, path = record.memory.title, record.path
     return event.replace(title=event.title or title, path=event.path or path)
 
 
@@ -231,18 +236,26 @@ def _pending(ws: Workspace, tree: Tree, head: str) -> tuple[Change, ...]:
 
 def _events(
     ws: Workspace,
+    tree: Tree,
     history: History,
     walk: Iterator[tuple[str, tuple[Touch, ...]]],
     pending: tuple[Change, ...],
     names: frozenset[str] | None,
+    limit: int,
 ) -> Iterator[Event]:
-    """Yield events newest first; `names` limits them to some ids."""
+    """Yield events newest first; `names` limits them to some ids.
+
+    A `limit` of more than 0 says how many are likely to be taken.
+    """
     yield from (_event(c, None) for c in pending if names is None or c.id in names)
-    for batch in _batches(ws, walk, names):
-        read = versions.of_blobs(
+    held = {(record.path, record.oid): record.memory for record in tree.records}
+    first = min(limit + 1, READ_AT_ONCE) if limit else READ_AT_ONCE
+    for batch in _batches(ws, walk, names, first):
+        read = versions.of_stamps(
             ws.repository,
             [stamp for _commit, touches in batch for stamp in stamps_of(touches)],
             ws.settings.categories,
+            held,
         )
         for commit, touches in batch:
             if commit in history.boundary:
@@ -261,9 +274,12 @@ def _events(
 
 
 def _batches(
-    ws: Workspace, walk: Iterator[tuple[str, tuple[Touch, ...]]], names: frozenset[str] | None
+    ws: Workspace,
+    walk: Iterator[tuple[str, tuple[Touch, ...]]],
+    names: frozenset[str] | None,
+    most: int,
 ) -> Iterator[Walk]:
-    """Group commits so that their files are read together, the first ones soon."""
+    """Group commits so that their files are read together, some `most` of them at first."""
     batch: Walk = []
     size = 0
     for commit, touches in walk:
@@ -275,9 +291,9 @@ def _batches(
         if wanted:
             batch.append((commit, wanted))
             size += len(wanted)
-        if size >= READ_AT_ONCE:
+        if size >= most:
             yield batch
-            batch, size = [], 0
+            batch, size, most = [], 0, READ_AT_ONCE
     if batch:
         yield batch
 

@@ -11,7 +11,8 @@ import os
 from memtool.errors import MemtoolError
 from memtool.inject import marked, primer, tiers
 from memtool.inject.block import passage, write_passage
-from memtool.inject.marked import FORM, TREE_PREAMBLE
+from memtool.inject.formats import BY_NAME
+from memtool.inject.marked import TREE_PREAMBLE
 from memtool.inject.primer import Part
 from memtool.inject.selection import choose
 from memtool.inject.standing import structural
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memtool.store.tree import Tree
     from memtool.workspace import Workspace
 
+FORM = BY_NAME[marked.FORMAT]
 CATEGORIES = ("warning", "decision", "preference", "architecture", "pattern")
 """What stays true for longer than a piece of work."""
 MOST_RULES = 40

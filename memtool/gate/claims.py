@@ -10,7 +10,6 @@ from __future__ import annotations
 from memtool.gate import duplicates, places
 from memtool.gate.duplicates import THRESHOLD_KEY
 from memtool.gate.neighbours import DEAD
-from memtool.memory import lifecycle
 from memtool.memory.problem import Problem
 from memtool.store.tree import Record
 
@@ -100,6 +99,8 @@ def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> I
     told: set[tuple[str, ...]] = set()
 
     def may_clash(mine: Memory, other: Memory) -> bool:
+        from memtool.memory import lifecycle  # most memories have no neighbours
+
         is_accepted = other.id in mine.items("conflicts_accepted") or mine.id in other.items(
             "conflicts_accepted"
         )

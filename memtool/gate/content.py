@@ -6,7 +6,6 @@ in this one form. So each rule is written once, and every door of the gate has t
 
 from __future__ import annotations
 
-from memtool.gate.recalled import Recalled
 from memtool.memory import document
 from memtool.memory.changes import Version
 from memtool.value import Value, cached_property
@@ -172,6 +171,8 @@ def read(
 ) -> File:
     """Read one memory file as far as possible; one that is known when it is asked for more."""
     if known is not None:
+        from memtool.gate.recalled import Recalled  # only checks of a whole tree know files
+
         recalled = Recalled(known, lambda: document.read(data, path, categories))
         return File(path, oid, mode, data.decode(), recalled, (), known)
     try:

@@ -7,7 +7,6 @@ is a conflict. A memory that names its twin in a relation was written knowing it
 
 from __future__ import annotations
 
-from memtool.memory import digest, lifecycle
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.fields import RELATIONS
 from memtool.memory.problem import Problem
@@ -121,6 +120,8 @@ def _best(
 
 def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool:
     """Tell whether a memory is alive and says something itself, as no generated digest does."""
+    from memtool.memory import digest, lifecycle  # most memories are like no other
+
     is_alive = lifecycle.state(memory, now, categories) == lifecycle.ALIVE
     return is_alive and not digest.is_generated(memory)
 

@@ -18,13 +18,14 @@ from memtool.gate.lineage import PURGING, purged_by
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
 from memtool.store import config as config_file
-from memtool.store import snapshot, versions
+from memtool.store import snapshot
 from memtool.store.tree import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from memtool.memory.changes import Version
     from memtool.store.config import Config
     from memtool.store.repository import Repository
 
@@ -183,14 +184,18 @@ def _step(
 ) -> Step:
     mine = [row for row in rows if snapshot.is_memory_path(row.path, directory)]
     before = [
-        versions.of_bytes(by_oid[row.old_oid], row.path, categories)
-        for row in mine
-        if row.old_oid in by_oid
+        _version(by_oid[row.old_oid], row.path, categories) for row in mine if row.old_oid in by_oid
     ]
     after = [
         version_of(files[row.path]) for row in mine if row.path in files and row.mode != NO_MODE
     ]
     return Step(tuple(before), tuple(after), {})
+
+
+def _version(data: bytes, path: str, categories: Collection[str]) -> Version:
+    from memtool.store import versions  # most commits only add memories
+
+    return versions.of_bytes(data, path, categories)
 
 
 def _other_texts(repository: Repository, directory: str, rows: Sequence[Difference]) -> list[Text]:

@@ -7,7 +7,7 @@ import os
 from memtool.gate.content import File, Step, Text, read, version_of
 from memtool.gate.kin import row_of
 from memtool.memory.problem import Problem
-from memtool.store import snapshot, versions
+from memtool.store import snapshot
 from memtool.store.tree import Record, blob_hash
 from memtool.value import Value
 
@@ -76,6 +76,8 @@ def step_from(
     categories: Collection[str],
 ) -> Step:
     """Compare a whole tree with that of a commit."""
+    from memtool.store import versions  # a staged memory is compared without
+
     stored = {
         entry.path: entry.oid for entry in snapshot.of_commit(repository, directory, commit).entries
     }
@@ -113,6 +115,8 @@ def versions_in(
     id_: str,
 ) -> Sequence[Version]:
     """Return the versions of an id in some commits."""
+    from memtool.store import versions  # a staged memory seldom asks
+
     stamps: set[Stamp] = set()
     for commit in commits:
         for entry in snapshot.of_commit(repository, directory, commit).entries:

@@ -7,7 +7,6 @@ edited behind the back of a confirmation. `log` and `diff` share it.
 from __future__ import annotations
 
 from memtool.memory.fields import is_mutable, order
-from memtool.memory.marks import is_redacted
 from memtool.memory.memory import FieldValue, Memory
 from memtool.value import Value
 
@@ -168,6 +167,8 @@ def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
 
 
 def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
+    from memtool.memory.marks import is_redacted  # most commits only add memories
+
     keys = changed_keys(old, new)
     redacted = tuple(key for key in keys if is_redacted(_value(old, key), _value(new, key)))
     edited = tuple(key for key in keys if key not in redacted)

@@ -24,6 +24,11 @@ ANY = ""
 RULING = (("type", "decision"), ("category", "decision"), ("category", "warning"))
 RULING_STATUSES = frozenset(("confirmed", "pinned"))
 _FILE = b"file:"
+_FIRST, _GROWTH = 64, 16
+"""Records that are opened before the first is given, and how many times more where all are taken.
+
+A primer looks at forty; who wants all looks through the fields of 10,000 three times.
+"""
 
 
 def picked(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
@@ -31,7 +36,7 @@ def picked(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
 
     Each is unpacked when it is asked for.
     """
-    found = _stored(tree, lambda shelf: shelf.holding(wanted))
+    found = _in_turn(tree, lambda shelf: shelf.holding(wanted))
     return (record for record in found if _has(record, wanted))
 
 
@@ -79,21 +84,47 @@ def newest(record: Record) -> tuple[int, str]:
     return (-record.memory.timestamp, record.path)
 
 
-def _stored(tree: Tree, look: Callable[[Shelf], Iterable[int]]) -> list[Record]:
-    """Return the records that a look at the stored fields finds, all where none are stored."""
+def _in_turn(tree: Tree, look: Callable[[Shelf], Iterable[int]]) -> Iterator[Record]:
+    """Yield what `_stored` returns; of thousands only as many are opened as are taken."""
+    most = _FIRST
+    given: set[str] = set()  # by path: a damaged catalog is made anew, with other numbers
+    while True:
+        found = _stored(tree, look, most)
+        for record in found:
+            if record.path not in given:
+                given.add(record.path)
+                yield record
+        if len(found) < most or not isinstance(tree, StoredCatalog):
+            return
+        most *= _GROWTH
+
+
+def _stored(
+    tree: Tree, look: Callable[[Shelf], Iterable[int]], most: int | None = None
+) -> list[Record]:
+    """Return the records that a look at the stored fields finds, all where none are stored.
+
+    The newest come first. With `most` these are enough, and those written in the same second as
+    the last of them.
+    """
     if not isinstance(tree, StoredCatalog):
         return sorted(tree.records, key=newest)
     catalog = tree
 
     def ask(parts: Parts) -> list[Record]:
-        return [
-            catalog.record(part.first + local)
+        places = [
+            (part.shelf.timestamp(local), part.first + local)
             for part in parts.parts
             for local in look(part.shelf)
             if local not in part.dead
         ]
+        if most is not None and len(places) > most:
+            places.sort(reverse=True)
+            last, _number = places[most - 1]
+            places = [place for place in places if place[0] >= last]
+        return [catalog.record(number) for _second, number in places]
 
-    return sorted(tree.whole(ask), key=newest)
+    return sorted(catalog.whole(ask), key=newest)
 
 
 def _has(record: Record, wanted: Iterable[tuple[str, str]]) -> bool:

@@ -57,31 +57,32 @@ def trace(
     )
     renamed = _renamed(seen.suspects, read, pending)
     gone = [read[stamp].memory for name, stamp in seen.stamps.items() if name not in tree.by_id]
-    present = [record.memory for record in tree.records]
-    lineage = Lineage([*present, *(memory for memory in gone if memory is not None)])
-    own = _reach(id_, {}, renamed)
+    lineages = (tree.lineage, Lineage(memory for memory in gone if memory is not None))
+    own = _reach(id_, renamed)
     known = sorted(name for name in own if name in tree.by_id)
     return Trace(
         id=known[0] if known and id_ not in tree.by_id else id_,
         is_removed=not known and not _is_broken(tree, id_),
         names=frozenset(
-            _reach(id_, lineage.supersedes, renamed) | _reach(id_, lineage.superseded_by, renamed)
+            _reach(id_, renamed, *(lineage.supersedes for lineage in lineages))
+            | _reach(id_, renamed, *(lineage.superseded_by for lineage in lineages))
         ),
     )
 
 
 def _seen(tree: Tree, walk: Walk) -> _Seen:
+    present = {stem(record.path) for record in tree.records}
     stamps: dict[str, Stamp] = {}
     suspects: list[Touch] = []
     for _commit, touches in walk:
         for touch in touches:
             new, old = stem(touch.path), stem(touch.old_path)
-            if new not in tree.by_id and (touch.oid or touch.old_oid):
+            if new not in present and (touch.oid or touch.old_oid):
                 newest = (touch.path, touch.oid) if touch.oid else (touch.old_path, touch.old_oid)
                 stamps.setdefault(new, newest)
             if new != old and touch.old_oid:
                 suspects.append(touch)
-                if old not in tree.by_id:
+                if old not in present:
                     stamps.setdefault(old, (touch.old_path, touch.old_oid))
     return _Seen(stamps, tuple(suspects))
 
@@ -126,15 +127,13 @@ def _renamed(
     return names
 
 
-def _reach(
-    start: str, edges: Mapping[str, tuple[str, ...]], renamed: Mapping[str, set[str]]
-) -> set[str]:
+def _reach(start: str, *edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return all ids that edges lead to, from one on."""
     found = {start}
     todo = [start]
     while todo:
         id_ = todo.pop()
-        for near in (*edges.get(id_, ()), *renamed.get(id_, ())):
-            if near not in found:
-                found.add(near)
-                todo.append(near)
+        near = {one for known in edges for one in known.get(id_, ())} - found
+        found |= near
+        todo += near
     return found

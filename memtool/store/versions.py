@@ -10,8 +10,9 @@ from memtool.store.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from memtool.memory.memory import Memory
     from memtool.store.history import Touch  # importing it costs nine interpreter starts
 
 Stamp = tuple[str, str]
@@ -28,6 +29,18 @@ def of_blobs(
         stamp: of_bytes(data, stamp[0], categories)
         for stamp, data in zip(stamps, blobs, strict=True)
     }
+
+
+def of_stamps(
+    repository: Repository,
+    wanted: Iterable[Stamp],
+    categories: Collection[str],
+    held: Mapping[Stamp, Memory],
+) -> dict[Stamp, Version]:
+    """Return versions of memory files; those that a tree holds are not read again."""
+    stamps = set(wanted)
+    found = {stamp: Version(stamp[0], held[stamp]) for stamp in stamps & held.keys()}
+    return found | of_blobs(repository, stamps - held.keys(), categories)
 
 
 def stamps_of(touches: Iterable[Touch]) -> Iterator[Stamp]:
@@ -85,10 +98,11 @@ def uncommitted(
     Only files that differ are read from HEAD, which is None before the first commit.
     """
     stored = {entry.path: entry.oid for entry in head.entries} if head else {}
-    present = {record.path: record.oid for record in tree.records}
+    records = tuple(tree.records)  # a catalog looks each of them up, every time
+    present = {record.path: record.oid for record in records}
     after = [
         Version(record.path, record.memory)
-        for record in tree.records
+        for record in records
         if stored.get(record.path) != record.oid
     ]
     after.extend(_faulty(tree))
@@ -108,6 +122,8 @@ def _unopened(taken: Snapshot) -> tuple[Version, ...]:
 
 
 def _faulty(tree: Tree) -> tuple[Version, ...]:
+    if not tree.problems:
+        return ()
     readable = {record.path for record in tree.records}
     found: dict[str, Version] = {}
     for problem in tree.problems:

@@ -61,6 +61,28 @@ def test_a_changed_memory_counts_as_it_is_now(filled: Sandbox) -> None:
     assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-new"]
 
 
+def test_thousands_are_opened_as_they_are_taken(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few are opened at once, all come, each once, the newest first, by path in a second.
+
+    Who takes one has opened few.
+    """
+    monkeypatch.setattr("memtool.search.picking._FIRST", 2)
+    monkeypatch.setattr("memtool.search.picking._GROWTH", 2)
+    for number in range(9):
+        second = f"2026-02-2{number % 2}T00:00:00Z"
+        filled.memory(f"sta-{number}", type="state", timestamp=second)
+    expected = ["sta-b", *(f"sta-{n}" for n in (1, 3, 5, 7, 0, 2, 4, 6, 8))]
+    found = both(filled, lambda tree: picking.picked(tree, ("type", "state")))
+    assert [one for one in found if one != "sta-a"] == expected
+    tree = filled.workspace().catalog()
+    assert tree.parts is not None
+    before = tree.parts.read
+    assert next(picking.picked(tree, ("type", "state"))).id == "sta-b"
+    assert tree.parts.read - before <= 6
+
+
 def test_what_was_written_after_a_second_is_found(filled: Sandbox) -> None:
     """Later, not at that second."""
     second = filled.workspace().moment("2026-02-24")

@@ -74,3 +74,34 @@ def test_memories_arrive_with_commits(project: Sandbox) -> None:
     repository = project.workspace().repository
     assert lately.arrived(repository, ".memory", old, new) == {path}
     assert lately.arrived(repository, ".memory", new, new) == frozenset()
+
+
+def test_every_commit_counts_among_the_last(project: Sandbox) -> None:
+    """One of memories alone, an empty one and a merge too; a merge adds no file of its own."""
+    project.git("checkout", "--quiet", "-b", "work")
+    project.write("work.py", "1\n")
+    project.commit()
+    project.git("checkout", "--quiet", "main")
+    for number in range(lately.COMMITS - 4):
+        project.write(f"n{number}.py", "1\n")
+        project.commit()
+    project.memory("dec-c")
+    project.commit()
+    project.git("merge", "--quiet", "--no-edit", "work")
+    project.git("commit", "--quiet", "--allow-empty", "-m", "nothing")
+    numbered = [f"n{number}.py" for number in range(lately.COMMITS - 4)]
+    assert changed(project) == [*numbered, "work.py"]
+    project.git("commit", "--quiet", "--allow-empty", "-m", "nothing again")
+    assert len(changed(project)) == len(numbered)
+
+
+def test_a_memory_directory_of_odd_name_is_left_out(sandbox: Sandbox) -> None:
+    """Its name is no pattern, and one that begins alike is another directory."""
+    sandbox.write("[a]*/dec-a.md", "1\n")
+    sandbox.write("[a]*b/c.py", "1\n")
+    sandbox.write("a/d.py", "1\n")
+    sandbox.commit()
+    repository = sandbox.workspace().repository
+    sandbox.write("[a]*/dec-a.md", "2\n")
+    found = lately.changed(repository, "[a]*", repository.git.head(), "", is_checked_out=True)
+    assert found == ("[a]*b/c.py", "a/d.py")
