@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from memtool.store.tree import Record, Tree
+
 FATAL = ("disk", "bare", "no-memory")
 """Codes of errors that the next finding would meet as well."""
 
@@ -59,15 +61,19 @@ def make(ws: Workspace, sessions: Sessions, judged: Judged, *, dry_run: bool) ->
     return Made(one.id, written.id, written.path, twin is None)
 
 
-def tell_opposed(ws: Workspace, ids: Collection[str]) -> None:
-    """Say which candidates that were just made contradict what stands: both are kept."""
-    tree = ws.tree()
-    alive = [
+def alive_heads(ws: Workspace, tree: Tree) -> list[Record]:
+    """Return the heads that are alive, deprecated ones too: what a candidate has to go with."""
+    return [
         record
         for record in tree.records
         if tree.lineage.is_head(record.id)
         and lifecycle.state(record.memory, ws.now, ws.settings.categories) == lifecycle.ALIVE
     ]
+
+
+def tell_opposed(ws: Workspace, ids: Collection[str]) -> None:
+    """Say which candidates that were just made contradict what stands: both are kept."""
+    alive = alive_heads(ws, ws.tree())
     new = [record for record in alive if record.id in ids]
     others = [record for record in alive if record.id not in ids]
     for action in curating.by_rules(new, others):

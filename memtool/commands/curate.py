@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.commands import reading, writing
-from memtool.memory import lifecycle
+from memtool.commands.candidates import alive_heads
 from memtool.memory.memory import Fields, Memory
 from memtool.sessions import curating
 from memtool.sessions.curating import PIN, Action
@@ -55,12 +55,7 @@ def curate(ws: Workspace, *, apply: bool = False, commit: bool = False) -> Plan:
     """
     writing.prepare(ws)
     tree = ws.tree()
-    alive = [
-        record
-        for record in tree.records
-        if tree.lineage.is_head(record.id)
-        and lifecycle.state(record.memory, ws.now, ws.settings.categories) == lifecycle.ALIVE
-    ]
+    alive = alive_heads(ws, tree)
     candidates = [record for record in alive if record.memory.status == "candidate"]
     others = [record for record in alive if record.memory.status != "candidate"]
     by, proposed = _proposed(ws, candidates, others) if candidates else ("rules", [])
