@@ -16,7 +16,7 @@ from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_t
 from memtool.inject import budget as budgets
 
 DATA = Path(__file__).parents[1] / "hosts" / "data"
-HOME = "/home/ada/project"
+HOME = "/code/ada/project"
 PROMPTS = [row for row in CONTRACTS if row.meaning == "prompt"]
 STARTS = [row for row in CONTRACTS if row.meaning == "start"]
 EDITS = [row for row in CONTRACTS if row.meaning == "edit"]

@@ -14,7 +14,7 @@ from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, Unread
 from memtool.inject import formats
 
 DATA = Path(__file__).with_name("data")
-HOME = "/home/ada/project"
+HOME = "/code/ada/project"
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data"
 TRANSCRIPTS = sorted(path for path in DATA.iterdir() if path.suffix != ".expected")
-TOPS = ("/home/ada/shop",)
+TOPS = ("/code/ada/shop",)
 
 
 def read(data: bytes | str, **options: object) -> Reading:
@@ -249,8 +249,8 @@ def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
 
 def test_paths_are_told_from_the_top_of_the_worktree() -> None:
     """Absolute ones below it, and relative ones from where the agent was; others stay."""
-    context = Context(TOPS, {"cwd": "/home/ada/shop/web"})
-    assert context.place("/home/ada/shop/a.py") == "a.py"
+    context = Context(TOPS, {"cwd": "/code/ada/shop/web"})
+    assert context.place("/code/ada/shop/a.py") == "a.py"
     assert context.place("src/b.ts") == "web/src/b.ts"
     assert context.place("../a.py") == "a.py"
     assert context.place("/etc/hosts") == "/etc/hosts"
