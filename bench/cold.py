@@ -4,8 +4,8 @@
 
 A round runs every command of a row in turn, so that whatever else the machine does hits all alike;
 the medians of user plus system time are compared. `P` is a bare `python -c pass`. Byte-code is
-compiled first, as in an install, and the page cache is warm. The trees are those of `corpus`, kept
-in `$MEMTOOL_BENCH_DIR`.
+compiled and packed first, as by `memtool install`, and the page cache is warm. The trees are those
+of `corpus`, kept in `$MEMTOOL_BENCH_DIR`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import rivals
 from corpus import NOW, make, vocabulary
 
 import memtool
+from memtool import packing
 
 MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
 PASS = [sys.executable, "-c", "pass"]
@@ -130,8 +131,10 @@ PROFILE = """
 import sys, time
 began = time.perf_counter()
 from importlib import import_module
-from memtool.cli import loading, main
+from memtool import loading
+from memtool.cli import main
 loading.install()
+loading.unpack(sys.argv[2])
 phases = eval(sys.argv.pop(1))
 for module in ("memtool.search.opening", "memtool.search.freshness", "Stemmer"):
     import_module(module)
@@ -265,6 +268,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only the cold times and the profile")
     given = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
+    packing.make(packing.missing())
     keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
     words = vocabulary()
     question = " ".join(words[rank] for rank in RANKS)

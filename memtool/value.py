@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from functools import cached_property as cached_property  # noqa: PLC0414  # given on
     from typing import Any, Self, dataclass_transform
 else:
@@ -37,44 +38,38 @@ class ValueType(type):
 
     field_names: tuple[str, ...]
     field_defaults: dict[str, Any]
+    field_setters: list[Callable[[object, Any], None]]
+    """What sets each field, once: past `__setattr__`, and in a fifth of the time of `object`'s."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ValueType:
         own = tuple(namespace.get("__annotations__", ()))
-        names: tuple[str, ...] = ()
-        defaults: dict[str, Any] = {}
+        names, defaults, setters = own, {}, []
         for base in bases:
             if isinstance(base, ValueType):
-                names += base.field_names
-                defaults |= base.field_defaults
-        defaults |= {field: namespace.pop(field) for field in own if field in namespace}
-        namespace |= {"__slots__": own, "field_names": names + own, "field_defaults": defaults}
-        return super().__new__(mcls, name, bases, namespace)
+                names = base.field_names + own
+                defaults.update(base.field_defaults)
+                setters += base.field_setters
+        for field in own:
+            if field in namespace:
+                defaults[field] = namespace.pop(field)
+        namespace["__slots__"] = own
+        namespace["field_names"] = names
+        namespace["field_defaults"] = defaults
+        namespace["field_setters"] = setters
+        cls = type.__new__(mcls, name, bases, namespace)
+        setters += [getattr(cls, field).__set__ for field in own]
+        return cls
 
 
 class Value(metaclass=ValueType):
     """Base of every value: subclass it with annotated fields, as with a frozen dataclass."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        cls = type(self)
-        names = cls.field_names
-        assign = object.__setattr__
-        for name, value in zip(names, args):  # noqa: B905  # saying it costs a fifth of this
-            assign(self, name, value)
-        count = len(args)
-        if count == len(names) and not kwargs:
-            return
-        if count > len(names):
-            raise TypeError(f"{cls.__name__} takes {len(names)} fields, got {count}")
-        defaults = cls.field_defaults
-        for name in names[count:]:
-            if name in kwargs:
-                assign(self, name, kwargs.pop(name))
-            elif name in defaults:
-                assign(self, name, defaults[name])
-            else:
-                raise TypeError(f"{cls.__name__} needs {name!r}")
-        for name in kwargs:
-            raise TypeError(f"{cls.__name__} has no free field {name!r}")
+        setters = type(self).field_setters
+        if kwargs or len(args) != len(setters):
+            args = _completed(type(self), args, kwargs)
+        for put, value in zip(setters, args):  # noqa: B905  # saying it costs a fifth of this
+            put(self, value)
 
     def __setattr__(self, name: str, _value: object) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be assigned: values are frozen")
@@ -102,6 +97,27 @@ class Value(metaclass=ValueType):
     def plain(self) -> dict[str, Any]:
         """Return the fields as what JSON knows; a subclass may name or shape them differently."""
         return {name: plain(getattr(self, name)) for name in type(self).field_names}
+
+
+def _completed(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a value for each field, of what was given by position and by name."""
+    names, defaults = cls.field_names, cls.field_defaults
+    missing = len(names) - len(args)
+    if not kwargs and 0 < missing <= len(defaults):  # only the last fields may have one
+        return args + tuple(defaults.values())[-missing:]
+    if missing < 0:
+        raise TypeError(f"{cls.__name__} takes {len(names)} fields, got {len(args)}")
+    values = [*args]
+    for name in names[len(args) :]:
+        if name in kwargs:
+            values.append(kwargs.pop(name))
+        elif name in defaults:
+            values.append(defaults[name])
+        else:
+            raise TypeError(f"{cls.__name__} needs {name!r}")
+    for name in kwargs:
+        raise TypeError(f"{cls.__name__} has no free field {name!r}")
+    return tuple(values)
 
 
 def plain(value: Any) -> Any:

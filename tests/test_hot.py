@@ -9,6 +9,8 @@ import sys
 import pytest
 from conftest import Sandbox
 
+from memtool import loading
+
 ALLOWED = {
     "Stemmer", "_bisect", "_blake2", "_cython", "_heapq", "_sha1", "__future__", "bisect",
     "cython_runtime", "errno", "fcntl", "heapq", "itertools", "marshal", "math", "mmap", "zlib",
@@ -29,6 +31,12 @@ ONLY_OF_MORE = {
     "memtool.memory.marks", "memtool.store.versions",
 }  # fmt: skip
 """Modules of ours for a commit that changes memories, or adds one that is like another."""
+
+ONLY_OF_LIKE = {
+    "memtool.gate", "memtool.gate.opposition", "memtool.gate.quantities",
+    "memtool.gate.statements", "memtool.memory.digest",
+}  # fmt: skip
+"""Modules of ours for a block of memories that are like each other, as those of `project`."""
 
 MOST_MODULES = {"search": 54, "inject": 74}
 """Modules of ours that an answer may load: each takes a hundredth of an interpreter start."""
@@ -55,6 +63,15 @@ CALLS = {
     "search": ("search", "where", "do", "sessions", "live"),
     "inject": ("inject", "--prompt", "where do sessions live?"),
 }
+
+PACKED = """
+import sys
+import memtool.cli.main
+before = set(sys.modules)
+from memtool import packing
+print(*(module.__name__ for module in packing.imported(packing.ROOTS[sys.argv[1]])))
+print(*before)
+"""
 
 
 @pytest.fixture
@@ -145,6 +162,26 @@ def test_cold_warm_and_without_a_cache_are_the_same_bytes(
     second = set(answers())
     assert len(second) == 1
     assert first != second
+
+
+@pytest.mark.parametrize("verb", loading.PACKED)
+def test_a_pack_holds_what_a_warm_answer_loads(project: Sandbox, verb: str):
+    """All of it, so that no module is looked for; and no more, which would only take time."""
+    event = {"cwd": str(project.path), "session_id": "", "prompt": CALLS["inject"][-1]}
+    call = {
+        **CALLS,
+        "check": ("check", "--staged"),
+        "hook": ("hook", "claude", "user-prompt-submit", "--input", json.dumps(event)),
+    }[verb]
+    _answer, found = warm(project, *call)
+    done = subprocess.run(
+        [sys.executable, "-c", PACKED, verb], capture_output=True, text=True, check=True
+    )
+    packed, before = (set(row.split()) for row in done.stdout.splitlines())
+    loaded = {name for name in found["loaded"] if name.startswith("memtool")}
+    if verb in ("hook", "inject"):
+        loaded -= ONLY_OF_LIKE
+    assert packed == loaded - before, "packing.ROOTS names what a function imports"
 
 
 def test_a_staged_memory_loads_little(project: Sandbox):

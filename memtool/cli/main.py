@@ -43,17 +43,34 @@ def command() -> NoReturn:
     """
     import gc
 
-    from memtool.cli import loading
-
     gc.set_threshold(GARBAGE)
-    loading.install()
+    verb = _unpacked(sys.argv[1:2])
     status = main()
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):  # nobody is left to read it
             continue
+    if verb:
+        from memtool import packing
+
+        packing.start(verb)
     os._exit(status)
+
+
+def _unpacked(args: list[str]) -> str:
+    """Import the modules of a hot verb at once; return the verb if its pack must be made first."""
+    from memtool import loading
+
+    if not loading.is_possible():
+        return ""
+    loading.install()
+    (verb,) = args if args and args[0] in loading.PACKED else ("",)
+    try:
+        is_there = not verb or loading.unpack(verb)
+    except Exception:  # noqa: BLE001  # it is met again where it is imported, and told there
+        return ""
+    return "" if is_there or not loading.is_kept() else verb
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 
+from memtool import packing
 from memtool.errors import MemtoolError
 from memtool.value import Value
 
@@ -44,15 +45,7 @@ def of_memtool(ws: Workspace) -> Iterator[Sign]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Sign("memtool", "version", GOOD, f"{__version__}, Python {version}")
     yield _launcher(ws)
-    missing = len(uncompiled())
-    if missing:
-        yield Sign(
-            "memtool", "byte code", WARNING,
-            f"{missing} modules are compiled anew at every start",
-            "memtool doctor --fix compiles them",
-        )  # fmt: skip
-    else:
-        yield Sign("memtool", "byte code", GOOD, "compiled")
+    yield _byte_code()
     if ws.env.get("MEMTOOL_OFF"):
         yield Sign("memtool", "switch", WARNING, "MEMTOOL_OFF is set: agents get nothing")
 
@@ -98,6 +91,11 @@ def mend(ws: Workspace) -> Iterator[str]:
         yield f"compiled {done} modules"
     if left:
         ws.notes.append(f"{left} modules cannot be compiled: no permission")
+    unpacked = packing.missing()
+    if packed := packing.make(unpacked):
+        yield f"packed the modules of {', '.join(packed)}"
+    if len(packed) < len(unpacked):
+        ws.notes.append("the modules cannot be packed: no permission")
     if any(sign.state == BROKEN for sign in _signs(_index, ws)):
         for name in DERIVED:
             place = os.path.join(ws.repository.cache_dir, name)
@@ -134,6 +132,24 @@ def _is_compiled(path: str) -> bool:
     flags = int.from_bytes(head[4:8], "little")
     written = int(status.st_mtime) & 0xFFFFFFFF
     return bool(flags) or int.from_bytes(head[8:12], "little") == written
+
+
+def _byte_code() -> Sign:
+    missing = len(uncompiled())
+    if missing:
+        return Sign(
+            "memtool", "byte code", WARNING,
+            f"{missing} modules are compiled anew at every start",
+            "memtool doctor --fix compiles them",
+        )  # fmt: skip
+    unpacked = packing.missing()
+    if unpacked:
+        return Sign(
+            "memtool", "byte code", WARNING,
+            f"not packed for {', '.join(unpacked)}: they start slower",
+            "memtool doctor --fix packs it",
+        )  # fmt: skip
+    return Sign("memtool", "byte code", GOOD, "compiled and packed")
 
 
 def _launcher(ws: Workspace) -> Sign:

@@ -95,9 +95,11 @@ def _refuse_absent_mcp() -> None:
 
 def _compile() -> None:
     """Compile what the installer did not: hooks would do it anew at every prompt."""
+    from memtool import packing
     from memtool.commands import examining
 
     examining.compile_missing()
+    packing.make(packing.missing())
 
 
 def _tell_what_is_missing(ws: Workspace, *, user: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
+from memtool import packing
 from memtool.commands import examining
 from memtool.commands.doctor import doctor, render
 from memtool.commands.examining import ABSENT, BROKEN, GOOD, WARNING, Sign
@@ -208,10 +209,23 @@ def test_byte_code_that_is_missing_is_compiled(
         Path(memtool.__file__).parent / "memory", package, ignore=shutil.ignore_patterns("*.pyc")
     )
     monkeypatch.setattr(memtool, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(packing, "missing", list)
     missing = examining.uncompiled()
     assert len(missing) == len(list(package.glob("*.py")))
     assert list(examining.mend(ready.workspace())) == [f"compiled {len(missing)} modules"]
     assert examining.uncompiled() == []
+
+
+def test_packs_that_are_missing_are_made(ready: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run of a verb makes its own, unless Python may not write."""
+    monkeypatch.setattr(examining, "uncompiled", list)
+    monkeypatch.setattr(packing, "missing", lambda: ["hook", "search"])
+    monkeypatch.setattr(packing, "make", lambda verbs: verbs[:1])
+    sign = signs(ready)["memtool", "byte code"]
+    assert (sign.state, sign.detail) == (WARNING, "not packed for hook, search: they start slower")
+    ws = ready.workspace()
+    assert list(examining.mend(ws)) == ["packed the modules of hook"]
+    assert ws.notes == ["the modules cannot be packed: no permission"]
 
 
 def test_the_switch_is_told(ready: Sandbox) -> None:

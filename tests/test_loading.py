@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import py_compile
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import memtool
 
 SHOW = """
 import sys
-from memtool.cli import loading
+from memtool import loading
 loading.install()
 import memtool.sample as sample
 from memtool import inner
@@ -26,12 +27,11 @@ print(inner.__path__, inner.__package__, sample.__spec__.has_location)
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """A small `memtool` with the loader in it, a module and a package."""
-    loading = Path(memtool.__file__).parent / "cli" / "loading.py"
     top = tmp_path / "memtool"
-    for folder in (top, top / "cli", top / "inner"):
+    for folder in (top, top / "inner"):
         folder.mkdir()
         (folder / "__init__.py").write_text('SAID = "inner"\n')
-    (top / "cli" / "loading.py").write_bytes(loading.read_bytes())
+    shutil.copy(Path(memtool.__file__).parent / "loading.py", top)
     (top / "sample.py").write_text('SAID = "one"\n')
     return top
 
@@ -97,9 +97,7 @@ def test_byte_code_that_was_moved_names_the_file_that_is_here(package: Path) -> 
     source = package / "sample.py"
     source.write_text('SAID = "one"\n\n\ndef fail():\n    raise ValueError(SAID)\n')
     compiled(source, dfile="/elsewhere/sample.py")
-    script = (
-        "from memtool.cli import loading; loading.install(); import memtool.sample as s; s.fail()"
-    )
+    script = "from memtool import loading; loading.install(); import memtool.sample as s; s.fail()"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=package.parent, capture_output=True, text=True,
         check=False,
@@ -109,7 +107,7 @@ def test_byte_code_that_was_moved_names_the_file_that_is_here(package: Path) -> 
 
 def test_a_module_that_is_not_there_is_missed_as_ever(package: Path) -> None:
     """The error is Python's own."""
-    script = "from memtool.cli import loading; loading.install(); import memtool.absent"
+    script = "from memtool import loading; loading.install(); import memtool.absent"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=package.parent, capture_output=True, text=True,
         check=False,

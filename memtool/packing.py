@@ -1,0 +1,135 @@
+"""Packing: writes the packs of `loading`, each in an interpreter that imports nothing else."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from importlib.machinery import PathFinder, SourceFileLoader
+
+from memtool import loading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import ClassVar
+
+    from memtool.loading import Row
+
+BASE = "memtool.cli.main"
+"""What is there before a pack is opened."""
+_ALWAYS = (
+    "memtool.cli.arguments", "memtool.cli.output", "memtool.workspace", "memtool.store.plain_toml",
+    "memtool.commands.noting",
+)  # fmt: skip
+_CATALOG = ("memtool.search.freshness", "memtool.search.opening")
+_GIT = ("memtool.store.process",)
+ROOTS: dict[str, tuple[str, ...]] = {
+    "check": (*_ALWAYS, *_GIT, "memtool.commands.check", "memtool.gate.differences"),
+    "hook": (
+        *_ALWAYS, *_CATALOG, "memtool.cli.hooks", "memtool.commands.hook", "memtool.commands.inject"
+    ),
+    "inject": (*_ALWAYS, *_CATALOG, "memtool.commands.inject"),
+    "search": (*_ALWAYS, *_CATALOG, "memtool.commands.search"),
+}  # fmt: skip
+"""What a verb imports on its usual way, step by step: what these import is found by itself."""
+_PROGRAM = """
+import os, sys
+os.setsid()  # whoever ends a hook does not end this
+os.closerange(3, 1024)  # nor waits for it
+sys.path.insert(0, sys.argv[1])
+import memtool  # this one, and nothing else from there
+del sys.path[0]
+from memtool import packing
+packing.write(sys.argv[2])
+"""
+
+
+def start(verb: str) -> int:
+    """Write the pack of a verb in a process of its own; return its id, 0 for none.
+
+    -P: modules are never looked for where the process happens to be.
+    """
+    argv = [sys.executable, "-P", "-c", _PROGRAM, os.path.dirname(loading.HERE), verb]
+    quiet = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in (0, 1, 2)]
+    try:
+        return os.posix_spawn(sys.executable, argv, os.environ, file_actions=quiet)
+    except (OSError, ValueError):
+        return 0
+
+
+def missing() -> list[str]:
+    """Return the verbs whose pack is not there, or of other sources; none where none is read."""
+    if not loading.is_possible():
+        return []
+    return [verb for verb in loading.PACKED if not loading.rows_of(verb)]
+
+
+def make(verbs: Sequence[str]) -> list[str]:
+    """Write the packs of these verbs; return those that are there now."""
+    for process in filter(None, map(start, verbs)):
+        os.waitpid(process, 0)
+    absent = missing()
+    return [verb for verb in verbs if verb not in absent]
+
+
+def write(verb: str) -> None:
+    """Write the pack of a verb, in a process that has imported nothing else of memtool.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place = loading.place_of(verb)
+    beside = f"{place}.{os.getpid()}"
+    data = loading.PACK_HEADER + marshal.dumps(tuple(map(_row, imported(ROOTS[verb]))))
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+        os.replace(beside, place)
+    except OSError:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        raise
+
+
+def _row(module: ModuleType) -> Row:
+    """Return the row of a module; without code where its byte-code does not go by the time."""
+    source, kept = module.__file__, module.__cached__
+    assert source is not None
+    status = os.stat(source)  # before its byte-code is read: what is written in between is noticed
+    code = loading.code_of(source, kept)
+    path = source[len(loading.HERE) + 1 :]
+    return module.__name__, path, int(status.st_mtime), status.st_size, code
+
+
+def imported(roots: Sequence[str]) -> list[ModuleType]:
+    """Import modules and return all that this took, each behind those that it imports."""
+    __import__(BASE)
+    sys.meta_path.insert(0, _Recorder)
+    for name in roots:
+        __import__(name)
+    return _Recorder.complete
+
+
+class _Recorder(SourceFileLoader):
+    """Python's own finder and loader, which notes every module that is complete."""
+
+    complete: ClassVar[list[ModuleType]] = []
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a module of ours with this loader; the others are left to Python."""
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and name.startswith(loading.PACKAGE):
+            assert spec.origin is not None
+            spec.loader = _Recorder(name, spec.origin)
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run a module, and note it."""
+        super().exec_module(module)
+        self.complete.append(module)
