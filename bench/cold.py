@@ -23,10 +23,12 @@ import tempfile
 from pathlib import Path
 
 import rivals
+import Stemmer
 from corpus import NOW, make, vocabulary
 
 import memtool
 from memtool import packing
+from memtool.hosts import launcher
 
 MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
 PASS = [sys.executable, "-c", "pass"]
@@ -88,11 +90,11 @@ def over(found: dict[str, float], one: str, other: str, unit: str = "x") -> str:
     return f"{ratio:.2f} {unit}  ({found[one]:.1f} / {found[other]:.1f} ms)"
 
 
-def launcher(folder: Path) -> list[str]:
-    """Write the console script as an installer does, and return how it is called."""
+def script_in(folder: Path) -> list[str]:
+    """Write the console script as `memtool install` leaves it, and return how it is called."""
     place = folder / "memtool"
-    lines = (Path(memtool.__file__).parents[1] / "templates" / "launcher").read_text().splitlines()
-    place.write_text("\n".join([f"#!{sys.executable}", *lines[1:]]) + "\n")
+    tops = {str(Path(memtool.__file__).parents[1]), str(Path(Stemmer.__file__).parent)}
+    place.write_text(launcher.without_site(sys.executable, *sorted(tops)))
     place.chmod(place.stat().st_mode | stat.S_IXUSR)
     return [str(place)]
 
@@ -273,7 +275,7 @@ def main() -> None:
     words = vocabulary()
     question = " ".join(words[rank] for rank in RANKS)
     search, inject = ["search", question], ["inject", "--prompt", f"how does {question} work?"]
-    script = launcher(Path(tempfile.mkdtemp()))
+    script = script_in(Path(tempfile.mkdtemp()))
     print(f"question: {question}; {given.rounds} rounds")
     for count in given.counts:
         folder = make(keep, count)

@@ -72,7 +72,28 @@ class Loader:
         exec(code, module.__dict__)  # noqa: S102  # what an import is
 
 
+class Site:
+    """A finder for the end of `sys.meta_path`: runs `site` for what is not found without it."""
+
+    @classmethod
+    def find_spec(
+        cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Look again, in all places that `site` knows of."""
+        sys.meta_path.remove(cls)
+        run_site()
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path)
+        return next(filter(None, specs), None)
+
+
 LOADER = Loader()
+
+
+def run_site() -> None:
+    """Do what Python does before its first line, unless it is told not to."""
+    import site
+
+    site.main()
 
 
 def is_possible() -> bool:

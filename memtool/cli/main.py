@@ -62,10 +62,14 @@ def _unpacked(args: list[str]) -> str:
     """Import the modules of a hot verb at once; return the verb if its pack must be made first."""
     from memtool import loading
 
+    (verb,) = args if args and args[0] in loading.PACKED else ("",)
+    if sys.flags.no_site and verb:
+        sys.meta_path.append(loading.Site)
+    elif sys.flags.no_site:
+        loading.run_site()
     if not loading.is_possible():
         return ""
     loading.install()
-    (verb,) = args if args and args[0] in loading.PACKED else ("",)
     try:
         is_there = not verb or loading.unpack(verb)
     except Exception:  # noqa: BLE001  # it is met again where it is imported, and told there

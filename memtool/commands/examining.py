@@ -8,6 +8,7 @@ import sys
 
 from memtool import packing
 from memtool.errors import MemtoolError
+from memtool.hosts import launcher
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -86,16 +87,7 @@ def compile_missing() -> tuple[int, int]:
 
 def mend(ws: Workspace) -> Iterator[str]:
     """Make again what is derived, and yield what was done."""
-    done, left = compile_missing()
-    if done:
-        yield f"compiled {done} modules"
-    if left:
-        ws.notes.append(f"{left} modules cannot be compiled: no permission")
-    unpacked = packing.missing()
-    if packed := packing.make(unpacked):
-        yield f"packed the modules of {', '.join(packed)}"
-    if len(packed) < len(unpacked):
-        ws.notes.append("the modules cannot be packed: no permission")
+    yield from _quickened(ws)
     if any(sign.state == BROKEN for sign in _signs(_index, ws)):
         for name in DERIVED:
             place = os.path.join(ws.repository.cache_dir, name)
@@ -110,6 +102,22 @@ def mend(ws: Workspace) -> Iterator[str]:
 
         ledger.fold(ws.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
+
+
+def _quickened(ws: Workspace) -> Iterator[str]:
+    """Do what lets memtool start sooner, as far as this user may."""
+    done, left = compile_missing()
+    if done:
+        yield f"compiled {done} modules"
+    if left:
+        ws.notes.append(f"{left} modules cannot be compiled: no permission")
+    unpacked = packing.missing()
+    if packed := packing.make(unpacked):
+        yield f"packed the modules of {', '.join(packed)}"
+    if len(packed) < len(unpacked):
+        ws.notes.append("the modules cannot be packed: no permission")
+    if launcher.quicken():
+        yield f"{launcher.place()} starts Python without site"
 
 
 def _signs(look: object, ws: Workspace) -> list[Sign]:
@@ -165,7 +173,7 @@ def _launcher(ws: Workspace) -> Sign:
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         return Sign("memtool", "command", BROKEN, f"{place} cannot be read: {reason}")
-    program = text.partition(b"\n")[0].removeprefix(b"#!").strip()
+    program = text.partition(b"\n")[0].removeprefix(b"#!").strip().partition(b" ")[0]
     if text.startswith(b"#!") and b"import re\n" in text:
         return Sign(
             "memtool", "command", WARNING,
@@ -176,6 +184,11 @@ def _launcher(ws: Workspace) -> Sign:
         os.path.realpath(sys.executable)
     ):
         return Sign("memtool", "command", WARNING, f"{place} runs another Python than this memtool")
+    if os.path.realpath(place) == os.path.realpath(launcher.place()) and launcher.is_slow():
+        return Sign(
+            "memtool", "command", WARNING, f"{place} starts slower than it could",
+            "memtool doctor --fix lets it start Python without site",
+        )  # fmt: skip
     return Sign("memtool", "command", GOOD, place)
 
 

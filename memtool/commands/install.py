@@ -76,7 +76,7 @@ def install(
     if names != [GIT]:
         _tell_what_is_missing(ws, user=user)
         if not dry_run:
-            _compile()
+            _quicken(ws)
     return done
 
 
@@ -93,13 +93,16 @@ def _refuse_absent_mcp() -> None:
         )
 
 
-def _compile() -> None:
-    """Compile what the installer did not: hooks would do it anew at every prompt."""
+def _quicken(ws: Workspace) -> None:
+    """Compile what the installer did not, which hooks would do anew at every prompt, and so on."""
     from memtool import packing
     from memtool.commands import examining
+    from memtool.hosts import launcher
 
     examining.compile_missing()
     packing.make(packing.missing())
+    if launcher.quicken():
+        ws.notes.append(f"{launcher.place()} now starts Python without site, which takes less time")
 
 
 def _tell_what_is_missing(ws: Workspace, *, user: bool) -> None:
