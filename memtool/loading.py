@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType
 
-    Row = tuple[str, str, int, int, CodeType | None]
-    """Name and source below the package, its time in seconds and its size, and the byte-code."""
+    Stamp = tuple[str, int, int]
+    """A source below the package, its time in seconds, and its size."""
+    Row = tuple[str, str, CodeType | None]
+    """The name of a module, its source below the package, and its byte-code."""
 else:
     ModuleType = type(sys)  # `types` makes a class for everything that there is
 
@@ -125,7 +127,7 @@ def unpack(verb: str) -> bool:
     """
     rows = rows_of(verb)
     modules = sys.modules
-    for name, path, _time, _size, code in rows:
+    for name, path, code in rows:
         if name in modules:
             continue
         if code is None:
@@ -170,8 +172,10 @@ def rows_of(verb: str) -> tuple[Row, ...]:
             os.close(handle)
         if not data.startswith(PACK_HEADER):
             return ()
-        rows: tuple[Row, ...] = marshal.loads(memoryview(data)[len(PACK_HEADER) :])  # noqa: S302
-        for _name, path, seconds, size, _code in rows:
+        stamps: tuple[Stamp, ...]
+        rows: tuple[Row, ...]
+        stamps, rows = marshal.loads(memoryview(data)[len(PACK_HEADER) :])  # noqa: S302  # as Python
+        for path, seconds, size in stamps:
             status = os.stat(f"{HERE}/{path}")
             if status.st_size != size or int(status.st_mtime) != seconds:
                 return ()

@@ -16,23 +16,21 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import ClassVar
 
-    from memtool.loading import Row
+    from memtool.loading import Row, Stamp
 
 BASE = "memtool.cli.main"
 """What is there before a pack is opened."""
-_ALWAYS = (
-    "memtool.cli.arguments", "memtool.cli.output", "memtool.workspace", "memtool.store.plain_toml",
-    "memtool.commands.noting",
-)  # fmt: skip
+_ALWAYS = ("memtool.workspace", "memtool.store.plain_toml", "memtool.commands.noting")
 _CATALOG = ("memtool.search.freshness", "memtool.search.opening")
-_GIT = ("memtool.store.process",)
+_VERB = ("memtool.cli.running", *_ALWAYS)
+_HOOK = ("memtool.cli.hooks", "memtool.cli.arguments", *_ALWAYS)
 ROOTS: dict[str, tuple[str, ...]] = {
-    "check": (*_ALWAYS, *_GIT, "memtool.commands.check", "memtool.gate.differences"),
-    "hook": (
-        *_ALWAYS, *_CATALOG, "memtool.cli.hooks", "memtool.commands.hook", "memtool.commands.inject"
+    "check": (
+        *_VERB, "memtool.store.process", "memtool.commands.check", "memtool.gate.differences"
     ),
-    "inject": (*_ALWAYS, *_CATALOG, "memtool.commands.inject"),
-    "search": (*_ALWAYS, *_CATALOG, "memtool.commands.search"),
+    "hook": (*_HOOK, *_CATALOG, "memtool.commands.hook", "memtool.commands.inject"),
+    "inject": (*_VERB, *_CATALOG, "memtool.commands.inject"),
+    "search": (*_VERB, *_CATALOG, "memtool.commands.search"),
 }  # fmt: skip
 """What a verb imports on its usual way, step by step: what these import is found by itself."""
 _PROGRAM = """
@@ -83,7 +81,10 @@ def write(verb: str) -> None:
     """
     place = loading.place_of(verb)
     beside = f"{place}.{os.getpid()}"
-    data = loading.PACK_HEADER + marshal.dumps(tuple(map(_row, imported(ROOTS[verb]))))
+    modules = imported(ROOTS[verb])
+    # Before their byte-code is read, so that what is written in between is noticed.
+    stamps = tuple(map(_stamp, (__file__, *(str(module.__file__) for module in modules))))
+    data = loading.PACK_HEADER + marshal.dumps((stamps, tuple(map(_row, modules))))
     try:
         with open(beside, "xb") as file:
             file.write(data)
@@ -94,14 +95,16 @@ def write(verb: str) -> None:
         raise
 
 
+def _stamp(source: str) -> Stamp:
+    status = os.stat(source)
+    return source[len(loading.HERE) + 1 :], int(status.st_mtime), status.st_size
+
+
 def _row(module: ModuleType) -> Row:
     """Return the row of a module; without code where its byte-code does not go by the time."""
-    source, kept = module.__file__, module.__cached__
-    assert source is not None
-    status = os.stat(source)  # before its byte-code is read: what is written in between is noticed
-    code = loading.code_of(source, kept)
-    path = source[len(loading.HERE) + 1 :]
-    return module.__name__, path, int(status.st_mtime), status.st_size, code
+    source = str(module.__file__)
+    code = loading.code_of(source, module.__cached__)
+    return module.__name__, source[len(loading.HERE) + 1 :], code
 
 
 def imported(roots: Sequence[str]) -> list[ModuleType]:

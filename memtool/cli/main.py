@@ -1,37 +1,21 @@
-"""The entry point: arguments to a verb, its value to stdout, and the one error boundary.
+"""The entry point: how a process starts that answers one command line, and how it ends.
 
-A closed pipe is success.
+It is loaded by Python itself, before a pack can be, so that it holds little; `running` does the
+rest.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
-
-from memtool.errors import MemtoolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NoReturn
-
-    from memtool.cli.arguments import Call
-    from memtool.workspace import Workspace
+    from typing import NoReturn
 
 GARBAGE = 200_000
 """Objects that may be made before Python looks for circles among them; a verb makes a few."""
-
-SURFACES = {"mcp": "memtool.mcp"}
-"""Verbs that start another surface, and the room that serves it."""
-
-EXIT_CODES: dict[int, str] = {
-    0: "fine",
-    1: "problems were found, and told on stdout",
-    2: "a wrong call, setting, file or state of git; told on stderr with the next step",
-    3: "a bug; stderr names the log file",
-    130: "interrupted",
-}
 
 
 def command() -> NoReturn:
@@ -84,108 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         from memtool.cli import hooks  # a boundary of its own: agents never hear of an error
 
         return hooks.main(args)
-    try:
-        return _run(args)
-    except MemtoolError as error:
-        _tell(error, args)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
-        _tell(bug(error), args)
-        return 3
+    from memtool.cli import running
 
-
-def _run(args: list[str]) -> int:
-    from memtool.cli import arguments, output
-
-    began = time.perf_counter()
-    call = arguments.parse(args)
-    if isinstance(call, arguments.Page):
-        from memtool.cli import pages
-
-        output.write(pages.text(call))
-        return 0
-    if call.face.name in SURFACES:  # it opens repositories itself, and stdout is its own
-        surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
-        return int(surface.serve(call, os.environ))
-    workspace = _opened(call)
-    value = _answer(workspace, call)
-    output.write(output.as_json(value) if call.as_json else output.as_text(call.face.render(value)))
-    for note in workspace.notes:
-        output.tell(f"memtool: {output.visible(note)}")
-    from memtool.commands import noting  # only now: the answer is out
-
-    noting.note(workspace, call.face.name, value, (time.perf_counter() - began) * 1000)
-    return int(getattr(value, "exit_code", 0))
-
-
-def _opened(call: Call) -> Workspace:
-    """Open the repository of a call; what holds for all projects of a user needs none."""
-    from memtool.workspace import Workspace
-
-    if call.is_global:
-        return Workspace.at_global(os.environ)
-    try:
-        return Workspace.at(call.directory, os.environ)
-    except MemtoolError as error:
-        if error.code != "no-repository" or not call.options.get("user"):
-            raise
-        return Workspace.at_global(os.environ)
-
-
-def _answer(workspace: Workspace, call: Call) -> Any:
-    """Run the verb of a call."""
-    options = call.options
-    if workspace.is_global:
-        from memtool.commands import globally
-
-        options = globally.options(workspace, call.face.run, options)
-    try:
-        return call.face.run(workspace, *call.positional, **options)
-    except MemtoolError as error:
-        from memtool.commands import globally
-
-        globally.pointed(workspace, error, call.face.name, call.positional)
-        raise
-
-
-def _tell(error: MemtoolError, args: list[str]) -> None:
-    from memtool.cli import arguments, output
-
-    if not arguments.wants_json(args):
-        output.tell(f"memtool: {output.visible(error.message)}")
-        if error.hint:
-            output.tell(f"hint: {output.visible(error.hint)}")
-        return
-    from memtool.memory import moments
-
-    body = {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "recoverable": error.recoverable,
-        "timestamp": moments.render(int(time.time())),
-    }
-    output.tell(output.as_json({"error": body}).rstrip("\n"))
-
-
-def bug(error: Exception) -> MemtoolError:
-    """Write the traceback to a log file and return an error that says where it is."""
-    import tempfile
-    import traceback
-
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="memtool-bug-", suffix=".log", delete=False, encoding="utf-8",
-            errors="backslashreplace",
-        ) as log:  # fmt: skip
-            log.write("".join(traceback.format_exception(error)))
-        where = f"the details are in {log.name}; please report them"
-    except OSError:
-        where = "the log could not be written; MEMTOOL_DEBUG=1 shows the details"
-    if os.environ.get("MEMTOOL_DEBUG"):
-        traceback.print_exception(error)
-    return MemtoolError(
-        f"a bug: {type(error).__name__}: {error}", hint=where, code="bug", recoverable=False
-    )
+    return running.run(args)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from memtool.cli.main import EXIT_CODES
 from memtool.cli.pages import EVERYWHERE, explained, name_of, usage
+from memtool.cli.running import EXIT_CODES
 from memtool.cli.signature import Interface, interface
 from memtool.commands import GROUPS, VERBS
 from memtool.errors import ERROR_CODES

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from memtool.cli.main import bug
 from memtool.cli.output import visible
+from memtool.cli.running import bug
 from memtool.commands import globally, noting
 from memtool.errors import MemtoolError
 from memtool.mcp import arguments
