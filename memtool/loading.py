@@ -122,6 +122,8 @@ def place_of(verb: str) -> str:
 def unpack(verb: str) -> bool:
     """Import the modules of a verb from its pack; return whether there is one of these sources.
 
+    `memtool.cli.main` is there already.
+
     Raises:
         Exception: what a module raised; it is not imported then, nor is what comes after it.
     """

@@ -81,6 +81,7 @@ def write(verb: str) -> None:
     """
     place = loading.place_of(verb)
     beside = f"{place}.{os.getpid()}"
+    sys.dont_write_bytecode = False  # a pack is byte-code, and was asked for
     modules = imported(ROOTS[verb])
     # Before their byte-code is read, so that what is written in between is noticed.
     stamps = tuple(map(_stamp, (__file__, *(str(module.__file__) for module in modules))))

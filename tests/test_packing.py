@@ -115,6 +115,14 @@ def test_packed_modules_look_as_python_makes_them(package: Path) -> None:
     assert shown(package) == (ALL, by_python)
 
 
+def test_a_pack_that_was_asked_for_has_everything(package: Path) -> None:
+    """Also where Python is told to write no byte-code, as in many containers."""
+    run(package, WRITE, PYTHONDONTWRITEBYTECODE="1")
+    shutil.rmtree(package / "inner" / "__pycache__")
+    assert shown(package)[0] == ALL
+    assert not (package / "inner" / "__pycache__").exists()  # nothing was compiled
+
+
 def test_packed_modules_behave_as_others(package: Path) -> None:
     """Their source is shown, they can be pickled and loaded again, tracebacks have the line."""
     run(package, WRITE)

@@ -17,7 +17,7 @@ for, so iterating over all of them costs what reading the tree costs; a search t
 from __future__ import annotations
 
 import os
-from bisect import insort
+from _bisect import insort_right
 
 from memtool.memory.lineage import Lineage
 from memtool.search.layout import Broken
@@ -212,7 +212,7 @@ class StoredCatalog(Catalog):
                     order = living
                     continue
                 for local in living:
-                    insort(order, part.first + local, key=key)
+                    insort_right(order, part.first + local, key=key)
             return order
 
         return self.whole(ask)

@@ -10,7 +10,7 @@ at recall@5 .7245 and .7208 on other questions, and .7283 where old words count 
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from _bisect import bisect_left
 
 from memtool.search import aliases, scoring
 from memtool.search.catalog import Catalog, StoredCatalog

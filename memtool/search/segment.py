@@ -13,7 +13,7 @@ opened, postings, keys and texts when they are touched. A segment that fails rai
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from _bisect import bisect_left
 from zlib import crc32
 
 from memtool.search import layout, scoring

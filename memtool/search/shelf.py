@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from bisect import bisect_left, bisect_right
+from _bisect import bisect_left, bisect_right
 
 from memtool.memory.memory import Memory
 from memtool.search import layout

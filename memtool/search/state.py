@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from bisect import bisect_left
+from _bisect import bisect_left
 from zlib import crc32
 
 from memtool.search import layout

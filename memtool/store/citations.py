@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from bisect import bisect_left
+from _bisect import bisect_left
 from zlib import crc32
 
 from memtool.value import Value
