@@ -47,8 +47,21 @@ def _number(text: str) -> int:
     return int(text)
 
 
+_MOST_KNOWN = 1 << 12
+_days: dict[str, int] = {}
+
+
 def parse_date(text: str) -> int:
     """Return the first second of a `YYYY-MM-DD` day in UTC. Raises ValueError."""
+    found = _days.get(text)
+    if found is None:
+        if len(_days) >= _MOST_KNOWN:
+            _days.clear()
+        found = _days[text] = _parsed_date(text)
+    return found
+
+
+def _parsed_date(text: str) -> int:
     if len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError(f"not a date: {text!r}")
     year, month, day = _number(text[:4]), _number(text[5:7]), _number(text[8:])

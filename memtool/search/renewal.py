@@ -24,8 +24,7 @@ from memtool.search.scoring import Document
 from memtool.search.segment import Segment
 from memtool.search.shelf import Shelf
 from memtool.search.state import NO_MEMORY, State
-from memtool.store import tree
-from memtool.store.snapshot import Entry, Snapshot
+from memtool.store import snapshot, tree
 from memtool.store.tree import Record
 
 TYPE_CHECKING = False
@@ -118,14 +117,12 @@ class Renewal:
         """Yield the files that are to be read: folder, name, slot that it had, and bytes."""
         rows = self.seen.unread
         for folder, name, _slot in rows:
-            path = f"{folder.path}/{name}"
-            folder.problems = tuple(one for one in folder.problems if one.path != path)
-        entries = tuple(Entry(f"{folder.path}/{name}", "", "") for folder, name, _slot in rows)
-        taken = Snapshot(
-            self.repository, self.wanted.directory, "worktree", "worktree", entries, ()
-        )
-        for (folder, name, slot), (_entry, data) in zip(rows, taken.read(), strict=True):
-            yield folder, name, slot, data
+            if folder.problems:
+                path = f"{folder.path}/{name}"
+                folder.problems = tuple(one for one in folder.problems if one.path != path)
+        top = self.repository.top
+        for folder, name, slot in rows:
+            yield folder, name, slot, snapshot.read_file(top, f"{folder.path}/{name}")
 
     def known(self, path: str, oid: str, slot: int | None) -> int | None:
         """Return the slot that holds a file as it is now, None where none does. Raises Broken."""
@@ -162,6 +159,7 @@ class Renewal:
         self.taken_ns = time.time_ns()
         self.seen = check(top, self.wanted.directory, None, exact=True)
         found: list[tuple[state.Folder, str, str, str, bytes]] = []
+        self.blob_id = tree.blob_hash(self.repository.object_format)  # quicker, once imported
         for folder, name, _slot, data in self.unread():
             if isinstance(data, Problem):
                 folder.problems = (*folder.problems, data)
@@ -172,27 +170,35 @@ class Renewal:
         from memtool.search import cache  # only here, as what is not needed for a few changes
 
         name_ = cache.name_of([*identity, ("", self.wanted.key)])
-        if anew:
-            self.base = self.made(name_, [row[2:] for row in found], is_damaged=True)
+        kept = None if anew else self.kept_base(name_)
+        if kept is not None:
+            self.base = kept
+            paths = [kept.memories.path(number) for number in range(kept.memories.count)]
         else:
-            try:
-                self.base = open_base(self.repository, name_)
-            except Broken:
-                is_there = os.path.exists(os.path.join(self.folder, name_))
-                self.base = self.made(name_, [row[2:] for row in found], is_damaged=is_there)
-        memories = self.base.memories
-        numbers = {memories.path(number): number for number in range(memories.count)}
+            is_there = anew or os.path.exists(os.path.join(self.folder, name_))
+            paths = self.make(name_, [row[2:] for row in found], is_damaged=is_there)
+        numbers = {path: number for number, path in enumerate(paths)}
         for folder, name, path, _oid, _data in found:
             folder.files[name] = (folder.files[name][0], numbers.get(path, NO_MEMORY))
 
-    def made(self, name: str, files: Iterable[tuple[str, str, bytes]], *, is_damaged: bool) -> Base:
-        """Build a segment of files and keep it."""
+    def kept_base(self, name: str) -> Base | None:
+        """Return a segment that is kept, None where there is none that can be used."""
+        try:
+            return open_base(self.repository, name)
+        except Broken:
+            return None
+
+    def make(
+        self, name: str, files: Iterable[tuple[str, str, bytes]], *, is_damaged: bool
+    ) -> list[str]:
+        """Build a segment of files and keep it. Return the paths of its memories in order."""
         from memtool.search import builder, cache  # bm25s and numpy: 15 interpreter starts
 
         records, problems = [], []
+        read = document.Reader(self.categories).read
         for path, oid, data in files:
             try:
-                records.append(Record(document.read(data, path, self.categories), path, oid))
+                records.append(Record(read(data, path), path, oid))
             except document.Unreadable as error:
                 problems.extend(error.problems)
         contents = builder.build(Document(record.path, fields(record)) for record in records)
@@ -200,7 +206,8 @@ class Renewal:
         place = os.path.join(self.folder, name)
         self.note = cache.store(self.folder, place, contents, is_damaged=is_damaged)
         views = {file: memoryview(data) for file, data in contents.items()}
-        return Base(name, Segment(views), Shelf(views[shelf.FILE]))
+        self.base = Base(name, Segment(views), Shelf(views[shelf.FILE]))
+        return sorted(record.path for record in records)
 
     def parts(self, as_of: int | None) -> Parts:
         """Return what is to be searched, without what was written after a second."""

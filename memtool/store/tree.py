@@ -184,10 +184,10 @@ def blob_hash(object_format: str) -> Callable[[bytes], str]:
     """Return the function that names bytes as git does; `.memory` is never filtered."""
     import hashlib
 
+    digest = getattr(hashlib, object_format)  # `hashlib.new` looks it up each time
+
     def blob_id(data: bytes) -> str:
-        digest = hashlib.new(object_format, usedforsecurity=False)
-        digest.update(b"blob %d\0" % len(data))
-        digest.update(data)
-        return digest.hexdigest()
+        found: str = digest(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+        return found
 
     return blob_id
