@@ -96,7 +96,6 @@ class Renewal:
         self.carried = Carried(kept)
         self.seen = seen
         self.dead = set(kept.dead)
-        self.renewed = set(kept.renewed)
         for folder, name, slot, data in self.unread():
             path = f"{folder.path}/{name}"
             if isinstance(data, Problem):
@@ -111,7 +110,8 @@ class Renewal:
                 self.dead.discard(known)
             folder.files[name] = (folder.files[name][0], known)
         self.dead.update(slot for slot in self.seen.dropped if slot >= 0)
-        self.renewed |= self.seen.moved
+        told = {problem.path for problem in self.base.memories.problems + self.kept_problems()}
+        self.renewed = told.intersection(kept.renewed | self.seen.moved)
 
     def unread(self) -> Iterator[tuple[state.Folder, str, int | None, bytes | Problem]]:
         """Yield the files that are to be read: folder, name, slot that it had, and bytes."""
@@ -128,7 +128,8 @@ class Renewal:
         """Return the slot that holds a file as it is now, None where none does. Raises Broken."""
         if slot is not None and slot < NO_MEMORY:
             same = self.carried.record(NO_MEMORY - 1 - slot)
-            return slot if same.oid == oid else None
+            if same.oid == oid:
+                return slot
         number = slot if slot is not None and slot >= 0 else self.base.number_at(path)
         return number if number is not None and self.base.memories.oid(number) == oid else None
 
