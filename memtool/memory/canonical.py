@@ -103,6 +103,9 @@ def _inline(rest: str) -> FieldValue | None:
 def _flow_items(inner: str) -> tuple[str, ...] | None:
     if not inner:
         return ()
+    if '"' not in inner:
+        plain = inner.split(", ")
+        return tuple(plain) if all(is_plain(item, flow=True) for item in plain) else None
     items = []
     while True:
         if inner.startswith('"'):

@@ -115,11 +115,11 @@ def bind(
     parts = []
     start = HEADER_SIZE
     for name, raw in sections.items():
-        padded = raw + bytes(-len(raw) % 8)
+        padding = bytes(-len(raw) % 8)
         checksum = 0 if name in guarded_apart else zlib.crc32(raw)
         lines.append(f"{name} {start} {len(raw)} {checksum}")
-        parts.append(padded)
-        start += len(padded)
+        parts += (raw, padding)
+        start += len(raw) + len(padding)
     header = (magic + "\n".join(lines).encode() + b"\n").ljust(HEADER_SIZE - 9)
     return b"".join([header, b"%08x\n" % zlib.crc32(header), *parts])
 
