@@ -98,7 +98,8 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
 
 def joined(numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
     """Return the sidecar: the header, with some numbers of the segment's own, and the sections."""
-    return bind(MAGIC, numbers, {name: sections[name] for name in SECTIONS})
+    ordered = {name: sections[name] for name in SECTIONS}
+    return bind(MAGIC, numbers, ordered, SECTIONS.keys() - CHECKED)
 
 
 def bind(
@@ -112,7 +113,7 @@ def bind(
     Those of which every part has a checksum of its own are never checked as a whole, and get none.
     """
     lines = [" ".join(map(str, numbers))]
-    parts = []
+    parts: list[bytes] = []
     start = HEADER_SIZE
     for name, raw in sections.items():
         padding = bytes(-len(raw) % 8)

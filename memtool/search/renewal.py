@@ -41,12 +41,12 @@ MOST_KEPT = 1_000
 """... so many beside one of a few thousand memories: searching them reads all of them ..."""
 KEPT_SHARE = 10
 """... and beside a larger one, as a share of its memories: one in so many."""
-FEW_READ = 8
-"""So many files may be read at every start before the state is written anew with them ...
+FEW_READ = 2
+"""So many memories may be read at every start before the state is written anew with them ...
 
-Sooner, if nothing in it would be doubtful: writing it costs what a few starts with a change do.
+Sooner, if nothing in it would be doubtful: writing it costs about what reading one of them does.
 """
-READ_SHARE = 2_000
+READ_SHARE = 20_000
 """... and one more for each so many files, since the state of many takes longer to write."""
 
 
@@ -259,7 +259,7 @@ class Renewal:
         kept = self.state
         if kept is None:
             return True
-        if len(self.seen.unread) >= FEW_READ + kept.files // READ_SHARE:
+        if len(self.carried.fresh) >= FEW_READ + kept.files // READ_SHARE:
             return True
         certain_ns = self.taken_ns - state.DOUBT_NS
         return all(

@@ -104,9 +104,9 @@ class Run:
         counts: Sequence[int],
         sizes: Sequence[int],
         sums: Sequence[int],
-        names: bytes,
-        stats: bytes,
-        slots: bytes,
+        names: bytes | memoryview,
+        stats: bytes | memoryview,
+        slots: bytes | memoryview,
     ) -> None:
         self.folders = folders
         self.statuses = statuses
@@ -215,9 +215,9 @@ class State:
             _sizes(starts),
             _sizes(ends),
             self._sums[first:last],
-            bytes(self._rows["names"][ends[0] : ends[-1]]),
-            bytes(self._rows["stats"][begin * WIDTH : end * WIDTH]),
-            bytes(self._rows["slots"][begin:end]),
+            self._rows["names"][ends[0] : ends[-1]],
+            self._rows["stats"][begin * WIDTH : end * WIDTH],
+            self._rows["slots"][begin:end],
         )
 
     def place_of(self, path: str) -> int | None:
