@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 SLICE = 500
-"""Documents whose terms are put together at once: arrays of so many stay in the processor."""
+"""Documents that are worked on at once: arrays of so many stay in the processor's cache."""
 
 
 def build(documents: Iterable[Document]) -> dict[str, bytes]:
@@ -43,15 +43,14 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     keys = [document.key.encode(errors="surrogatepass") for document in ordered]
     if len(set(keys)) != len(keys):
         raise ValueError("two documents have the same key")
-    vocabulary, row, texts = _read(ordered)
-    found = Postings(row, len(keys), len(vocabulary))
+    vocabulary, found, texts = _read(ordered)
     files, arrays = _indexed(found, vocabulary)
     names = [name.encode() for name in vocabulary]
-    indptr, tf, heads = arrays["indptr"], found.tf, found.head_df.astype(np.uint32)
+    indptr, tf, heads = arrays["indptr"], arrays["tf"], found.head_df.astype(np.uint32)
     tops = (
         np.maximum.reduceat(arrays["data"], indptr[:-1]) if vocabulary else np.zeros(0, np.float32)
     )
-    lengths, head_lengths = found.lengths.tolist(), found.head_lengths.tolist()
+    lengths, head_lengths = found.lengths, found.head_lengths
     sections: dict[str, bytes] = {
         "terms": b"".join(names),
         "term_ends": _ends("u4", names),
@@ -61,8 +60,8 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
             names, indptr.tolist(), [heads, tops], [arrays["indices"], arrays["data"], tf]
         ),
         "tf": tf.tobytes(),
-        "lengths": found.lengths.astype("u4").tobytes(),
-        "head_lengths": found.head_lengths.astype("u4").tobytes(),
+        "lengths": _column(lengths, len(keys)),
+        "head_lengths": _column(head_lengths, len(keys)),
         "keys": b"".join(keys),
         "key_ends": _ends("u4", keys),
         "document_sums": _column(map(document_sum, keys, lengths, head_lengths), len(keys)),
@@ -73,13 +72,8 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     return files | {SIDECAR: joined([len(keys), sum(lengths), sum(head_lengths)], sections)}
 
 
-def _read(
-    documents: Iterable[Document],
-) -> tuple[list[str], NDArray[np.int32], list[bytes]]:
-    """Return the sorted terms, the numbers of those of all documents, and the texts as terms.
-
-    Between the numbers stand marks, and terms are numbered behind these.
-    """
+def _read(documents: Iterable[Document]) -> tuple[list[str], Postings, list[bytes]]:
+    """Return the sorted terms of documents, their postings, and the texts as terms."""
     runs = Runs()
     numbers = np.concatenate([
         np.zeros(0, np.int32),
@@ -89,20 +83,18 @@ def _read(
     vocabulary = sorted(distinct)
     known = {name: number for number, name in enumerate([*SPELLED, *vocabulary])}
     words, compounds = Table(runs.words, known), Table(runs.compounds, known)
-    spelled = np.array(
-        [name.encode() for name in (*SPELLED, *(f"{n} " for n in vocabulary))], object
-    )
+    spelled = np.array([n.encode() for n in (*SPELLED, *(f"{n} " for n in vocabulary))], object)
     sizes = np.fromiter(map(len, spelled), np.int32, len(spelled))
     ends = np.flatnonzero(numbers == END) + 1
-    found, texts = [np.zeros(0, np.int32)], []
     slices = [0, *ends[SLICE - 1 : -1 : SLICE], len(numbers)] if len(ends) else []
+    found, texts = Postings(len(vocabulary)), []
     for first, end in pairwise(slices):
         row = _terms(numbers[first:end], words, compounds)
-        found.append(row)
+        found.add(row)
         text = b"".join(spelled[row].tolist())
         cuts = np.cumsum(sizes[row])[row == END].tolist()
         texts += [text[begin:cut] for begin, cut in pairwise([0, *cuts])]
-    return vocabulary, np.concatenate(found), texts
+    return vocabulary, found, texts
 
 
 class Table:
@@ -145,16 +137,25 @@ def _terms(runs: NDArray[np.int32], words: Table, compounds: Table) -> NDArray[n
 
 
 class Postings:
-    """Which terms stand in which documents, by term and then by document, and how often.
+    """Which terms stand in which documents and how often, slice by slice of the documents.
 
-    `tf` is marked with `IN_HEAD` where the term stands in the head too.
+    Of each posting of a slice there are the term, the document, and how often it stands there,
+    marked with `IN_HEAD` where it stands in the head too; they are sorted.
     """
 
-    def __init__(self, row: NDArray[np.int32], count: int, vocabulary: int) -> None:
-        """Count a row of terms with marks."""
+    def __init__(self, vocabulary: int) -> None:
+        self.slices: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]] = []
+        self.df = np.zeros(vocabulary, np.int64)
+        self.head_df = np.zeros(vocabulary, np.int64)
+        self.lengths: list[int] = []
+        self.head_lengths: list[int] = []
+
+    def add(self, row: NDArray[np.int32]) -> None:
+        """Count the next documents: a row of terms with marks, numbered behind these."""
+        first, count, vocabulary = len(self.lengths), np.count_nonzero(row == END), len(self.df)
         is_term = row > END
-        ended = np.cumsum(row == END, dtype=np.int32)
-        in_head = (np.cumsum(row == HEAD, dtype=np.int32) == ended)[is_term]
+        ended = np.cumsum(row == END)
+        in_head = (np.cumsum(row == HEAD) == ended)[is_term]
         documents = ended[is_term]
         terms = row[is_term].astype(np.int64) - len(SPELLED)
         pairs = (terms << 32 | documents) << 1 | in_head
@@ -162,42 +163,57 @@ class Postings:
         places = pairs >> 1
         last = np.flatnonzero(np.append(places[1:] != places[:-1], True)[: len(places)])
         is_head = (pairs[last] & 1).astype(bool)
-        places = places[last]
-        self.lengths = np.bincount(documents, minlength=count)
-        self.head_lengths = np.bincount(documents[in_head], minlength=count)
-        self.terms = places >> 32
-        self.documents = (places & 0xFFFF_FFFF).astype(np.int32)
-        self.counts = np.diff(last, prepend=-1).astype(np.uint32)
-        self.tf = self.counts | is_head * np.uint32(IN_HEAD)
-        self.df = np.bincount(self.terms, minlength=vocabulary)
-        self.head_df = np.bincount(self.terms[is_head], minlength=vocabulary)
+        terms, counts = places[last] >> 32, np.diff(last, prepend=-1).astype(np.uint32)
+        self.slices.append((
+            terms.astype(np.int32),
+            ((places[last] & 0xFFFF_FFFF) + first).astype(np.int32),
+            counts | is_head * np.uint32(IN_HEAD),
+        ))  # fmt: skip
+        self.df += np.bincount(terms, minlength=vocabulary)
+        self.head_df += np.bincount(terms[is_head], minlength=vocabulary)
+        self.lengths += np.bincount(documents, minlength=count).tolist()
+        self.head_lengths += np.bincount(documents[in_head], minlength=count).tolist()
 
 
-def _indexed(found: Postings, vocabulary: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Score all postings as bm25s does; return the files that it would save, and its arrays.
+def _scored(found: Postings, retriever: Any) -> dict[str, Any]:
+    """Return the arrays of bm25s by name, and `tf` in the order of these.
 
     Its own loop asks the same two functions for one document after another: 0.75 s at 10,000.
     """
-    retriever = bm25s.BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
     rarity = bm25s._select_idf_scorer(retriever.idf_method)  # noqa: SLF001  # nothing public
     frequency = bm25s._select_tfc_scorer(retriever.method)  # noqa: SLF001  # gives the formulas
-    count = len(found.lengths)
+    lengths = np.array(found.lengths, np.int64)
+    average = lengths.mean() if len(lengths) else 0.0
     seen, which = np.unique(found.df, return_inverse=True)
-    idf = np.array([rarity(df, N=count) for df in seen.tolist()], retriever.dtype)[which]
-    scores = idf[found.terms] * frequency(
-        tf_array=found.counts.astype(retriever.dtype), l_d=found.lengths[found.documents],
-        l_avg=found.lengths.mean() if count else 0.0, k1=K1, b=B, delta=retriever.delta,
-    )  # fmt: skip
-    arrays: dict[str, Any] = {
-        "data": scores,
-        "indices": found.documents,
-        "indptr": np.append(0, np.cumsum(found.df)),
-    }
+    idf = np.array([rarity(df, N=len(lengths)) for df in seen.tolist()], retriever.dtype)[which]
+    indptr = np.append(0, np.cumsum(found.df))
+    count = int(indptr[-1])
+    data, indices = np.empty(count, retriever.dtype), np.empty(count, retriever.int_dtype)
+    tf = np.empty(count, np.uint32)
+    free = indptr[:-1].copy()
+    for terms, documents, marked in found.slices:
+        begins = np.flatnonzero(np.append(True, terms[1:] != terms[:-1])[: len(terms)])
+        own, sizes = terms[begins], np.diff(begins, append=len(terms))
+        places = np.arange(len(terms)) + np.repeat(free[own] - begins, sizes)
+        free[own] += sizes
+        indices[places] = documents
+        tf[places] = marked
+        data[places] = idf[terms] * frequency(
+            tf_array=(marked & (IN_HEAD - 1)).astype(retriever.dtype), l_d=lengths[documents],
+            l_avg=average, k1=K1, b=B, delta=retriever.delta,
+        )  # fmt: skip
+    return {"data": data, "indices": indices, "indptr": indptr, "tf": tf}
+
+
+def _indexed(found: Postings, vocabulary: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Score all postings as bm25s does; return the files that it would save, and the arrays."""
+    retriever = bm25s.BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
+    arrays = _scored(found, retriever)
     parameters = {
         "k1": K1, "b": B, "delta": retriever.delta, "method": retriever.method,
         "idf_method": retriever.idf_method, "dtype": retriever.dtype,
-        "int_dtype": retriever.int_dtype, "num_docs": count, "version": bm25s.__version__,
-        "backend": retriever.backend,
+        "int_dtype": retriever.int_dtype, "num_docs": len(found.lengths),
+        "version": bm25s.__version__, "backend": retriever.backend,
     }  # fmt: skip
     numbered = {name: number for number, name in enumerate(vocabulary)}
     files = {
