@@ -47,12 +47,13 @@ class Tree:
         records = []
         problems = list(snapshot.problems)
         hash_blob = blob_hash(snapshot.repository.object_format)
+        read = document.Reader(categories).read
         for entry, data in snapshot.read():
             if isinstance(data, Problem):
                 problems.append(data)
                 continue
             try:
-                memory = document.read(data, entry.path, categories)
+                memory = read(data, entry.path)
             except document.Unreadable as error:
                 problems.extend(error.problems)
                 continue
