@@ -89,6 +89,7 @@ class Renewal:
         self.renewed: set[str] = set()
         self.taken_ns = look.taken_ns if look is not None else time.time_ns()
         self.state = look.kept if look is not None else None
+        self._shelved: tuple[list[int], bytes] | None = None
 
     def take(self, kept: State, seen: Seen) -> None:
         """Read what differs from the state. Raises Broken."""
@@ -150,6 +151,16 @@ class Renewal:
         """Return the memories in no segment that count, by their numbers among the carried."""
         gone = {NO_MEMORY - 1 - slot for slot in self.seen.dropped if slot < NO_MEMORY}
         return [number for number in range(len(self.carried.texts)) if number not in gone]
+
+    def shelved(self) -> tuple[list[int], bytes]:
+        """Return the numbers of these by path, and their shelf, which is made once."""
+        if self._shelved is None:
+            records = sorted((self.carried.record(n).path, n) for n in self.living())
+            numbers = [number for _path, number in records]
+            memories = [self.carried.record(number) for number in numbers]
+            raw = shelving.pack(memories, self.categories, self.kept_problems())
+            self._shelved = numbers, raw
+        return self._shelved
 
     def build(self, *, anew: bool = False) -> None:
         """Read every file, and take the segment of them or build it; `anew` in any case."""
@@ -216,9 +227,7 @@ class Renewal:
         found = [Part(self.base.index, self.base.memories, 0, frozenset(self.dead))]
         if living:
             if carried.fresh or len(living) < len(carried.texts):
-                records = sorted((carried.record(n).path, n) for n in living)
-                numbers = [number for _path, number in records]
-                raw = shelving.pack([carried.record(n) for n in numbers], self.categories)
+                numbers, raw = self.shelved()
                 beside = Shelf(memoryview(raw))
             else:
                 assert carried.old is not None
@@ -277,9 +286,8 @@ class Renewal:
         """Write the state as it was seen."""
         from memtool.search import keeping
 
-        living = self.living()
-        records = sorted((self.carried.record(n).path, n) for n in living)
-        slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, (_path, n) in enumerate(records)}
+        numbers, shelved = self.shelved()
+        slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, n in enumerate(numbers)}
         folders = dict(self.seen.folders)
         kept = self.state
         if kept is not None:
@@ -291,16 +299,15 @@ class Renewal:
             for name, (status, slot) in folder.files.items():
                 if slot < NO_MEMORY:
                     folder.files[name] = (status, slots[slot])
-        memories = [self.carried.record(number) for _path, number in records]
-        texts = [self.carried.texts[number] for _path, number in records]
+        texts = [self.carried.texts[number] for number in numbers]
         unchanged = None
         if kept is not None:
-            numbers = [
-                number
-                for number, path in enumerate(kept.folders)
+            places = [
+                place
+                for place, path in enumerate(kept.folders)
                 if path not in folders and path not in self.seen.vanished
             ]
-            unchanged = (kept, numbers)
+            unchanged = (kept, places)
         data = keeping.pack(
             (
                 self.wanted.key,
@@ -311,7 +318,7 @@ class Renewal:
             self.taken_ns,
             folders,
             unchanged,
-            (shelving.pack(memories, self.categories, self.kept_problems()), overlay.pack(texts)),
+            (shelved, overlay.pack(texts)),
         )
         self.note = self.note or keeping.store(self.repository.git_dir, data)
 
