@@ -111,8 +111,9 @@ class Renewal:
                 self.dead.discard(known)
             folder.files[name] = (folder.files[name][0], known)
         self.dead.update(slot for slot in self.seen.dropped if slot >= 0)
-        told = {problem.path for problem in self.base.memories.problems + self.kept_problems()}
+        told = {problem.path for problem in self.base.memories.problems}
         self.renewed = told.intersection(kept.renewed | self.seen.moved)
+        self.renewed.update(problem.path for problem in self.kept_problems())
 
     def unread(self) -> Iterator[tuple[state.Folder, str, int | None, bytes | Problem]]:
         """Yield the files that are to be read: folder, name, slot that it had, and bytes."""

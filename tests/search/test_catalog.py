@@ -95,6 +95,22 @@ def test_a_changed_file_is_read_and_the_segment_stays(
     assert len(indexes(filled)) == 1
 
 
+def test_a_broken_file_is_told_of_as_long_as_it_is_there(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new file that is no memory is a problem at every opening, until it is gone."""
+    age(filled, monkeypatch)
+    opened(filled)
+    broken = filled.path / ".memory/decision/2026-02/broken.md"
+    broken.write_text("no frontmatter")
+    for _opening in range(3):
+        (problem,) = opened(filled).problems
+        assert problem.path == ".memory/decision/2026-02/broken.md"
+    broken.unlink()
+    for _opening in range(2):
+        assert opened(filled).problems == ()
+
+
 def test_what_is_as_before_is_in_the_segment_again(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

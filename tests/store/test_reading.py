@@ -13,7 +13,9 @@ from memtool.store.reading import read_regular
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 70_000])
 @pytest.mark.parametrize("most", [-1, 0, 1, 4096, 70_000, 70_001])
-def test_a_file_is_read_to_its_end_or_to_what_is_asked(tmp_path: Path, size: int, most: int) -> None:
+def test_a_file_is_read_to_its_end_or_to_what_is_asked(
+    tmp_path: Path, size: int, most: int
+) -> None:
     """No byte is lost, and none is read past the most."""
     data = os.urandom(size)
     (tmp_path / "file").write_bytes(data)
