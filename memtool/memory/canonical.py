@@ -36,7 +36,7 @@ def is_plain(text: str, *, flow: bool = False) -> bool:
         return False
     if text[0] == "=" and len(text) == 1:  # YAML 1.1 has a type for a lone "="
         return False
-    return not (flow and any(char in _FLOW_BREAKERS for char in text))
+    return not flow or _FLOW_BREAKERS.isdisjoint(text)
 
 
 def split(text: str) -> tuple[str, str] | None:
@@ -61,7 +61,7 @@ def read(header: str) -> tuple[Fields, dict[str, int]] | None:
     number = 0
     while number < len(rows):
         key, colon, rest = rows[number].partition(":")
-        if not colon or key in fields or not is_key(key):
+        if not colon or key in fields or not (key in BY_NAME or is_key(key)):
             return None
         lines[key] = number + 2
         number += 1
@@ -103,6 +103,9 @@ def _inline(rest: str) -> FieldValue | None:
 def _flow_items(inner: str) -> tuple[str, ...] | None:
     if not inner:
         return ()
+    if '"' not in inner:
+        plain = inner.split(", ")
+        return tuple(plain) if all(is_plain(item, flow=True) for item in plain) else None
     items = []
     while True:
         if inner.startswith('"'):

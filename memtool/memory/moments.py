@@ -47,8 +47,22 @@ def _number(text: str) -> int:
     return int(text)
 
 
+_MOST_KNOWN = 1 << 12
+_days: dict[str, int] = {}
+"""The first second of days that were read before: many memories are of one day."""
+
+
 def parse_date(text: str) -> int:
     """Return the first second of a `YYYY-MM-DD` day in UTC. Raises ValueError."""
+    found = _days.get(text)
+    if found is None:
+        if len(_days) >= _MOST_KNOWN:
+            _days.clear()
+        found = _days[text] = _parsed_date(text)
+    return found
+
+
+def _parsed_date(text: str) -> int:
     if len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError(f"not a date: {text!r}")
     year, month, day = _number(text[:4]), _number(text[5:7]), _number(text[8:])
@@ -64,7 +78,8 @@ def parse(text: str) -> int:
     """Return the second of an RFC 3339 moment with a zone; fractions are cut. Raises ValueError."""
     if len(text) < 20 or text[10] not in "Tt " or text[13] != ":" or text[16] != ":":
         raise ValueError(f"not an RFC 3339 moment: {text!r}")
-    hour, minute, second = _number(text[11:13]), _number(text[14:16]), _number(text[17:19])
+    clock = _number(text[11:13] + text[14:16] + text[17:19])
+    hour, minute, second = clock // 10_000, clock // 100 % 100, clock % 100
     if hour > 23 or minute > 59 or second > 60:
         raise ValueError(f"no such time: {text!r}")
     zone = text[19:]

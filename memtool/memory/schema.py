@@ -31,7 +31,7 @@ _HARMLESS = frozenset("\u200c\u200d\u00a0\u202f\u3000")
 
 def is_id(text: str) -> bool:
     """Tell whether the text may be an id: `[a-z0-9][a-z0-9._-]{2,119}`."""
-    return 3 <= len(text) <= 120 and text[0] in _ID_START and all(c in _ID_CHARS for c in text)
+    return 3 <= len(text) <= 120 and text[0] in _ID_START and _ID_CHARS.issuperset(text)
 
 
 def is_line(text: str) -> bool:
@@ -180,6 +180,28 @@ def problems(
     if not found:
         found.extend(_window_problems(fields, lines, path))
     return found
+
+
+def is_sound(key: str, value: FieldValue, categories: Collection[str]) -> bool:
+    """Tell whether there is nothing wrong with a key and its value."""
+    field = BY_NAME.get(key)
+    if field is not None:
+        return not value_fault(field, value, categories)
+    is_own = key.startswith(OWN_PREFIX) and canonical.is_key(key)
+    return is_own and isinstance(value, str) and is_line(value)
+
+
+def is_whole(fields: Fields, path: str) -> bool:
+    """Tell whether fields, each of them sound, surely are those of the memory at a path.
+
+    Where not, `problems` knows whether there is one.
+    """
+    name = path.rpartition("/")[2]
+    return (
+        all(map(fields.get, REQUIRED))
+        and (not name or name == f"{fields['id']}.md")
+        and not ("valid_from" in fields and "valid_through" in fields)
+    )
 
 
 def _key_problems(

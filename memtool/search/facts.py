@@ -65,6 +65,9 @@ MONTHS = (
     "December",
 )
 
+_MOST_DAYS = 1 << 12
+_days: dict[int, str] = {}
+
 
 class Facts:
     """The facts of one tree, as seen at the second `now`.
@@ -240,13 +243,28 @@ def fields(record: Record) -> tuple[tuple[str, str], ...]:
     for it.
     """
     memory = record.memory
+    own = memory.fields
     found = []
     for key in TEXT_KEYS:
-        items = memory.items(key) or (memory.text(key),)
-        found += [(key, item) for item in items if item]
-    year, month, day = moments.date(memory.timestamp).split("-")
-    found.append(("day", f"{int(day)} {MONTHS[int(month) - 1]} {year}"))
-    return (*found, ("body", memory.body))
+        value = own.get(key)
+        if isinstance(value, tuple):
+            found += [(key, item) for item in value if item]
+        elif value and isinstance(value, str):
+            found.append((key, value))
+    found.append(("day", _day(memory.timestamp // moments.DAY_S)))
+    found.append(("body", memory.body))
+    return tuple(found)
+
+
+def _day(number: int) -> str:
+    """Return a day since 1970 in words."""
+    found = _days.get(number)
+    if found is None:
+        if len(_days) >= _MOST_DAYS:
+            _days.clear()
+        year, month, day = moments.date(number * moments.DAY_S).split("-")
+        found = _days[number] = f"{int(day)} {MONTHS[int(month) - 1]} {year}"
+    return found
 
 
 def governed(record: Record) -> list[str]:

@@ -67,41 +67,45 @@ def check(top: str, directory: str, state: State | None, *, exact: bool) -> Seen
     is_exact = exact or state.files <= FEW_FILES
     seen = Seen(state, is_exact=is_exact)
     prefix = top + "/"
-    is_known = directory in state.folders and not state.doubtful
-    if is_known and _are_as_they_were(prefix, state):
-        for number in range(len(state.folders) if is_exact else 0):
-            _look_at_files(top, number, seen)
-        return seen
+    moved = _moved(prefix, state)
     if directory not in state.folders:
         _list(top, directory, directory, seen)
+    elif not moved and not state.doubtful and not is_exact:
+        return seen  # as nearly always
     for number, path in enumerate(state.folders):
         if path in seen.folders:
             continue
         parent, _slash, name = path.rpartition("/")
         is_lost = parent in seen.vanished or name not in seen.below.get(parent, (name,))
-        status = None if is_lost else _status(prefix + path)
-        if status is None or (path != directory and not stat.S_ISDIR(status.st_mode)):
-            _vanish(number, seen)
-        elif stat_of(status) != state.status(number) or path in state.doubtful:
-            _list(top, directory, path, seen, number)
+        if is_lost or number in moved or path in state.doubtful:
+            status = None if is_lost else _status(prefix + path)
+            if status is None or (path != directory and not stat.S_ISDIR(status.st_mode)):
+                _vanish(number, seen)
+            else:
+                _list(top, directory, path, seen, number)
         elif is_exact:
             _look_at_files(top, number, seen)
     return seen
 
 
-def _are_as_they_were(prefix: str, state: State) -> bool:
-    """Tell whether every folder has the status that it had: nearly always so, hence in one go."""
+def _moved(prefix: str, state: State) -> set[int]:
+    """Return the folders that have another status than they had: nearly always none."""
     lstat = os.lstat
-    try:
-        return all(
-            (now := lstat(prefix + path)).st_mtime_ns == written
-            and now.st_ctime_ns == changed
-            and now.st_size == size
-            and now.st_ino & MOST_INODE == inode
-            for path, size, written, changed, inode in state.statuses()
-        )
-    except OSError:
-        return False
+    found = set()
+    for number, (path, size, written, changed, inode) in enumerate(state.statuses()):
+        try:
+            now = lstat(prefix + path)
+        except OSError:
+            found.add(number)
+            continue
+        if (
+            now.st_mtime_ns != written
+            or now.st_ctime_ns != changed
+            or now.st_size != size
+            or now.st_ino & MOST_INODE != inode
+        ):
+            found.add(number)
+    return found
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -15,7 +15,7 @@ import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
 FORMAT = "4"
@@ -98,19 +98,29 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
 
 def joined(numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
     """Return the sidecar: the header, with some numbers of the segment's own, and the sections."""
-    return bind(MAGIC, numbers, {name: sections[name] for name in SECTIONS})
+    ordered = {name: sections[name] for name in SECTIONS}
+    return bind(MAGIC, numbers, ordered, SECTIONS.keys() - CHECKED)
 
 
-def bind(magic: bytes, numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
-    """Return a file of sections: a header with their places and checksums, then their bytes."""
+def bind(
+    magic: bytes,
+    numbers: Sequence[int],
+    sections: Mapping[str, bytes],
+    guarded_apart: Collection[str] = (),
+) -> bytes:
+    """Return a file of sections: a header with their places and checksums, then their bytes.
+
+    Those of which every part has a checksum of its own are never checked as a whole, and get none.
+    """
     lines = [" ".join(map(str, numbers))]
-    parts = []
+    parts: list[bytes] = []
     start = HEADER_SIZE
     for name, raw in sections.items():
-        padded = raw + bytes(-len(raw) % 8)
-        lines.append(f"{name} {start} {len(raw)} {zlib.crc32(raw)}")
-        parts.append(padded)
-        start += len(padded)
+        padding = bytes(-len(raw) % 8)
+        checksum = 0 if name in guarded_apart else zlib.crc32(raw)
+        lines.append(f"{name} {start} {len(raw)} {checksum}")
+        parts += (raw, padding)
+        start += len(raw) + len(padding)
     header = (magic + "\n".join(lines).encode() + b"\n").ljust(HEADER_SIZE - 9)
     return b"".join([header, b"%08x\n" % zlib.crc32(header), *parts])
 

@@ -24,8 +24,7 @@ from memtool.search.scoring import Document
 from memtool.search.segment import Segment
 from memtool.search.shelf import Shelf
 from memtool.search.state import NO_MEMORY, State
-from memtool.store import tree
-from memtool.store.snapshot import Entry, Snapshot
+from memtool.store import snapshot, tree
 from memtool.store.tree import Record
 
 TYPE_CHECKING = False
@@ -42,12 +41,12 @@ MOST_KEPT = 1_000
 """... so many beside one of a few thousand memories: searching them reads all of them ..."""
 KEPT_SHARE = 10
 """... and beside a larger one, as a share of its memories: one in so many."""
-FEW_READ = 8
-"""So many files may be read at every start before the state is written anew with them ...
+FEW_READ = 2
+"""So many memories may be read at every start before the state is written anew with them ...
 
-Sooner, if nothing in it would be doubtful: writing it costs what a few starts with a change do.
+Sooner, if nothing in it would be doubtful: writing it costs about what reading one of them does.
 """
-READ_SHARE = 2_000
+READ_SHARE = 20_000
 """... and one more for each so many files, since the state of many takes longer to write."""
 
 
@@ -90,6 +89,7 @@ class Renewal:
         self.renewed: set[str] = set()
         self.taken_ns = look.taken_ns if look is not None else time.time_ns()
         self.state = look.kept if look is not None else None
+        self._shelved: tuple[list[int], bytes] | None = None
 
     def take(self, kept: State, seen: Seen) -> None:
         """Read what differs from the state. Raises Broken."""
@@ -97,7 +97,6 @@ class Renewal:
         self.carried = Carried(kept)
         self.seen = seen
         self.dead = set(kept.dead)
-        self.renewed = set(kept.renewed)
         for folder, name, slot, data in self.unread():
             path = f"{folder.path}/{name}"
             if isinstance(data, Problem):
@@ -112,26 +111,27 @@ class Renewal:
                 self.dead.discard(known)
             folder.files[name] = (folder.files[name][0], known)
         self.dead.update(slot for slot in self.seen.dropped if slot >= 0)
-        self.renewed |= self.seen.moved
+        told = {problem.path for problem in self.base.memories.problems}
+        self.renewed = told.intersection(kept.renewed | self.seen.moved)
+        self.renewed.update(problem.path for problem in self.kept_problems())
 
     def unread(self) -> Iterator[tuple[state.Folder, str, int | None, bytes | Problem]]:
         """Yield the files that are to be read: folder, name, slot that it had, and bytes."""
         rows = self.seen.unread
         for folder, name, _slot in rows:
-            path = f"{folder.path}/{name}"
-            folder.problems = tuple(one for one in folder.problems if one.path != path)
-        entries = tuple(Entry(f"{folder.path}/{name}", "", "") for folder, name, _slot in rows)
-        taken = Snapshot(
-            self.repository, self.wanted.directory, "worktree", "worktree", entries, ()
-        )
-        for (folder, name, slot), (_entry, data) in zip(rows, taken.read(), strict=True):
-            yield folder, name, slot, data
+            if folder.problems:
+                path = f"{folder.path}/{name}"
+                folder.problems = tuple(one for one in folder.problems if one.path != path)
+        top = self.repository.top
+        for folder, name, slot in rows:
+            yield folder, name, slot, snapshot.read_file(top, f"{folder.path}/{name}")
 
     def known(self, path: str, oid: str, slot: int | None) -> int | None:
         """Return the slot that holds a file as it is now, None where none does. Raises Broken."""
         if slot is not None and slot < NO_MEMORY:
             same = self.carried.record(NO_MEMORY - 1 - slot)
-            return slot if same.oid == oid else None
+            if same.oid == oid:
+                return slot
         number = slot if slot is not None and slot >= 0 else self.base.number_at(path)
         return number if number is not None and self.base.memories.oid(number) == oid else None
 
@@ -153,6 +153,16 @@ class Renewal:
         gone = {NO_MEMORY - 1 - slot for slot in self.seen.dropped if slot < NO_MEMORY}
         return [number for number in range(len(self.carried.texts)) if number not in gone]
 
+    def shelved(self) -> tuple[list[int], bytes]:
+        """Return the numbers of these by path, and their shelf, which is made once."""
+        if self._shelved is None:
+            records = sorted((self.carried.record(n).path, n) for n in self.living())
+            numbers = [number for _path, number in records]
+            memories = [self.carried.record(number) for number in numbers]
+            raw = shelving.pack(memories, self.categories, self.kept_problems())
+            self._shelved = numbers, raw
+        return self._shelved
+
     def build(self, *, anew: bool = False) -> None:
         """Read every file, and take the segment of them or build it; `anew` in any case."""
         top = self.repository.top
@@ -162,6 +172,7 @@ class Renewal:
         self.taken_ns = time.time_ns()
         self.seen = check(top, self.wanted.directory, None, exact=True)
         found: list[tuple[state.Folder, str, str, str, bytes]] = []
+        self.blob_id = tree.blob_hash(self.repository.object_format)  # quicker, once imported
         for folder, name, _slot, data in self.unread():
             if isinstance(data, Problem):
                 folder.problems = (*folder.problems, data)
@@ -172,27 +183,35 @@ class Renewal:
         from memtool.search import cache  # only here, as what is not needed for a few changes
 
         name_ = cache.name_of([*identity, ("", self.wanted.key)])
-        if anew:
-            self.base = self.made(name_, [row[2:] for row in found], is_damaged=True)
+        kept = None if anew else self.kept_base(name_)
+        if kept is not None:
+            self.base = kept
+            paths = [kept.memories.path(number) for number in range(kept.memories.count)]
         else:
-            try:
-                self.base = open_base(self.repository, name_)
-            except Broken:
-                is_there = os.path.exists(os.path.join(self.folder, name_))
-                self.base = self.made(name_, [row[2:] for row in found], is_damaged=is_there)
-        memories = self.base.memories
-        numbers = {memories.path(number): number for number in range(memories.count)}
+            is_there = anew or os.path.exists(os.path.join(self.folder, name_))
+            paths = self.make(name_, [row[2:] for row in found], is_damaged=is_there)
+        numbers = {path: number for number, path in enumerate(paths)}
         for folder, name, path, _oid, _data in found:
             folder.files[name] = (folder.files[name][0], numbers.get(path, NO_MEMORY))
 
-    def made(self, name: str, files: Iterable[tuple[str, str, bytes]], *, is_damaged: bool) -> Base:
-        """Build a segment of files and keep it."""
+    def kept_base(self, name: str) -> Base | None:
+        """Return a segment that is kept, None where there is none that can be used."""
+        try:
+            return open_base(self.repository, name)
+        except Broken:
+            return None
+
+    def make(
+        self, name: str, files: Iterable[tuple[str, str, bytes]], *, is_damaged: bool
+    ) -> list[str]:
+        """Build a segment of files and keep it. Return the paths of its memories in order."""
         from memtool.search import builder, cache  # bm25s and numpy: 15 interpreter starts
 
         records, problems = [], []
+        read = document.Reader(self.categories).read
         for path, oid, data in files:
             try:
-                records.append(Record(document.read(data, path, self.categories), path, oid))
+                records.append(Record(read(data, path), path, oid))
             except document.Unreadable as error:
                 problems.extend(error.problems)
         contents = builder.build(Document(record.path, fields(record)) for record in records)
@@ -200,7 +219,8 @@ class Renewal:
         place = os.path.join(self.folder, name)
         self.note = cache.store(self.folder, place, contents, is_damaged=is_damaged)
         views = {file: memoryview(data) for file, data in contents.items()}
-        return Base(name, Segment(views), Shelf(views[shelf.FILE]))
+        self.base = Base(name, Segment(views), Shelf(views[shelf.FILE]))
+        return sorted(record.path for record in records)
 
     def parts(self, as_of: int | None) -> Parts:
         """Return what is to be searched, without what was written after a second."""
@@ -208,9 +228,7 @@ class Renewal:
         found = [Part(self.base.index, self.base.memories, 0, frozenset(self.dead))]
         if living:
             if carried.fresh or len(living) < len(carried.texts):
-                records = sorted((carried.record(n).path, n) for n in living)
-                numbers = [number for _path, number in records]
-                raw = shelving.pack([carried.record(n) for n in numbers], self.categories)
+                numbers, raw = self.shelved()
                 beside = Shelf(memoryview(raw))
             else:
                 assert carried.old is not None
@@ -251,7 +269,7 @@ class Renewal:
         kept = self.state
         if kept is None:
             return True
-        if len(self.seen.unread) >= FEW_READ + kept.files // READ_SHARE:
+        if len(self.carried.fresh) >= FEW_READ + kept.files // READ_SHARE:
             return True
         certain_ns = self.taken_ns - state.DOUBT_NS
         return all(
@@ -269,9 +287,8 @@ class Renewal:
         """Write the state as it was seen."""
         from memtool.search import keeping
 
-        living = self.living()
-        records = sorted((self.carried.record(n).path, n) for n in living)
-        slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, (_path, n) in enumerate(records)}
+        numbers, shelved = self.shelved()
+        slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, n in enumerate(numbers)}
         folders = dict(self.seen.folders)
         kept = self.state
         if kept is not None:
@@ -283,16 +300,15 @@ class Renewal:
             for name, (status, slot) in folder.files.items():
                 if slot < NO_MEMORY:
                     folder.files[name] = (status, slots[slot])
-        memories = [self.carried.record(number) for _path, number in records]
-        texts = [self.carried.texts[number] for _path, number in records]
+        texts = [self.carried.texts[number] for number in numbers]
         unchanged = None
         if kept is not None:
-            numbers = [
-                number
-                for number, path in enumerate(kept.folders)
+            places = [
+                place
+                for place, path in enumerate(kept.folders)
                 if path not in folders and path not in self.seen.vanished
             ]
-            unchanged = (kept, numbers)
+            unchanged = (kept, places)
         data = keeping.pack(
             (
                 self.wanted.key,
@@ -303,7 +319,7 @@ class Renewal:
             self.taken_ns,
             folders,
             unchanged,
-            (shelving.pack(memories, self.categories, self.kept_problems()), overlay.pack(texts)),
+            (shelved, overlay.pack(texts)),
         )
         self.note = self.note or keeping.store(self.repository.git_dir, data)
 

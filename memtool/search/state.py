@@ -18,7 +18,7 @@ from memtool.search.layout import Broken, Sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from memtool.memory.problem import Problem
@@ -46,6 +46,8 @@ SECTIONS: dict[str, Any] = {
     "shelf": "B",
     "overlay": "B",
 }
+BY_FOLDER = ("names", "stats", "slots")
+"""Sections in which the files of every folder have a checksum of their own, in `sums`."""
 DOUBT_NS = 2_000_000_000
 """How long after a change a further one may leave the same times, on a coarse file system."""
 NO_MEMORY = -1
@@ -86,6 +88,36 @@ class Folder:
         self.problems = problems
 
 
+class Run:
+    """Folders one behind the other, and their files, as they are stored.
+
+    Of each folder there is its path, the four parts of its status, how many files it has, the size
+    of their names in bytes, and the checksum of its files; of these all names, statuses and slots.
+    """
+
+    __slots__ = ("counts", "folders", "names", "sizes", "slots", "stats", "statuses", "sums")
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        statuses: Sequence[int],
+        counts: Sequence[int],
+        sizes: Sequence[int],
+        sums: Sequence[int],
+        names: bytes | memoryview,
+        stats: bytes | memoryview,
+        slots: bytes | memoryview,
+    ) -> None:
+        self.folders = folders
+        self.statuses = statuses
+        self.counts = counts
+        self.sizes = sizes
+        self.sums = sums
+        self.names = names
+        self.stats = stats
+        self.slots = slots
+
+
 class State:
     """A state as it was written. Folders are sorted by path, the files of each by name."""
 
@@ -115,9 +147,7 @@ class State:
             self._stats = self._section["folder_stats"].tolist()
             self._sums = self._section["sums"]
             self._ends = self._section["name_ends"]
-            self._rows = {
-                name: self._section.unchecked(name) for name in ("names", "stats", "slots")
-            }
+            self._rows = {name: self._section.unchecked(name) for name in BY_FOLDER}
             self._whole: set[int] = set()
             if len(self.starts) != len(self.folders) + 1:
                 raise Broken("the sections do not fit together")
@@ -175,6 +205,21 @@ class State:
             self._whole.add(number)
         return last - first, names, stats, slots
 
+    def run(self, first: int, last: int) -> Run:
+        """Return some folders, to be stored again; their files are not looked at, nor checked."""
+        starts, ends = self.starts[first : last + 1], self._ends[first : last + 1]
+        begin, end = starts[0], starts[-1]
+        return Run(
+            self.folders[first:last],
+            self._stats[first * WIDTH : last * WIDTH],
+            _sizes(starts),
+            _sizes(ends),
+            self._sums[first:last],
+            self._rows["names"][ends[0] : ends[-1]],
+            self._rows["stats"][begin * WIDTH : end * WIDTH],
+            self._rows["slots"][begin:end],
+        )
+
     def place_of(self, path: str) -> int | None:
         """Return the number of the folder with a path."""
         at = bisect_left(self.folders, path)
@@ -206,6 +251,10 @@ class State:
             else:
                 found[-1].append(text)
         return found[:-1]
+
+
+def _sizes(ends: Sequence[int]) -> list[int]:
+    return [ends[place] - ends[place - 1] for place in range(1, len(ends))]
 
 
 def files_sum(names: bytes, stats: bytes, slots: bytes) -> int:

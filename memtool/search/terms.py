@@ -56,6 +56,16 @@ def terms(text: str) -> list[str]:
     return words + compounds
 
 
+def spaced(text: str) -> str:
+    """Return a text with a space for all that is in no word, so that spaces part its runs."""
+    return text.translate(_SPACED) if text.isascii() else _spaced(text)
+
+
+def of_run(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the simple words and the compounds of a run; `terms` puts them together."""
+    return _analysed(run)
+
+
 def query_terms(text: str) -> dict[str, float]:
     """Return the terms of a question with their weights, in order of appearance.
 
@@ -73,12 +83,22 @@ def is_stop(term: str) -> bool:
 
 def _analysed(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the simple words of a run without spaces, and its compounds, smallest first."""
-    if raw.isascii() and raw.isalpha() and raw[1:].islower():  # a plain word, as nearly all are
-        return (stem(raw.lower()[:MOST_LENGTH]),), ()
+    name = raw.strip(_JOINERS)
+    if _is_plain(name):  # as nearly all are
+        return (stem(name.lower()[:MOST_LENGTH]),), ()
     words: list[str] = []
     compounds: list[str] = []
-    _take(raw, 0, words, compounds)
+    _take(name, 0, words, compounds)
     return tuple(words), tuple(dict.fromkeys(compounds))
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name is one word: ASCII without joiners and humps."""
+    return (
+        name.isascii()
+        and name.isalnum()
+        and (name[1:].islower() or name.isupper() or name.isdigit())
+    )
 
 
 def _take(name: str, level: int, words: list[str], compounds: list[str]) -> None:
@@ -86,6 +106,8 @@ def _take(name: str, level: int, words: list[str], compounds: list[str]) -> None
     name = name.strip(_JOINERS)
     if not name:
         return
+    while level < len(_LEVELS) and not (_LEVELS[level][0] in name or _LEVELS[level][-1] in name):
+        level += 1
     if level < len(_LEVELS):
         first, *others = _LEVELS[level]
         unified = name
@@ -93,7 +115,10 @@ def _take(name: str, level: int, words: list[str], compounds: list[str]) -> None
             unified = unified.replace(joiner, first)
         parts = [part for part in unified.split(first) if part]
         for part in parts:
-            _take(part, level + 1, words, compounds)
+            if _is_plain(part):
+                words.append(stem(part.lower()[:MOST_LENGTH]))
+            else:
+                _take(part, level + 1, words, compounds)
     else:
         parts = _humps(name) if name.isascii() else _syllables(name)
         words += [stem(part.casefold()[:MOST_LENGTH]) for part in parts]

@@ -19,9 +19,24 @@ def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> byt
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait
     handle = os.open(path, flags, dir_fd=folder)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        with open(handle, "rb", closefd=False) as file:
-            return file.read(most)
+        return _read(handle, status.st_size, most)
     finally:
         os.close(handle)
+
+
+def _read(handle: int, size: int, most: int) -> bytes:
+    """Return the bytes of a file of some size; one that has grown since is read to its end.
+
+    A file object, which reads in the same way, costs more than opening and reading a memory.
+    """
+    found = b""
+    while True:
+        asked = size + 1 if most < 0 else min(size + 1, most - len(found))
+        part = os.read(handle, asked)
+        found += part
+        is_end = not part or (len(part) < asked and len(found) == size)
+        if is_end or len(found) == most:
+            return found

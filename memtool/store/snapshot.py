@@ -54,7 +54,7 @@ class Snapshot(Value):
         """Yield each entry with its bytes, or with the problem that kept them from being read."""
         worktree = [entry for entry in self.entries if not entry.oid]
         for entry in worktree:
-            yield entry, _read_file(self.repository.top, entry.path)
+            yield entry, read_file(self.repository.top, entry.path)
         stored = [entry for entry in self.entries if entry.oid]
         if not stored:
             return
@@ -232,11 +232,12 @@ def not_a_file(path: str) -> Problem:
     )
 
 
-def _read_file(top: str, path: str) -> bytes | Problem:
+def read_file(top: str, path: str) -> bytes | Problem:
+    """Return the bytes of a file of the worktree, or the problem that kept it from being read."""
     from memtool.memory.document import MAX_BYTES  # reading a memory needs it anyway
 
     try:
-        return read_regular(os.path.join(top, path), MAX_BYTES + 1)
+        return read_regular(f"{top}/{path}", MAX_BYTES + 1)
     except OSError as error:
         if error.errno == errno.ELOOP:
             return not_a_file(path)

@@ -47,12 +47,13 @@ class Tree:
         records = []
         problems = list(snapshot.problems)
         hash_blob = blob_hash(snapshot.repository.object_format)
+        read = document.Reader(categories).read
         for entry, data in snapshot.read():
             if isinstance(data, Problem):
                 problems.append(data)
                 continue
             try:
-                memory = document.read(data, entry.path, categories)
+                memory = read(data, entry.path)
             except document.Unreadable as error:
                 problems.extend(error.problems)
                 continue
@@ -184,10 +185,10 @@ def blob_hash(object_format: str) -> Callable[[bytes], str]:
     """Return the function that names bytes as git does; `.memory` is never filtered."""
     import hashlib
 
+    digest = getattr(hashlib, object_format)  # `hashlib.new` looks it up each time
+
     def blob_id(data: bytes) -> str:
-        digest = hashlib.new(object_format, usedforsecurity=False)
-        digest.update(b"blob %d\0" % len(data))
-        digest.update(data)
-        return digest.hexdigest()
+        found: str = digest(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+        return found
 
     return blob_id

@@ -39,7 +39,7 @@ BODIES = st.text().map(lambda text: text.replace("\0", "")).filter(
 )  # fmt: skip
 
 
-def unreadable(data: bytes) -> document.Unreadable:
+def unreadable(data: bytes) -> Unreadable:
     with pytest.raises(Unreadable) as caught:
         document.read(data, "dec-a.md")
     assert caught.value.problems
@@ -250,3 +250,55 @@ def test_only_unreadable_escapes_from_mutated_files() -> None:
         else:
             assert min(problem.line for problem in memory) >= 1
     assert 300 < read < 15_000
+
+
+HEADERS = st.lists(
+    st.sampled_from(
+        (
+            "id: some-id", "id: other", "timestamp: 2026-02-22T19:33:00Z", "timestamp: soon",
+            "type: decision", "type: poem", "title: A plain title", 'title: "quoted: \\"one\\""',
+            "confidence: high", "source:\n  - human:me", "source: [human:me]", "source: []",
+            "tags: [one, two]", "tags: one", "files: [src/*.py]", "x-own: word", "unknown: word",
+            "valid_from: 2026-01-01", "valid_through: 2025-01-01", "checked:\n  at: 2026-02-22",
+            "  stray: row", "", "# comment", "domain: y\t", "<<<<<<< ours", ">>>>>>> theirs",
+        )
+    ),
+    max_size=9,
+    unique=True,
+)  # fmt: skip
+GOOD = (
+    "id: some-id", "timestamp: 2026-02-22T19:33:00Z", "type: decision", "title: A plain title",
+    "confidence: high", "source:\n  - human:me",
+)  # fmt: skip
+NAMES = st.sampled_from(("", "m/some-id.md", "m/other.md"))
+
+
+@given(st.lists(st.tuples(HEADERS, st.booleans(), NAMES), min_size=1, max_size=4))
+def test_a_reader_of_many_files_reads_each_as_if_alone(
+    files: list[tuple[list[str], bool, str]],
+) -> None:
+    """Whatever it has seen before, a reader gives the memory or the problems that `read` gives."""
+    reader = document.Reader()
+    for rows, is_whole, path in files:
+        lines = [*GOOD, *rows] if is_whole else rows
+        data = ("---\n" + "".join(f"{line}\n" for line in lines) + "---\nbody\n").encode()
+        expected: Memory | list[Problem]
+        try:
+            expected = document.read(data, path)
+        except Unreadable as error:
+            expected = error.problems
+        try:
+            found: Memory | list[Problem] = reader.read(data, path)
+        except Unreadable as error:
+            found = error.problems
+        assert found == expected
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"---\n\0", b"\xef\xbb\xbf---\n", b"---\n---\n"])
+def test_a_reader_refuses_what_is_no_memory(data: bytes) -> None:
+    """Bytes that are no document at all have the same problems for both."""
+    with pytest.raises(Unreadable) as alone:
+        document.read(data, "m/a.md")
+    with pytest.raises(Unreadable) as among_many:
+        document.Reader().read(data, "m/a.md")
+    assert alone.value.problems == among_many.value.problems

@@ -95,6 +95,44 @@ def test_a_changed_file_is_read_and_the_segment_stays(
     assert len(indexes(filled)) == 1
 
 
+def test_a_broken_file_is_told_of_as_long_as_it_is_there(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new file that is no memory is a problem at every opening, until it is gone."""
+    age(filled, monkeypatch)
+    opened(filled)
+    broken = filled.path / ".memory/decision/2026-02/broken.md"
+    broken.write_text("no frontmatter")
+    for _opening in range(3):
+        (problem,) = opened(filled).problems
+        assert problem.path == ".memory/decision/2026-02/broken.md"
+    broken.unlink()
+    for _opening in range(2):
+        assert opened(filled).problems == ()
+
+
+def test_what_is_as_before_is_in_the_segment_again(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edit that was taken back, and files that were only touched, leave nothing in the state."""
+    age(filled, monkeypatch)
+    opened(filled)
+    place = filled.path / ".memory/decision/2026-02/dec-07.md"
+    before = place.read_bytes()
+    filled.memory("dec-07", "An unheard word: xylophone.\n")
+    opened(filled)
+    place.write_bytes(before)
+    for file in place.parent.iterdir():
+        os.utime(file, ns=(1, 1))
+    opened(filled, exact=True)
+    kept = state.load(str(filled.path / ".git"))
+    assert kept is not None
+    assert (kept.dead, kept.renewed, kept.carrying) == (frozenset(), frozenset(), [])
+    found = opened(filled)
+    assert isinstance(found, StoredCatalog)
+    assert [part.index.count for part in found.parts.parts] == [40]
+
+
 def test_many_changes_are_kept_with_the_state_and_very_many_make_a_segment(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

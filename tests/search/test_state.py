@@ -71,6 +71,21 @@ def test_unchanged_folders_are_taken_from_the_state_before() -> None:
     assert (kept.problems, kept.files) == (plain.problems, plain.files)
 
 
+def test_a_new_folder_finds_its_place_among_unchanged_ones() -> None:
+    """A state that takes over some folders is as one made of all of them."""
+    rows = [folder(path, f"{path}.md") for path in ("a", "b", "d", "e", "f")]
+    before = State(memoryview(packed(*rows)))
+    basis = ("key", "segment", (3, 1), ("gone/é.md", "x\udcff.md"))
+    new, changed = folder("c", "1.md", "2.md"), folder("e")
+    both = {"c": new, "e": changed}
+    after = State(memoryview(keeping.pack(basis, 1 << 62, both, (before, [0, 1, 2, 4]), NOTHING)))
+    expected = State(memoryview(packed(rows[0], rows[1], new, rows[2], changed, rows[4])))
+    assert after.folders == expected.folders
+    for number in range(6):
+        assert after.raw(number) == expected.raw(number)
+        assert after.status(number) == expected.status(number)
+
+
 def test_what_was_new_is_doubtful() -> None:
     """Files and folders whose status is younger than the reading by less than two seconds."""
     taken = 100 * state.DOUBT_NS
