@@ -40,7 +40,7 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
         if held:
             found[place] = held
     room = length - 2 * len(_DOTS)
-    first, last = _shown(words, found, room)
+    first, last = _shown(_starts(words), found, room)
     passage = " ".join(words[first:last])[:room]
     before = _DOTS if first else ""
     after = _DOTS if last < len(words) else ""
@@ -53,53 +53,58 @@ def _head(term: str) -> str:
     Stemming changes no more than the last letter of what it leaves (`using`, `use`; `cry`, `cri`),
     but for `die`, `lie` and `tie`.
     """
-    return term[:1] if len(term) < 4 else term[:-1]
+    return term[:1] if len(term) < 3 or (len(term) == 3 and term.endswith("ie")) else term[:-1]
 
 
 def _places(words: list[str], heads: Collection[str]) -> set[int]:
-    """Return the words that are worth to be taken apart: most hold no wanted term."""
+    """Return the words that are worth to be taken apart: most hold no wanted term.
+
+    In plain text a term begins where a word does, or a part of one: behind a mark, or with a
+    capital. So `gi` of `git` stands in `.gitignore`, and not in `logic`.
+    """
     text = " ".join(words)
+    is_plain = text.isascii()
     found = set()
-    if not text.isascii():
+    if not is_plain:
         found = {place for place, word in enumerate(words) if not word.isascii()}
-    text = text.lower()
+    lower = text.lower()
     for head in heads:
-        place = start = 0
-        while (at := text.find(head, start)) >= 0:
-            place += text.count(" ", start, at)
-            found.add(place)
-            start = at + 1
+        place = counted = 0
+        at = lower.find(head)
+        while at >= 0:
+            if not (is_plain and at and text[at - 1].isalnum()) or text[at].isupper():
+                place += lower.count(" ", counted, at)
+                counted = at
+                found.add(place)
+            at = lower.find(head, at + 1)
     return found
 
 
-def _shown(words: list[str], found: Found, room: int) -> tuple[int, int]:
+def _starts(words: list[str]) -> list[int]:
+    """Return where each word begins in the joined text, and where one more would."""
+    return [0, *accumulate([len(word) + 1 for word in words])]
+
+
+def _shown(starts: list[int], found: Found, room: int) -> tuple[int, int]:
     """Return the best window, moved so that its first wanted word stands near its beginning."""
-    first, last = _best(words, found, room)
+    first, last = _best(starts, found, room)
     matched = next((place for place in found if first <= place < last), 0)
-    first = last = max(first, matched - LEAD)
-    used = -1
-    while last < len(words) and (last == first or used + 1 + len(words[last]) <= room):
-        used += 1 + len(words[last])
-        last += 1
-    while first > 0 and used + 1 + len(words[first - 1]) <= room:
-        first -= 1
-        used += 1 + len(words[first])
-    return first, last
+    first = max(first, matched - LEAD)
+    last = _end(starts, first, room)
+    return min(first, bisect_left(starts, starts[last] - room - 1)), last
 
 
-def _best(words: list[str], found: Found, room: int) -> tuple[int, int]:
+def _best(starts: list[int], found: Found, room: int) -> tuple[int, int]:
     """Return the earliest window [first, last) within `room` characters that is worth most.
 
     Each distinct term counts once. As a window moves on, it is worth more only where it comes to
     hold a further wanted word: only such windows are looked at, and the first.
     """
-    ends = list(accumulate([len(word) + 1 for word in words]))
-    starts = [0, *ends]
     places = list(found)
-    firsts = {min(place, bisect_left(starts, ends[place] - 1 - room)) for place in found}
+    firsts = {min(place, bisect_left(starts, starts[place + 1] - 1 - room)) for place in found}
     best = (0, 0, 0)
     for first in sorted({0, *firsts}):
-        last = max(first + 1, bisect_right(ends, starts[first] + room + 1))
+        last = _end(starts, first, room)
         held: dict[str, int] = {}
         for place in places[bisect_left(places, first) : bisect_left(places, last)]:
             held |= found[place]
@@ -107,3 +112,9 @@ def _best(words: list[str], found: Found, room: int) -> tuple[int, int]:
         if worth > best[0] or first == 0:
             best = (worth, first, last)
     return best[1], best[2]
+
+
+def _end(starts: list[int], first: int, room: int) -> int:
+    """Return the end of the longest window from a word on; one word is in it, however long."""
+    fitting = bisect_right(starts, starts[first] + room + 1) - 1
+    return min(max(first + 1, fitting), len(starts) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search.snippet import LENGTH, _best, _head, snippet
+from memtool.search.snippet import LENGTH, _best, _head, _places, _starts, snippet
 from memtool.search.terms import terms
 
 FILLER = "It says many other things here that nobody has asked about at all. " * 10
@@ -65,7 +65,7 @@ def test_no_other_passage_holds_more_of_what_was_asked(words: list[str]) -> None
         for last in range(first + 1, len(words) + 1)
         if len(" ".join(words[first:last])) <= room
     ]
-    first, last = _best(words, found, room)
+    first, last = _best(_starts(words), found, room)
     assert (value(first, last), -first) == max(fitting, default=(0, 0))
 
 
@@ -79,7 +79,18 @@ def test_no_word_with_a_wanted_term_is_passed_over(stem: str, ending: str) -> No
     assert [term for term in terms(word) if _head(term) not in word.lower()] == []
 
 
+@given(st.lists(st.text("abeginstyABG3_.-/(é", min_size=1, max_size=9), max_size=8), st.data())
+def test_a_place_of_a_wanted_term_is_looked_at_wherever_it_begins(
+    words: list[str], data: st.DataObject
+) -> None:
+    """Of `readGitFile` and `(git-dir` no part is passed over."""
+    held = {place: set(terms(word)) for place, word in enumerate(words)}
+    term = data.draw(st.sampled_from(sorted(set().union(*held.values())) or ["git"]))
+    wanted = {place for place, own in held.items() if term in own}
+    assert wanted <= _places(words, [_head(term)])
+
+
 def test_short_verbs_are_found_in_every_form() -> None:
     """The stemmer changes their second letter."""
-    for word in ("dying", "lying", "tying", "skies", "using", "cries"):
+    for word in ("dying", "lying", "tying", "skies", "using", "aging", "cries", "dies"):
         assert [term for term in terms(word) if _head(term) not in word] == []
