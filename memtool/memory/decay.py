@@ -105,8 +105,20 @@ def kept(
 
     A pinned memory and one with a fade rate of 0 never fade, nor does one from the future.
     """
+    return kept_since(memory, lifecycle.confirmed_at(memory), now, categories, fading, accesses)
+
+
+def kept_since(
+    memory: Memory,
+    confirmed_at: int,
+    now: int,
+    categories: Mapping[str, Category],
+    fading: Fading = USUAL,
+    accesses: int | None = None,
+) -> float:
+    """Return what is left of a memory's freshness since a second at which it was confirmed."""
     rate = rate_per_day(memory, categories)
-    days = max(0, now - lifecycle.confirmed_at(memory)) / moments.DAY_S
+    days = max(0, now - confirmed_at) / moments.DAY_S
     if memory.status == "pinned" or rate == 0:
         return 1.0
     age = Age(days, rate, fading.half_life_days, accesses, memory.status == "candidate")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-FORMAT = "4"
+FORMAT = "5"
 """Changes whenever files of a segment, or of a state, are laid out in another way."""
 FOLDER = "index"
 """Where the segments are, each in a folder of its own, below the cache directory."""

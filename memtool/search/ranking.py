@@ -21,14 +21,16 @@ import math
 from memtool.memory import decay
 from memtool.memory.decay import Fading
 from memtool.search.facts import flat, governed
+from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memtool.memory.memory import Memory
     from memtool.search.facts import Facts
-    from memtool.store.tree import Record
+    from memtool.search.parts import Parts
 
 RECENCY = 0.4
 """What a memory of this second gains; it fades by the formula of `decay`."""
@@ -192,6 +194,51 @@ MOST = math.prod(factor.most for factor in FACTORS)
 LEAST = math.prod(factor.least for factor in FACTORS)
 PLAIN = Situation()
 _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
+
+
+_MORE: dict[str, Callable[[Memory, Situation], object]] = {
+    "trust": lambda _kind, at: at.trust,
+    "files": lambda _kind, at: at.files,
+    "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
+    "question": lambda kind, at: at.kinds and kind.text("question_types"),
+    "access": lambda _kind, at: at.access,
+}
+"""Factors that may ask for more of a memory than its kind, and whether they do."""
+_ROUNDED = 1.0 + 1e-9
+"""A product of the same factors in another order differs by less."""
+
+
+def ceiling(parts: Parts, facts: Facts, at: Situation) -> Callable[[int], float]:
+    """Return what tells the most that all factors of a document can be, without opening it."""
+    known: dict[tuple[int, int], tuple[Memory, float]] = {}
+
+    def most(number: int) -> float:
+        part, local = parts.part(number)
+        place = (part.first, part.shelf.kind_of[local])
+        found = known.get(place)
+        if found is None:
+            kind = part.shelf.kinds[place[1]]
+            found = known[place] = (kind, _most_of(kind, facts, at))
+        kind, product = found
+        if at.is_counting or kind.text("checked"):
+            return product * (1 + RECENCY)
+        written = part.shelf.timestamp(local)
+        kept = decay.kept_since(kind, written, facts.now, facts.categories, at.fading)
+        return product * (1 + RECENCY * kept)
+
+    return most
+
+
+def _most_of(kind: Memory, facts: Facts, at: Situation) -> float:
+    """Return the most that all factors but recency can be for a memory of a kind."""
+    sample = Record(kind, "", "")
+    found = _ROUNDED
+    for name, least, most, weigh_one in _ROWS:
+        if name in _MORE and _MORE[name](kind, at):
+            found *= most
+        elif name != "recency":
+            found *= max(least, min(weigh_one(sample, facts, at), most))
+    return found
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:

@@ -39,6 +39,8 @@ SECTIONS: dict[str, Any] = {
     "body_ends": "Q",
     "sums": "I",
     "timestamps": "q",
+    "kinds": "B",
+    "kind_of": "I",
     "begins": "q",
     "untils": "q",
     "ending": "I",
@@ -57,6 +59,18 @@ fields and bodies of one memory each, every other section has a checksum of its 
 ROW, IS, ITEM, PAIR = "\x1d", "\x1e", "\x1f", "\x1c"
 """What parts fields, a key from its text, and what ends each item of a list and half of a pair."""
 DELETED, KEPT = "-", "+"
+KIND_KEYS = (
+    "type",
+    "category",
+    "status",
+    "confidence",
+    "importance",
+    "fade_rate",
+    "action_required",
+)
+"""Fields of which memories of one kind have the same."""
+HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked")
+"""Fields that all or none of a kind have, whatever is in them."""
 
 
 class StoredMemory(Memory):
@@ -79,6 +93,12 @@ class StoredMemory(Memory):
         return self.fields == other.fields and self.body == other.body
 
     __hash__ = Memory.__hash__
+
+    @property
+    def id(self) -> str:
+        """Its id, which its file is named by."""
+        shelf, number = self.place
+        return shelf.id(number)
 
     @property
     def timestamp(self) -> int:
@@ -196,18 +216,7 @@ class Shelf:
         """Return the fields of a memory."""
         self._named(number)
         raw = self._part("fields", "field_ends", number)
-        found: Fields = {}
-        for row in raw.decode(errors="surrogatepass").split(ROW):
-            if ITEM in row:
-                key, *items = row.split(ITEM)
-                found[key] = tuple(items[:-1])
-            elif PAIR in row:
-                key, *pairs = row.split(PAIR)
-                found[key] = dict(zip(pairs[:-1:2], pairs[1::2], strict=True))
-            else:
-                key, _mark, value = row.partition(IS)
-                found[key] = value
-        return found
+        return _unpacked(raw.decode(errors="surrogatepass"))
 
     def body(self, number: int) -> str:
         """Return the body of a memory."""
@@ -220,6 +229,17 @@ class Shelf:
         memory = object.__new__(StoredMemory)
         object.__setattr__(memory, "place", (self, number))
         return Record(memory, path, oid)
+
+    @property
+    def kind_of(self) -> Sequence[int]:
+        """The place of each memory's kind among `kinds`."""
+        return self._section["kind_of"]  # type: ignore[no-any-return]  # an array of them
+
+    @cached_property
+    def kinds(self) -> list[Memory]:
+        """The kinds of memories: of each one memory, with nothing but what all of it have."""
+        rows = bytes(self._section["kinds"]).decode(errors="surrogatepass").split(PAIR)
+        return [Memory(_unpacked(row), "") for row in rows]
 
     def numbers_of(self, id_: str) -> Sequence[int]:
         """Return the memories with an id, by path. Raises Broken."""
@@ -293,6 +313,21 @@ class Shelf:
     def _part(self, name: str, ends: str, number: int) -> bytes:
         places = self._raw[ends]
         return bytes(self._raw[name][places[number] : places[number + 1]])
+
+
+def _unpacked(text: str) -> Fields:
+    found: Fields = {}
+    for row in text.split(ROW):
+        if ITEM in row:
+            key, *items = row.split(ITEM)
+            found[key] = tuple(items[:-1])
+        elif PAIR in row:
+            key, *pairs = row.split(PAIR)
+            found[key] = dict(zip(pairs[:-1:2], pairs[1::2], strict=True))
+        else:
+            key, _mark, value = row.partition(IS)
+            found[key] = value
+    return found
 
 
 def problems_of(raw: bytes) -> list[Problem]:
