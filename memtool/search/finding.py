@@ -211,7 +211,11 @@ def situation(
 def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
     """Turn a match into a hit: relevance beside the best, or the floor where no word was found."""
     relevant = match.raw / best if match.raw > 0 else floor
-    factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
+    return _hit(match, relevant, ranking.weigh(match.record, facts, at))
+
+
+def _hit(match: Match, relevance: float, weighed: dict[str, float]) -> Hit:
+    factors = {"relevance": relevance} | weighed
     return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
 
 
@@ -222,17 +226,18 @@ def best_hits(
     tree = facts.tree
     if len(matches) <= most or not isinstance(tree, StoredCatalog):
         return sorted((hit_of(match, best, facts, at) for match in matches), key=by_score)
-    ceiling = ranking.ceiling(tree.parts, facts, at)
-    reach = sorted(
-        [(match.raw / best * ceiling(match.number), place) for place, match in enumerate(matches)],
-        reverse=True,
-    )
+    scales = ranking.Scales(tree.parts, facts, at)
+    reach = [
+        (match.raw / best * scales.most(match.number), place) for place, match in enumerate(matches)
+    ]
+    reach.sort(reverse=True)
     hits: list[Hit] = []
     scores: list[float] = []
     for highest, place in reach:
         if len(scores) >= most and highest < scores[-most]:
             break
-        hit = hit_of(matches[place], best, facts, at)
+        match = matches[place]
+        hit = _hit(match, match.raw / best, scales.weigh(match.number, match.record))
         insort(scores, hit.score)
         hits.append(hit)
     return sorted(hits, key=by_score)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from memtool.search.facts import Facts
     from memtool.search.parts import Parts
 
+    Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
+
 RECENCY = 0.4
 """What a memory of this second gains; it fades by the formula of `decay`."""
 GOVERNED = 0.1
@@ -208,43 +210,74 @@ _ROUNDED = 1.0 + 1e-9
 """A product of the same factors in another order differs by less."""
 
 
-def ceiling(parts: Parts, facts: Facts, at: Situation) -> Callable[[int], float]:
-    """Return what tells the most that all factors of a document can be, without opening it."""
-    known: dict[tuple[int, int], tuple[Memory, float]] = {}
+class Scales:
+    """Weighs the documents of a catalog for one question: what all of a kind have, only once."""
 
-    def most(number: int) -> float:
-        part, local = parts.part(number)
+    def __init__(self, parts: Parts, facts: Facts, at: Situation) -> None:
+        self._parts = parts
+        self._facts = facts
+        self._at = at
+        self._kinds: dict[tuple[int, int], Kind] = {}
+
+    def most(self, number: int) -> float:
+        """Return the most that the product of all factors can be; nothing is unpacked for it."""
+        kind, recency = self._of_kind(number)
+        return kind.most * (1 + RECENCY if recency is None else recency)
+
+    def weigh(self, number: int, record: Record) -> dict[str, float]:
+        """Return every factor of a document, as `weigh` does."""
+        kind, recency = self._of_kind(number)
+        found = kind.factors.copy()
+        found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
+        if recency is None:
+            recency = _recency(record, self._facts, self._at)
+        found["recency"] = recency
+        for row in kind.others:
+            found[row[0]] = _one(row, record, self._facts, self._at)
+        return found
+
+    def _of_kind(self, number: int) -> tuple[Kind, float | None]:
+        """Return the kind of a document, and its recency, None where it must be opened for it."""
+        part, local = self._parts.part(number)
         place = (part.first, part.shelf.kind_of[local])
-        found = known.get(place)
-        if found is None:
-            kind = part.shelf.kinds[place[1]]
-            found = known[place] = (kind, _most_of(kind, facts, at))
-        kind, product = found
-        if at.is_counting or kind.text("checked"):
-            return product * (1 + RECENCY)
-        written = part.shelf.timestamp(local)
-        kept = decay.kept_since(kind, written, facts.now, facts.categories, at.fading)
-        return product * (1 + RECENCY * kept)
-
-    return most
+        kind = self._kinds.get(place)
+        if kind is None:
+            sample = part.shelf.kinds[place[1]]
+            kind = self._kinds[place] = _kind(sample, self._facts, self._at)
+        if self._at.is_counting or kind.sample.text("checked"):
+            return kind, None
+        facts, written = self._facts, part.shelf.timestamp(local)
+        kept = decay.kept_since(kind.sample, written, facts.now, facts.categories, self._at.fading)
+        return kind, 1 + RECENCY * kept
 
 
-def _most_of(kind: Memory, facts: Facts, at: Situation) -> float:
-    """Return the most that all factors but recency can be for a memory of a kind."""
-    sample = Record(kind, "", "")
-    found = _ROUNDED
-    for name, least, most, weigh_one in _ROWS:
-        if name in _MORE and _MORE[name](kind, at):
-            found *= most
-        elif name != "recency":
-            found *= max(least, min(weigh_one(sample, facts, at), most))
-    return found
+class Kind(Value):
+    """What memories have in common: a `sample`, the factors of it, and their product at most.
+
+    `others` are the factors for which each must be asked by itself, recency and lineage aside.
+    """
+
+    sample: Memory
+    factors: dict[str, float]
+    others: tuple[Row, ...]
+    most: float
+
+
+def _kind(sample: Memory, facts: Facts, at: Situation) -> Kind:
+    record = Record(sample, "", "")
+    factors = {row[0]: 1.0 if row[0] == "recency" else _one(row, record, facts, at)
+               for row in _ROWS}  # fmt: skip
+    others = tuple(row for row in _ROWS if row[0] in _MORE and _MORE[row[0]](sample, at))
+    highest = factors | {name: most for name, _least, most, _weigh in others}
+    return Kind(sample, factors, others, math.prod(highest.values()) * _ROUNDED)
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:
     """Return every factor of a record by name, in the order of the table."""
-    found = {}
-    for name, least, most, weigh_one in _ROWS:
-        factor = weigh_one(record, facts, at)
-        found[name] = factor if least <= factor <= most else max(least, min(factor, most))
-    return found
+    return {row[0]: _one(row, record, facts, at) for row in _ROWS}
+
+
+def _one(row: Row, record: Record, facts: Facts, at: Situation) -> float:
+    _name, least, most, weigh_one = row
+    factor = weigh_one(record, facts, at)
+    return factor if least <= factor <= most else max(least, min(factor, most))
