@@ -20,6 +20,8 @@ import numpy as np
 from memtool.search.layout import (
     ARRAYS,
     IN_HEAD,
+    MOST_LEVEL,
+    SEEDED,
     SIDECAR,
     document_sum,
     joined,
@@ -53,6 +55,8 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     tops = (
         np.maximum.reduceat(arrays["data"], indptr[:-1]) if vocabulary else np.zeros(0, np.float32)
     )
+    levels = _levels(arrays["data"], tops, indptr)
+    seeds = _seeds(levels, indptr)
     names = [term.encode() for term in vocabulary]
     raw_keys = [key.encode(errors="surrogatepass") for key in keys]
     texts = [text for _key, _terms, text in found]
@@ -63,9 +67,14 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
         "tops": tops.tobytes(),
         "head_df": heads.tobytes(),
         "term_sums": _term_sums(
-            names, indptr.tolist(), [heads, tops], [arrays["indices"], arrays["data"], tf]
+            names,
+            indptr.tolist(),
+            [heads, tops, seeds],
+            [arrays["indices"], arrays["data"], tf, levels],
         ),
         "tf": tf.tobytes(),
+        "levels": levels.tobytes(),
+        "seeds": seeds.tobytes(),
         "lengths": array("I", lengths).tobytes(),
         "head_lengths": array("I", map(len, own_heads)).tobytes(),
         "keys": b"".join(raw_keys),
@@ -141,6 +150,23 @@ def _frequencies(
     tf[np.searchsorted(pairs, in_heads)] |= IN_HEAD
     counted = np.bincount(in_heads >> 32, minlength=len(vocabulary)).astype(np.uint32)
     return tf, counted
+
+
+def _levels(
+    data: NDArray[np.float32], tops: NDArray[np.float32], indptr: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Return each score in parts of the highest of its term, rounded up."""
+    shares = data / np.repeat(tops, np.diff(indptr))
+    return np.ceil(shares * MOST_LEVEL).astype(np.uint8)
+
+
+def _seeds(levels: NDArray[np.uint8], indptr: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the level of each term's posting of a certain rank, 0 where it has fewer."""
+    seeds = np.zeros(len(indptr) - 1, np.uint8)
+    for term in np.flatnonzero(np.diff(indptr) >= SEEDED):
+        own = levels[indptr[term] : indptr[term + 1]]
+        seeds[term] = np.partition(own, -SEEDED)[-SEEDED]
+    return seeds
 
 
 def _term_sums(names: list[bytes], ends: list[int], stored: list[Any], posted: list[Any]) -> bytes:
