@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 from memtool.memory import decay
-from memtool.memory.decay import Fading
+from memtool.memory.decay import Fading, Pace
 from memtool.search.facts import flat, governed
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -206,6 +206,10 @@ _MORE: dict[str, Callable[[Memory, Situation], object]] = {
     "access": lambda _kind, at: at.access,
 }
 """Factors that may ask for more of a memory than its kind, and whether they do."""
+_OWN = frozenset({"recency", "current", *_MORE}) - {"question"}
+"""Factors that are 1 for a kind, of which nothing but the fields of all are known."""
+_COMMON = [row for row in _ROWS if row[0] not in _OWN]
+_NONE = dict.fromkeys([row[0] for row in _ROWS], 1.0)
 _ROUNDED = 1.0 + 1e-9
 """A product of the same factors in another order differs by less."""
 
@@ -244,32 +248,37 @@ class Scales:
         if kind is None:
             sample = part.shelf.kinds[place[1]]
             kind = self._kinds[place] = _kind(sample, self._facts, self._at)
-        if self._at.is_counting or kind.sample.text("checked"):
+        if kind.pace is None:
             return kind, None
-        facts, written = self._facts, part.shelf.timestamp(local)
-        kept = decay.kept_since(kind.sample, written, facts.now, facts.categories, self._at.fading)
-        return kind, 1 + RECENCY * kept
+        seconds = self._facts.now - part.shelf.timestamp(local)
+        return kind, 1 + RECENCY * kind.pace.kept(seconds)
 
 
 class Kind(Value):
-    """What memories have in common: a `sample`, the factors of it, and their product at most.
+    """What memories have in common: their factors, and the most that their product can be.
 
     `others` are the factors for which each must be asked by itself, recency and lineage aside.
+    `pace` tells how they fade from when they were written, None where there is more to it.
     """
 
-    sample: Memory
     factors: dict[str, float]
     others: tuple[Row, ...]
     most: float
+    pace: Pace | None
 
 
 def _kind(sample: Memory, facts: Facts, at: Situation) -> Kind:
     record = Record(sample, "", "")
-    factors = {row[0]: 1.0 if row[0] == "recency" else _one(row, record, facts, at)
-               for row in _ROWS}  # fmt: skip
+    factors = _NONE.copy()
+    for row in _COMMON:
+        factors[row[0]] = _one(row, record, facts, at)
     others = tuple(row for row in _ROWS if row[0] in _MORE and _MORE[row[0]](sample, at))
-    highest = factors | {name: most for name, _least, most, _weigh in others}
-    return Kind(sample, factors, others, math.prod(highest.values()) * _ROUNDED)
+    highest = math.prod(factors.values()) * _ROUNDED
+    for name, _least, most, _weigh in others:
+        highest *= most / factors[name]
+    is_plain = not (at.is_counting or sample.text("checked"))
+    pace = decay.pace(sample, facts.categories, at.fading) if is_plain else None
+    return Kind(factors, others, highest, pace)
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:
