@@ -209,6 +209,13 @@ _MORE: dict[str, Callable[[Memory, Situation], object]] = {
 _OWN = frozenset({"recency", "current", *_MORE}) - {"question"}
 """Factors that are 1 for a kind, of which nothing but the fields of all are known."""
 _COMMON = [row for row in _ROWS if row[0] not in _OWN]
+_READ = {
+    "status": "status",
+    "importance": "importance",
+    "action": "action_required",
+    "awaiting": "awaiting",
+}
+"""Fields of common factors that are 1 without them; most memories have none of these."""
 _NONE = dict.fromkeys([row[0] for row in _ROWS], 1.0)
 _ROUNDED = 1.0 + 1e-9
 """A product of the same factors in another order differs by less."""
@@ -271,7 +278,8 @@ def _kind(sample: Memory, facts: Facts, at: Situation) -> Kind:
     record = Record(sample, "", "")
     factors = _NONE.copy()
     for row in _COMMON:
-        factors[row[0]] = _one(row, record, facts, at)
+        if _READ.get(row[0], "type") in sample.fields:
+            factors[row[0]] = _one(row, record, facts, at)
     others = tuple(row for row in _ROWS if row[0] in _MORE and _MORE[row[0]](sample, at))
     highest = math.prod(factors.values()) * _ROUNDED
     for name, _least, most, _weigh in others:

@@ -205,13 +205,11 @@ def test_nothing_is_asked_or_known() -> None:
         assert empty.count == len(documents)
 
 
-def test_documents_are_known_by_key_and_number() -> None:
-    """Numbers follow the order of keys, which may be any path, and lead back to them."""
+def test_documents_are_numbered_by_key() -> None:
+    """Numbers follow the order of keys, which may be any path."""
     keys = ["a/b.md", "z\udcff.md", "ä.md", "a b.md"]
     segment = opened([Document(key, (("title", "One two"),)) for key in keys])
     assert [segment.key(n) for n in range(4)] == sorted(keys)
-    assert [segment.number(key) for key in sorted(keys)] == [0, 1, 2, 3]
-    assert segment.number("none") is None
     assert (segment.df("two"), segment.df("three")) == (4, 0)
     assert segment.statistics(["two", "x"]) == Statistics(4, 8, 8, {"two": 4}, {"two": 4})
 
