@@ -138,7 +138,7 @@ class StoredCatalog(Catalog):
     def numbers_of(self, ids: Iterable[str]) -> set[int]:
         """Return the numbers of all memories with one of some ids."""
         wanted = list(ids)
-        return self.whole(lambda parts: {n for id_ in wanted for n in parts.numbers_of(id_)})
+        return self.whole(lambda parts: parts.numbers_of_any(wanted))
 
     @property
     def pinned(self) -> Sequence[Record]:
