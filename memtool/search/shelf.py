@@ -74,16 +74,20 @@ HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked")
 
 
 class StoredMemory(Memory):
-    """A memory of a shelf. Its fields and its body are unpacked when they are first asked for."""
+    """A memory of a shelf. Its fields and its body are unpacked when they are first asked for.
+
+    Its id is had without them: its file is named by it.
+    """
 
     place: tuple[Shelf, int]
+    id: str
 
     def __getattr__(self, name: str) -> Any:
-        """Fill the slot of `fields` or `body`, which stands empty so far."""
+        """Fill the slot of `fields`, `body` or `id`, which stands empty so far."""
         shelf, number = self.place
-        if name not in Memory.field_names:
+        if name not in ("fields", "body", "id"):
             raise AttributeError(name)
-        value = shelf.fields(number) if name == "fields" else shelf.body(number)
+        value = getattr(shelf, name)(number)
         object.__setattr__(self, name, value)
         return value
 
@@ -93,12 +97,6 @@ class StoredMemory(Memory):
         return self.fields == other.fields and self.body == other.body
 
     __hash__ = Memory.__hash__
-
-    @property
-    def id(self) -> str:
-        """Its id, which its file is named by."""
-        shelf, number = self.place
-        return shelf.id(number)
 
     @property
     def timestamp(self) -> int:
