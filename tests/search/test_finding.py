@@ -364,7 +364,7 @@ def test_a_limit_cuts_the_end_off_and_changes_nothing_before_it(sandbox: Sandbox
     for text in ("redis", "redis cache", "cache more"):
         whole = search_query(scope, parse(text), 60).hits
         spoken = search_prose(scope, text, (), 60, is_gated=False).hits
-        for limit in (1, 5, 12, 30):
+        for limit in (0, 1, 5, 12, 30):
             assert search_query(scope, parse(text), limit).hits == whole[:limit]
             most = search_prose(scope, text, (), limit, is_gated=False).hits
             assert most == spoken[:limit]
