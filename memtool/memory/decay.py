@@ -94,6 +94,29 @@ def rate_per_day(memory: Memory, categories: Mapping[str, Category]) -> float:
     return DEFAULT_PER_DAY if row is None else row.decay_per_day
 
 
+class Pace(Value):
+    """How memories of one kind fade: at a rate a day, 0 for never, by one of the formulas."""
+
+    rate_per_day: float
+    is_candidate: bool
+    fading: Fading
+
+    def kept(self, seconds: int, accesses: int | None = None) -> float:
+        """Return what is left, 0 to 1, so many seconds after a memory was last confirmed."""
+        if self.rate_per_day == 0:
+            return 1.0
+        days = max(0, seconds) / moments.DAY_S
+        half_life = self.fading.half_life_days
+        age = Age(days, self.rate_per_day, half_life, accesses, self.is_candidate)
+        return FORMULAS[self.fading.formula](age)
+
+
+def pace(memory: Memory, categories: Mapping[str, Category], fading: Fading = USUAL) -> Pace:
+    """Return how a memory fades; a pinned one does not."""
+    rate = 0.0 if memory.status == "pinned" else rate_per_day(memory, categories)
+    return Pace(rate, memory.status == "candidate", fading)
+
+
 def kept(
     memory: Memory,
     now: int,
@@ -105,9 +128,5 @@ def kept(
 
     A pinned memory and one with a fade rate of 0 never fade, nor does one from the future.
     """
-    rate = rate_per_day(memory, categories)
-    days = max(0, now - lifecycle.confirmed_at(memory)) / moments.DAY_S
-    if memory.status == "pinned" or rate == 0:
-        return 1.0
-    age = Age(days, rate, fading.half_life_days, accesses, memory.status == "candidate")
-    return FORMULAS[fading.formula](age)
+    seconds = now - lifecycle.confirmed_at(memory)
+    return pace(memory, categories, fading).kept(seconds, accesses)

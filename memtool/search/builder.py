@@ -18,7 +18,15 @@ import bm25s
 import numpy as np
 
 from memtool.search.corpus import END, FIELD, HEAD, SPELLED, Runs, rows
-from memtool.search.layout import ARRAYS, IN_HEAD, SIDECAR, document_sum, joined
+from memtool.search.layout import (
+    ARRAYS,
+    IN_HEAD,
+    MOST_LEVEL,
+    SEEDED,
+    SIDECAR,
+    document_sum,
+    joined,
+)
 from memtool.search.scoring import K1, B
 
 if TYPE_CHECKING:
@@ -50,6 +58,8 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     tops = (
         np.maximum.reduceat(arrays["data"], indptr[:-1]) if vocabulary else np.zeros(0, np.float32)
     )
+    levels = _levels(arrays["data"], tops, indptr)
+    seeds = _seeds(levels, indptr)
     lengths, head_lengths = found.lengths, found.head_lengths
     sections: dict[str, bytes] = {
         "terms": b"".join(names),
@@ -57,9 +67,14 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
         "tops": tops.tobytes(),
         "head_df": heads.tobytes(),
         "term_sums": _term_sums(
-            names, indptr.tolist(), [heads, tops], [arrays["indices"], arrays["data"], tf]
+            names,
+            indptr.tolist(),
+            [heads, tops, seeds],
+            [arrays["indices"], arrays["data"], tf, levels],
         ),
         "tf": tf.tobytes(),
+        "levels": levels.tobytes(),
+        "seeds": seeds.tobytes(),
         "lengths": _column(lengths, len(keys)),
         "head_lengths": _column(head_lengths, len(keys)),
         "keys": b"".join(keys),
@@ -246,6 +261,23 @@ def _term_sums(
 
 def _column(numbers: Iterable[int], count: int) -> bytes:
     return np.fromiter(numbers, np.uint32, count).tobytes()
+
+
+def _levels(
+    data: NDArray[np.float32], tops: NDArray[np.float32], indptr: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Return each score in parts of the highest of its term, rounded up."""
+    shares = data / np.repeat(tops, np.diff(indptr))
+    return np.ceil(shares * MOST_LEVEL).astype(np.uint8)
+
+
+def _seeds(levels: NDArray[np.uint8], indptr: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the level of each term's posting of a certain rank, 0 where it has fewer."""
+    seeds = np.zeros(len(indptr) - 1, np.uint8)
+    for term in np.flatnonzero(np.diff(indptr) >= SEEDED):
+        own = levels[indptr[term] : indptr[term + 1]]
+        seeds[term] = np.partition(own, -SEEDED)[-SEEDED]
+    return seeds
 
 
 def _ends(kind: str, parts: Sequence[bytes]) -> bytes:

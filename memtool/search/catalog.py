@@ -104,17 +104,26 @@ class StoredCatalog(Catalog):
         self.by_id = ById(self)  # type: ignore[assignment]  # a mapping, not a dict
 
     def whole(self, ask: Callable[[Parts], Answer]) -> Answer:
-        """Ask the parts; where they are damaged, make them anew and ask again."""
+        """Ask the parts; where they are damaged, make them anew and ask again.
+
+        That may happen on the way, to what is asked within: the numbers that were had before are
+        then those of other memories, and all is asked again.
+        """
+        parts = self.parts
         try:
-            return ask(self.parts)
+            found = ask(parts)
         except Broken:
             if self._renew is None:
                 raise
-            self.parts, self._renew = self._renew(), None
-            self._numbers.clear()
-            for name in ("_order", "lineage", "problems"):
-                self.__dict__.pop(name, None)
-            return ask(self.parts)
+            if self.parts is parts:
+                self.parts, self._renew = self._renew(), None
+                self._numbers.clear()
+                for name in ("_order", "lineage", "problems"):
+                    self.__dict__.pop(name, None)
+        else:
+            if self.parts is parts:
+                return found
+        return ask(self.parts)
 
     def record(self, number: int) -> Record:
         """Return the record with a number of the index."""
@@ -129,7 +138,7 @@ class StoredCatalog(Catalog):
     def numbers_of(self, ids: Iterable[str]) -> set[int]:
         """Return the numbers of all memories with one of some ids."""
         wanted = list(ids)
-        return self.whole(lambda parts: {n for id_ in wanted for n in parts.numbers_of(id_)})
+        return self.whole(lambda parts: parts.numbers_of_any(wanted))
 
     @property
     def pinned(self) -> Sequence[Record]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from memtool.memory import lifecycle, moments
 from memtool.search import gatekeeper
-from memtool.search.finding import by_relevance
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -33,7 +32,7 @@ def missed_in_query(
 ) -> tuple[Missed, ...]:
     """Return what satisfies a query but is left out for the state that it is in, best first."""
     found = reader.best(asked, MOST, is_hidden)
-    return tuple(_hidden(by_relevance(found.values()), reader.facts))
+    return tuple(_hidden(found, reader.facts))
 
 
 def missed_in_prose(
@@ -46,9 +45,7 @@ def missed_in_prose(
     facts = reader.facts
     hidden = reader.best(asked, MOST, lambda record: not facts.is_current(record))
     answering = [
-        match
-        for match in by_relevance(hidden.values())
-        if keeper.share(facts.text(match.record)) >= gatekeeper.FOLLOWING
+        match for match in hidden if keeper.share(facts.text(match.record)) >= gatekeeper.FOLLOWING
     ]
     found = _hidden(answering, facts)
     texts = [facts.text(facts.tree.by_id.get(m.through, m.record)) for m in candidates]

@@ -92,6 +92,7 @@ class Facts:
         self._states: dict[str, str] = {}
         self._flat: dict[str, str] = {}
         self._terms: dict[str, frozenset[str]] = {}
+        self._heads: dict[str, list[Record]] = {}
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
@@ -176,10 +177,14 @@ class Facts:
 
     def heads(self, record: Record) -> list[Record]:
         """Return the heads for which the words of a superseded memory count; none for a head."""
-        if self.lineage.is_head(record.id) or self.state(record) == lifecycle.DELETED:
-            return []
-        found = map(self.tree.by_id.get, self.lineage.heads_of(record.id))
-        return [head for head in found if head is not None]
+        known = self._heads.get(record.path)
+        if known is None:
+            ids: tuple[str, ...] = ()
+            if not self.lineage.is_head(record.id) and self.state(record) != lifecycle.DELETED:
+                ids = self.lineage.heads_of(record.id)
+            found = map(self.tree.by_id.get, ids)
+            known = self._heads[record.path] = [head for head in found if head is not None]
+        return known
 
     def has_word(self, record: Record, word: str) -> bool:
         """Tell whether the record, or what it replaces as head, holds a form of the word."""

@@ -7,13 +7,15 @@ are ordered by id, so the same tree, question and time give the same hits in the
 from __future__ import annotations
 
 import math
+from bisect import insort
 
 from memtool.memory.decay import Fading
 from memtool.search import cutoffs, ranking, relevance
+from memtool.search.catalog import StoredCatalog
 from memtool.search.cutoffs import Cutoffs
 from memtool.search.facts import Facts
 from memtool.search.ranking import Situation
-from memtool.search.relevance import Match, Reader
+from memtool.search.relevance import Match, Reader, by_relevance
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -111,6 +113,15 @@ def search_query(
     Raises:
         MemtoolError: a filter cannot take its value.
     """
+    return undamaged(scope.tree, lambda: _search_query(scope, query, limit, order, explain=explain))
+
+
+def undamaged(tree: Tree, ask: Callable[[], Found]) -> Found:
+    """Ask a tree; once more if what is stored of it turned out to be damaged on the way."""
+    return tree.whole(lambda _parts: ask()) if isinstance(tree, StoredCatalog) else ask()
+
+
+def _search_query(scope: Scope, query: Query, limit: int, order: Order, *, explain: bool) -> Found:
     facts = scope.facts()
     by_words = query.is_simple and query.has_words
     test: Callable[[Record], bool] = facts.is_current
@@ -130,7 +141,7 @@ def search_query(
         if by_words and order is by_score:
             ranked, total = reader.ranked(asked, test, max(limit, most))
         else:
-            ranked = by_relevance(reader.all(asked, test).values())
+            ranked = reader.all(asked, test)
         notes = list(filter(None, [reader.note]))
         if explain and by_words:
             from memtool.search import matching  # only who asks pays for it
@@ -141,14 +152,18 @@ def search_query(
         notes = ["such words stand everywhere; quote them to find them as they are"]
     if not by_words:
         known = {match.record.path for match in ranked}
-        others = (one for one in scope.tree.records if one.path not in known and test(one))
-        ranked = by_relevance([*ranked, *(Match(record, 0.0) for record in others)])
+        others = [one for one in scope.tree.records if one.path not in known and test(one)]
+        beside = (Match(place, 0.0, others.__getitem__) for place in range(len(others)))
+        ranked = by_relevance([*ranked, *beside])
     most = most if order is by_score else len(ranked)
     floor = UNRANKED if asked.weights else 1.0
     at = situation(scope, "\n".join(query.words), (), ranked[:most])
     best = ranked[0].raw if ranked else 0.0
-    hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
-    if limit > most:
+    if by_words and order is by_score:
+        hits = best_hits(ranked[:most], best, facts, at, max(1, limit))
+        hits += [hit_of(match, best, facts, at) for match in ranked[most:limit]]
+    else:
+        hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
         hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
     return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed)
@@ -176,11 +191,6 @@ def readable(asked: Question, reader: Reader) -> Question:
     return reader.narrowed(asked)
 
 
-def by_relevance(matches: Iterable[Match]) -> list[Match]:
-    """Return matches, the most relevant first."""
-    return sorted(matches, key=lambda match: (-match.raw, match.record.id, match.record.path))
-
-
 def situation(
     scope: Scope, text: str, files: tuple[str, ...], matches: Sequence[Match]
 ) -> Situation:
@@ -201,8 +211,36 @@ def situation(
 def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
     """Turn a match into a hit: relevance beside the best, or the floor where no word was found."""
     relevant = match.raw / best if match.raw > 0 else floor
-    factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
+    return _hit(match, relevant, ranking.weigh(match.record, facts, at))
+
+
+def _hit(match: Match, relevance: float, weighed: dict[str, float]) -> Hit:
+    factors = {"relevance": relevance} | weighed
     return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
+
+
+def best_hits(
+    matches: Sequence[Match], best: float, facts: Facts, at: Situation, most: int
+) -> list[Hit]:
+    """Return the best hits in order, `most` at least; what cannot be one of them is not opened."""
+    tree = facts.tree
+    if len(matches) <= most or not isinstance(tree, StoredCatalog):
+        return sorted((hit_of(match, best, facts, at) for match in matches), key=by_score)
+    scales = ranking.Scales(tree.parts, facts, at)
+    reach = [
+        (match.raw / best * scales.most(match.number), place) for place, match in enumerate(matches)
+    ]
+    reach.sort(reverse=True)
+    hits: list[Hit] = []
+    scores: list[float] = []
+    for highest, place in reach:
+        if len(scores) >= most and highest < scores[-most]:
+            break
+        match = matches[place]
+        hit = _hit(match, match.raw / best, scales.weigh(match.number, match.record))
+        insort(scores, hit.score)
+        hits.append(hit)
+    return sorted(hits, key=by_score)
 
 
 def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-FORMAT = "4"
+FORMAT = "5"
 """Changes whenever files of a segment, or of a state, are laid out in another way."""
 FOLDER = "index"
 """Where the segments are, each in a folder of its own, below the cache directory."""
@@ -40,6 +40,8 @@ SECTIONS: dict[str, Any] = {
     "head_df": "I",
     "term_sums": "I",
     "tf": "I",
+    "levels": "B",
+    "seeds": "B",
     "lengths": "I",
     "head_lengths": "I",
     "keys": "B",
@@ -50,10 +52,14 @@ SECTIONS: dict[str, Any] = {
     "text_ends": "Q",
 }
 """Sections of the sidecar and the type of their items. `ends` begin with a 0."""
+MOST_LEVEL = 255
+"""A posting's level is its score in parts of the top of its term, rounded up; 255 is the top."""
+SEEDED = 64
+"""The seed of a term is the level of its posting of that rank, 0 where it has fewer."""
 IN_HEAD = 1 << 31
 """Set in a term frequency where the term stands in the title or the tags too."""
-CHECKED = frozenset({"terms", "term_ends"})
-"""Sections that are checked as a whole, since a search among the terms touches any of them."""
+CHECKED = frozenset({"terms", "term_ends", "lengths"})
+"""Sections that are checked as a whole, since a search touches many places of them."""
 
 
 class Broken(Exception):
@@ -82,6 +88,8 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
         "head_df": vocabulary,
         "term_sums": vocabulary,
         "tf": postings,
+        "levels": postings,
+        "seeds": vocabulary,
         "indices": postings,
         "indptr": vocabulary + 1,
         "lengths": count,

@@ -17,7 +17,7 @@ from memtool.search import (
     scoring,
 )
 from memtool.search.cutoffs import Deadline
-from memtool.search.finding import Found, Hit, Scope, by_relevance, by_score
+from memtool.search.finding import Found, Hit, Scope, by_score
 from memtool.search.gatekeeper import Gatekeeper
 from memtool.search.relevance import Match, Reader
 
@@ -50,6 +50,15 @@ def search_prose(
     the text asks for nothing, what governs the files is found. `is_gated=False` leaves the
     gatekeeper out, which shows how well the ranking is.
     """
+    return finding.undamaged(
+        scope.tree,
+        lambda: _search_prose(scope, text, files, limit, is_gated=is_gated, explain=explain),
+    )
+
+
+def _search_prose(
+    scope: Scope, text: str, files: tuple[str, ...], limit: int, *, is_gated: bool, explain: bool
+) -> Found:
     deadline = Deadline(scope.clock)
     facts = scope.facts()
     said = scoring.question(text)
@@ -62,10 +71,10 @@ def search_prose(
     strictness = presets.preset(scope.config).strictness
     keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
     most = min(max(limit, scoring.CANDIDATES), scope.cutoffs.candidates)
-    candidates = by_relevance(reader.best(asked, most, facts.is_current).values())
+    candidates = reader.best(asked, most, facts.is_current)
     answers = candidates
     if is_gated:
-        shares = _shares(candidates, keeper, facts, deadline)
+        shares = _shares(candidates, keeper, reader, deadline)
         if len(shares) < len(candidates):
             notes.append(f"stopped after {cutoffs.LIMIT_S * 1000:.0f} ms, at {len(shares)} of "
                          f"{len(candidates)} candidates: these are the best so far")  # fmt: skip
@@ -73,33 +82,31 @@ def search_prose(
         answers = [match for match, passes in zip(candidates, passing, strict=False) if passes]
     at = finding.situation(scope, text, files, answers)
     best = candidates[0].raw if candidates else 0.0
-    hits = sorted((finding.hit_of(match, best, facts, at) for match in answers), key=by_score)
+    hits = finding.best_hits(answers, best, facts, at, max(limit, scope.cutoffs.shown))
+    total = len(answers)
     if hits and not deadline.has_passed():
-        hits += _related(hits[:WINNERS], {match.record.id for match in candidates}, reader, asked,
-                         keeper, lambda match: finding.hit_of(match, best, facts, at))  # fmt: skip
+        related = _related(hits[:WINNERS], candidates, reader, asked, keeper,
+                           lambda match: finding.hit_of(match, best, facts, at))  # fmt: skip
+        total += len(related)
+        hits += related
     hits = _reranked(scope, sorted(hits, key=by_score))
     missed: tuple[Missed, ...] = ()
     if explain:
         from memtool.search.explaining import missed_in_prose  # only who asks pays for it
 
         missed = missed_in_prose(reader, asked, keeper, candidates)
-    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(notes), missed)
-
-
-def _text(match: Match, facts: Facts) -> bytes:
-    """Return the text whose words found a match: its own, or that of what it replaces."""
-    return facts.text(facts.tree.by_id.get(match.through, match.record))
+    return Found(tuple(hits[: max(0, limit)]), total, tuple(notes), missed)
 
 
 def _shares(
-    candidates: Sequence[Match], keeper: Gatekeeper, facts: Facts, deadline: Deadline
+    candidates: Sequence[Match], keeper: Gatekeeper, reader: Reader, deadline: Deadline
 ) -> list[float]:
     """Return how much candidates hold of what an answer must hold, as far as the time allows."""
     shares: list[float] = []
     for match in candidates:
         if len(shares) >= gatekeeper.LEADERS and deadline.has_passed():
             break
-        shares.append(keeper.share(_text(match, facts)))
+        shares.append(keeper.share(reader.text(match)))
     return shares
 
 
@@ -110,8 +117,10 @@ def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -
         return Found((), 0)
     reader = Reader(facts, scope.cache_dir)
     known = reader.best(reader.narrowed(asked), scope.cutoffs.candidates, facts.is_current)
-    near = [Match(match.record, 1.0) for match in known.values()
-            if ranking.is_near(match.record, files)]  # fmt: skip
+    near = [match for match in known if ranking.is_near(match.record, files)]
+    for match in near:
+        match.raw = 1.0
+        match.through = ""
     at = finding.situation(scope, "", files, near)
     hits = sorted((finding.hit_of(match, 1.0, facts, at) for match in near), key=by_score)
     return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(filter(None, [reader.note])))
@@ -119,7 +128,7 @@ def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -
 
 def _related(
     winners: Sequence[Hit],
-    known: set[str],
+    candidates: Sequence[Match],
     reader: Reader,
     asked: Question,
     keeper: Gatekeeper,
@@ -131,8 +140,11 @@ def _related(
     for winner in winners:
         for relation in RELATIONS:
             for id_ in winner.record.memory.items(relation):
-                if id_ not in known:
-                    owners.setdefault(id_, winner.record.id)
+                owners.setdefault(id_, winner.record.id)
+    if not owners:
+        return []
+    for match in candidates:
+        owners.pop(match.record.id, None)
     records = [facts.tree.by_id.get(id_) for id_ in sorted(owners)]
     paths = {record.path for record in records if record is not None and facts.is_current(record)}
     if not paths:
@@ -140,8 +152,8 @@ def _related(
     found = reader.best(asked, len(paths), lambda record: record.path in paths)
     return [
         hit(match).replace(related=owners[match.record.id])
-        for match in by_relevance(found.values())
-        if keeper.share(_text(match, facts)) >= gatekeeper.FOLLOWING
+        for match in found
+        if keeper.share(reader.text(match)) >= gatekeeper.FOLLOWING
     ]
 
 

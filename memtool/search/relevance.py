@@ -17,11 +17,10 @@ from memtool.search.catalog import Catalog, StoredCatalog
 from memtool.search.facts import Current, Facts, fields
 from memtool.search.scoring import Document, Question
 from memtool.search.terms import is_stop
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import TypeVar
 
     from memtool.search.cache import Index
@@ -38,12 +37,39 @@ MOST_TERMS = 64
 """Most terms of a question that are looked up: of a longer text those that tell most."""
 
 
-class Match(Value):
-    """A record and its score by words; `through` is the superseded memory that earned it."""
+class Match:
+    """A memory and its score by words; `through` is the superseded memory that earned it.
 
+    Its record is opened when it is asked for: of many matches few are shown.
+    """
+
+    __slots__ = ("_open", "number", "raw", "record", "through")
     record: Record
-    raw: float
-    through: str = ""
+
+    def __init__(
+        self, number: int, raw: float, opening: Callable[[int], Record], through: str = ""
+    ) -> None:
+        self.number = number
+        self.raw = raw
+        self.through = through
+        self._open = opening
+
+    def __getattr__(self, name: str) -> Record:
+        """Fill the slot of `record`, which stands empty so far."""
+        if name != "record":
+            raise AttributeError(name)
+        found = self.record = self._open(self.number)
+        return found
+
+    def __lt__(self, other: Match) -> bool:
+        """Tell which of two comes first whose scores are equal."""
+        mine, theirs = self.record, other.record
+        return (mine.id, mine.path) < (theirs.id, theirs.path)
+
+
+def by_relevance(matches: Iterable[Match]) -> list[Match]:
+    """Return matches, the most relevant first."""
+    return sorted(matches, key=lambda match: (-match.raw, match))
 
 
 def question(text: str, known: aliases.Aliases) -> Question:
@@ -58,7 +84,10 @@ def telling(asked: Question) -> dict[str, float]:
 
 
 class Reader:
-    """The index of a tree. Its documents have numbers; those of a whole tree go by path."""
+    """The index of a tree. Its documents have numbers; those of a whole tree go by path.
+
+    Who opens what it finds does it within `StoredCatalog.whole`, as a damaged memory may be met.
+    """
 
     def __init__(self, facts: Facts, cache_dir: str) -> None:
         self.facts = facts
@@ -113,8 +142,8 @@ class Reader:
             {pair: weight for pair, weight in asked.pairs.items() if kept.issuperset(pair)},
         )
 
-    def all(self, asked: Question, test: Test) -> dict[str, Match]:
-        """Return every match by path: what satisfies a test and holds a telling word.
+    def all(self, asked: Question, test: Test) -> list[Match]:
+        """Return every match, the best first: what satisfies a test and holds a telling word.
 
         The best of it is scored closely, the rest by its words alone.
         """
@@ -127,14 +156,22 @@ class Reader:
         """
         return self._ask(lambda index: self._ranked(index, asked, test, most))
 
-    def best(self, asked: Question, most: int, test: Test) -> dict[str, Match]:
-        """Return about as many of the best matches by path, all scored closely."""
+    def best(self, asked: Question, most: int, test: Test) -> list[Match]:
+        """Return about as many of the best matches, the best first, all scored closely."""
 
-        def ask(index: Parts | Segment) -> dict[str, Match]:
+        def ask(index: Parts | Segment) -> list[Match]:
             hits = index.search(asked, most, self._admitted(test))
             return self._passed_on({number: score for number, score, _parts in hits}, test)
 
         return self._ask(ask)
+
+    def text(self, match: Match) -> bytes:
+        """Return the text whose words found a match: its own, or that of what it replaces."""
+        if match.through:
+            return self.facts.text(self.facts.tree.by_id.get(match.through, match.record))
+        if self._catalog is not None:
+            return self._catalog.parts.text(match.number)
+        return self.facts.text(match.record)
 
     def _ask(self, ask: Callable[[Parts | Segment], Answer]) -> Answer:
         """Ask the index, again if it turns out to be damaged and was made anew."""
@@ -152,7 +189,7 @@ class Reader:
     def _record(self, number: int) -> Record:
         return self._catalog.record(number) if self._catalog else self._records[number]
 
-    def _all(self, index: Parts | Segment, asked: Question, test: Test) -> dict[str, Match]:
+    def _all(self, index: Parts | Segment, asked: Question, test: Test) -> list[Match]:
         holding = self._holding(index, asked, test)
         return self._passed_on(self._scores(index, asked, holding, len(holding)), test)
 
@@ -170,8 +207,7 @@ class Reader:
         linked = superseded | (heads & holding)
         # Scores of one lineage are joined: each of these may lead to a match that is known already.
         scores = self._scores(index, asked, holding, most + len(linked), linked)
-        matches = list(self._passed_on(scores, test).values())
-        matches.sort(key=lambda match: (-match.raw, match.record.id, match.record.path))
+        matches = self._passed_on(scores, test)
         shown = {number for number in superseded if test(self._record(number))}
         others = {n for n in shown | heads if n in superseded or n not in holding}
         return matches[:most], len(holding) - len(superseded) + len(others)
@@ -240,37 +276,37 @@ class Reader:
 
         return admitted
 
-    def _passed_on(self, scores: Mapping[int, float], test: Test) -> dict[str, Match]:
-        """Return the matches, with the heads that superseded ones lead to.
+    def _passed_on(self, scores: Mapping[int, float], test: Test) -> list[Match]:
+        """Return the matches in order, with the heads that superseded ones lead to.
 
         All that have a score were admitted, so that those which are heads satisfy the test.
         """
         superseded = self._superseded()
-        found: dict[str, Match] = {}
-        passed: dict[str, Match] = {}
-        olds = []
-        for number, score in scores.items():
-            record = self._record(number)
-            if number in superseded:
-                olds.append((record, score))
-            else:
-                found[record.path] = Match(record, score)
-        olds.sort(key=_by_path)
-        for old, score in olds:
+        found = {
+            number: Match(number, score, self._record)
+            for number, score in scores.items()
+            if number not in superseded
+        }
+        passed: dict[int, Match] = {}
+        olds = [(self._record(number), score) for number, score in scores.items()
+                if number in superseded]  # fmt: skip
+        for old, score in sorted(olds, key=_by_path):
             if test(old):
-                found[old.path] = Match(old, score)
+                number = self._number(old)
+                found[number] = Match(number, score, self._record)
             for head in self.facts.heads(old):
-                known = passed.get(head.path)
+                number = self._number(head)
+                known = passed.get(number)
                 if test(head) and (known is None or known.raw < score):
-                    passed[head.path] = Match(head, score, old.id)
-        for path, match in passed.items():
-            own = found.get(path)
+                    passed[number] = Match(number, score, self._record, old.id)
+        for number, match in passed.items():
+            own = found.get(number)
             if own is None or own.raw < match.raw:
-                lesser = own.raw if own else 0.0
-                found[path] = match.replace(raw=match.raw + BOTH * lesser)
+                match.raw += BOTH * own.raw if own else 0.0
+                found[number] = match
             else:
-                found[path] = own.replace(raw=own.raw + BOTH * match.raw)
-        return found
+                own.raw += BOTH * match.raw
+        return by_relevance(found.values())
 
 
 def _by_path(scored: tuple[Record, float]) -> str:

@@ -33,6 +33,11 @@ GRAM_LENGTH = 4
 _GRAMS_PER_WORD = 5
 """How much longer a document is in grams than in words; only a scale."""
 
+MANY = 4_096
+"""Of so many documents the least of the best is looked for; sorting more takes milliseconds."""
+_NEVER = float("-inf")
+"""The sum of a document that is not allowed: whatever is added, it stays the least."""
+
 HEAD_FIELDS = frozenset({"title", "tags", "aliases", "trigger_phrases"})
 """Fields whose words count a second time, as what the document itself says it is about."""
 
@@ -128,6 +133,34 @@ def bm25(gained: Mapping[str, float], frequencies: Mapping[str, int], against: f
         frequency = frequencies.get(term, 0)
         score += gain * (frequency / (frequency + against))
     return score
+
+
+def least_of_best(
+    sums: dict[int, float],
+    limit: int,
+    allowed: Callable[[int], bool],
+    known: float,
+    most: int = MANY,
+) -> float:
+    """Return a sum that the best so many allowed documents reach; 0.0 if there are fewer.
+
+    It is the least of theirs among the `most` documents that came first. Of these, those among
+    the best that are not allowed lose their sums. `known` is a sum that so many are known to reach.
+    """
+    first = list(sums)[:most]
+    first.sort(key=sums.__getitem__, reverse=True)
+    found = 0
+    for number in first:
+        score = sums[number]
+        if score <= known:
+            break
+        if allowed(number):
+            found += 1
+            if found == limit:
+                return score
+        else:
+            sums[number] = _NEVER
+    return known
 
 
 def closely(

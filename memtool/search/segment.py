@@ -13,26 +13,36 @@ opened, postings, keys and texts when they are touched. A segment that fails rai
 
 from __future__ import annotations
 
+import math
 from _bisect import bisect_left
+from itertools import compress
 from zlib import crc32
 
 from memtool.search import layout, scoring
-from memtool.search.layout import IN_HEAD, Broken, document_sum, term_sum
+from memtool.search.layout import (
+    IN_HEAD,
+    MOST_LEVEL,
+    SEEDED,
+    Broken,
+    document_sum,
+    term_sum,
+)
 from memtool.search.scoring import Hit, Question, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
+    Row = tuple[float, str, float, int, int, int]
+    """The most that a term can add, the term, the factor of bm25s's scores, where its postings
+    start and end, and its seed."""
+
 _MOST_FOUND = 1 << 14
-_MANY = 4_096
-"""Of so many documents the least of the best is looked for; sorting more takes milliseconds."""
-_FEW = 512
-"""What the best of so many have is looked for first, so that few of the others are sorted."""
 _TF = IN_HEAD - 1
-_NEVER = float("-inf")
-"""The sum of a document that is not allowed: whatever is added, it stays the least."""
+_MARK = b"\1"
+_LOOKED_UP = 64
+"""Postings that may be spared for each look-up, which takes as long as five, often in vain."""
 _SLACK = 1.0 + 1e-5
 """float32 sums differ from exact ones by less than this factor."""
 
@@ -65,11 +75,6 @@ class Segment:
     def lengths(self, number: int) -> tuple[int, int]:
         """Return how many terms a document has, and how many of them in its head."""
         return self._section["lengths"][number], self._section["head_lengths"][number]
-
-    def number(self, key: str) -> int | None:
-        """Return the number of the document with a key, None where there is none."""
-        at = bisect_left(range(self.count), key, key=self.key)
-        return at if at < self.count and self.key(at) == key else None
 
     def text(self, number: int) -> bytes:
         """Return a document's text as terms; see `scoring.searchable`. Raises Broken."""
@@ -170,10 +175,10 @@ class Segment:
     ) -> list[tuple[int, float]]:
         """Return the best documents by BM25 over words alone, with their exact scores.
 
-        Sums of bm25s's scores choose finalists. Terms come by what they can add at most. Once the
-        rest cannot lift a new document among the best, only those are taken up whose score by the
-        present term alone is high enough, and finally none. Whether a document is allowed is
-        asked only about those whose sum is among the best.
+        Sums of bm25s's scores choose finalists. Rare terms come first. Once the rest cannot lift a
+        new document among the best, only those are taken up whose score by the present term alone
+        is high enough, and finally none. Whether a document is allowed is asked only about those
+        whose sum is among the best.
         """
         if statistics is None:
             statistics = self.statistics(weights)
@@ -191,11 +196,12 @@ class Segment:
 
         remaining = sum(row[0] for row in rows)
         sums: dict[int, float] = {}
-        best = reached = 0.0
-        for bound, _term, factor, start, end in rows:
+        best = self._seed(rows, limit, is_allowed)
+        reached = 0.0
+        for bound, _term, factor, start, end, _seed in rows:
             # Looking for it must be less work than what it spares, if it can spare any.
-            if end - start > 2 * min(len(sums), _MANY) and reached > remaining - bound:
-                best = _least_of_best(sums, limit, is_allowed, best)
+            if end - start > 2 * min(len(sums), scoring.MANY) and reached > remaining - bound:
+                best = scoring.least_of_best(sums, limit, is_allowed, best)
             floor = best / spread
             if floor > remaining:
                 least = floor - remaining
@@ -203,10 +209,10 @@ class Segment:
             remaining -= bound
             reached += bound
             self._add(sums, factor, start, end, (floor - remaining) / factor, bound / factor)
-        best = _least_of_best(sums, limit, is_allowed, best)
-        if best > 0.0 and len(sums) > _MANY:  # only some were looked at for it
+        best = scoring.least_of_best(sums, limit, is_allowed, best)
+        if best > 0.0 and len(sums) > scoring.MANY:  # only some were looked at for it
             sums = {number: score for number, score in sums.items() if score >= best / spread}
-            best = _least_of_best(sums, limit, is_allowed, best, len(sums))
+            best = scoring.least_of_best(sums, limit, is_allowed, best, len(sums))
         floor = best / spread
         finalists = [number for number, score in sums.items() if score >= floor]
         exact = self._exact(
@@ -215,10 +221,8 @@ class Segment:
         exact.sort(key=lambda found: (-found[1], found[0]))
         return [found for found in exact[:limit] if found[1] > 0.0]
 
-    def _rows(
-        self, weights: Mapping[str, float], statistics: Statistics
-    ) -> list[tuple[float, str, float, int, int]]:
-        """Return (most it can add, term, factor of bm25s's score, start, end), largest first."""
+    def _rows(self, weights: Mapping[str, float], statistics: Statistics) -> list[Row]:
+        """Return a row for each term that adds anything, those with the fewest postings first."""
         rows = []
         for term, weight in weights.items():
             at = self._postings(term)
@@ -227,9 +231,50 @@ class Segment:
             index, start, end = at
             own = scoring.idf(self.count, end - start)
             factor = weight * scoring.idf(statistics.count, statistics.df[term]) / own
-            rows.append((factor * self._section["tops"][index] * _SLACK, term, factor, start, end))
-        rows.sort(key=lambda row: (-row[0], row[1]))
+            top = factor * self._section["tops"][index]
+            seed = self._section["seeds"][index]
+            rows.append((top * _SLACK, term, factor, start, end, seed))
+        rows.sort(key=lambda row: (row[4] - row[3], row[1]))
         return rows
+
+    def _seed(self, rows: list[Row], limit: int, is_allowed: Callable[[int], bool]) -> float:
+        """Return a sum that so many allowed documents reach, 0.0 where none is known.
+
+        It is that of documents with a high score by the one term of which these are the highest.
+        """
+        best = max(rows, key=lambda row: row[0] * (row[5] - 1))
+        _bound, _term, factor, start, end, seed = best
+        if limit > SEEDED or not seed:
+            return 0.0
+        sums: dict[int, float] = {}
+        for number, score in self._marked(start, self._marks(start, end, seed)):
+            if is_allowed(number):
+                sums[number] = score * factor
+                if len(sums) == SEEDED:
+                    break
+        if len(sums) < limit:
+            return 0.0
+        if sum(row[4] - row[3] for row in rows) > _LOOKED_UP * SEEDED * (len(rows) - 1):
+            for row in rows:
+                if row is not best:
+                    self._look_up(sums, *row[2:5])
+        return sorted(sums.values())[-limit]
+
+    def _marks(self, start: int, end: int, least: int) -> bytes:
+        """Return a byte for each posting, which is 1 where its level is at least so high, else 0.
+
+        No object is made for a posting: this takes 2 ns each, and a loop 100.
+        """
+        levels = bytes(self._section["levels"][start:end])
+        return levels.translate(bytes(least) + _MARK * (MOST_LEVEL + 1 - least))
+
+    def _marked(self, start: int, marks: bytes) -> Iterator[tuple[int, float]]:
+        """Yield document and score of each marked posting."""
+        at = marks.find(_MARK)
+        while at >= 0:
+            self.touched += 1
+            yield self._indices[start + at], self._data[start + at]
+            at = marks.find(_MARK, at + 1)
 
     def _spread(self, statistics: Statistics) -> float:
         """Return by which factor two sums may compare otherwise than the exact scores do.
@@ -246,12 +291,16 @@ class Segment:
     ) -> None:
         """Add a term to the sums; a document that has none needs a score of at least `least`."""
         indices, data = self._indices, self._data
-        if least > top and len(sums) * 8 < end - start:
-            self.touched += len(sums)
-            for number in sums:
-                at = bisect_left(indices, number, start, end)
-                if at < end and indices[at] == number:
-                    sums[number] += data[at] * factor
+        if least > 0.0 and len(sums) * 8 < end - start:
+            self._look_up(sums, factor, start, end)
+            if least <= top:
+                marks = self._marks(start, end, math.ceil(least / top * MOST_LEVEL))
+                marked = self._marked(start, marks)
+                if marks.count(_MARK) * 8 > len(marks):  # then all at once is faster
+                    self.touched += len(marks)
+                    columns = (indices[start:end], data[start:end])
+                    marked = zip(*(compress(one.tolist(), marks) for one in columns), strict=True)
+                sums.update([(n, score * factor) for n, score in marked if n not in sums])
             return
         self.touched += end - start
         pairs = zip(indices[start:end], data[start:end], strict=True)
@@ -264,6 +313,15 @@ class Segment:
             elif score >= least:
                 sums[number] = score * factor
 
+    def _look_up(self, sums: dict[int, float], factor: float, start: int, end: int) -> None:
+        """Add a term to those of the documents with a sum that hold it."""
+        indices, data = self._indices, self._data
+        self.touched += len(sums)
+        for number in sums:
+            at = bisect_left(indices, number, start, end)
+            if at < end and indices[at] == number:
+                sums[number] += data[at] * factor
+
     def _exact(
         self, numbers: Iterable[int], gained: Mapping[str, float], statistics: Statistics
     ) -> list[tuple[int, float]]:
@@ -272,7 +330,6 @@ class Segment:
         indices, tf, lengths = self._indices, self._section["tf"], self._section["lengths"]
         found = []
         for number in numbers:
-            self.key(number)  # guards the length
             frequencies = {}
             for term, (_index, start, end) in places:
                 place = bisect_left(indices, number, start, end)
@@ -300,9 +357,11 @@ class Segment:
             term,
             self._section["head_df"][index : index + 1],
             self._section["tops"][index : index + 1],
+            self._section["seeds"][index : index + 1],
             self._indices[start:end],
             self._data[start:end],
             self._section["tf"][start:end],
+            self._section["levels"][start:end],
         )
         if (
             not 0 <= start < end <= len(self._indices)
@@ -338,37 +397,3 @@ class Segment:
     def _key(self, number: int) -> bytes:
         ends = self._section["key_ends"]
         return bytes(self._section["keys"][ends[number] : ends[number + 1]])
-
-
-def _least_of_best(
-    sums: dict[int, float],
-    limit: int,
-    allowed: Callable[[int], bool],
-    known: float,
-    most: int = _MANY,
-) -> float:
-    """Return a sum that the best so many allowed documents reach; 0.0 if there are fewer.
-
-    It is the least of theirs among the `most` documents that came first: those of the terms that
-    can add most. Of these, those among the best that are not allowed lose their sums. `known` is
-    a sum that so many are known to reach.
-    """
-    size = limit
-    while True:
-        scores = [score for score, _at in zip(sums.values(), range(most))]  # noqa: B905
-        few = sorted(scores[:_FEW], reverse=True)
-        start = max(known, few[size - 1]) if len(few) >= size else known
-        best = sorted([score for score in scores if score >= start], reverse=True)[:size]
-        if len(best) < limit:
-            return known
-        least = best[-1]
-        refused = [
-            number
-            for (number, score), _at in zip(sums.items(), range(most))  # noqa: B905
-            if score >= least and not allowed(number)
-        ]
-        if not refused:
-            return best[limit - 1]
-        for number in refused:
-            sums[number] = _NEVER
-        size = max(limit, 2 * len(refused))

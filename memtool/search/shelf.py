@@ -39,6 +39,8 @@ SECTIONS: dict[str, Any] = {
     "body_ends": "Q",
     "sums": "I",
     "timestamps": "q",
+    "kinds": "B",
+    "kind_of": "I",
     "begins": "q",
     "untils": "q",
     "ending": "I",
@@ -57,19 +59,35 @@ fields and bodies of one memory each, every other section has a checksum of its 
 ROW, IS, ITEM, PAIR = "\x1d", "\x1e", "\x1f", "\x1c"
 """What parts fields, a key from its text, and what ends each item of a list and half of a pair."""
 DELETED, KEPT = "-", "+"
+KIND_KEYS = (
+    "type",
+    "category",
+    "status",
+    "confidence",
+    "importance",
+    "fade_rate",
+    "action_required",
+)
+"""Fields of which memories of one kind have the same."""
+HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked")
+"""Fields that all or none of a kind have, whatever is in them."""
 
 
 class StoredMemory(Memory):
-    """A memory of a shelf. Its fields and its body are unpacked when they are first asked for."""
+    """A memory of a shelf. Its fields and its body are unpacked when they are first asked for.
+
+    Its id is had without them: its file is named by it.
+    """
 
     place: tuple[Shelf, int]
+    id: str
 
     def __getattr__(self, name: str) -> Any:
-        """Fill the slot of `fields` or `body`, which stands empty so far."""
+        """Fill the slot of `fields`, `body` or `id`, which stands empty so far."""
         shelf, number = self.place
-        if name not in Memory.field_names:
+        if name not in ("fields", "body", "id"):
             raise AttributeError(name)
-        value = shelf.fields(number) if name == "fields" else shelf.body(number)
+        value = getattr(shelf, name)(number)
         object.__setattr__(self, name, value)
         return value
 
@@ -196,18 +214,7 @@ class Shelf:
         """Return the fields of a memory."""
         self._named(number)
         raw = self._part("fields", "field_ends", number)
-        found: Fields = {}
-        for row in raw.decode(errors="surrogatepass").split(ROW):
-            if ITEM in row:
-                key, *items = row.split(ITEM)
-                found[key] = tuple(items[:-1])
-            elif PAIR in row:
-                key, *pairs = row.split(PAIR)
-                found[key] = dict(zip(pairs[:-1:2], pairs[1::2], strict=True))
-            else:
-                key, _mark, value = row.partition(IS)
-                found[key] = value
-        return found
+        return _unpacked(raw.decode(errors="surrogatepass"))
 
     def body(self, number: int) -> str:
         """Return the body of a memory."""
@@ -220,6 +227,17 @@ class Shelf:
         memory = object.__new__(StoredMemory)
         object.__setattr__(memory, "place", (self, number))
         return Record(memory, path, oid)
+
+    @property
+    def kind_of(self) -> Sequence[int]:
+        """The place of each memory's kind among `kinds`."""
+        return self._section["kind_of"]  # type: ignore[no-any-return]  # an array of them
+
+    @cached_property
+    def kinds(self) -> list[Memory]:
+        """The kinds of memories: of each one memory, with nothing but what all of it have."""
+        rows = bytes(self._section["kinds"]).decode(errors="surrogatepass").split(PAIR)
+        return [Memory(_unpacked(row), "") for row in rows]
 
     def numbers_of(self, id_: str) -> Sequence[int]:
         """Return the memories with an id, by path. Raises Broken."""
@@ -293,6 +311,21 @@ class Shelf:
     def _part(self, name: str, ends: str, number: int) -> bytes:
         places = self._raw[ends]
         return bytes(self._raw[name][places[number] : places[number + 1]])
+
+
+def _unpacked(text: str) -> Fields:
+    found: Fields = {}
+    for row in text.split(ROW):
+        if ITEM in row:
+            key, *items = row.split(ITEM)
+            found[key] = tuple(items[:-1])
+        elif PAIR in row:
+            key, *pairs = row.split(PAIR)
+            found[key] = dict(zip(pairs[:-1:2], pairs[1::2], strict=True))
+        else:
+            key, _mark, value = row.partition(IS)
+            found[key] = value
+    return found
 
 
 def problems_of(raw: bytes) -> list[Problem]:

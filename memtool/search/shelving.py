@@ -7,7 +7,17 @@ import zlib
 from memtool.memory import lifecycle, moments
 from memtool.memory.problem import Problem
 from memtool.search import layout
-from memtool.search.shelf import DELETED, IS, ITEM, KEPT, MAGIC, PAIR, ROW
+from memtool.search.shelf import (
+    DELETED,
+    HELD_KEYS,
+    IS,
+    ITEM,
+    KEPT,
+    KIND_KEYS,
+    MAGIC,
+    PAIR,
+    ROW,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +47,8 @@ def pack(
             for a, b, c, d in zip(paths, oids, fields, bodies, strict=True)]  # fmt: skip
     written = [memory.timestamp for memory in memories]
     begins, untils = _lives(memories, categories)
+    kinds: dict[str, int] = {}
+    kind_of = [kinds.setdefault(_kind(memory), len(kinds)) for memory in memories]
     ending = sorted((until, number) for number, until in enumerate(untils) if until != EVER)
     sections = {
         "paths": b"".join(paths),
@@ -48,6 +60,8 @@ def pack(
         "body_ends": layout.ends("Q", bodies),
         "sums": layout.column("I", sums),
         "timestamps": layout.column("q", written),
+        "kinds": PAIR.join(kinds).encode(errors="surrogatepass"),
+        "kind_of": layout.column("I", kind_of),
         "begins": layout.column("q", begins),
         "untils": layout.column("q", untils),
         "ending": layout.column("I", [number for _until, number in ending]),
@@ -85,6 +99,14 @@ def _lives(
         begins.append(moments.start(begin) if begin else NEVER)
         untils.append(until)
     return begins, untils
+
+
+def _kind(memory: Memory) -> str:
+    """Return the fields in which memories of one kind are alike."""
+    fields = memory.fields
+    rows = [f"{key}{IS}{memory.text(key)}" for key in KIND_KEYS if memory.text(key)]
+    rows += [f"{key}{IS}{KEPT}" for key in HELD_KEYS if fields.get(key)]
+    return ROW.join(rows)
 
 
 def _fields(memory: Memory) -> bytes:

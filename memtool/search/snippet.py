@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from _bisect import bisect_left, bisect_right
-from itertools import accumulate
+from _bisect import bisect_left
 
 from memtool.search import terms
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     Found = dict[int, dict[str, int]]
-    """The wanted terms of each word that holds any, by its place, ascending, with their worth."""
+    """The wanted terms of each word that holds any, by where it begins, with their worth."""
 
 LENGTH = 200
 """Most characters of a snippet, the dots where it is cut included."""
@@ -27,24 +26,20 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
 
     Telling terms count ten times what stop words do. Without any it is the beginning of the body.
     """
-    words = [word for word in body.split() if word[0] not in _MARKS or not _MARKS.issuperset(word)]
+    kept = [word for word in body.split() if word[0] not in _MARKS or not _MARKS.issuperset(word)]
+    text = " ".join(kept)
     worth = {term: 1 if terms.is_stop(term) else 10 for term in wanted}
     found: Found = {}
-    known: dict[str, dict[str, int]] = {}
-    for place in sorted(_places(words, {_head(term) for term in wanted})):
-        word = words[place]
-        held = known.get(word)
-        if held is None:
-            held = {term: worth[term] for term in terms.terms(word) if term in worth}
-            known[word] = held
+    for at in sorted(_places(text, {_head(term) for term in wanted})):
+        word = text[at : _end(text, at, 0)]
+        held = {term: worth[term] for term in terms.terms(word) if term in worth}
         if held:
-            found[place] = held
+            found[at] = held
     room = length - 2 * len(_DOTS)
-    first, last = _shown(words, found, room)
-    passage = " ".join(words[first:last])[:room]
+    first, last = _shown(text, found, room)
     before = _DOTS if first else ""
-    after = _DOTS if last < len(words) else ""
-    return f"{before}{passage}{after}"
+    after = _DOTS if last < len(text) else ""
+    return f"{before}{text[first:last][:room]}{after}"
 
 
 def _head(term: str) -> str:
@@ -53,53 +48,55 @@ def _head(term: str) -> str:
     Stemming changes no more than the last letter of what it leaves (`using`, `use`; `cry`, `cri`),
     but for `die`, `lie` and `tie`.
     """
-    return term[:1] if len(term) < 4 else term[:-1]
+    return term[:1] if len(term) < 3 or (len(term) == 3 and term.endswith("ie")) else term[:-1]
 
 
-def _places(words: list[str], heads: Collection[str]) -> set[int]:
-    """Return the words that are worth to be taken apart: most hold no wanted term."""
-    text = " ".join(words)
+def _places(text: str, heads: Collection[str]) -> set[int]:
+    """Return where words begin that are worth to be taken apart: most hold no wanted term.
+
+    In plain text a term begins where a word does, or a part of one: behind a mark, or with a
+    capital. So `gi` of `git` stands in `.gitignore`, and not in `logic`.
+    """
     found = set()
-    if not text.isascii():
-        found = {place for place, word in enumerate(words) if not word.isascii()}
-    text = text.lower()
-    for head in heads:
-        place = start = 0
-        while (at := text.find(head, start)) >= 0:
-            place += text.count(" ", start, at)
-            found.add(place)
-            start = at + 1
+    lower = text.lower()
+    is_plain = text.isascii()
+    if not is_plain:
+        at = 0
+        for word in text.split(" "):
+            if not word.isascii() or len(lower) != len(text):
+                found.add(at)
+            at += len(word) + 1
+    for head in heads if len(lower) == len(text) else ():
+        at = lower.find(head)
+        while at >= 0:
+            if not (is_plain and at and text[at - 1].isalnum()) or text[at].isupper():
+                found.add(text.rfind(" ", 0, at) + 1)
+            at = lower.find(head, at + 1)
     return found
 
 
-def _shown(words: list[str], found: Found, room: int) -> tuple[int, int]:
+def _shown(text: str, found: Found, room: int) -> tuple[int, int]:
     """Return the best window, moved so that its first wanted word stands near its beginning."""
-    first, last = _best(words, found, room)
-    matched = next((place for place in found if first <= place < last), 0)
-    first = last = max(first, matched - LEAD)
-    used = -1
-    while last < len(words) and (last == first or used + 1 + len(words[last]) <= room):
-        used += 1 + len(words[last])
-        last += 1
-    while first > 0 and used + 1 + len(words[first - 1]) <= room:
-        first -= 1
-        used += 1 + len(words[first])
-    return first, last
+    first, last = _best(text, found, room)
+    lead = next((at for at in found if first <= at < last), 0)
+    for _ in range(LEAD):
+        lead = text.rfind(" ", 0, max(0, lead - 1)) + 1
+    first = max(first, lead)
+    last = _end(text, first, room)
+    return _begin(text, first, last, room), last
 
 
-def _best(words: list[str], found: Found, room: int) -> tuple[int, int]:
+def _best(text: str, found: Found, room: int) -> tuple[int, int]:
     """Return the earliest window [first, last) within `room` characters that is worth most.
 
     Each distinct term counts once. As a window moves on, it is worth more only where it comes to
     hold a further wanted word: only such windows are looked at, and the first.
     """
-    ends = list(accumulate([len(word) + 1 for word in words]))
-    starts = [0, *ends]
     places = list(found)
-    firsts = {min(place, bisect_left(starts, ends[place] - 1 - room)) for place in found}
+    firsts = {_begin(text, place, _end(text, place, 0), room) for place in places}
     best = (0, 0, 0)
     for first in sorted({0, *firsts}):
-        last = max(first + 1, bisect_right(ends, starts[first] + room + 1))
+        last = _end(text, first, room)
         held: dict[str, int] = {}
         for place in places[bisect_left(places, first) : bisect_left(places, last)]:
             held |= found[place]
@@ -107,3 +104,21 @@ def _best(words: list[str], found: Found, room: int) -> tuple[int, int]:
         if worth > best[0] or first == 0:
             best = (worth, first, last)
     return best[1], best[2]
+
+
+def _end(text: str, first: int, room: int) -> int:
+    """Return where the longest window from a word on ends; one word is in it, however long."""
+    if len(text) - first <= room:
+        return len(text)
+    end = text.rfind(" ", first, first + room + 1)
+    if end < 0:
+        end = text.find(" ", first)
+    return end if end >= 0 else len(text)
+
+
+def _begin(text: str, first: int, last: int, room: int) -> int:
+    """Return the first word from which a window reaches to its end, `first` where none before."""
+    if last <= room:
+        return 0
+    space = text.find(" ", last - room - 1, first)
+    return space + 1 if space >= 0 else first

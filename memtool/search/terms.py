@@ -22,12 +22,14 @@ MOST_LENGTH = 64
 STOP_WEIGHT = 0.3
 """Weight of a stop word in a query: dropping them costs error texts their `not`, `is` and `for`."""
 
-_STOP_WORDS = (
-    "a about am an and any are as at be been being but by can could d did do does doing for from"
-    " had has have he her him his how i if in into is it its just ll m me my no not of on or our"
-    " re s she should so some such t than that the their them then there these they this those to"
-    " us ve was we were what when where which who whom whose why will with would you your"
+_STOP_STEMS = (
+    "a about am an and ani are as at be been but by can could d did do doe for from had has have he"
+    " her him his how i if in into is it just ll m me my no not of on or our re s she should so"
+    " some such t than that the their them then there these they this those to us ve was we were"
+    " what when where whi which who whom whose will with would you your"
 )
+_STOP_TERMS = frozenset(_STOP_STEMS.split())
+"""Stems of stop and question words; `ani`, `doe` and `whi` are any, does and why."""
 
 _JOINERS = "_-./:"
 _LEVELS = (("/", ":"), (".",), ("-", "_"))
@@ -35,7 +37,6 @@ _LEVELS = (("/", ":"), (".",), ("-", "_"))
 
 _SPACED = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in _JOINERS)}
 _MOST_KNOWN = 1 << 18
-_stop_terms: set[str] = set()
 _known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
@@ -76,9 +77,7 @@ def query_terms(text: str) -> dict[str, float]:
 
 def is_stop(term: str) -> bool:
     """Tell whether a term is a stop or question word, so that it alone asks for nothing."""
-    if not _stop_terms:
-        _stop_terms.update(stem(word) for word in _STOP_WORDS.split())
-    return term in _stop_terms
+    return term in _STOP_TERMS
 
 
 def _analysed(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -60,9 +60,10 @@ def answers(tree: Tree, cache_dir: str) -> list[object]:
             reader.all(asked, facts.is_current),
             reader.all(asked, lambda _record: True),
         ):
-            found.append([(path, one.raw, one.through) for path, one in sorted(matches.items())])
-            found += [sorted(facts.terms(one.record)) for one in matches.values()]
-        everything = sorted(matches.values(), key=lambda m: (-m.raw, m.record.id, m.record.path))
+            by_path = sorted(matches, key=lambda match: match.record.path)
+            found.append([(one.record.path, one.raw, one.through) for one in by_path])
+            found += [sorted(facts.terms(one.record)) for one in by_path]
+        everything = sorted(matches, key=lambda m: (-m.raw, m.record.id, m.record.path))
         for most in (1, 5, 99):
             ranked, total = reader.ranked(asked, lambda _record: True, most)
             assert total == len(everything)

@@ -345,3 +345,26 @@ def test_accesses_are_asked_only_where_they_count(filled: Sandbox) -> None:
     found = search_prose(scope.replace(config=config), "redis", (), 10)
     assert asked == [["dec-cache", "dec-redis"]]
     assert found.hits[0].score > plain.hits[0].score
+
+
+def test_a_limit_cuts_the_end_off_and_changes_nothing_before_it(sandbox: Sandbox) -> None:
+    """What cannot be among the best so many is not opened, and what is shown is the same."""
+    for number in range(40):
+        fields = {"status": "pinned"} if number % 7 == 0 else {"importance": str(number % 3 / 2)}
+        words = " ".join(["redis"] * (1 + number % 4) + ["cache"] * (number % 3))
+        sandbox.memory(
+            f"dec-{number:02}",
+            f"{words} {'and more ' * (number % 5)}\n",
+            timestamp=f"2026-0{1 + number % 2}-{1 + number % 28:02}T10:00:00Z",
+            **fields,
+        )
+    sandbox.commit()
+    ws = sandbox.workspace()
+    scope = sandbox.scope(tree=ws.catalog(None, None, exact=False))
+    for text in ("redis", "redis cache", "cache more"):
+        whole = search_query(scope, parse(text), 60).hits
+        spoken = search_prose(scope, text, (), 60, is_gated=False).hits
+        for limit in (0, 1, 5, 12, 30):
+            assert search_query(scope, parse(text), limit).hits == whole[:limit]
+            most = search_prose(scope, text, (), limit, is_gated=False).hits
+            assert most == spoken[:limit]

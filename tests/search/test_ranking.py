@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from conftest import make_memory
@@ -10,10 +11,23 @@ from hypothesis import strategies as st
 
 from memtool.memory import moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory.decay import Fading
 from memtool.memory.fields import CONFIDENCES, STATUSES
 from memtool.memory.lineage import Lineage
+from memtool.search import shelving
 from memtool.search.facts import Facts
-from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, situation, weigh
+from memtool.search.overlay import Overlay
+from memtool.search.parts import Part, Parts
+from memtool.search.ranking import (
+    FACTORS,
+    STATUS,
+    TRUST,
+    Scales,
+    Situation,
+    situation,
+    weigh,
+)
+from memtool.search.shelf import Shelf
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 
@@ -190,3 +204,47 @@ def test_every_factor_keeps_its_bounds(
     assert list(given_factors) == [factor.name for factor in FACTORS]
     for factor in FACTORS:
         assert factor.least <= given_factors[factor.name] <= factor.most
+
+
+FIELDS: dict[str, st.SearchStrategy[FieldValue]] = {
+    "status": st.sampled_from(STATUSES),
+    "confidence": st.sampled_from(CONFIDENCES),
+    "category": st.sampled_from(["pattern", "warning", "unheard"]),
+    "type": st.sampled_from(["decision", "episodic"]),
+    "importance": st.sampled_from(["0", "0.5", "1"]),
+    "fade_rate": st.sampled_from(["0", "0.01", "3"]),
+    "timestamp": st.sampled_from(["2026-02-01T12:00:00Z", "2026-04-01T12:00:00Z"]),
+    "checked": st.just({"at": "2026-02-20T12:00:00Z"}),
+    "trigger_phrases": st.sampled_from([("flaky tests",), ("redis",)]),
+    "question_types": st.sampled_from([("why",), ("how",)]),
+    "files": st.just(("src/*.py",)),
+    "action_required": st.sampled_from(["true", "false"]),
+    "awaiting": st.sampled_from(["decision", ""]),
+    "supersedes": st.just(("dec-00",)),
+}
+SITUATIONS = (
+    situation("Why are there flaky tests?", ("src/a.py",)),
+    situation("redis", ()),
+    Situation(),
+    Situation(accesses={"dec-00": 7, "dec-01": 90}, access=0.2),
+    Situation(accesses={"dec-01": 9}, is_counting=True),
+    Situation(trust={".memory/dec-00.md": "signed"}),
+    Situation(fading=Fading("weekly")),
+)
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=FIELDS), min_size=1, max_size=4))
+def test_a_stored_memory_is_weighed_as_any_other_and_never_reaches_above_its_most(
+    rows: list[dict[str, FieldValue]],
+) -> None:
+    """What all of a kind have is weighed once, and no factor is another one for that."""
+    records = [record(f"dec-{number:02}", **fields) for number, fields in enumerate(rows)]
+    stored = Shelf(memoryview(shelving.pack(records, DEFAULT_CATEGORIES)))
+    parts = Parts([Part(Overlay([b""] * len(records)), stored, 0, frozenset())])
+    facts = Facts(Grove(*records), NOW, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
+    for at in SITUATIONS:
+        scales = Scales(parts, facts, at)
+        for number, one in enumerate(records):
+            expected = weigh(one, facts, at)
+            assert list(scales.weigh(number, stored.record(number)).items()) == [*expected.items()]
+            assert math.prod(expected.values()) <= scales.most(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,27 @@ def test_pruning_looks_at_less_and_finds_the_same() -> None:
         assert segment.best(asked, limit) == everything[:limit]
 
 
+def test_what_is_spared_in_long_lists_counts_for_nothing() -> None:
+    """Seeds and levels leave the best as they are, whatever is asked and whatever is allowed."""
+    draw = random.Random(5)
+    shares = {"git": 0.9, "tree": 0.8, "the": 0.7, "lock": 0.3, "cache": 0.1, "rare": 0.03}
+    bodies = [
+        " ".join(word for word, share in shares.items() for _ in range(5) if draw.random() < share)
+        + " more" * draw.randrange(40)
+        for _ in range(2_500)
+    ]
+    segment = opened(made([("", body) for body in bodies]))
+    for _ in range(60):
+        words = draw.sample(sorted(shares), draw.randrange(1, 6))
+        asked = {word: draw.choice([0.3, 0.5, 1.0, 2.0]) for word in words}
+        parts = draw.choice([1, 2, 50, 900])
+        everything = segment.best(asked, 2_500)
+        expected = [hit for hit in everything if hit[0] % parts == 0]
+        for limit in (1, 30, 60, 65):
+            found = segment.best(asked, limit, lambda number, parts=parts: number % parts == 0)
+            assert found == expected[:limit]
+
+
 def test_a_higher_limit_only_adds_at_the_end() -> None:
     """Hits beyond the candidates follow them, so that every page is a prefix of the longer one."""
     segment = many()
@@ -183,13 +205,11 @@ def test_nothing_is_asked_or_known() -> None:
         assert empty.count == len(documents)
 
 
-def test_documents_are_known_by_key_and_number() -> None:
-    """Numbers follow the order of keys, which may be any path, and lead back to them."""
+def test_documents_are_numbered_by_key() -> None:
+    """Numbers follow the order of keys, which may be any path."""
     keys = ["a/b.md", "z\udcff.md", "ä.md", "a b.md"]
     segment = opened([Document(key, (("title", "One two"),)) for key in keys])
     assert [segment.key(n) for n in range(4)] == sorted(keys)
-    assert [segment.number(key) for key in sorted(keys)] == [0, 1, 2, 3]
-    assert segment.number("none") is None
     assert (segment.df("two"), segment.df("three")) == (4, 0)
     assert segment.statistics(["two", "x"]) == Statistics(4, 8, 8, {"two": 4}, {"two": 4})
 

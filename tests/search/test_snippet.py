@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search.snippet import LENGTH, _best, _head, snippet
+from memtool.search.snippet import LENGTH, _best, _head, _places, snippet
 from memtool.search.terms import terms
 
 FILLER = "It says many other things here that nobody has asked about at all. " * 10
@@ -53,20 +53,26 @@ def test_a_snippet_is_one_line_of_whole_words(body: str, wanted: set[str]) -> No
 def test_no_other_passage_holds_more_of_what_was_asked(words: list[str]) -> None:
     """Of all windows that fit, the one that is looked for first is worth most."""
     worth = {"a": 10, "b": 10, "and": 1}
-    found = {place: {word: worth[word]} for place, word in enumerate(words) if word in worth}
+    text = " ".join(words)
+    starts = [len(" ".join(words[:place])) + bool(place) for place in range(len(words))]
+    found = {
+        start: {word: worth[word]}
+        for start, word in zip(starts, words, strict=True)
+        if word in worth
+    }
 
-    def value(first: int, last: int) -> int:
-        return sum({word: worth[word] for word in words[first:last] if word in worth}.values())
+    def value(passage: str) -> int:
+        return sum(worth.get(word, 0) for word in set(passage.split()))
 
     room = 12
     fitting = [
-        (value(first, last), -first)
+        (value(" ".join(words[first:last])), -starts[first])
         for first in range(len(words))
         for last in range(first + 1, len(words) + 1)
         if len(" ".join(words[first:last])) <= room
     ]
-    first, last = _best(words, found, room)
-    assert (value(first, last), -first) == max(fitting, default=(0, 0))
+    first, last = _best(text, found, room)
+    assert (value(text[first:last]), -first) == max(fitting, default=(0, 0))
 
 
 ENDINGS = ("", "s", "es", "ed", "ing", "ies", "y", "ly", "er", "ation", "ness", "'s", "e", "ying")
@@ -79,7 +85,19 @@ def test_no_word_with_a_wanted_term_is_passed_over(stem: str, ending: str) -> No
     assert [term for term in terms(word) if _head(term) not in word.lower()] == []
 
 
+@given(st.lists(st.text("abeginstyABG3_.-/(éİ", min_size=1, max_size=9), max_size=8), st.data())
+def test_a_place_of_a_wanted_term_is_looked_at_wherever_it_begins(
+    words: list[str], data: st.DataObject
+) -> None:
+    """Of `readGitFile` and `(git-dir` no part is passed over."""
+    starts = [len(" ".join(words[:place])) + bool(place) for place in range(len(words))]
+    held = {start: set(terms(word)) for start, word in zip(starts, words, strict=True)}
+    term = data.draw(st.sampled_from(sorted(set().union(*held.values())) or ["git"]))
+    wanted = {start for start, own in held.items() if term in own}
+    assert wanted <= _places(" ".join(words), [_head(term)])
+
+
 def test_short_verbs_are_found_in_every_form() -> None:
     """The stemmer changes their second letter."""
-    for word in ("dying", "lying", "tying", "skies", "using", "cries"):
+    for word in ("dying", "lying", "tying", "skies", "using", "aging", "cries", "dies"):
         assert [term for term in terms(word) if _head(term) not in word] == []

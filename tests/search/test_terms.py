@@ -88,6 +88,19 @@ def test_long_runs_are_cut() -> None:
     assert terms.terms("-".join(["ab"] * 100)) == ["ab"] * 100
 
 
+STOP_WORDS = (
+    "a about am an and any are as at be been being but by can could d did do does doing for from"
+    " had has have he her him his how i if in into is it its just ll m me my no not of on or our"
+    " re s she should so some such t than that the their them then there these they this those to"
+    " us ve was we were what when where which who whom whose why will with would you your"
+)
+
+
+def test_the_stop_terms_are_the_stems_of_stop_words() -> None:
+    """The list needs no stemmer to be read, and agrees with it."""
+    assert set(terms.terms(STOP_WORDS)) == terms._STOP_TERMS
+
+
 def test_stop_words_weigh_less_but_stay() -> None:
     """Question words weigh 0.3, and a question of nothing else keeps them all."""
     assert terms.query_terms("why is the lock not free") == {
