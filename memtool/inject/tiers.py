@@ -57,19 +57,26 @@ class Candidate(Value):
 
 
 class Verdict(Value):
-    """Why a candidate was shown or not."""
+    """Why a candidate was shown or not. `weights` are its factors as they were computed."""
 
     id: str
     tier: str
     is_taken: bool
     reason: str
     score: float | None = None
-    factors: Mapping[str, float] = {}
+    weights: Mapping[str, float] = {}
     scope: str = PROJECT
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """The factors as they are shown; few verdicts are."""
+        return {name: round(value, DIGITS) for name, value in self.weights.items()}
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape, in which the fate is called `taken`."""
-        return {name.removeprefix("is_"): value for name, value in super().plain().items()}
+        names = {"is_taken": "taken", "weights": "factors"}
+        fields = super().plain() | {"weights": self.factors}
+        return {names.get(name, name): value for name, value in fields.items()}
 
 
 class Taken(Value):
@@ -175,7 +182,7 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
         is_taken,
         reason,
         rounded(candidate.score),
-        {name: round(value, DIGITS) for name, value in candidate.factors.items()},
+        candidate.factors,
         candidate.scope,
     )
 
