@@ -32,17 +32,21 @@ _NEGATIONS = frozenset({"no", "not", "never", "without", "dont", "cannot", "exce
 class Wording:
     """The words of a memory: as they are written, and as terms where somebody asks for these.
 
-    `words` are of all that it says, its type first; `rough` holds those of the body. They cost a
-    hundredth of what terms cost, and tell most texts apart.
+    `words` are of all that it says, its type first. They cost a hundredth of what terms cost, and
+    tell most texts apart.
     """
 
     def __init__(self, memory: Memory) -> None:
-        head = f"{memory.type}\n{memory.title}\n"
         self.type = memory.type
         self.size = len(memory.body)
-        self.text = f"{head}{memory.body}"
+        self.head = f"{memory.type}\n{memory.title}\n"
+        self.text = f"{self.head}{memory.body}"
         self.words = tuple(self.text.lower().split())
-        self.rough = frozenset(self.words[len(head.split()) :])
+
+    @cached_property
+    def rough(self) -> frozenset[str]:
+        """The words of the body as they are written."""
+        return frozenset(self.words[len(self.head.split()) :])
 
     @cached_property
     def terms(self) -> frozenset[str]:
