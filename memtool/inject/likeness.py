@@ -21,6 +21,8 @@ SIZES = 0.7
 """Least ratio of two lengths for which it is worth to look at words."""
 ROUGHLY = 0.3
 """Least share of words, as they are written, that two texts must have in common for that."""
+FIRST = 6
+"""Words by which a memory begins, its type among them."""
 PER_SOURCE = 2
 """Most memories of one source in a block."""
 SOURCE_KINDS = frozenset({"commit", "file", "url", "session", "memory"})
@@ -30,10 +32,10 @@ _NEGATIONS = frozenset({"no", "not", "never", "without", "dont", "cannot", "exce
 
 
 class Wording:
-    """The words of a memory: as they are written, and as terms where somebody asks for these.
+    """The words of a memory: how it begins, all as they are written, and as terms.
 
-    `words` are of all that it says, its type first. They cost a hundredth of what terms cost, and
-    tell most texts apart.
+    Each is worked out where what costs less did not tell two memories apart; terms cost a hundred
+    times what the words cost. Memories with the same words begin the same.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -41,7 +43,12 @@ class Wording:
         self.size = len(memory.body)
         self.head = f"{memory.type}\n{memory.title}\n"
         self.text = f"{self.head}{memory.body}"
-        self.words = tuple(self.text.lower().split())
+        self.begin = " ".join(self.text.split(None, FIRST)[:FIRST]).lower()
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All words as they are written, the type first; case does not count."""
+        return tuple(self.text.lower().split())
 
     @cached_property
     def rough(self) -> frozenset[str]:

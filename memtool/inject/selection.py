@@ -122,8 +122,8 @@ class _Kept:
 
     def __init__(self, shown: Sequence[Candidate], grounds: Grounds) -> None:
         self._grounds = grounds
-        self._ids: dict[tuple[str, ...], str] = {}
-        """The ids by the words: two with the same ones say the same."""
+        self._alike: dict[str, list[tuple[str, Wording]]] = {}
+        """Ids and words by how they begin: two with the same words say the same."""
         self._kept: list[tuple[Candidate, Wording, bool]] = []
         """Each with its words, and whether it sums up others."""
         self._sources: dict[str, int] = {}
@@ -135,9 +135,9 @@ class _Kept:
         memory = candidate.record.memory
         id_ = memory.id
         wording = Wording(memory)
-        same = self._ids.get(wording.words)
-        if same is not None:
-            return "shown already" if same == id_ else f"says the same as {same}"
+        for other, said in self._alike.get(wording.begin, ()):
+            if said.words == wording.words:
+                return "shown already" if other == id_ else f"says the same as {other}"
         if candidate.score is not None:
             reason = self._repeated(candidate, wording)
             if reason:
@@ -164,7 +164,7 @@ class _Kept:
         return ""
 
     def _keep(self, candidate: Candidate, wording: Wording) -> None:
-        self._ids[wording.words] = candidate.record.id
+        self._alike.setdefault(wording.begin, []).append((candidate.record.id, wording))
         self._kept.append((candidate, wording, is_digest(candidate)))
 
 

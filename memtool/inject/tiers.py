@@ -145,8 +145,10 @@ def fill(
         if len(taken) >= most:
             verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
             continue
-        whole = write(candidate, True)
-        text = min(whole, write(candidate, False), key=_size)
+        brief = write(candidate, False)
+        is_long = _is_long(candidate.record.memory, brief)
+        whole = brief if is_long else write(candidate, True)
+        text = min(whole, brief, key=_size)
         tokens = budgets.tokens(text)
         if tokens > share or _size(text) > room:
             left = max(0, min(share, room // budgets.BYTES_PER_TOKEN))
@@ -190,6 +192,15 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
 def rounded(score: float | None) -> float | None:
     """Return a score as it is shown."""
     return None if score is None else round(score, DIGITS)
+
+
+def _is_long(memory: Memory, brief: str) -> bool:
+    """Tell whether a memory is shown in brief whatever room there is; writing it adds to its size.
+
+    Most are, and a whole one of some pages need then not be written, only to be left out.
+    """
+    least = len(memory.body.strip("\r\n"))
+    return least > WHOLE_TOKENS * budgets.BYTES_PER_TOKEN and least > _size(brief)
 
 
 def _size(text: str) -> int:

@@ -51,9 +51,10 @@ def _objections(own: Sequence[Candidate], others: Sequence[Candidate]) -> dict[i
     said = [(memory.id, Wording(memory)) for memory in ours]
     for number, memory in enumerate(theirs):
         wording = Wording(memory)
-        same = next((id_ for id_, own in said if own.words == wording.words), "") or next(
-            (id_ for id_, own in said if likeness.says_same(wording, own)), ""
-        )
+        same = next(
+            (id_ for id_, own in said if own.begin == wording.begin and own.words == wording.words),
+            "",
+        ) or next((id_ for id_, own in said if likeness.says_same(wording, own)), "")
         if same:
             found[number] = f"the project's {same} says the same"
     return found
