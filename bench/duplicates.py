@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from memtool.gate import duplicates, neighbours, opposition, places, signatures  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
-from memtool.store.config import option  # noqa: E402
+from memtool.store.options import option  # noqa: E402
 from memtool.store.tree import Record  # noqa: E402
 
 

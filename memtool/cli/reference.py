@@ -17,8 +17,8 @@ from memtool.memory.categories import CATEGORIES
 from memtool.memory.fields import FIELDS, Field
 from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
-from memtool.store.config import OPTIONS, Option
 from memtool.store.environment import ENVIRONMENT
+from memtool.store.options import OPTIONS, Option
 
 COMMAND = "python -m memtool.cli.reference > docs/reference.md"
 

@@ -7,9 +7,10 @@ from contextlib import nullcontext
 from memtool.commands import writing
 from memtool.errors import MemtoolError
 from memtool.store import config as settings
-from memtool.store import files
+from memtool.store import files, options
 from memtool.store.commits import commit_files
-from memtool.store.config import Option, Scalar, Setting
+from memtool.store.config import Scalar, Setting
+from memtool.store.options import Option
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -71,9 +72,9 @@ def config(
     if not key and unset:
         raise MemtoolError("--unset needs the setting", hint="memtool config KEY --unset")
     if not key:
-        rows = tuple(_row(option, ws.settings) for option in settings.OPTIONS)
+        rows = tuple(_row(option, ws.settings) for option in options.OPTIONS)
         return Settings(ws.config_path, rows)
-    option = settings.option(key)
+    option = options.option(key)
     if not value and not unset:
         return Settings(ws.config_path, (_row(option, ws.settings),))
     if value and unset:
@@ -137,7 +138,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
         return _reason(option, key, text)
     if wanted is tuple:
         texts = tuple(part.strip() for part in text.split(","))
-        settings.checked(option, texts, "the value")
+        options.checked(option, texts, "the value")
         return texts
     value: Scalar = text
     try:
@@ -147,7 +148,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
             value = wanted(text)
     except (ValueError, KeyError):
         pass  # the check below says what it must be
-    settings.checked(option, value, "the value")
+    options.checked(option, value, "the value")
     return float(value) if wanted is float else value
 
 
@@ -160,7 +161,7 @@ def _reason(option: Option, key: str, text: str) -> str:
             hint=f'memtool config {option.key}.FINGERPRINT "the reason"',
             code="config",
         )
-    settings.checked(option, {name: text}, "the value")
+    options.checked(option, {name: text}, "the value")
     return text
 
 

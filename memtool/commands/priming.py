@@ -257,7 +257,8 @@ def _governing(view: View) -> list[Candidate]:
     if basis is None:
         return []
     files = lately.changed(taken.repository, taken.directory, basis.head, basis.trusted_at,
-                           is_checked_out=taken.kind == "worktree")  # fmt: skip
+                           is_checked_out=taken.kind == "worktree",
+                           is_cached=view.witness.is_cached)  # fmt: skip
     if not files:
         return []
     found = view.confirmed(picking.ruling_over(view.grounds.tree, files))

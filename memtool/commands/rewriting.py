@@ -12,7 +12,7 @@ import shlex
 from memtool.commands import auditing
 from memtool.errors import MemtoolError
 from memtool.gate.allowing import allowed
-from memtool.store.config import FINGERPRINT_DIGITS
+from memtool.store.options import FINGERPRINT_DIGITS
 from memtool.upkeep import leaks, rewriting_history
 from memtool.upkeep.leaks import SHORT, Leak
 from memtool.value import Value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from memtool.memory.signs import AFFIRMING, DENYING, TYPES, WEAK
 from memtool.search.terms import is_stop
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +24,8 @@ BEGINNING = 150
 ROOT = 5
 """Letters by which words are compared: `session` and `sessions` are the same."""
 _NO_SUBJECT = DENYING | AFFIRMING | WEAK
-_PARTED = str.maketrans("_-./=", "     ")
-_SPACED = str.maketrans(',;!?:`"*()[]{}<>', "\n\n\n\n" + " " * 12)
-
-
-class Clause(Value):
-    """Part of a sentence: the roots of the words that it is about, and what it gives as values."""
-
-    subject: set[str]
-    is_denying: bool
-    values: set[str]
+_PARTED = bytes.maketrans(b"_-./=", b"     ")
+_SPACED = bytes.maketrans(b',;!?:`"*()[]{}<>', b"\n\n\n\n" + b" " * 12)
 
 
 def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
@@ -91,39 +82,53 @@ def _is_said(statement: Statement) -> bool:
 
 def _suspected(memories: Sequence[Memory]) -> list[tuple[int, int]]:
     """Return the pairs that speak of the same, where one denies or values otherwise."""
-    clauses = [
-        (place, clause)
-        for place, memory in enumerate(memories)
-        if memory.type in TYPES
-        for clause in _clauses(memory)
-    ]
-    return sorted({
-        (min(place, other), max(place, other))
-        for place, one in clauses
-        if one.is_denying or one.values
-        for other, two in clauses
-        if other != place and not one.subject.isdisjoint(two.subject) and _may_clash(one, two)
-    })  # fmt: skip
+    clauses: list[tuple[int, int, bool, set[str]]] = []
+    subjects: list[set[str]] = []
+    speaking: dict[str, list[int]] = {}
+    """The clauses about a root, so that only those that share one are compared."""
+    for place, memory in enumerate(memories):
+        for subject, is_denying, values in _clauses(memory) if memory.type in TYPES else ():
+            for root in subject:
+                speaking.setdefault(root, []).append(len(clauses))
+            clauses.append((place, len(subject), is_denying, values))
+            subjects.append(subject)
+    found = set()
+    for (place, size, is_denying, values), subject in zip(clauses, subjects, strict=True):
+        if not (is_denying or values):
+            continue
+        common: dict[int, int] = {}
+        for root in subject:
+            for number in speaking[root]:
+                common[number] = common.get(number, 0) + 1
+        for number, count in common.items():
+            other, other_size, _is_denying, other_values = clauses[number]
+            may_clash = is_denying or (other_values and other_values != values)
+            if may_clash and other != place and _is_same(size, other_size, count):
+                found.add((min(place, other), max(place, other)))
+    return sorted(found)
 
 
-def _clauses(memory: Memory) -> list[Clause]:
-    """Return the clauses by which a memory begins."""
-    text = f"{memory.title}\n{memory.statement[:BEGINNING]}".lower().translate(_SPACED)
+def _clauses(memory: Memory) -> list[tuple[set[str], bool, set[str]]]:
+    """Return the clauses by which a memory begins.
+
+    Each is the roots of the words that it is about, whether it denies, and what it gives as values.
+    """
+    text = f"{memory.title}\n{memory.statement[:BEGINNING]}".lower()
+    spaced = text.encode(errors="surrogatepass").translate(_SPACED).replace(b". ", b"\n")
+    parted = spaced.translate(_PARTED)
+    clauses, subjects = (one.decode(errors="surrogatepass").split("\n") for one in (spaced, parted))
     found = []
-    for clause in text.replace(". ", "\n").split("\n"):
-        parts = set(clause.translate(_PARTED).split()) - _NO_SUBJECT
+    for clause, said in dict(zip(clauses, subjects, strict=True)).items():
+        parts = set(said.split()) - _NO_SUBJECT
         subject = {part[:ROOT] for part in parts if part.isalpha() and not is_stop(part)}
         if subject:
             words = clause.split()
             is_denying = "n't" in clause or not DENYING.isdisjoint(words)
             values = {word.rstrip(".") for word in words if not word.isalpha()}
-            found.append(Clause(subject, is_denying, values))
+            found.append((subject, is_denying, values))
     return found
 
 
-def _may_clash(one: Clause, other: Clause) -> bool:
-    """Tell whether the subjects are nearly the same, and something of what is said differs."""
-    common = len(one.subject & other.subject)
-    if max(len(one.subject), len(other.subject)) > common + min(MOST_EXTRA, common):
-        return False
-    return one.is_denying or bool(other.values and one.values != other.values)
+def _is_same(one: int, other: int, common: int) -> bool:
+    """Tell from the numbers of roots whether two subjects are nearly the same."""
+    return max(one, other) <= common + min(MOST_EXTRA, common)

@@ -67,4 +67,10 @@ def quoted_lines(text: str, escapes: Escapes) -> str:
     """
     if not text:
         return ""
-    return "".join(quoted(row, escapes) for row in text.replace("\r\n", "\n").split("\n"))
+    rows = text.replace("\r\n", "\n").split("\n")
+    if text.isascii() and "".join(rows).isprintable():  # nothing in it has to be shown
+        shown = "\n".join(rows)
+        for char, entity in escapes:
+            shown = shown.replace(char, entity)
+        return "".join([f"{PREFIX} {row}\n" if row else f"{PREFIX}\n" for row in shown.split("\n")])
+    return "".join(quoted(row, escapes) for row in rows)

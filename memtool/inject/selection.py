@@ -8,9 +8,9 @@ stands for what it sums up. Contradictions are never folded: both sides are show
 from __future__ import annotations
 
 from memtool.inject import likeness
+from memtool.inject.likeness import Wording
 from memtool.inject.standing import RANK
 from memtool.inject.tiers import Candidate, Grounds, Verdict, verdict
-from memtool.memory import identity
 from memtool.search.cutoffs import USUAL
 from memtool.search.ranking import TRUST
 
@@ -121,41 +121,51 @@ class _Kept:
     """What is shown so far, as that which comes next is compared with it."""
 
     def __init__(self, shown: Sequence[Candidate], grounds: Grounds) -> None:
-        self._prints = {identity.fingerprint(one.record.memory): one.record.id for one in shown}
-        self._kept = list(shown)
         self._grounds = grounds
+        self._alike: dict[str, list[tuple[str, Wording]]] = {}
+        """Ids and words by how they begin: two with the same words say the same."""
+        self._kept: list[tuple[Candidate, Wording, bool]] = []
+        """Each with its words, and whether it sums up others."""
         self._sources: dict[str, int] = {}
-        self._last = ""
+        for one in shown:
+            self._keep(one, Wording(one.record.memory))
 
     def objection(self, candidate: Candidate) -> str:
-        """Return why a candidate is not worth its place beside them; empty where it is."""
+        """Return why a candidate is not worth its place beside them; else take it, and say so."""
         memory = candidate.record.memory
-        self._last = identity.fingerprint(memory)
-        same = self._prints.get(self._last)
-        if same is not None:
-            return "shown already" if same == memory.id else f"says the same as {same}"
-        if candidate.score is None:
-            return ""
-        rivals = self._grounds.standing.conflicts(memory.id)
-        for other in self._kept:
-            if other.record.id in rivals:
-                continue
-            if likeness.says_same(memory, other.record.memory):
-                return f"says nearly the same as {other.record.id}"
-            if _sums_up(other, memory) and _score(other) > _score(candidate):
-                return f"summed up by {other.record.id}"
-        named = likeness.sources(memory)
-        if named and all(self._sources.get(name, 0) >= likeness.PER_SOURCE for name in named):
-            return f"{likeness.PER_SOURCE} from {named[0]} are shown already"
+        id_ = memory.id
+        wording = Wording(memory)
+        for other, said in self._alike.get(wording.begin, ()):
+            if said.words == wording.words:
+                return "shown already" if other == id_ else f"says the same as {other}"
+        if candidate.score is not None:
+            reason = self._repeated(candidate, wording)
+            if reason:
+                return reason
+            named = likeness.sources(memory)
+            if named and all(self._sources.get(name, 0) >= likeness.PER_SOURCE for name in named):
+                return f"{likeness.PER_SOURCE} from {named[0]} are shown already"
+            for name in named:
+                self._sources[name] = self._sources.get(name, 0) + 1
+        self._keep(candidate, wording)
         return ""
 
-    def add(self, candidate: Candidate) -> None:
-        """Take the candidate that was last asked about."""
+    def _repeated(self, candidate: Candidate, wording: Wording) -> str:
+        """Return which of them says nearly the same as a candidate, or sums it up."""
         memory = candidate.record.memory
-        self._prints[self._last] = memory.id
-        self._kept.append(candidate)
-        for name in likeness.sources(memory) if candidate.score is not None else ():
-            self._sources[name] = self._sources.get(name, 0) + 1
+        rivals = self._grounds.standing.conflicts(memory.id)
+        for other, other_wording, is_sum in self._kept:
+            if rivals and other.record.id in rivals:
+                continue
+            if likeness.says_same(wording, other_wording):
+                return f"says nearly the same as {other.record.id}"
+            if is_sum and _sums_up(other, memory) and _score(other) > _score(candidate):
+                return f"summed up by {other.record.id}"
+        return ""
+
+    def _keep(self, candidate: Candidate, wording: Wording) -> None:
+        self._alike.setdefault(wording.begin, []).append((candidate.record.id, wording))
+        self._kept.append((candidate, wording, is_digest(candidate)))
 
 
 def _sift(
@@ -189,6 +199,5 @@ def _sift(
         if reason:
             dropped.append(verdict(candidate, reason, is_taken=False))
         else:
-            so_far.add(candidate)
             kept.append(candidate)
     return kept, dropped

@@ -57,19 +57,26 @@ class Candidate(Value):
 
 
 class Verdict(Value):
-    """Why a candidate was shown or not."""
+    """Why a candidate was shown or not. `weights` are its factors as they were computed."""
 
     id: str
     tier: str
     is_taken: bool
     reason: str
     score: float | None = None
-    factors: Mapping[str, float] = {}
+    weights: Mapping[str, float] = {}
     scope: str = PROJECT
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """The factors as they are shown; few verdicts are."""
+        return {name: round(value, DIGITS) for name, value in self.weights.items()}
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape, in which the fate is called `taken`."""
-        return {name.removeprefix("is_"): value for name, value in super().plain().items()}
+        names = {"is_taken": "taken", "weights": "factors"}
+        fields = super().plain() | {"weights": self.factors}
+        return {names.get(name, name): value for name, value in fields.items()}
 
 
 class Taken(Value):
@@ -138,8 +145,10 @@ def fill(
         if len(taken) >= most:
             verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
             continue
-        whole = write(candidate, True)
-        text = min(whole, write(candidate, False), key=_size)
+        brief = write(candidate, False)
+        is_long = _is_long(candidate.record.memory, brief)
+        whole = brief if is_long else write(candidate, True)
+        text = min(whole, brief, key=_size)
         tokens = budgets.tokens(text)
         if tokens > share or _size(text) > room:
             left = max(0, min(share, room // budgets.BYTES_PER_TOKEN))
@@ -175,7 +184,7 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
         is_taken,
         reason,
         rounded(candidate.score),
-        {name: round(value, DIGITS) for name, value in candidate.factors.items()},
+        candidate.factors,
         candidate.scope,
     )
 
@@ -183,6 +192,15 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Verdict:
 def rounded(score: float | None) -> float | None:
     """Return a score as it is shown."""
     return None if score is None else round(score, DIGITS)
+
+
+def _is_long(memory: Memory, brief: str) -> bool:
+    """Tell whether a memory is shown in brief whatever room there is; writing it adds to its size.
+
+    Most are, and a whole one of some pages need then not be written, only to be left out.
+    """
+    least = len(memory.body.strip("\r\n"))
+    return least > WHOLE_TOKENS * budgets.BYTES_PER_TOKEN and least > _size(brief)
 
 
 def _size(text: str) -> int:

@@ -8,8 +8,8 @@ first where nothing else decides.
 from __future__ import annotations
 
 from memtool.inject import contrary, likeness
+from memtool.inject.likeness import Wording
 from memtool.inject.tiers import Candidate, Verdict, verdict
-from memtool.memory import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ def _objections(own: Sequence[Candidate], others: Sequence[Candidate]) -> dict[i
     for one, other in contrary.clashes([*ours, *theirs]):
         if one < len(ours) <= other:
             found.setdefault(other - len(ours), f"the project's {ours[one].id} says otherwise")
-    prints = {identity.fingerprint(memory): memory.id for memory in reversed(ours)}
+    said = [(memory.id, Wording(memory)) for memory in ours]
     for number, memory in enumerate(theirs):
-        same = prints.get(identity.fingerprint(memory)) or next(
-            (one.id for one in ours if likeness.says_same(memory, one)), ""
-        )
+        wording = Wording(memory)
+        same = next(
+            (id_ for id_, own in said if own.begin == wording.begin and own.words == wording.words),
+            "",
+        ) or next((id_ for id_, own in said if likeness.says_same(wording, own)), "")
         if same:
             found[number] = f"the project's {same} says the same"
     return found

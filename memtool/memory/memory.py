@@ -92,6 +92,11 @@ class Memory(Value):
         It is the one before any heading, else the first of a section that says what was decided,
         else the first of all. Headings underlined with `===` or `---` count as such.
         """
+        # Most bodies begin with it, and then the rest of a long one need not be taken into lines.
+        for heading, paragraph in _paragraphs(self.body.lstrip("\n").partition("\n\n")[0]):
+            if not heading:
+                return paragraph
+            break
         first = ""
         for heading, paragraph in _paragraphs(self.body):
             if not heading or heading in _TELLING_SECTIONS:

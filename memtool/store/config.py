@@ -1,7 +1,8 @@
 """Settings: one table of options, read from `config.toml` in the memory directory.
 
-The table is the only place that names an option: it validates, gives defaults, and is printed by
-`memtool config` and in the manual. Anything unknown is an error, never a silent default.
+The table is the only place that names an option: it gives defaults, and through `options` it
+validates, and is printed by `memtool config` and in the manual. Anything unknown is an error, never
+a silent default.
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    Row = (
+        tuple[str, "Setting", str]
+        | tuple[str, "Setting", str, tuple[float, float]]
+        | tuple[str, "Setting", str, tuple[str, ...]]
+    )
+
 CONFIG_NAME = "config.toml"
 POINTER_NAME = ".memtool.toml"
 """At the top of a repository: says in which directory the memories are, if not `.memory`."""
@@ -24,100 +31,93 @@ Scalar = str | int | float | bool
 Setting = Scalar | tuple[str, ...] | dict[str, str]
 """What a setting holds: a scalar, a list of texts, or a table from fingerprints to reasons."""
 
-
-class Option(Value):
-    """One setting `section.name`. Numbers lie between `least` and `most`, both allowed.
-
-    No text of a list or table is empty; the keys of a table are fingerprints of secrets.
-    `is_personal` says that it is about the user: where a project is silent, the settings beside
-    their global memories hold.
-    """
-
-    key: str
-    default: Setting
-    doc: str
-    least: float = 0
-    most: float = 0
-    choices: tuple[str, ...] = ()
-    is_personal: bool = False
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option("trust.ref", "", "the ref whose tree is trusted; by default the remote's default "
-           "branch as last fetched, whose own settings decide: no branch vouches for itself"),
-    Option("trust.allowed_signers", "", "path of the allowed-signers file inside the trusted ref; "
-           "read from the same settings"),
-    Option("search.limit", 10, "results of search and list when --limit is not given", 1, 100_000,
-           is_personal=True),
-    Option("search.preset", "balanced", "how much an answer to a prompt must hold: what probably "
-           "answers it, or only what almost certainly does", choices=("balanced", "precision")),
-    Option("search.rerank", "score", "the order of what answers a prompt: by relevance and all "
-           "factors, by relevance alone, or by the last confirmation",
-           choices=("score", "relevance", "newest")),
-    Option("search.access", 0.0, "how much a memory gains that was shown very often; with 0 the "
-           "same question is answered the same on every machine", 0, 0.2),
-    Option("decay.formula", "exponential", "how memories fade in the ranking: at the rate of their "
-           "category, by half in a time and then ever slower, or by a twentieth a week",
-           choices=("exponential", "half-life", "weekly")),
-    Option("decay.half_life_days", 90.0, "days in which half-life leaves half of the freshness",
-           0.01, 36_500),
-    Option("decay.accesses", False, "let memories fade slower that were shown often in this clone; "
-           "without it the same question is answered the same on every machine"),
-    Option("inject.budget_tokens", 2_000, "most tokens of an injected block", 0, 100_000,
-           is_personal=True),
-    Option("inject.global", True, "inject the user's global memories beside those of the project",
-           is_personal=True),
-    Option("inject.pinned_most", 5, "most memories in the pinned tier", 0, 50),
-    Option("inject.pinned_tokens", 400, "most tokens of the pinned tier", 0, 100_000),
-    Option("inject.retrieval_most", 5, "most memories in the retrieval tier", 0, 50),
-    Option("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", 0, 100_000),
-    Option("inject.threshold", 0.5, "drop what scores below this share of the best hit; where it "
-           "is not set, search.preset precision means 0.7", 0, 1),
-    Option("inject.trust", "local", "least trust of what is injected",
-           choices=("local", "committed", "trusted", "signed")),
-    Option("ledger.enabled", True, "note in the git directory which memories were shown, and how "
-           "long answers took; never what was asked", is_personal=True),
-    Option("capture.auto", True, "capture sessions and promote what they taught without being "
-           "asked; off where the project or the user says so", is_personal=True),
-    Option("redaction.allow_emails", (), "addresses that may stand in memories"),
-    Option("redaction.allow_domains", (), "domains whose addresses may stand in memories, with "
-           "all that lies below them"),
-    Option("redaction.allow", {}, "secrets that may stand in memories, each by its fingerprint, "
-           "as memtool redact --dry-run --json shows it, with the reason"),
-    Option("check.duplicate_threshold", 0.82, "from this likeness on, 0 to 1, a new memory repeats "
-           "another one and is refused", 0, 1),
-    Option("maintain.most_alive", 3_000, "living memories from which on maintain archives the least"
-           " important", 1, 10_000_000),
-    Option("maintain.kept_alive", 2_700, "living memories that it leaves then", 0, 10_000_000),
-    Option("maintain.often", 3, "accesses by which a memory outlives its time to live, and a "
-           "candidate is confirmed before its first day is over", 1, 1_000_000),
-    Option("sessions.session_mb", 10, "most megabytes of one session; near it, what is there is "
-           "compressed", 1, 10_000, is_personal=True),
-    Option("sessions.total_mb", 1_000, "most megabytes of all sessions together; from there on "
-           "none begins", 1, 1_000_000, is_personal=True),
-    Option("promote.preset", "balanced", "how much evidence a finding of a session needs to become "
-           "a memory: 4, 3 or 2 points", choices=("conservative", "balanced", "aggressive")),
-    Option("extractor.command", (), "a program that reads sessions for findings in place of the "
-           "rules: prompt on stdin, JSON on stdout; run only from the user's own settings, as "
-           "memtool --global config extractor.command claude,-p", is_personal=True),
-    Option("extractor.timeout_s", 180, "seconds that it may take for one session", 1, 3_600,
-           is_personal=True),
-    Option("extractor.retries", 1, "how often it is asked again where its answer is no JSON", 0, 5,
-           is_personal=True),
-    Option("extractor.confidence", 0.75, "least confidence of what it finds", 0, 1,
-           is_personal=True),
-    Option("purge.after_days", 30, "days after which a forgotten memory may be removed for good", 0,
-           36_500),
-    Option("review.policy", "warn", "what a decision that a change does not mention is to memtool "
-           "review: told, or a failure", choices=("warn", "fail")),
+ROWS: tuple[Row, ...] = (
+    ("trust.ref", "", ("the ref whose tree is trusted; by default the remote's default branch as "
+      "last fetched, whose own settings decide: no branch vouches for itself")),
+    ("trust.allowed_signers", "", ("path of the allowed-signers file inside the trusted ref; read "
+      "from the same settings")),
+    ("search.limit", 10, "results of search and list when --limit is not given", (1, 100_000)),
+    ("search.preset", "balanced", ("how much an answer to a prompt must hold: what probably "
+      "answers it, or only what almost certainly does"), ("balanced", "precision")),
+    ("search.rerank", "score", ("the order of what answers a prompt: by relevance and all "
+      "factors, by relevance alone, or by the last confirmation"),
+     ("score", "relevance", "newest")),
+    ("search.access", 0.0, ("how much a memory gains that was shown very often; with 0 the same "
+      "question is answered the same on every machine"), (0, 0.2)),
+    ("decay.formula", "exponential", ("how memories fade in the ranking: at the rate of their "
+      "category, by half in a time and then ever slower, or by a twentieth a week"),
+     ("exponential", "half-life", "weekly")),
+    ("decay.half_life_days", 90.0, "days in which half-life leaves half of the freshness",
+     (0.01, 36_500)),
+    ("decay.accesses", False, ("let memories fade slower that were shown often in this clone; "
+      "without it the same question is answered the same on every machine")),
+    ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
+    ("inject.global", True, "inject the user's global memories beside those of the project"),
+    ("inject.pinned_most", 5, "most memories in the pinned tier", (0, 50)),
+    ("inject.pinned_tokens", 400, "most tokens of the pinned tier", (0, 100_000)),
+    ("inject.retrieval_most", 5, "most memories in the retrieval tier", (0, 50)),
+    ("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", (0, 100_000)),
+    ("inject.threshold", 0.5, ("drop what scores below this share of the best hit; where it is "
+      "not set, search.preset precision means 0.7"), (0, 1)),
+    ("inject.trust", "local", "least trust of what is injected",
+     ("local", "committed", "trusted", "signed")),
+    ("ledger.enabled", True, ("note in the git directory which memories were shown, and how long "
+      "answers took; never what was asked")),
+    ("capture.auto", True, ("capture sessions and promote what they taught without being asked; "
+      "off where the project or the user says so")),
+    ("redaction.allow_emails", (), "addresses that may stand in memories"),
+    ("redaction.allow_domains", (), ("domains whose addresses may stand in memories, with all "
+      "that lies below them")),
+    ("redaction.allow", {}, ("secrets that may stand in memories, each by its fingerprint, as "
+      "memtool redact --dry-run --json shows it, with the reason")),
+    ("check.duplicate_threshold", 0.82, ("from this likeness on, 0 to 1, a new memory repeats "
+      "another one and is refused"), (0, 1)),
+    ("maintain.most_alive", 3_000, ("living memories from which on maintain archives the least "
+      "important"), (1, 10_000_000)),
+    ("maintain.kept_alive", 2_700, "living memories that it leaves then", (0, 10_000_000)),
+    ("maintain.often", 3, ("accesses by which a memory outlives its time to live, and a candidate "
+      "is confirmed before its first day is over"), (1, 1_000_000)),
+    ("sessions.session_mb", 10, ("most megabytes of one session; near it, what is there is "
+      "compressed"), (1, 10_000)),
+    ("sessions.total_mb", 1_000, ("most megabytes of all sessions together; from there on none "
+      "begins"), (1, 1_000_000)),
+    ("promote.preset", "balanced", ("how much evidence a finding of a session needs to become a "
+      "memory: 4, 3 or 2 points"), ("conservative", "balanced", "aggressive")),
+    ("extractor.command", (), ("a program that reads sessions for findings in place of the rules: "
+      "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
+      "--global config extractor.command claude,-p")),
+    ("extractor.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
+    ("extractor.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
+    ("extractor.confidence", 0.75, "least confidence of what it finds", (0, 1)),
+    ("purge.after_days", 30, "days after which a forgotten memory may be removed for good",
+     (0, 36_500)),
+    ("review.policy", "warn", ("what a decision that a change does not mention is to memtool "
+      "review: told, or a failure"), ("warn", "fail")),
 )  # fmt: skip
-BY_KEY: dict[str, Option] = {option.key: option for option in OPTIONS}
-FINGERPRINT_DIGITS = 16
-"""Hexadecimal digits that name a secret in a table of what is allowed."""
-_HEX = frozenset("0123456789abcdef")
+"""Each option: `section.name`, its default, what it is for, and what is allowed, if that is not
+all of its type: the least and the most number, or the texts to choose from.
+
+Rows are plain, so that a start of memtool makes nothing of them; `options` knows them by name.
+"""
+PERSONAL = frozenset(
+    (
+        "search.limit",
+        "inject.budget_tokens",
+        "inject.global",
+        "ledger.enabled",
+        "capture.auto",
+        "sessions.session_mb",
+        "sessions.total_mb",
+        "extractor.command",
+        "extractor.timeout_s",
+        "extractor.retries",
+        "extractor.confidence",
+    )
+)
+"""Options about the user: where a project is silent, the settings beside their global memories
+hold."""
+_DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
 MOST_BYTES = 256 * 1024
-MOST_IN_CATEGORY = 1_000_000
-CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
 
 
 class Config(Value):
@@ -132,12 +132,12 @@ class Config(Value):
 
     def setting(self, key: str) -> Setting:
         """Return a setting or its default. Raises MemtoolError for an unknown key."""
-        default = option(key).default
+        default = _DEFAULT[key] if key in _DEFAULT else _table_of(key)
         return self.given.get(key, self.personal.get(key, default))
 
     def over(self, user: Config) -> Config:
         """Return these settings above the user's own, as far as they are about the user."""
-        personal = {key: value for key, value in user.given.items() if BY_KEY[key].is_personal}
+        personal = {key: value for key, value in user.given.items() if key in PERSONAL}
         return self.replace(personal=personal)
 
     def number(self, key: str) -> float:
@@ -166,22 +166,11 @@ class Config(Value):
 DEFAULTS = Config(given={}, categories=DEFAULT_CATEGORIES)
 
 
-def option(key: str) -> Option:
-    """Return the row of a key, which may also name one entry of a table, as `section.name.entry`.
+def _table_of(key: str) -> Setting:
+    """Return the default of the table that a key is an entry of. Raises MemtoolError for none."""
+    from memtool.store import options
 
-    Raises:
-        MemtoolError: there is none; the hint names the nearest.
-    """
-    if key in BY_KEY:
-        return BY_KEY[key]
-    table = BY_KEY.get(key.rpartition(".")[0])
-    if table is not None and isinstance(table.default, dict):
-        return table
-    import difflib
-
-    near = difflib.get_close_matches(key, BY_KEY, n=2, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else "memtool config lists every setting"
-    raise MemtoolError(f"there is no setting {key!r}", hint=hint, code="config")
+    return options.option(key).default
 
 
 def parse(data: bytes, path: str) -> Config:
@@ -191,15 +180,11 @@ def parse(data: bytes, path: str) -> Config:
         MemtoolError: it is not TOML, or holds a setting that does not exist or cannot be so.
     """
     tables = read_toml(data, path)
-    categories = dict(DEFAULT_CATEGORIES)
-    for name, row in _table(tables.pop("categories", {}), "categories", path).items():
-        categories[name] = _category(name, _table(row, f"categories.{name}", path), path)
-    given: dict[str, Setting] = {}
-    for section, table in tables.items():
-        for name, value in _table(table, section, path).items():
-            key = f"{section}.{name}"
-            given[key] = checked(option(key), value, path)
-    return Config(given=given, categories=categories)
+    if not tables:
+        return DEFAULTS
+    from memtool.store import options  # most files hold comments alone
+
+    return options.parsed(tables, path)
 
 
 def read_toml(data: bytes, path: str) -> dict[str, Any]:
@@ -220,83 +205,3 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
         raise MemtoolError(f"{path} is not TOML: {error}", hint=f"edit {path}",
                            code="config") from None  # fmt: skip
-
-
-def checked(row: Option, value: object, path: str) -> Setting:
-    """Return a value as the option wants it. Raises MemtoolError where it does not fit."""
-    if isinstance(row.default, tuple):
-        if not isinstance(value, list | tuple) or not all(map(_is_said, value)):
-            raise _refusal(path, row.key, "must be a list of texts, none of them empty")
-        return tuple(value)
-    if isinstance(row.default, dict):
-        return _reasons(row, value, path)
-    wanted = type(row.default)
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, str | int | float) or type(value) is not wanted:
-        names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-        raise _refusal(path, row.key, f"must be {names[wanted]}")
-    if row.choices and value not in row.choices:
-        raise _refusal(path, row.key, f"must be one of {', '.join(row.choices)}")
-    if isinstance(value, int | float) and wanted is not bool and not row.least <= value <= row.most:
-        raise _refusal(path, row.key, f"must be between {row.least:g} and {row.most:g}")
-    return value
-
-
-def _reasons(row: Option, value: object, path: str) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(map(_is_said, value.values())):
-        raise _refusal(path, row.key, 'must be a table of lines FINGERPRINT = "the reason"')
-    for name in value:
-        if len(name) != FINGERPRINT_DIGITS or not _HEX.issuperset(name):
-            raise _refusal(
-                path, f"{row.key}.{name}", f"must be named by {FINGERPRINT_DIGITS} of 0-9 a-f"
-            )
-    return {name: value[name] for name in sorted(value)}
-
-
-def _is_said(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _table(value: object, name: str, path: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise _refusal(path, name, "must be a table")
-    return value
-
-
-def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
-    from memtool.memory.fields import TEMPORAL_CLASSES
-    from memtool.memory.schema import is_id
-
-    where = f"categories.{name}"
-    if not is_id(name):
-        raise _refusal(path, where, "must be a name of 3 or more of a-z 0-9 . _ -")
-    unknown = sorted(set(row) - {*CATEGORY_KEYS, "doc"})
-    if unknown:
-        raise _refusal(path, f"{where}.{unknown[0]}", f"is not one of {', '.join(CATEGORY_KEYS)}")
-    for key in CATEGORY_KEYS[:3]:
-        value = row.get(key, 0)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not 0 <= value <= MOST_IN_CATEGORY  # not so for nan either
-        ):
-            raise _refusal(path, f"{where}.{key}", f"must be from 0 to {MOST_IN_CATEGORY:,}")
-    base = DEFAULT_CATEGORIES.get(name, Category(name, 1.0, 0, 0.003, "long_term", ""))
-    temporal_class = row.get("temporal_class", base.temporal_class)
-    if temporal_class not in TEMPORAL_CLASSES:
-        raise _refusal(path, f"{where}.temporal_class",
-                       f"must be one of {', '.join(TEMPORAL_CLASSES)}")  # fmt: skip
-    return Category(
-        name=name,
-        weight=float(row.get("weight", base.weight)),
-        ttl_days=int(row.get("ttl_days", base.ttl_days)),
-        decay_per_day=float(row.get("decay_per_day", base.decay_per_day)),
-        temporal_class=temporal_class,
-        doc=str(row.get("doc", base.doc)),
-    )
-
-
-def _refusal(path: str, key: str, what: str) -> MemtoolError:
-    return MemtoolError(f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE",
-                        code="config")  # fmt: skip

@@ -44,7 +44,8 @@ def repository(env: Mapping[str, str]) -> Repository:
         )
     if not is_global_made(place):
         if not _holds_files(place):
-            return Repository(place, NOWHERE, NOWHERE, _NoGit(os.sep, local_environment(env)))
+            git = _NoGit(os.sep, local_environment(env))
+            return Repository(place, NOWHERE, NOWHERE, lambda: git)
         if not is_global_made(place):  # else another process has made it meanwhile
             raise MemtoolError(
                 f"{place} holds files and is no git repository",

@@ -1,6 +1,8 @@
 """Lately: which files the work at hand is about, and which memories came since a commit.
 
-Two or three short git processes. Where git cannot say, nothing was changed.
+What commits say is kept in one small file for each, `<cache>/lately/<scope>-<commit>`, so that a
+session which starts asks git only for what differs on disk; without the cache the answer is the
+same. Where git cannot say, nothing was changed.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.store import snapshot
+from memtool.store import citations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +19,19 @@ if TYPE_CHECKING:
 COMMITS = 10
 """The last commits that count where no branch parted from the trusted ref."""
 MOST = 500
+VERSION = "lately 1"
 _MAGIC = {"GIT_LITERAL_PATHSPECS": "0"}
 """Git passes the memories over itself: it need not look at ten thousand files on disk."""
 
 
 def changed(
-    repository: Repository, directory: str, head: str, trusted_at: str, *, is_checked_out: bool
+    repository: Repository,
+    directory: str,
+    head: str,
+    trusted_at: str,
+    *,
+    is_checked_out: bool,
+    is_cached: bool = False,
 ) -> tuple[str, ...]:
     """Return the files that a branch changed, or its last commits, and what differs on disk.
 
@@ -31,27 +40,58 @@ def changed(
     """
     if not head:
         return ()
-    git = repository.git
-    others = (":(top)", f":(top,exclude,literal){directory}")
+    others = _others(directory)
     try:
-        base = git.line("merge-base", head, trusted_at, allowed=(0, 1)) if trusted_at else ""
-        if not base or base == head:
-            # By themselves paths leave out commits too; every one of the last few is to count.
-            answer = git.run("log", f"--max-count={COMMITS}", "--format=", "--name-only", "-z",
-                             "--no-renames", "--no-ext-diff", "--full-history", "--sparse",
-                             "--end-of-options", head, "--", *others, env=_MAGIC)  # fmt: skip
-            base = head
-        else:
-            answer = b""
+        past = _kept_past if is_cached else _past
+        base, answer = past(repository, directory, head, trusted_at)
         ends = (base,) if is_checked_out else (base, head)
         if is_checked_out or base != head:
             compare = "diff-index" if is_checked_out else "diff-tree"
-            answer += git.run(compare, "-r", "--name-only", "-z", "--no-renames", *ends,
-                              "--", *others, env=_MAGIC)  # fmt: skip
+            answer += repository.git.run(compare, "-r", "--name-only", "-z", "--no-renames", *ends,
+                                         "--", *others, env=_MAGIC)  # fmt: skip
     except MemtoolError:
         return ()
     kept = sorted({raw for raw in answer.split(b"\0") if raw})
     return tuple(map(os.fsdecode, kept[:MOST]))
+
+
+def _others(directory: str) -> tuple[str, str]:
+    return ":(top)", f":(top,exclude,literal){directory}"
+
+
+def _past(repository: Repository, directory: str, head: str, trusted_at: str) -> tuple[str, bytes]:
+    """Return the commit from which on a branch counts, and the files of commits before it.
+
+    Where no branch parted from the trusted ref, that is the head, with its last few commits.
+    """
+    git = repository.git
+    base = git.line("merge-base", head, trusted_at, allowed=(0, 1)) if trusted_at else ""
+    if base and base != head:
+        return base, b""
+    # By themselves paths leave out commits too; every one of the last few is to count.
+    return head, git.run("log", f"--max-count={COMMITS}", "--format=", "--name-only", "-z",
+                         "--no-renames", "--no-ext-diff", "--full-history", "--sparse",
+                         "--end-of-options", head, "--", *_others(directory),
+                         env=_MAGIC)  # fmt: skip
+
+
+def _kept_past(
+    repository: Repository, directory: str, head: str, trusted_at: str
+) -> tuple[str, bytes]:
+    """Return what `_past` says, from the cache or from git, which is then kept."""
+    folder = os.path.join(repository.cache_dir, "lately")
+    cut = ",".join(sorted(repository.shallow_commits()))
+    name = f"{citations.digest(VERSION, directory, cut, trusted_at)}-{head}"
+    try:
+        with open(os.path.join(folder, name), "rb") as file:
+            base, _end, answer = citations.unsealed(file.read()).partition(b"\0")
+    except (OSError, citations.Broken):
+        from memtool.store import citing  # once for each commit
+
+        past, answer = _past(repository, directory, head, trusted_at)
+        base = past.encode()
+        citing.store(folder, name, citations.sealed(b"%b\0%b" % (base, answer)))
+    return base.decode(), answer
 
 
 def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:
@@ -66,5 +106,7 @@ def arrived(repository: Repository, directory: str, old: str, new: str) -> froze
                                     "--diff-filter=A", old, new, "--", directory)  # fmt: skip
     except MemtoolError:
         return frozenset()
+    from memtool.store import snapshot  # few sessions find another commit
+
     paths = (os.fsdecode(raw) for raw in answer.split(b"\0") if raw)
     return frozenset(path for path in paths if snapshot.is_memory_path(path, directory))

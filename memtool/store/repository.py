@@ -12,12 +12,13 @@ import os
 import sys
 
 from memtool.errors import MemtoolError
-from memtool.store.git import Git, GitError
-from memtool.value import Value
+from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from memtool.store.git import Git
 
 GLOBAL_VARIABLE = "MEMTOOL_GLOBAL"
 NOWHERE = os.devnull
@@ -25,13 +26,19 @@ NOWHERE = os.devnull
 _MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 
 
-class Repository(Value):
+class Repository:
     """One repository as seen from one worktree. Paths are absolute; `top` is empty if bare."""
 
-    top: str
-    git_dir: str
-    common_dir: str
-    git: Git
+    def __init__(self, top: str, git_dir: str, common_dir: str, make: Callable[[], Git]) -> None:
+        self.top = top
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self._make = make
+
+    @cached_property
+    def git(self) -> Git:
+        """Git in this repository."""
+        return self._make()
 
     @property
     def is_bare(self) -> bool:
@@ -86,7 +93,9 @@ def discover(directory: str, env: Mapping[str, str]) -> Repository:
         found = _walk_up(start, env)
         if found is not None:
             return found
-    return _ask_git(start, env)
+    from memtool.store import whereabouts
+
+    return whereabouts.asked(start, env)
 
 
 def global_directory(env: Mapping[str, str]) -> str:
@@ -156,13 +165,19 @@ def _plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
         return None
     if not (_is_mine(os.stat(top)) and _is_mine(os.stat(git_dir))):
         return None
-    common_dir = _common_dir(git_dir)
+    common_dir = common_dir_of(git_dir)
     if common_dir is None or not os.path.isdir(os.path.join(common_dir, "objects")):
         return None
     own = os.path.join(git_dir, "config.worktree")
     if _is_unusual(os.path.join(common_dir, "config")) or _is_unusual(own, required=False):
         return None
-    return Repository(top, git_dir, common_dir, Git(top, env))
+    return Repository(top, git_dir, common_dir, lambda: _git(top, env))
+
+
+def _git(top: str, env: Mapping[str, str]) -> Git:
+    from memtool.store.git import Git  # a warm answer asks git nothing
+
+    return Git(top, env)
 
 
 def _is_mine(status: os.stat_result) -> bool:
@@ -182,7 +197,8 @@ def _pointed_to(dot_git: str, top: str) -> str | None:
     return os.path.normpath(os.path.join(top, text[8:].rstrip("\r\n")))
 
 
-def _common_dir(git_dir: str) -> str | None:
+def common_dir_of(git_dir: str) -> str | None:
+    """Return what the worktrees of a git directory share, None where nobody can say."""
     try:
         with open(os.path.join(git_dir, "commondir"), encoding="utf-8") as file:
             return os.path.normpath(os.path.join(git_dir, file.read(4096).rstrip("\r\n")))
@@ -204,51 +220,3 @@ def _is_unusual(config: str, *, required: bool = True) -> bool:
     # `bare` alone, `bare=1` and `bare=yes` all mean true.
     signs = (b"worktree=", b"bare", b"[include")
     return any(sign in text.replace(b"bare=false", b"") for sign in signs)
-
-
-def _ask_git(start: str, env: Mapping[str, str]) -> Repository:
-    git = Git(start, env)
-    try:
-        answer = git.run(
-            "rev-parse",
-            "--path-format=absolute",
-            "--is-bare-repository",
-            "--git-dir",
-            "--git-common-dir",
-        )
-        bare, git_dir, common_dir = answer.decode(errors="surrogateescape").splitlines()
-        top = "" if bare == "true" else git.line("rev-parse", "--show-toplevel")
-    except GitError as error:
-        if "not a git repository" in error.stderr:
-            raise MemtoolError(
-                f"{start} is not in a git repository",
-                hint="git init makes one; memtool -C DIR looks in another directory",
-                code="no-repository",
-            ) from None
-        if "work tree" in error.stderr:  # called from inside the git directory
-            top = ""
-        elif "bare repository" in error.stderr:  # safe.bareRepository=explicit
-            return _bare(start, env)
-        else:
-            raise
-    if not top and "GIT_DIR" not in env:
-        return _bare(git_dir, env)
-    if "GIT_DIR" in env:  # may be relative to where we were called, and git will run at the top
-        env = dict(env) | {"GIT_DIR": git_dir} | ({"GIT_WORK_TREE": top} if top else {})
-    return Repository(top, git_dir, common_dir, Git(top or start, env))
-
-
-def _bare(start: str, env: Mapping[str, str]) -> Repository:
-    """Name a bare repository explicitly, as git demands since a clone may smuggle one in.
-
-    Only a directory that itself is the repository counts, not one above it.
-    """
-    if not all(os.path.exists(os.path.join(start, name)) for name in ("HEAD", "objects", "refs")):
-        raise MemtoolError(
-            f"{start} lies inside a git directory",
-            hint="memtool -C DIR with the top of the worktree, or the bare repository itself",
-            code="no-repository",
-        )
-    git = Git(start, dict(env) | {"GIT_DIR": start})
-    git.run("rev-parse", "--git-dir")  # git's own refusal, if any, goes to the user
-    return Repository("", start, _common_dir(start) or start, git)

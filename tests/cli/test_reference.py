@@ -14,8 +14,8 @@ from memtool.memory.categories import CATEGORIES
 from memtool.memory.fields import FIELDS
 from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
-from memtool.store.config import OPTIONS
 from memtool.store.environment import ENVIRONMENT
+from memtool.store.options import OPTIONS
 
 ROOT = Path(memtool.__file__).parents[1]
 

@@ -7,7 +7,7 @@ from conftest import Sandbox
 
 from memtool.commands.config import config, render
 from memtool.errors import MemtoolError
-from memtool.store.config import OPTIONS
+from memtool.store.options import OPTIONS
 from memtool.workspace import Workspace
 
 TOML = "# ours\n[inject]\nbudget_tokens = 900 # small\n\n[categories.decision]\nttl_days = 0\n"

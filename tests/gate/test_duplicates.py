@@ -11,7 +11,7 @@ from memtool.gate.neighbours import among
 from memtool.memory import moments
 from memtool.memory.memory import Memory
 from memtool.memory.problem import CODES
-from memtool.store.config import option
+from memtool.store.options import option
 from memtool.store.tree import Record
 
 NOW = moments.parse("2026-03-01T12:00:00Z")

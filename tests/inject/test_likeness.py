@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from conftest import make_memory
 
-from memtool.inject.likeness import says_same, sources
+from memtool.inject import likeness
+from memtool.inject.likeness import Wording, sources
+
+if TYPE_CHECKING:
+    from memtool.memory.memory import Memory
+
+
+def says_same(one: Memory, other: Memory) -> bool:
+    """Compare two memories by their words."""
+    return likeness.says_same(Wording(one), Wording(other))
+
 
 BODY = "Sessions are kept in redis with a time to live of thirty minutes, renewed at each request"
 

@@ -98,6 +98,17 @@ def test_near_duplicates_are_folded() -> None:
     assert (kept, why) == ([], {"dec-a": "says nearly the same as dec-p"})
 
 
+def test_the_same_words_are_the_same_claim_wherever_the_title_ends() -> None:
+    """Case and space do not count; what begins alike and goes on otherwise is another claim."""
+    kept, why = chosen(
+        candidate("dec-a", 0.9, "in redis, mostly\n", title="Sessions live"),
+        candidate("dec-b", 0.8, "redis,\n\n  MOSTLY\n", title="Sessions live in"),
+        candidate("dec-c", 0.7, "redis, never\n", title="Sessions live in"),
+        candidate("sem-d", 0.6, "in redis, mostly\n", title="Sessions live", type="semantic"),
+    )
+    assert (kept, why) == (["dec-a", "dec-c", "sem-d"], {"dec-b": "says the same as dec-a"})
+
+
 def test_contradictions_are_not_folded() -> None:
     """Heads of a fork stay side by side, however alike they are."""
     old = ("dec-old",)

@@ -6,7 +6,9 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.inject.block import passage, write_passage
 from memtool.inject.budget import tokens
+from memtool.inject.formats import FORMATS, Format
 from memtool.inject.tiers import RETRIEVAL, WHOLE_TOKENS, Candidate, fill
 from memtool.store.tree import Record
 
@@ -57,3 +59,42 @@ def test_big_memory_stays_short() -> None:
         made, lambda one, is_whole: "x" * cost[one.record.id][not is_whole], 5, 9_999, 99_999
     )
     assert [tokens(one.text) for one in taken] == [WHOLE_TOKENS, 2]
+
+
+@given(
+    st.text("ab&<\u200b \n\r#-", max_size=80).map(lambda text: text * 30),
+    st.integers(0, 2_000),
+    st.sampled_from(FORMATS),
+)
+def test_what_is_not_even_written_would_not_have_been_shown(
+    body: str, share: int, form: Format
+) -> None:
+    """A long memory is shown in brief; that it is not written as a whole changes nothing."""
+    one = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)
+    asked = []
+
+    def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as `fill` calls it
+        asked.append(is_whole)
+        shown = passage(candidate.record.memory, "dec-a@local", "local", is_whole=is_whole)
+        return write_passage(shown, form)
+
+    taken, _verdicts = fill([one], write, 1, share, 99_999)
+    brief, whole = write(one, False), write(one, True)
+    fits = [text for text in (whole, brief) if tokens(text) <= share]
+    small = [text for text in fits if tokens(text) <= WHOLE_TOKENS or text == brief]
+    expected = small[:1] if len(brief) <= len(whole) else fits[:1]
+    assert [shown.text for shown in taken] == expected
+
+
+def test_a_long_memory_is_not_written_as_a_whole() -> None:
+    """Nobody would see it."""
+    body = f"Short.\n\n{'word ' * WHOLE_TOKENS}\n"
+    one = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)
+    asked: list[bool] = []
+
+    def write(_candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as `fill` calls it
+        asked.append(is_whole)
+        return "x"
+
+    fill([one], write, 5, 900, 9_000)
+    assert asked == [False]

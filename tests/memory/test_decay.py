@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memtool.memory import decay, moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.decay import FORMULAS, Age, Fading
-from memtool.store.config import BY_KEY
+from memtool.store.options import BY_KEY
 
 WRITTEN = moments.parse("2026-02-22T19:33:00Z")
 DAY_S = 86_400

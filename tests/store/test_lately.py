@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Sandbox
 
-from memtool.store import lately
+from memtool.store import lately, refs
 
 
 @pytest.fixture
@@ -21,10 +23,13 @@ def changed(sandbox: Sandbox, trusted: str = "", *, is_checked_out: bool = True)
     repository = sandbox.workspace().repository
     head = repository.git.head()
     trusted_at = repository.git.rev(trusted) if trusted else ""
-    found = lately.changed(
-        repository, ".memory", head, trusted_at, is_checked_out=is_checked_out
-    )  # fmt: skip
-    return list(found)
+    found = [
+        lately.changed(repository, ".memory", head, trusted_at, is_checked_out=is_checked_out,
+                       is_cached=is_cached)
+        for is_cached in (False, True, True)
+    ]  # fmt: skip
+    assert found == 3 * found[:1]
+    return list(found[0])
 
 
 def test_a_branch_is_what_parted_from_the_trusted_ref(project: Sandbox) -> None:
@@ -105,3 +110,28 @@ def test_a_memory_directory_of_odd_name_is_left_out(sandbox: Sandbox) -> None:
     sandbox.write("[a]*/dec-a.md", "2\n")
     found = lately.changed(repository, "[a]*", repository.git.head(), "", is_checked_out=True)
     assert found == ("[a]*b/c.py", "a/d.py")
+
+
+@pytest.mark.parametrize("harm", [b"", b"00000000\nmain", b"?" * 40])
+def test_a_damaged_cache_changes_no_answer(project: Sandbox, harm: bytes) -> None:
+    """What is not what was written is asked of git again, and kept again."""
+    expected = changed(project)
+    (kept,) = (project.path / ".git" / "memtool" / "lately").iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(harm)
+    assert changed(project) == expected == ["a.py", "b.py"]
+    assert kept.read_bytes() == whole
+
+
+def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> None:
+    """A second look starts git for what differs on disk alone; each head has its own file."""
+    changed(project)
+    trace = tmp_path / "trace"
+    repository = project.workspace(GIT_TRACE=str(trace)).repository
+    head = refs.head(repository) or ""
+    lately.changed(repository, ".memory", head, "", is_checked_out=True, is_cached=True)
+    ran = [line for line in trace.read_text().splitlines() if "built-in: git " in line]
+    assert [line.partition("built-in: git ")[2].split()[0] for line in ran] == ["diff-index"]
+    project.write("c.py", "1\n")
+    project.commit()
+    assert changed(project) == ["a.py", "b.py", "c.py"]
