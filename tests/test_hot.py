@@ -198,6 +198,28 @@ def test_a_staged_memory_loads_little(project: Sandbox):
     assert len(found["started"]) == 2
 
 
+def test_a_new_memory_that_names_much_loads_little(project: Sandbox):
+    """What it names is looked up where git is asked anyway; patterns are not compiled again."""
+    project.write("src/app.py", "pass\n")
+    commit = project.commit()
+    for name, said in (("page", "The login page asks for"), ("copy", "Nightly backups need")):
+        project.memory(
+            f"dec-{name}",
+            f"{said} no password at all, as [[dec-new]] says.\n",
+            title=said,
+            source=(f"commit:{commit}", "file:src/app.py#L1", "memory:dec-pinned"),
+            files=("src/app.py", "src"),
+        )
+        project.git("add", ".")
+        project.git("write-tree")  # as `git commit` does
+        answer, found = drive(project, "check", "--staged")
+    loaded = {name.partition(".")[0].partition("_3_")[0] for name in found["loaded"]}
+    assert answer == b""
+    assert "memtool.gate.context" in found["loaded"]
+    assert loaded - ALLOWED - {"memtool", "select", "_sre"} == set()
+    assert len(found["started"]) == 2
+
+
 def test_no_cache_keeps_nothing(project: Sandbox):
     """MEMTOOL_NO_CACHE leaves the git directory as it is."""
     env = {"MEMTOOL_NO_CACHE": "1", "MEMTOOL_NO_LEDGER": "1"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memtool.gate.chance import is_filler
 from memtool.gate.pattern import Pattern
 
 TYPE_CHECKING = False
@@ -29,6 +28,8 @@ def blocks(text: str) -> Iterator[tuple[str, int, int]]:
 
     A block without its END line ends where its base64 does, so a truncated key is found too.
     """
+    from memtool.gate.chance import is_filler  # most texts hold no block
+
     at = text.find(BEGIN)
     while at >= 0:
         start = at

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from math import log2
-from operator import ne
-
 from memtool.gate.pattern import Pattern
 
 WORD_PAIRS = frozenset(
@@ -40,6 +36,8 @@ _CLASSES = {
 
 def bits(text: str) -> float:
     """Return the Shannon entropy of a string in bits for each character, 0 for an empty one."""
+    from math import log2  # a library of its own, and few texts get here
+
     size = len(text)
     counts = [text.count(char) for char in dict.fromkeys(text)]
     return log2(size) - sum([n * log2(n) for n in counts if n > 1]) / size if size else 0.0
@@ -62,7 +60,7 @@ def restlessness(text: str) -> float:
     classes = text.translate(_CLASSES)
     if not text.isascii():
         classes = "".join(c if c < "4" else "2" if c.isdigit() else "3" for c in classes)
-    changes: int = sum(map(ne, classes, classes[1:]))
+    changes: int = sum(map(str.__ne__, classes, classes[1:]))
     return changes / (size - 1)
 
 
@@ -88,6 +86,8 @@ def is_filler(text: str) -> bool:
 
 def is_sequence(text: str) -> bool:
     """Say whether most neighbours follow each other in the character table, as in alphabets."""
+    from itertools import pairwise  # as `math` in `bits`
+
     codes = list(map(ord, text))
-    steps = [after - before for before, after in itertools.pairwise(codes)]
+    steps = [after - before for before, after in pairwise(codes)]
     return (steps.count(1) + steps.count(-1)) * 2 > len(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from memtool.store import config as config_file
+from memtool.store import index_tree
 from memtool.store.git import GitError
 from memtool.value import Value
 
@@ -56,17 +57,31 @@ def differences(
 ) -> tuple[list[Difference], str]:
     """Return where the index differs from a commit, and the commit; empty before the first one."""
     paths = (directory, config_file.POINTER_NAME)
-    ask = ("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames",
-           "--ita-invisible-in-index")  # fmt: skip
+    ask = ("--raw", "-z", "--no-abbrev", "--no-renames")
+    tree = index_tree.of(repository)
+    if tree:
+        try:
+            answer = repository.git.run(
+                "diff-tree", "-r", *ask, commit, tree, "--", *paths, env=without_index(repository)
+            )
+            return parse(answer), commit
+        except GitError:  # no commit yet, or a tree that was only worked out, and not written
+            pass
+    index = ("diff-index", "--cached", "--ita-invisible-in-index", *ask)
     try:
-        answer = repository.git.run(*ask, commit, "--", *paths)
+        answer = repository.git.run(*index, commit, "--", *paths)
     except GitError:
         if commit != "HEAD" or repository.git.head():
             raise
         commit = ""
         empty = EMPTY_TREE[repository.object_format]
-        answer = repository.git.run(*ask, empty, "--", *paths)
+        answer = repository.git.run(*index, empty, "--", *paths)
     return parse(answer), commit
+
+
+def without_index(repository: Repository) -> dict[str, str]:
+    """Return the variable by which git, which compares trees, does not load its index for it."""
+    return {"GIT_INDEX_FILE": os.path.join(repository.cache_dir, "no-index")}
 
 
 def parse(answer: bytes) -> list[Difference]:

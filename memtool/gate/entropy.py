@@ -17,15 +17,13 @@ from memtool.gate.chance import (
     restlessness,
 )
 from memtool.gate.pattern import Pattern
+from memtool.gate.triggers import LEAST_LENGTH, MOST_ALIKE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LEAST_BITS = 4.0
-LEAST_LENGTH = 21
-MOST_ALIKE = 16
-"""So many different characters have no more than 4 bits."""
 MOST_LENGTH = 200
 """Secrets that stand alone are shorter; what is longer is media or a certificate."""
 
@@ -63,38 +61,10 @@ BEFORE = Pattern(
 """What stands before a string that is no secret."""
 
 
-_BREAKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+/_-")}
-
-
-def may_hold(text: str) -> bool:
-    """Say whether a text has a string that is long and mixed enough, and not composed of words."""
-    is_plain = text.isascii() and "\\" not in text  # a candidate is then a whole word
-    for word in set(text.translate(_BREAKS).split()):
-        is_long = len(word) >= LEAST_LENGTH and len(set(word)) > MOST_ALIKE
-        if is_long and not (is_plain and _is_plainly_composed(word.rstrip("-/_"))):
-            return True
-    return False
-
-
-def _is_plainly_composed(token: str) -> bool:
-    """Say whether `_is_composed` is true of a string for reasons that need no pattern."""
-    parts = token.replace("/", "-").replace("_", "-").replace("+", "-").split("-")
-    rest = [
-        len(part)
-        for part in parts
-        if not (
-            part.isdigit()
-            or (len(part) > 1 and part.isalpha() and (part.islower() or part.isupper()))
-        )
-    ]
-    total = sum(map(len, parts))
-    return len(parts) > 1 and max(rest, default=0) < LEAST_LENGTH and sum(rest) * 10 < 7 * total
-
-
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of bare strings that only chance makes."""
     encoded = [(first, last) for label, first, last in blocks(text) if label == "block"][::-1]
-    for hit in CANDIDATE.finditer(text) if may_hold(text) else ():
+    for hit in CANDIDATE.finditer(text):
         start, end = hit.span()
         start += text[start] in "nrt" and text[start - 1 : start] == "\\"  # an escaped line end
         while encoded and encoded[-1][1] <= start:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memtool.gate.pattern import Pattern
+from memtool.gate.triggers import is_announced
 
 PERSON_WORDS = (
     r"pass[ _-]?words?|passwd|passw|pwd|pass[ _-]?phrase|pass[ _-]?code|kennwort|passwort|"
@@ -91,17 +92,6 @@ FILLING = (
 )
 
 
-TRIGGERS = (
-    *str.split(
-        "pass pwd pw psw kata pin cred login auth secret token jeton geheim chave bearer cookie "
-        "salt dsn jwt webhook key kennwort contrase clave senha hasł haslo wachtwoord lösenord "
-        "adgangskode parola şifre salasana heslo jelszó пароль 密码 密碼 口令 パスワード 비밀번호 "
-        "schlüssel clé токен секрет ключ 密钥 令牌 トークン 토큰"
-    ),
-    *("log in", "logs in", "pat ", 'pat"', "pat'", "pat`", "pat:", "pat="),
-)
-"""What stands in every announcing word: a text without any of it has none."""
-
 _TYPED = ("password", Pattern(PERSON_WORDS)), ("password", Pattern(SHORT_PERSON_WORDS))
 _PLAIN = (*_TYPED, ("secret", Pattern(MACHINE_WORDS)))
 _FOREIGN = (*_TYPED, ("secret", Pattern(f"{MACHINE_WORDS}|{FOREIGN_WORDS}")))
@@ -113,10 +103,9 @@ def patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
     The text is in lower case. Words without a border are apart: their pattern is skipped through
     by first letters.
     """
-    for trigger in TRIGGERS:
-        if trigger in lower:
-            return _PLAIN if lower.isascii() else _FOREIGN
-    return ()
+    if not is_announced(lower, lower):
+        return ()
+    return _PLAIN if lower.isascii() else _FOREIGN
 
 
 _PARTED = Pattern(r"[ _.-]")

@@ -12,16 +12,17 @@ from memtool.gate.content import Content, File
 from memtool.memory import sources
 from memtool.memory.fields import RELATIONS
 from memtool.memory.problem import Problem
+from memtool.store import index_tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memtool.memory.memory import Memory
 
 MOST_FOLDERS = 100
-"""Directories that git is asked for one by one; for more, it lists everything."""
+"""Directories or files that git is asked for one by one; for more, it lists everything."""
 
 
 class Wanted(Value):
@@ -41,7 +42,7 @@ def check(content: Content) -> Iterator[Problem]:
     """Yield a warning for each name that leads nowhere."""
     # What is superseded or deleted may speak of what is gone.
     current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
-    wanted = [item for file in current for item in _wanted(file)]
+    wanted = [item for file in current for item in _wanted(file, content)]
     paths = _Paths(content, [item.target for item in wanted if item.kind in ("file", "glob")])
     commits = _resolved(content, [item.target for item in wanted if item.kind == "commit"])
     for item in wanted:
@@ -79,14 +80,17 @@ _FAULTS: dict[str, tuple[str, str, str]] = {
 """Code, message and hint for each kind of name that leads nowhere."""
 
 
-def _wanted(file: File) -> Iterable[Wanted]:
+def _wanted(file: File, content: Content) -> Iterable[Wanted]:
     if file.known is None:
-        return named(file)
+        return named(file, content.kin.is_there)
     return [Wanted(file, *name) for name in file.known.names]
 
 
-def named(file: File) -> Iterator[Wanted]:
-    """Yield what a memory names, other than what it supersedes."""
+def named(file: File, is_there: Callable[[str], bool] = lambda _id: False) -> Iterator[Wanted]:
+    """Yield what a memory names, other than what it supersedes.
+
+    Links of the body are left out where all that may be one leads to a memory that is there.
+    """
     memory = file.memory
     assert memory is not None
     for key in RELATIONS[1:]:  # what supersedes names is the lineage check's
@@ -101,7 +105,7 @@ def named(file: File) -> Iterator[Wanted]:
             yield Wanted(file, source.kind, source.target, line, text)
     for glob in memory.items("files"):
         yield Wanted(file, "glob", glob, file.line_of("files"), f"files: {glob}")
-    if "[[" in memory.body:
+    if "[[" in memory.body and not all(map(is_there, _linked(memory.body))):
         from memtool.memory import body  # markdown-it: six interpreter starts
 
         for link in body.links(memory.body):
@@ -110,14 +114,23 @@ def named(file: File) -> Iterator[Wanted]:
                 yield Wanted(file, "memory", link.target, file.body_line + link.line - 1, shown)
 
 
+def _linked(body: str) -> list[str]:
+    """Return every id in double brackets, also those in code; an empty one where it is unclear."""
+    if "\\" in body or "&" in body:  # escapes: what is read is not what is written
+        return [""]
+    return [part.partition("]]")[0].strip() for part in body.split("[[")[1:]]
+
+
 class _Paths:
     """The files of the tree that names are looked up in, as far as names ask for them."""
 
     def __init__(self, content: Content, wanted: Iterable[str]) -> None:
         self._top = content.repository.top if content.kind == "worktree" else ""
-        folders = sorted({_folder(path) for path in wanted})
-        self._paths = _listed(content, folders) if folders else []
-        self._known: dict[str, bool] = {}
+        tree = _tree(content)
+        names = sorted(set(wanted))
+        self._known = _stored(content, tree, names) if tree else {}
+        folders = sorted({_folder(path) for path in names if path not in self._known})
+        self._paths = _listed(content, tree, folders) if folders else []
 
     def is_there(self, pattern: str) -> bool:
         """Tell whether a path or glob names a file, or a directory with files."""
@@ -132,7 +145,7 @@ class _Paths:
 
         if self._top and os.path.lexists(os.path.join(self._top, pattern)):
             return True
-        clean = "/".join(part for part in pattern.split("/") if part not in ("", "."))
+        clean = _clean(pattern)
         start = _fixed(clean)
         for path in self._paths[bisect_left(self._paths, start) :]:
             if not path.startswith(start):
@@ -150,18 +163,50 @@ def _fixed(pattern: str) -> str:
 
 def _folder(pattern: str) -> str:
     """Return the directory that holds all that a pattern can match; empty for the top."""
-    folder = _fixed(pattern).rpartition("/")[0]
-    return "/".join(part for part in folder.split("/") if part not in ("", "."))
+    return _clean(_fixed(pattern).rpartition("/")[0])
 
 
-def _listed(content: Content, folders: Sequence[str]) -> list[str]:
+def _clean(path: str) -> str:
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _tree(content: Content) -> str:
+    """Return a name by which git knows the files as a tree, empty where they are not in one."""
+    if content.kind == "commit":
+        return content.head
+    tree = index_tree.of(content.repository) if content.kind == "index" else ""
+    return tree if tree and content.repository.git.infos([tree])[0] else ""
+
+
+def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
+    """Tell of names without wildcards whether a tree has them, as files or directories."""
+    plain = {
+        name: path
+        for name in names
+        if (path := _clean(name)) == _fixed(path)
+        and path
+        and ".." not in path.split("/")
+        and "\n" not in path
+    }
+    git = content.repository.git
+    infos = git.infos([f"{tree}:{path}" for path in plain.values()])
+    found = {name for name, info in zip(plain, infos, strict=True) if info is not None}
+    unclear = sorted({plain[name] for name in plain if name not in found})
+    if len(unclear) > MOST_FOLDERS:
+        return dict.fromkeys(found, True)
+    if unclear:  # a submodule is there, but its commit is not
+        answer = git.run("ls-tree", "-z", "--name-only", "--full-tree", tree, "--", *unclear)
+        there = {os.fsdecode(path) for path in answer.split(b"\0")}
+        found.update(name for name in plain if plain[name] in there)
+    return {name: name in found for name in plain}
+
+
+def _listed(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
     """Return the files below directories, sorted."""
     some = [] if "" in folders or len(folders) > MOST_FOLDERS else folders
     git = content.repository.git
-    if content.kind == "commit":
-        answer = git.run(
-            "ls-tree", "-r", "-z", "--name-only", "--full-tree", content.head, "--", *some
-        )
+    if tree:
+        answer = git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", *some)
     else:
         answer = git.run("ls-files", "-z", "--", *some)
     return sorted({os.fsdecode(path) for path in answer.split(b"\0") if path})
@@ -173,15 +218,22 @@ def _resolved(content: Content, wanted: Iterable[str]) -> frozenset[str]:
     In a shallow clone every one of them counts as there, since nobody can tell.
     """
     names = sorted(set(wanted))
+    git = content.repository.git
     if not names or content.repository.is_shallow:
         return frozenset(names)
-    asked = "".join(f"{name if ':' in name else name + '^{commit}'}\n" for name in names)
-    rows = content.repository.git.run(
-        "cat-file", "--batch-check=%(objectname)", stdin=asked.encode(errors="surrogateescape")
-    )
-    answers = rows.decode(errors="replace").splitlines()
-    return frozenset(
-        name
-        for name, row in zip(names, answers, strict=True)
-        if row.endswith(" ambiguous") or " " not in row
-    )
+    asked = {name: name if ":" in name else f"{name}^{{commit}}" for name in names}
+    infos = git.infos(list(asked.values()))
+    found = {name for name, info in zip(names, infos, strict=True) if info is not None}
+    unclear = [name for name in names if name not in found]
+    if unclear:  # maybe two objects begin so
+        given = "".join(f"{asked[name]}\n" for name in unclear)
+        rows = git.run(
+            "cat-file", "--batch-check=%(objectname)", stdin=given.encode(errors="surrogateescape")
+        )
+        answers = rows.decode(errors="replace").splitlines()
+        found.update(
+            name
+            for name, row in zip(unclear, answers, strict=True)
+            if row.endswith(" ambiguous") or " " not in row
+        )
+    return frozenset(found)

@@ -50,7 +50,17 @@ def kind_of(one: Statement, other: Statement, *, is_related: bool) -> str:
     if small.sign != large.sign:
         has_same = small.values == large.values or not small.values or not large.values
         return OPPOSITION if has_same else ""
-    return VALUES if _differs_once(small, large) else ""
+    return VALUES if _differs_once(small, large) and _is_said(one) and _is_said(other) else ""
+
+
+def _is_said(statement: Statement) -> bool:
+    """Tell whether a value is said of something: `Python 3.12 Release Schedule` only names it.
+
+    Nor is it where a memory speaks of itself, as `This page lists ...` does.
+    """
+    words = statement.text.split()
+    is_sentence = words[0].lower() != "this" and any(word[0].islower() for word in words)
+    return statement.is_key or is_sentence
 
 
 def _differs_once(one: Statement, other: Statement) -> bool:

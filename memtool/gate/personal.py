@@ -117,21 +117,6 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
     )  # fmt: skip
 
 
-_LEAST_WITH_CODE, _LEAST_PHONE, _LEAST_SSN, _LEAST_CARD = "0" * 8, "0" * 9, "0" * 9, "0" * 13
-_DIGITS = {ord(digit): "0" for digit in "0123456789"}
-_OTHERS = dict.fromkeys(range(128), " ")
-_IN_NUMBERS = _OTHERS | _DIGITS | dict.fromkeys(map(ord, " -"), "")
-_IN_PHONES = _OTHERS | _DIGITS | dict.fromkeys(map(ord, " -./()"), "")
-
-
-def has_digits(text: str, least: str, between: dict[int, str]) -> bool:
-    """Say whether a text has a run of digits, each written 0, over the signs between them.
-
-    The patterns take the digits of other scripts as well; for these it is always true.
-    """
-    return least in text.translate(between) or not text.isascii()
-
-
 _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
 PHONE = Pattern(
@@ -152,8 +137,6 @@ SPOKEN = Pattern(
 
 def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers with a country code, North American ones, named ones."""
-    if not has_digits(text, _LEAST_WITH_CODE if "+" in text else _LEAST_PHONE, _IN_PHONES):
-        return
     for match in PHONE.finditer(text):
         digits = sum(char.isdigit() for char in match[0])
         international = match[0].startswith("+")
@@ -190,8 +173,6 @@ NAMED_SSN = Pattern(
 
 def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers in the ranges that are given out."""
-    if not has_digits(text, _LEAST_SSN, _IN_NUMBERS):
-        return
     for match in SSN.finditer(text):
         yield "ssn", match.start(), match.end()
     if "ssn" in lower or "social sec" in lower:
@@ -204,8 +185,6 @@ CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|[.,]\d)")
 
 def cards(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers with a brand's first digits, length and a right sum."""
-    if not has_digits(text, _LEAST_CARD, _IN_NUMBERS):
-        return
     for match in CARD.finditer(text):
         digits = match[0].replace(" ", "").replace("-", "")
         if " " in match[0] or "-" in match[0]:

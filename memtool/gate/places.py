@@ -13,7 +13,7 @@ import zlib
 
 from memtool.gate import recent, sketches
 from memtool.gate.census import Census
-from memtool.gate.differences import EMPTY_TREE, Difference
+from memtool.gate.differences import EMPTY_TREE, Difference, without_index
 from memtool.gate.neighbours import Neighbours, row_of
 from memtool.gate.sketches import Damaged, Row, Table
 from memtool.memory import document
@@ -175,9 +175,7 @@ def _between(place: Place, base: str, other: str) -> dict[str, str]:
     """Return what differs between two trees."""
     if base == other:
         return {}
-    # It would load the index for nothing, which in a large tree costs more than comparing.
-    nowhere = {"GIT_INDEX_FILE": os.path.join(place.folder, "no-index")}
-    return _changes(place, "diff-tree", "-r", base, other, env=nowhere)
+    return _changes(place, "diff-tree", "-r", base, other, env=without_index(place.repository))
 
 
 def _changes(place: Place, *compare: str, env: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -7,13 +7,6 @@ prose that is a full stop or a bracket as often as a space.
 
 from __future__ import annotations
 
-from memtool.gate.chance import is_filler, is_wordlike
-from memtool.gate.pattern import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ALPHABETS: dict[str, str] = {
     "hex": "[0-9a-fA-F]",
     "uuid": "[0-9a-fA-F-]",
@@ -310,68 +303,22 @@ ROWS: tuple[tuple[str, str, str, int, int], ...] = (
 )
 
 
-class _Row:
-    """A row as it is looked for: what follows the prefix, and whether that could be words."""
-
-    __slots__ = ("follows", "is_lettered", "kind")
-
-    def __init__(self, kind: str, alphabet: str, least: int, most: int) -> None:
-        letters = ALPHABETS[alphabet]
-        tail = "={0,2}" if alphabet == "base64" else ""
-        self.kind = kind
-        self.follows = Pattern(rf"{letters}{{{least},{most}}}(?!{letters}){tail}")
-        self.is_lettered = alphabet not in ("hex", "uuid", "upper")
-
-
-_BY_PREFIX: dict[str, list[_Row]] = {}
-_LEAST: dict[str, int] = {}
-"""The fewest characters that follow a prefix."""
-for _kind, _prefix, _alphabet, _few, _many in ROWS:
-    _BY_PREFIX.setdefault(_prefix, []).append(_Row(_kind, _alphabet, _few, _many))
-    _LEAST[_prefix] = min(_few, _LEAST.get(_prefix, _few))
-
-
-def _branches() -> str:
-    """Return a pattern of every prefix, branched by first character, the longest first."""
-    by_first: dict[str, list[str]] = {}
-    for prefix in sorted(_BY_PREFIX, key=lambda prefix: (-len(prefix), prefix)):
-        rest = "".join(char if char.isalnum() else f"\\{char}" for char in prefix[1:])
-        by_first.setdefault(prefix[0], []).append(rest)
-    return "|".join(f"{first}(?:{'|'.join(by_first[first])})" for first in sorted(by_first))
-
-
-_ANY_PREFIX = Pattern(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{_branches()})")
-
-
-def may_hold(text: str) -> bool:
-    """Say whether a prefix has as many characters behind it as a token has, and no space."""
-    for prefix, least in _LEAST.items():
-        at = text.find(prefix)
-        while at >= 0:
-            before = text[at - 1 : at]
-            if not before.isalnum() or not before.isascii() or before in "nrt":
-                start = at + len(prefix)
-                rest = text[start : start + least]
-                if len(rest) == least and rest.isascii() and not _SPACES.intersection(rest):
-                    return True
-            at = text.find(prefix, at + 1)
-    return False
-
-
+SHORTEST = 16
+"""Characters of a token with its prefix, at least."""
 _SPACES = frozenset(" \n\0")
 
 
-def find(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of every token that begins with a known prefix."""
-    if not may_hold(text):
-        return
-    for hit in _ANY_PREFIX.finditer(text):
-        start, body = hit.span()
-        for row in _BY_PREFIX[hit[0]]:
-            match = row.follows.match(text, body)
-            if match is None:
-                continue
-            token = match[0].rstrip(".-=") if text[match.end() - 1] in ".-" else match[0]
-            if not is_filler(token) and not (row.is_lettered and is_wordlike(token, 0.6)):
-                yield row.kind, start, body + len(token)
-                break
+def may_hold(text: str, _lower: str = "") -> bool:
+    """Say whether a prefix has as many characters behind it as a token has, and no space."""
+    long = "\n".join([word for word in text.split() if len(word) >= SHORTEST])
+    for _kind, prefix, _alphabet, least, _most in ROWS if long else ():
+        at = long.find(prefix)
+        while at >= 0:
+            before = long[at - 1 : at]
+            if not before.isalnum() or not before.isascii() or before in "nrt":
+                start = at + len(prefix)
+                rest = long[start : start + least]
+                if len(rest) == least and rest.isascii() and _SPACES.isdisjoint(rest):
+                    return True
+            at = long.find(prefix, at + 1)
+    return False

@@ -8,6 +8,7 @@ kind, and nothing here puts the text of one into a message.
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.gate import pattern
 from memtool.gate.pattern import Pattern
 from memtool.value import Value
 
@@ -103,7 +104,9 @@ def find(text: str, allowed: Allowed = NOTHING) -> tuple[Finding, ...]:
             pieces += (seen[at:start], BLANK * (end - start))
             at = end
         seen = "".join((*pieces, seen[at:]))
-    return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+    found = _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+    pattern.keep()
+    return found
 
 
 def _without_marks(text: str) -> str:
@@ -112,8 +115,8 @@ def _without_marks(text: str) -> str:
         known = kinds()
         text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in known else m[0], text)
     if "memtool:" in text:
-        for pattern in (ALLOW, ALLOW_FILE):
-            text = pattern.sub(lambda m: BLANK * len(m[0]), text)
+        for comment in (ALLOW, ALLOW_FILE):
+            text = comment.sub(lambda m: BLANK * len(m[0]), text)
     return text
 
 
@@ -124,8 +127,8 @@ def _search(text: str) -> list[tuple[str, int, int]]:
     lower = _lowered(text)
     secrets: list[tuple[int, int, int, str]] = []
     personal: list[tuple[int, int, int, str]] = []
-    for rank, (_name, detect) in enumerate(DETECTORS):
-        for kind, start, end in detect(text, lower):
+    for rank, (_name, is_triggered, detect) in enumerate(DETECTORS):
+        for kind, start, end in detect(text, lower) if is_triggered(text, lower) else ():
             if end > start:
                 (personal if is_personal(kind) else secrets).append((start, end, rank, kind))
     merged: list[tuple[int, int, int, str]] = []

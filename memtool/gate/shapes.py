@@ -7,10 +7,8 @@ bounded, so the work grows with the length of the text and not faster.
 
 from __future__ import annotations
 
-from memtool.gate.blocks import PRIVATE_KEY, blocks
-from memtool.gate.chance import is_filler, is_wordlike
+from memtool.gate import blocks, triggers
 from memtool.gate.pattern import Pattern
-from memtool.gate.values import is_typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("openai-token", ("T3BlbkFJ",),
      r"(?<![\w-])sk-[A-Za-z0-9_-]{20,110}T3BlbkFJ[A-Za-z0-9_-]{20,110}"),
     ("salesforce-token", ("00D",), r"(?<!\w)00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{60,130}"),
-    ("authorization", ("asic ",),
+    ("authorization", ("uthorization", "UTHORIZATION"),
      (r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}[Bb]asic\s{1,3}"
      r"(?P<secret>[A-Za-z0-9+/_-]{6,400}={0,2})")),
     ("authorization", ("earer ", "EARER "),
@@ -81,37 +79,57 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
      r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})")),
     ("password", ("-u", "--user", "--proxy-user"),
      r"(?:\s-u[ ]?|--(?:proxy-)?user[ =])[\"']?[\w.@-]{1,40}:(?P<secret>[^\s\0\"'`]{4,100})"),
-    ("password", ("%",),
+    ("password", ("-U", "--user="),
      r"\s(?:-U|--user=)[ ]?[\"']?[\w.@\\-]{1,40}%(?P<secret>[^\s\0\"'`]{6,100})"),
     ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
 )  # fmt: skip
 
 
-UNBROKEN = {".": 59, "-": 50, "|": 43, "pat": 82}
-"""Needles that stand in every text, and how many characters without a space such a secret has."""
+MOLDS: dict[str, tuple[bytes, bytes]] = {
+    "-": (triggers.HEX, b"0" * 32 + b"-00000000-00000000"),
+    ".": (triggers.WORD, b"a" * 24 + b".aaaaaa." + b"a" * 27),
+    "|": (triggers.NUMBER, b"0" * 15 + b"|"),
+    "/1": (triggers.NUMBER, b"/" + b"0" * 12),
+    "-us": (triggers.HEX, b"0" * 32 + b"-us"),
+    "pat": (triggers.HEX, b"." + b"0" * 64),
+}
+"""For needles that stand in any text: classes of characters, and what such a secret looks like
+where each stands as its class."""
 
 _PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern in ROWS)
 
 
-def find(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of every shape."""
-    longest = max(map(len, text.split()), default=0)
+def may_hold(text: str, _lower: str = "") -> bool:
+    """Say whether a needle is in a text, and the mold that belongs to it."""
+    return blocks.BEGIN in text or any(True for _row in _worth(text))
+
+
+def _worth(text: str) -> Iterator[tuple[str, Pattern]]:
+    """Yield the kinds that a text may hold, with their patterns."""
+    data = text.encode(errors="surrogatepass")
+    is_strange = triggers.has_foreign_digits(text)
     for kind, needles, pattern in _PATTERNS:
         for needle in needles:  # a generator would cost more than the search
             if needle in text:
                 break
         else:
             continue
-        if longest < UNBROKEN.get(needle, 0):
-            continue
+        classes, mold = MOLDS.get(needle, (None, b""))
+        if is_strange or mold in data.translate(classes):
+            yield kind, pattern
+
+
+def find(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of every shape."""
+    for kind, pattern in _worth(text):
         for match in pattern.finditer(text):
             group = "secret" if "secret" in match.re.groupindex else 0
             secret = match[group].rstrip("." if kind != "putty-key" else "\r\n")
             if _is_real(kind, secret):
                 start = match.start(group)
                 yield kind, start, start + len(secret)
-    for label, start, end in blocks(text):
-        if label == PRIVATE_KEY:
+    for label, start, end in blocks.blocks(text):
+        if label == blocks.PRIVATE_KEY:
             yield label, start, end
 
 
@@ -120,6 +138,9 @@ WORDED = frozenset({"authorization", "session-cookie", "password"})
 
 
 def _is_real(kind: str, secret: str) -> bool:
+    from memtool.gate.chance import is_filler, is_wordlike  # most texts hold no shape
+    from memtool.gate.values import is_typed
+
     if is_filler(secret):
         return False
     if kind not in WORDED:

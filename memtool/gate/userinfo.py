@@ -27,8 +27,6 @@ _PLACEHOLDER = Pattern(r"\$\{|\$[A-Za-z_]\w*$|\$\(|<|\{|%[A-Za-z_(]+|\[|\*")
 
 def find(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the secret part of addresses."""
-    if "://" not in text or "@" not in text:
-        return
     for match in _USERINFO.finditer(text):
         user, password = match["user"], match["password"]
         if password is None:

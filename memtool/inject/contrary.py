@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memtool.gate.statements import Statement
     from memtool.inject.standing import Standing
     from memtool.memory.memory import Memory
 
@@ -64,20 +63,9 @@ def _is_contrary(one: Memory, other: Memory) -> bool:
     is_related = opposition.is_related(one, other)
     for mine in first:
         for theirs in second:
-            kind = opposition.kind_of(mine, theirs, is_related=is_related)
-            if kind == opposition.OPPOSITION or (kind and _is_said(mine) and _is_said(theirs)):
+            if opposition.kind_of(mine, theirs, is_related=is_related):
                 return True
     return False
-
-
-def _is_said(statement: Statement) -> bool:
-    """Tell whether a value is said of something: `Python 3.12 Release Schedule` only names it.
-
-    Nor is it where a memory speaks of itself, as `This page lists ...` does.
-    """
-    words = statement.text.split()
-    is_sentence = words[0].lower() != "this" and any(word[0].islower() for word in words)
-    return statement.is_key or is_sentence
 
 
 def _suspected(memories: Sequence[Memory]) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -11,19 +11,27 @@ from gate.corpus import benign_notes, personal_notes, secret_notes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memtool.gate import entropy, keywords, personal, prefixes, redaction, shapes
+from memtool.gate import (
+    detectors,
+    keywords,
+    personal,
+    prefixes,
+    redaction,
+    shapes,
+    triggers,
+)
+from memtool.gate.detectors import DETECTORS
 from memtool.gate.pattern import METHODS, Pattern
 
 
 @contextmanager
 def no_triggers() -> Iterator[None]:
-    """Let every pattern look at every text."""
+    """Let every detector look at every text."""
+    every = tuple((name, lambda *_texts: True, find) for name, _trigger, find in DETECTORS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prefixes, "may_hold", lambda _text: True)
-        patch.setattr(entropy, "may_hold", lambda _text: True)
-        patch.setattr(personal, "has_digits", lambda *_args: True)
-        patch.setattr(keywords, "TRIGGERS", ("",))
-        patch.setattr(shapes, "UNBROKEN", {})
+        patch.setattr(detectors, "DETECTORS", every)
+        patch.setattr(keywords, "is_announced", lambda *_texts: True)
+        patch.setattr(shapes, "MOLDS", {})
         yield
 
 
@@ -47,8 +55,8 @@ PIECES = st.one_of(
     st.sampled_from(
         ["call", "ssn", "Tel", "k3f9", "the", "É", "٣", "密码", "public key", "x" * 30]
     ),
-    st.sampled_from([*keywords.TRIGGERS, "password", "api key", "passwort", "hasło", "path"]),
-    st.sampled_from(sorted(prefixes._LEAST)),
+    st.sampled_from([*triggers.ANNOUNCING, "password", "api key", "passwort", "hasło", "path"]),
+    st.sampled_from(sorted({row[1] for row in prefixes.ROWS})),
     st.from_regex(r"[0-9]{1,5}", fullmatch=True),
     st.from_regex(r"[A-Za-z0-9_+/-]{12,60}", fullmatch=True),
     st.from_regex(r"[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}", fullmatch=True),
@@ -86,6 +94,43 @@ def test_every_prefix_is_a_trigger(row: tuple[str, str, str, int, int]):
     letter = re.sub(r"[^\w]", "", prefixes.ALPHABETS[alphabet])[0]
     for before in ("", "key=", "\\n", "(", "é"):
         assert prefixes.may_hold(f"{before}{prefix}{letter * least}")
+
+
+def test_no_token_is_shorter_than_what_is_looked_at():
+    """Words that are left out have no room for a prefix and what follows it."""
+    assert min(len(row[1]) + row[3] for row in prefixes.ROWS) == prefixes.SHORTEST
+
+
+@pytest.mark.parametrize("needle", shapes.MOLDS)
+def test_every_shape_fits_its_mold(needle: str):
+    """Whatever the pattern of a common needle matches is looked at, wherever it stands."""
+    (source,) = [source for _kind, needles, source in shapes.ROWS if needles == (needle,)]
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.from_regex(source), st.text(max_size=8))
+    def is_looked_at(secret: str, around: str) -> None:
+        assert needle not in secret or shapes.may_hold(around + secret + around)
+
+    is_looked_at()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_long"),
+    [
+        (personal.CARD, triggers.is_card_long),
+        (personal.SSN, triggers.is_social_long),
+        (personal.NAMED_SSN, triggers.is_social_long),
+    ],
+)
+def test_every_number_is_long_enough(pattern: Pattern, is_long: Callable[[str, str], bool]):
+    """Numbers are looked at in the digits of any script, between any text."""
+
+    @settings(max_examples=100, deadline=None)
+    @given(st.from_regex(pattern.source), st.text(max_size=8))
+    def is_looked_at(number: str, around: str) -> None:
+        assert is_long(around + number + around, "")
+
+    is_looked_at()
 
 
 def test_a_prefix_without_a_token_is_no_trigger():
