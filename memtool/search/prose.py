@@ -62,7 +62,8 @@ def search_prose(
     strictness = presets.preset(scope.config).strictness
     keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
     most = min(max(limit, scoring.CANDIDATES), scope.cutoffs.candidates)
-    candidates = by_relevance(reader.best(asked, most, facts.is_current).values())
+    ranked = scoring.led(asked, said, text)
+    candidates = by_relevance(reader.best(ranked, most, facts.is_current).values())
     answers = candidates
     if is_gated:
         shares = _shares(candidates, keeper, facts, deadline)
@@ -75,7 +76,7 @@ def search_prose(
     best = candidates[0].raw if candidates else 0.0
     hits = sorted((finding.hit_of(match, best, facts, at) for match in answers), key=by_score)
     if hits and not deadline.has_passed():
-        hits += _related(hits[:WINNERS], {match.record.id for match in candidates}, reader, asked,
+        hits += _related(hits[:WINNERS], {match.record.id for match in candidates}, reader, ranked,
                          keeper, lambda match: finding.hit_of(match, best, facts, at))  # fmt: skip
     hits = _reranked(scope, sorted(hits, key=by_score))
     missed: tuple[Missed, ...] = ()
