@@ -8,7 +8,8 @@ is then asked through `prose.search_prose`, as `memtool eval` and `memtool injec
 are recall@5, nDCG@10 and MRR@10: of plain bm25s (its own tokenizer and English stop words, the
 Snowball stemmer), of the ranking, and of what the gatekeeper of `inject` lets pass. `as of` asks
 from the day of each question, among what was written by then; `as of, files` has the files open
-that the commit touched. Questions that cite a PEP which was replaced: how often the current one
+that the commit touched; `open` knows, too, which issues were not closed yet, as work that somebody
+has to act on. Questions that cite a PEP which was replaced: how often the current one
 (current@5) or a replaced one (stale@5) is among the best five.
 
 The questions are those that the ranking was tuned on; expect a little less from others.
@@ -16,13 +17,14 @@ The questions are those that the ranking was tuned on; expect a little less from
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +115,17 @@ class Store:
             self._tree = self.ws.catalog()
         return self._tree
 
-    def as_of(self, row: dict[str, Any], files: Sequence[str] = ()) -> list[str]:
+    def as_of(
+        self,
+        row: dict[str, Any],
+        files: Sequence[str] = (),
+        ended: Mapping[str, int] | None = None,
+    ) -> list[str]:
         """Ask from the end of the day, or the moment, of a question.
 
         A tree for each moment would have an index of its own; what came later is left out by what
-        counts as current, which changes only how rare words are taken to be.
+        counts as current, which changes only how rare words are taken to be. `ended` gives the
+        second at which records were closed: until then somebody had to act on them.
         """
         from memtool.commands import listing
         from memtool.memory import moments
@@ -127,7 +135,8 @@ class Store:
         day = row["asof"]
         second = moments.parse(day) if "T" in day else moments.end(day)
         whole = Facts.is_current
-        scope = listing.scope(self.ws, self._plain, second)
+        tree = self._plain if ended is None else self._unfinished(second, ended)
+        scope = listing.scope(self.ws, tree, second)
         try:
             Facts.is_current = lambda facts, record: (  # type: ignore[method-assign]
                 record.memory.timestamp <= second and whole(facts, record)
@@ -137,6 +146,17 @@ class Store:
             Facts.is_current = whole  # type: ignore[method-assign]
         return [hit.record.id for hit in found.hits]
 
+    def _unfinished(self, second: int, ended: Mapping[str, int]) -> Any:
+        tree = copy.copy(self._plain)
+        tree.records = tuple(
+            record
+            if ended.get(record.id, second) < second
+            else record.replace(memory=record.memory.with_fields(action_required="true"))
+            for record in tree.records
+        )
+        tree.by_id = {record.id: record for record in tree.records}
+        return tree
+
     @property
     def _plain(self) -> Any:
         if not hasattr(self, "_read"):
@@ -144,16 +164,24 @@ class Store:
         return self._read
 
 
+def closings(name: str) -> dict[str, int]:
+    """Return the second at which each record of a set was closed, of those that were."""
+    from memtool.memory import moments
+
+    closed = {row["id"]: row["meta"].get("closed") for row in retrieval.corpus(name)}
+    return {id_: moments.parse(moment) for id_, moment in closed.items() if moment}
+
+
 def told(name: str, how: str, ranked: Sequence[Sequence[str]], rows: Rows) -> None:
     """Print one line of the table."""
     each = [scores(answer, grades) for answer, (_row, grades) in zip(ranked, rows, strict=True)]
     means = [statistics.fmean(column) for column in zip(*each, strict=True)]
-    print(f"{name:7} {how:24} {len(rows):9} " + " ".join(f"{mean:9.3f}" for mean in means))
+    print(f"{name:7} {how:26} {len(rows):9} " + " ".join(f"{mean:9.3f}" for mean in means))
 
 
 def sets() -> None:
     """Print recall@5, nDCG@10 and MRR@10 of each set."""
-    print(f"{'set':7} {'':24} questions  recall@5   nDCG@10    MRR@10")
+    print(f"{'set':7} {'':26} questions  recall@5   nDCG@10    MRR@10")
     for name in ("peps", "adrs", "beads"):
         rows, store = questions(name), Store(name)
         texts = [row["text"] for row, _grades in rows]
@@ -167,6 +195,9 @@ def sets() -> None:
         if name == "beads":
             open_files = [store.as_of(row, row.get("files", ())) for row, _grades in dated]
             told(name, "memtool as of, files", open_files, dated)
+            ended = closings(name)
+            unfinished = [store.as_of(row, row.get("files", ()), ended) for row, _grades in dated]
+            told(name, "memtool as of, files, open", unfinished, dated)
 
 
 def supersession() -> None:

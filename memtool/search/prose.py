@@ -71,7 +71,8 @@ def _search_prose(
     strictness = presets.preset(scope.config).strictness
     keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
     most = min(max(limit, scoring.CANDIDATES), scope.cutoffs.candidates)
-    candidates = reader.best(asked, most, facts.is_current)
+    ranked = scoring.led(asked, said, text)
+    candidates = reader.best(ranked, most, facts.is_current)
     answers = candidates
     if is_gated:
         shares = _shares(candidates, keeper, reader, deadline)
@@ -85,7 +86,7 @@ def _search_prose(
     hits = finding.best_hits(answers, best, facts, at, max(limit, scope.cutoffs.shown))
     total = len(answers)
     if hits and not deadline.has_passed():
-        related = _related(hits[:WINNERS], candidates, reader, asked, keeper,
+        related = _related(hits[:WINNERS], candidates, reader, ranked, keeper,
                            lambda match: finding.hit_of(match, best, facts, at))  # fmt: skip
         total += len(related)
         hits += related

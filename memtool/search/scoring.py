@@ -9,6 +9,12 @@ of words score, 0.3 of what titles, tags and the like score, and 0.2 of what cha
 (typing errors, other endings). Only candidates, the best by their words, are looked at closely: for
 30 of them the order is as good as for all. A pair is taken to be as rare as its two words together,
 a gram as its word, so that neither needs an index of its own.
+
+A long text says first what it is about, so that what stands only after its twentieth word weighs
+0.6 (`led`). Recall@5 without and with it: PEPs .701 and .701 (nDCG@10 .628 and .632), ADRs .531 and
+.543, tracked issues .864 and .872, .827 to .833 on one half of them and .898 to .907 on the other;
+asked as of their day .636 and .645, .537 and .537, .895 and .900. 20 to 25 words at 0.5 to 0.6 are
+much the same; 12 cost ADRs .025, and from 30 on nothing is left of it.
 """
 
 from __future__ import annotations
@@ -32,6 +38,10 @@ GRAMS_WEIGHT = 0.2
 GRAM_LENGTH = 4
 _GRAMS_PER_WORD = 5
 """How much longer a document is in grams than in words; only a scale."""
+LEAD_WORDS = 20
+"""So many words at the beginning of a long text say what it is about ..."""
+LATER = 0.6
+"""... and beside them what is only said later weighs so much."""
 
 MANY = 4_096
 """Of so many documents the least of the best is looked for; sorting more takes milliseconds."""
@@ -86,6 +96,24 @@ def question(text: str) -> Question:
     for pair in zip(asked, asked[1:], strict=False):  # noqa: RUF007  # itertools is one more import
         pairs[pair] = pairs.get(pair, 0.0) + 1.0
     return Question(weights, pairs)
+
+
+def led(asked: Question, said: Question, text: str) -> Question:
+    """Return a question in which what a long text says only later weighs less.
+
+    `said` are the words of the text by themselves; what stands in for them in `asked`, such as an
+    alias, keeps its weight.
+    """
+    words = text.split(None, LEAD_WORDS)
+    if len(words) <= LEAD_WORDS:
+        return asked
+    later = said.weights.keys() - terms(" ".join(words[:LEAD_WORDS]))
+    return Question(
+        {term: weight * LATER if term in later else weight
+         for term, weight in asked.weights.items()},
+        {pair: weight if later.isdisjoint(pair) else weight * LATER
+         for pair, weight in asked.pairs.items()},
+    )  # fmt: skip
 
 
 def searchable(document: Document) -> tuple[list[str], bytes]:

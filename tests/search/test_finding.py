@@ -246,6 +246,25 @@ def test_a_long_text_is_answered_by_what_tells_most(filled: Sandbox) -> None:
     assert ask(filled, f"{noise} sessions expire in redis")[0] == "dec-redis"
 
 
+def test_a_long_text_is_about_what_it_says_first(sandbox: Sandbox) -> None:
+    """Of two answers to it the one to its beginning is first, unless it is short."""
+    sandbox.memory("dec-a", "Cranes carry the release.\n", title="Cranes")
+    sandbox.memory("dec-b", "Tapes carry the release.\n", title="Tapes")
+    noise = " ".join(f"word{letter}" for letter in "abcdefghijklmnopqrs")
+    for text, expected in (
+        (f"tapes {noise} cranes", ["dec-b", "dec-a"]),
+        (f"cranes {noise} tapes", ["dec-a", "dec-b"]),
+        ("tapes or cranes", ["dec-a", "dec-b"]),
+    ):
+        assert ids(search_prose(sandbox.scope(), text, (), 10, is_gated=False)) == expected
+
+
+def test_what_is_said_late_may_still_be_the_question(filled: Sandbox) -> None:
+    """Whether a memory answers does not depend on where the text asks for it."""
+    chatter = "hello there, I am back, and before we go on with this, let me ask you " * 3
+    assert prompt(filled, f"{chatter}: do sessions live in redis and expire")[0] == "dec-redis"
+
+
 def test_answers_do_not_depend_on_the_cache(filled: Sandbox) -> None:
     """A cold, a warm and an impossible cache give the same hits with the same scores."""
     texts = ("redis login tests", "sessions", "one cache for all")
