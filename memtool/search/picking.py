@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from memtool.memory.memory import Memory
     from memtool.search.parts import Parts
     from memtool.search.shelf import Shelf
     from memtool.store.tree import Record, Tree
@@ -34,10 +35,10 @@ A primer looks at forty; who wants all looks through the fields of 10,000 three 
 def picked(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
     """Yield the records that have one of some fields, each a key and its value, the newest first.
 
-    Each is unpacked when it is asked for.
+    Each is unpacked when it is asked for. The fields must be ones that make a kind.
     """
-    found = _in_turn(tree, lambda shelf: shelf.holding(wanted))
-    return (record for record in found if _has(record, wanted))
+    found = _in_turn(tree, lambda shelf: shelf.of_kinds(lambda kind: _has(kind, wanted)))
+    return (record for record in found if _has(record.memory, wanted))
 
 
 def naming(tree: Tree, id_: str) -> list[Record]:
@@ -73,7 +74,7 @@ def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
     return [
         record
         for record in _stored(tree, naming)
-        if _has(record, RULING)
+        if _has(record.memory, RULING)
         and record.memory.status in RULING_STATUSES
         and any(map(fits, governed(record)))
     ]
@@ -112,23 +113,20 @@ def _stored(
     catalog = tree
 
     def ask(parts: Parts) -> list[Record]:
-        places = [
-            (part.shelf.timestamp(local), part.first + local)
-            for part in parts.parts
-            for local in look(part.shelf)
-            if local not in part.dead
-        ]
+        places: list[tuple[int, int]] = []
+        for part in parts.parts:
+            numbers = [local for local in look(part.shelf) if local not in part.dead]
+            seconds = map(part.shelf.timestamps.__getitem__, numbers)
+            places += zip(seconds, map(part.first.__add__, numbers), strict=True)
         if most is not None and len(places) > most:
-            places.sort(reverse=True)
-            last, _number = places[most - 1]
+            last = sorted([second for second, _number in places], reverse=True)[most - 1]
             places = [place for place in places if place[0] >= last]
         return [catalog.record(number) for _second, number in places]
 
     return sorted(catalog.whole(ask), key=newest)
 
 
-def _has(record: Record, wanted: Iterable[tuple[str, str]]) -> bool:
-    memory = record.memory
+def _has(memory: Memory, wanted: Iterable[tuple[str, str]]) -> bool:
     return any(
         memory.text(key) == value if value != ANY else bool(memory.text(key))
         for key, value in wanted

@@ -21,7 +21,7 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from memtool.memory.memory import Fields
@@ -162,9 +162,14 @@ class Shelf:
         """Tell whether no memory begins its life later."""
         return self._most_begin <= now
 
+    @property
+    def timestamps(self) -> Sequence[int]:
+        """The second at which each memory was written."""
+        return self._section["timestamps"]  # type: ignore[no-any-return]  # an array of them
+
     def timestamp(self, number: int) -> int:
         """Return when a memory was written."""
-        return self._section["timestamps"][number]  # type: ignore[no-any-return]
+        return self.timestamps[number]
 
     @property
     def pinned(self) -> Sequence[int]:
@@ -252,13 +257,24 @@ class Shelf:
         """Return all memories by id, and by path where an id stands twice."""
         return list(self._section["by_id"])
 
-    def holding(self, wanted: Iterable[tuple[str, str]]) -> list[int]:
-        """Return the memories with one of some fields, and perhaps a few more, in order."""
-        return self._with([f"{key}{IS}{value}" for key, value in wanted])
+    def of_kinds(self, fits: Callable[[Memory], bool]) -> list[int]:
+        """Return the memories whose kind fits, in order."""
+        wanted = {place for place, kind in enumerate(self.kinds) if fits(kind)}
+        if not wanted:
+            return []
+        return [number for number, kind in enumerate(self.kind_of) if kind in wanted]
 
     def naming(self, text: str) -> list[int]:
         """Return the memories in whose fields a text stands, in order."""
-        return self._with([text])
+        raw = bytes(self._raw["fields"])
+        ends = self._raw["field_ends"]
+        needle = text.encode()
+        found = set()
+        at = raw.find(needle)
+        while at >= 0:
+            found.add(bisect_right(ends, at) - 1)
+            at = raw.find(needle, at + 1)
+        return sorted(found)
 
     def listing(self, key: str, fits: Callable[[bytes], bool]) -> list[int]:
         """Return the memories with a list in which an item fits, and perhaps a few more, in order.
@@ -280,17 +296,6 @@ class Shelf:
                 if known[item]:
                     found.add(bisect_right(ends, at) - 1)
             at = raw.find(begin, at + 1)
-        return sorted(found)
-
-    def _with(self, texts: Iterable[str]) -> list[int]:
-        raw = bytes(self._raw["fields"])
-        ends = self._raw["field_ends"]
-        found = set()
-        for needle in (text.encode() for text in texts):
-            at = raw.find(needle)
-            while at >= 0:
-                found.add(bisect_right(ends, at) - 1)
-                at = raw.find(needle, at + 1)
         return sorted(found)
 
     def _named(self, number: int) -> tuple[str, str]:
