@@ -35,6 +35,8 @@ PACKAGE = "memtool."
 HERE = os.path.dirname(__file__)
 PACKED = ("check", "hook", "inject", "search")
 """Verbs that have a pack."""
+PARTS = {"check": ("check-staged", "check-new")}
+"""Further packs of a verb, for what only some of its calls need: each comes behind those before."""
 _BY_TIME = MAGIC_NUMBER + bytes(4)
 """How byte-code begins that is valid as long as time and size of its source are the same."""
 _HEADER_BYTES = 16
@@ -162,6 +164,12 @@ def unpack(verb: str) -> bool:
             raise
         setattr(modules[parent], stem, module)
     return bool(rows)
+
+
+def unpack_part(name: str) -> None:
+    """Import the modules of a further pack, where this process takes modules from packs."""
+    if LOADER in sys.meta_path:
+        unpack(name)
 
 
 def rows_of(verb: str) -> tuple[Row, ...]:

@@ -28,6 +28,15 @@ ROOTS: dict[str, tuple[str, ...]] = {
     "check": (
         *_VERB, "memtool.store.process", "memtool.commands.check", "memtool.gate.differences"
     ),
+    "check-staged": (
+        "memtool.commands.progress", "memtool.gate.staged", "memtool.gate.places",
+        "memtool.gate.gate", "memtool.gate.verdicts", "memtool.store.objects",
+        "memtool.inject.marked",
+    ),
+    "check-new": (
+        "memtool.gate.signatures", "memtool.gate.allowing", "memtool.gate.redaction",
+        "memtool.gate.detectors", "memtool.gate.context", "memtool.gate.compiled",
+    ),
     "hook": (*_HOOK, *_CATALOG, "memtool.commands.hook", "memtool.commands.inject"),
     "inject": (*_VERB, *_CATALOG, "memtool.commands.inject"),
     "search": (*_VERB, *_CATALOG, "memtool.commands.search"),
@@ -62,7 +71,12 @@ def missing() -> list[str]:
     """Return the verbs whose pack is not there, or of other sources; none where none is read."""
     if not loading.is_possible():
         return []
-    return [verb for verb in loading.PACKED if not loading.rows_of(verb)]
+    return [verb for verb in loading.PACKED if not all(map(loading.rows_of, packs(verb)))]
+
+
+def packs(verb: str) -> tuple[str, ...]:
+    """Return the names of the packs of a verb, in the order in which they are opened."""
+    return (verb, *loading.PARTS.get(verb, ()))
 
 
 def make(verbs: Sequence[str]) -> list[str]:
@@ -74,15 +88,21 @@ def make(verbs: Sequence[str]) -> list[str]:
 
 
 def write(verb: str) -> None:
-    """Write the pack of a verb, in a process that has imported nothing else of memtool.
+    """Write the packs of a verb, in a process that has imported nothing else of memtool.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: one cannot be written.
     """
-    place = loading.place_of(verb)
-    beside = f"{place}.{os.getpid()}"
     sys.dont_write_bytecode = False  # a pack is byte-code, and was asked for
-    modules = imported(ROOTS[verb])
+    done = 0
+    for name in packs(verb):
+        modules = imported(ROOTS[name])
+        _store(loading.place_of(name), modules[done:])
+        done = len(modules)
+
+
+def _store(place: str, modules: Sequence[ModuleType]) -> None:
+    beside = f"{place}.{os.getpid()}"
     # Before their byte-code is read, so that what is written in between is noticed.
     stamps = tuple(map(_stamp, (__file__, *(str(module.__file__) for module in modules))))
     data = loading.PACK_HEADER + marshal.dumps((stamps, tuple(map(_row, modules))))
@@ -111,7 +131,8 @@ def _row(module: ModuleType) -> Row:
 def imported(roots: Sequence[str]) -> list[ModuleType]:
     """Import modules and return all that this took, each behind those that it imports."""
     __import__(BASE)
-    sys.meta_path.insert(0, _Recorder)
+    if _Recorder not in sys.meta_path:
+        sys.meta_path.insert(0, _Recorder)
     for name in roots:
         __import__(name)
     return _Recorder.complete

@@ -9,7 +9,7 @@ import sys
 import pytest
 from conftest import Sandbox
 
-from memtool import loading
+from memtool import loading, packing
 
 ALLOWED = {
     "Stemmer", "_bisect", "_blake2", "_cython", "_heapq", "_sha1", "__future__",
@@ -182,6 +182,26 @@ def test_a_pack_holds_what_a_warm_answer_loads(project: Sandbox, verb: str):
     if verb in ("hook", "inject"):
         loaded -= ONLY_OF_LIKE
     assert packed == loaded - before, "packing.ROOTS names what a function imports"
+
+
+def test_further_packs_hold_what_a_staged_memory_loads(project: Sandbox):
+    """One of what every staged memory needs, one of what a text needs that is new."""
+    project.memory("dec-late", "The password of backups is at noon.\n", title="Backups at noon")
+    project.git("add", ".")
+    project.git("write-tree")
+    _answer, new = drive(project, "check", "--staged")
+    _answer, known = drive(project, "check", "--staged")
+    for found, verbs in ((new, packing.packs("check")), (known, packing.packs("check")[:2])):
+        roots = " ".join(root for verb in verbs for root in packing.ROOTS[verb])
+        done = subprocess.run(
+            [sys.executable, "-c", PACKED.replace("packing.ROOTS[sys.argv[1]]", "sys.argv[1:]"),
+             *roots.split()], capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        packed, before = (set(row.split()) for row in done.stdout.splitlines())
+        loaded = {name for name in found["loaded"] if name.startswith("memtool")} - {
+            "memtool.loading"
+        }
+        assert packed == loaded - before, "packing.ROOTS names what a function imports"
 
 
 def test_a_staged_memory_loads_little(project: Sandbox):
