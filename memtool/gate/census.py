@@ -8,7 +8,7 @@ made anew, and the question is asked again.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from _bisect import bisect_left
 
 from memtool.gate.sketches import Damaged, Row, Table
 from memtool.value import cached_property

@@ -15,7 +15,7 @@ import mmap
 import os
 import sys
 import zlib
-from bisect import bisect_left, bisect_right
+from _bisect import bisect_left, bisect_right
 
 from memtool.gate import kin
 

@@ -7,7 +7,7 @@ are ordered by id, so the same tree, question and time give the same hits in the
 from __future__ import annotations
 
 import math
-from bisect import insort
+from _bisect import insort_right as insort
 
 from memtool.memory.decay import Fading
 from memtool.search import cutoffs, ranking, relevance

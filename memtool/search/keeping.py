@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
+from _bisect import bisect_left
 
 from memtool.memory.problem import Problem
 from memtool.search import layout, state
