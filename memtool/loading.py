@@ -16,8 +16,8 @@ import marshal
 import os
 import sys
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import MAGIC_NUMBER
-from _imp import _fix_co_filename  # type: ignore[attr-defined]
+from _frozen_importlib_external import MAGIC_NUMBER, ExtensionFileLoader
+from _imp import _fix_co_filename, extension_suffixes  # type: ignore[attr-defined]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ PACKED = ("check", "hook", "inject", "search")
 """Verbs that have a pack."""
 PARTS = {"check": ("check-staged", "check-new")}
 """Further packs of a verb, for what only some of its calls need: each comes behind those before."""
+COMPILED = frozenset({"Stemmer", "_bisect", "_blake2", "fcntl", "math", "mmap", "zlib"})
+"""Compiled modules that the hot verbs need. Python lists every directory up to the one where it
+finds the first of them, which takes as long as loading ten modules of ours."""
+_COMPILED_ENDING = next(iter(extension_suffixes()), "")
 _BY_TIME = MAGIC_NUMBER + bytes(4)
 """How byte-code begins that is valid as long as time and size of its source are the same."""
 _HEADER_BYTES = 16
@@ -51,6 +55,8 @@ class Loader:
         self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the module with its byte-code, None where Python is to look for it."""
+        if name in COMPILED:
+            return _compiled(name)
         if not name.startswith(PACKAGE) or not path:
             return None
         stem = name.rpartition(".")[2]
@@ -91,6 +97,20 @@ class Site:
 
 
 LOADER = Loader()
+
+
+def _compiled(name: str) -> ModuleSpec | None:
+    """Return a compiled module that lies in the search path, None where Python is to look."""
+    for folder in filter(None, sys.path):  # never where the process happens to be
+        file = f"{folder}/{name}{_COMPILED_ENDING}"
+        try:
+            os.stat(file)
+        except OSError:
+            continue
+        spec = ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
+        spec.has_location = True
+        return spec
+    return None
 
 
 def run_site() -> None:

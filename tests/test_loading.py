@@ -113,3 +113,46 @@ def test_a_module_that_is_not_there_is_missed_as_ever(package: Path) -> None:
         check=False,
     )  # fmt: skip
     assert done.stderr.splitlines()[-1] == ("ModuleNotFoundError: No module named 'memtool.absent'")
+
+
+COMPILED = """
+import sys
+if "direct" in sys.argv:
+    from memtool import loading
+    loading.install()
+import Stemmer, _blake2, math, zlib
+for module in (Stemmer, _blake2, math, zlib):
+    spec = module.__spec__
+    print(module.__name__, module.__loader__, spec.origin, getattr(module, "__file__", ""))
+    assert spec.has_location is bool(getattr(module, "__file__", ""))
+"""
+
+
+def test_compiled_modules_are_those_that_python_finds():
+    """They come from the same files, and look the same, whether it lists directories or not."""
+    direct, by_python = (
+        subprocess.run(
+            [sys.executable, "-P", "-c", COMPILED, how], capture_output=True, text=True, check=True
+        ).stdout
+        for how in ("direct", "by Python")
+    )
+    assert hide(by_python) == hide(direct)
+
+
+def hide(shown: str) -> str:
+    """Return lines without the addresses of objects."""
+    return "".join(line.split(" at 0x")[0] + line[line.find(">") :] for line in shown.splitlines())
+
+
+def test_a_compiled_module_that_is_not_there_is_left_to_python():
+    """Where Python was built with a module inside, or lacks it, nothing of ours stands between."""
+    script = """
+import sys
+from memtool import loading
+sys.path[:] = ["", "/nowhere"]
+print(loading.LOADER.find_spec("math", None))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None\n"
