@@ -32,28 +32,6 @@ else:
             return value
 
 
-# fmt: off
-_INITS: tuple[Callable[..., Callable[..., None]], ...] = (
-    lambda: lambda _s: None,
-    lambda a: lambda s, p: a(s, p),  # noqa: PLW0108  # only a function becomes a method
-    lambda a, b: lambda s, p, q: a(s, p) or b(s, q),
-    lambda a, b, c: lambda s, p, q, r: a(s, p) or b(s, q) or c(s, r),
-    lambda a, b, c, d: lambda s, p, q, r, t: a(s, p) or b(s, q) or c(s, r) or d(s, t),
-    lambda a, b, c, d, e: lambda s, p, q, r, t, u: (
-        a(s, p) or b(s, q) or c(s, r) or d(s, t) or e(s, u)),
-    lambda a, b, c, d, e, f: lambda s, p, q, r, t, u, v: (
-        a(s, p) or b(s, q) or c(s, r) or d(s, t) or e(s, u) or f(s, v)),
-    lambda a, b, c, d, e, f, g: lambda s, p, q, r, t, u, v, w: (
-        a(s, p) or b(s, q) or c(s, r) or d(s, t) or e(s, u) or f(s, v) or g(s, w)),
-    lambda a, b, c, d, e, f, g, h: lambda s, p, q, r, t, u, v, w, x: (
-        a(s, p) or b(s, q) or c(s, r) or d(s, t) or e(s, u) or f(s, v) or g(s, w) or h(s, x)),
-)
-# fmt: on
-"""The `__init__` of so many fields, made of what sets each of them and returns None.
-
-An answer makes hundreds of values, each in half of the time that a loop over the fields takes."""
-
-
 @dataclass_transform(frozen_default=True)
 class ValueType(type):
     """Turns the annotations of a class body into slots, and their values into defaults."""
@@ -61,9 +39,7 @@ class ValueType(type):
     field_names: tuple[str, ...]
     field_defaults: dict[str, Any]
     field_setters: list[Callable[[object, Any], None]]
-    """What sets each field: past `__setattr__`, and in a fifth of the time of `object`'s."""
-    first_init: Callable[..., None]
-    """The `__init__` that the body of the class, or of a base, has; see `_init_of`."""
+    """What sets each field, once: past `__setattr__`, and in a fifth of the time of `object`'s."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ValueType:
         own = tuple(namespace.get("__annotations__", ()))
@@ -73,7 +49,6 @@ class ValueType(type):
                 names = base.field_names + own
                 defaults.update(base.field_defaults)
                 setters += base.field_setters
-                namespace.setdefault("__init__", base.first_init)
         for field in own:
             if field in namespace:
                 defaults[field] = namespace.pop(field)
@@ -81,7 +56,6 @@ class ValueType(type):
         namespace["field_names"] = names
         namespace["field_defaults"] = defaults
         namespace["field_setters"] = setters
-        namespace["first_init"] = namespace["__init__"]
         cls = type.__new__(mcls, name, bases, namespace)
         setters += [getattr(cls, field).__set__ for field in own]
         return cls
@@ -91,7 +65,11 @@ class Value(metaclass=ValueType):
     """Base of every value: subclass it with annotated fields, as with a frozen dataclass."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _init_of(type(self))(self, *args, **kwargs)
+        setters = type(self).field_setters
+        if kwargs or len(args) != len(setters):
+            args = _completed(type(self), args, kwargs)
+        for put, value in zip(setters, args):  # noqa: B905  # saying it costs a fifth of this
+            put(self, value)
 
     def __setattr__(self, name: str, _value: object = None) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be assigned: values are frozen")
@@ -119,31 +97,6 @@ class Value(metaclass=ValueType):
     def plain(self) -> dict[str, Any]:
         """Return the fields as what JSON knows; a subclass may name or shape them differently."""
         return {name: plain(getattr(self, name)) for name in type(self).field_names}
-
-
-def _init_of(cls: ValueType) -> Callable[..., None]:
-    """Give a class that has its first value now an `__init__` with its fields as parameters.
-
-    Nothing is compiled for it, which would take longer than all values of an answer.
-    """
-    init: Callable[..., None] = _set
-    if len(cls.field_names) < len(_INITS):
-        init = _INITS[len(cls.field_names)](*cls.field_setters)
-        init.__code__ = init.__code__.replace(co_varnames=("self", *cls.field_names))
-        init.__defaults__ = tuple(cls.field_defaults.values())
-        init.__qualname__ = f"{cls.__qualname__}.__init__"
-    if cls.first_init is Value.first_init:  # else it has one of its own, which stays
-        type.__setattr__(cls, "__init__", init)
-    return init
-
-
-def _set(self: Value, *args: Any, **kwargs: Any) -> None:
-    """Set the fields of a value that has many."""
-    cls = type(self)
-    if kwargs or len(args) != len(cls.field_names):
-        args = _completed(cls, args, kwargs)
-    for put, value in zip(cls.field_setters, args):  # noqa: B905  # saying it costs a fifth of this
-        put(self, value)
 
 
 def _completed(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
