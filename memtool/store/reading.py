@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 
@@ -21,6 +20,8 @@ def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> byt
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
+            import errno  # a table of its own, only for what is refused
+
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         return _read(handle, status.st_size, most)
     finally:

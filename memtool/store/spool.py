@@ -7,7 +7,6 @@ renames it first, and where a lock is held the next file is taken.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 
@@ -83,6 +82,8 @@ def append_line(directory: str, line: bytes) -> int:
             pass  # it is being taken over, under another name
         finally:
             os.close(handle)
+    import errno  # only for who waited in vain
+
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), path)
 
 
