@@ -130,15 +130,34 @@ def is_kept() -> bool:
     return not sys.dont_write_bytecode and os.access(f"{HERE}/__pycache__", os.W_OK)
 
 
-def install() -> None:
+def install() -> bool:
     """Load what is imported from now on in this way, if Python itself would take byte-code."""
-    if is_possible():
+    is_installed = is_possible()
+    if is_installed:
         sys.meta_path.insert(0, LOADER)
+    return is_installed
 
 
 def place_of(verb: str) -> str:
     """Return where the pack of a verb lies: beside the byte-code that Python writes."""
     return f"{HERE}/__pycache__/{verb}.{sys.implementation.cache_tag}.pack"
+
+
+def put(place: str, data: bytes) -> None:
+    """Write a file beside byte-code, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    beside = f"{place}.{os.getpid()}"
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+        os.replace(beside, place)
+    except OSError:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        raise
 
 
 def unpack(verb: str) -> bool:

@@ -97,23 +97,14 @@ def write(verb: str) -> None:
     done = 0
     for name in packs(verb):
         modules = imported(ROOTS[name])
-        _store(loading.place_of(name), modules[done:])
+        loading.put(loading.place_of(name), _packed(modules[done:]))
         done = len(modules)
 
 
-def _store(place: str, modules: Sequence[ModuleType]) -> None:
-    beside = f"{place}.{os.getpid()}"
+def _packed(modules: Sequence[ModuleType]) -> bytes:
     # Before their byte-code is read, so that what is written in between is noticed.
     stamps = tuple(map(_stamp, (__file__, *(str(module.__file__) for module in modules))))
-    data = loading.PACK_HEADER + marshal.dumps((stamps, tuple(map(_row, modules))))
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-        os.replace(beside, place)
-    except OSError:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise
+    return loading.PACK_HEADER + marshal.dumps((stamps, tuple(map(_row, modules))))
 
 
 def _stamp(source: str) -> Stamp:

@@ -51,9 +51,8 @@ def _unpacked(args: list[str]) -> str:
         sys.meta_path.append(loading.Site)
     elif sys.flags.no_site:
         loading.run_site()
-    if not loading.is_possible():
+    if not loading.install():
         return ""
-    loading.install()
     try:
         is_there = not verb or loading.unpack(verb)
     except Exception:  # noqa: BLE001  # it is met again where it is imported, and told there

@@ -14,6 +14,8 @@ import os
 import sys
 import zlib
 
+from memtool import loading
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -53,16 +55,12 @@ def keep(sources: Iterable[str]) -> None:
         return
     try:
         rows = _load() | {source: _compile(source) for source in sources}
-        beside = f"{_path()}.{os.getpid()}"
     except (ImportError, AttributeError, TypeError):  # an interpreter that compiles otherwise
         return
     try:
-        with open(beside, "xb") as file:
-            file.write(_mark() + marshal.dumps(rows))
-        os.replace(beside, _path())
+        loading.put(_path(), _mark() + marshal.dumps(rows))
     except OSError:  # the installation belongs to somebody else
-        if os.path.exists(beside):
-            os.unlink(beside)
+        return
 
 
 def _path() -> str:
