@@ -104,19 +104,35 @@ def mend(ws: Workspace) -> Iterator[str]:
         yield "put a broken ledger aside: statistics begin anew"
 
 
-def _quickened(ws: Workspace) -> Iterator[str]:
+class Quickened(Value):
+    """What was done to let memtool start sooner, and what this user may not do."""
+
+    compiled: int
+    uncompiled: int
+    packed: list[str]
+    unpacked: int
+    is_launcher_new: bool
+
+
+def quicken() -> Quickened:
     """Do what lets memtool start sooner, as far as this user may."""
-    done, left = compile_missing()
-    if done:
-        yield f"compiled {done} modules"
-    if left:
-        ws.notes.append(f"{left} modules cannot be compiled: no permission")
-    unpacked = packing.missing()
-    if packed := packing.make(unpacked):
-        yield f"packed the modules of {', '.join(packed)}"
-    if len(packed) < len(unpacked):
+    compiled, uncompiled = compile_missing()
+    missing = packing.missing()
+    packed = packing.make(missing)
+    return Quickened(compiled, uncompiled, packed, len(missing) - len(packed), launcher.quicken())
+
+
+def _quickened(ws: Workspace) -> Iterator[str]:
+    done = quicken()
+    if done.compiled:
+        yield f"compiled {done.compiled} modules"
+    if done.uncompiled:
+        ws.notes.append(f"{done.uncompiled} modules cannot be compiled: no permission")
+    if done.packed:
+        yield f"packed the modules of {', '.join(done.packed)}"
+    if done.unpacked:
         ws.notes.append("the modules cannot be packed: no permission")
-    if launcher.quicken():
+    if done.is_launcher_new:
         yield f"{launcher.place()} starts Python without site"
 
 

@@ -95,13 +95,10 @@ def _refuse_absent_mcp() -> None:
 
 def _quicken(ws: Workspace) -> None:
     """Compile what the installer did not, which hooks would do anew at every prompt, and so on."""
-    from memtool import packing
     from memtool.commands import examining
     from memtool.hosts import launcher
 
-    examining.compile_missing()
-    packing.make(packing.missing())
-    if launcher.quicken():
+    if examining.quicken().is_launcher_new:
         ws.notes.append(f"{launcher.place()} now starts Python without site, which takes less time")
 
 
