@@ -48,7 +48,7 @@ def missed_in_prose(
         match for match in hidden if keeper.share(facts.text(match.record)) >= gatekeeper.FOLLOWING
     ]
     found = _hidden(answering, facts)
-    texts = [facts.text(facts.tree.by_id.get(m.through, m.record)) for m in candidates]
+    texts = list(map(reader.text, candidates))
     shares = [keeper.share(text) for text in texts]
     passing = gatekeeper.passing(shares)
     objections = [

@@ -161,10 +161,9 @@ def _search_query(scope: Scope, query: Query, limit: int, order: Order, *, expla
     best = ranked[0].raw if ranked else 0.0
     if by_words and order is by_score:
         hits = best_hits(ranked[:most], best, facts, at, max(1, limit))
-        hits += [hit_of(match, best, facts, at) for match in ranked[most:limit]]
     else:
         hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
-        hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
+    hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
     return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed)
 
