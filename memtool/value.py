@@ -43,17 +43,19 @@ class ValueType(type):
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ValueType:
         own = tuple(namespace.get("__annotations__", ()))
-        names, defaults, setters = own, {}, []
+        names: tuple[str, ...] = ()
+        defaults: dict[str, Any] = {}
+        setters: list[Callable[[object, Any], None]] = []
         for base in bases:
             if isinstance(base, ValueType):
-                names = base.field_names + own
+                names += base.field_names
                 defaults.update(base.field_defaults)
                 setters += base.field_setters
         for field in own:
             if field in namespace:
                 defaults[field] = namespace.pop(field)
         namespace["__slots__"] = own
-        namespace["field_names"] = names
+        namespace["field_names"] = names + own
         namespace["field_defaults"] = defaults
         namespace["field_setters"] = setters
         cls = type.__new__(mcls, name, bases, namespace)
