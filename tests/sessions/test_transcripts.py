@@ -230,7 +230,7 @@ def test_what_only_looks_like_a_block_stays(text: str) -> None:
         ("mcp__memtool__search", "payments", True),
         ("memtool_search", "payments", True),
         ("Bash", "grep -rn memtool docs", False),
-        ("Bash", "cd /work/memtool && pytest -q", False),
+        ("Bash", "cd /w/memtool && pytest -q", False),
         ("Read", "memtool/cli/main.py", False),
     ],
 )
