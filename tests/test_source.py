@@ -16,7 +16,7 @@ from memtool.commands import VERBS
 
 ROOT = Path(memtool.__file__).parent
 LAYERS = (
-    ("value", "errors", "templates", "loading", "packing"),
+    ("value", "errors", "templates"),
     ("memory",),
     ("store",),
     ("search",),
