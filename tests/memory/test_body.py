@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memtool.memory.body import Link, Section, links, sections
+from memtool.memory.memory import Link, Section, links, sections
 
 BODY = """Opening.
 
