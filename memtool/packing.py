@@ -30,12 +30,11 @@ ROOTS: dict[str, tuple[str, ...]] = {
     ),
     "check-staged": (
         "memtool.commands.progress", "memtool.gate.staged", "memtool.gate.places",
-        "memtool.gate.gate", "memtool.gate.verdicts", "memtool.store.objects",
+        "memtool.gate.gate", "memtool.gate.checks.secrets", "memtool.store.objects",
         "memtool.inject.marked",
     ),
     "check-new": (
-        "memtool.gate.signatures", "memtool.gate.allowing", "memtool.gate.redaction",
-        "memtool.gate.detectors", "memtool.gate.context", "memtool.gate.compiled",
+        "memtool.gate.signatures", "memtool.redaction.find",
     ),
     "hook": (*_HOOK, *_CATALOG, "memtool.commands.hook", "memtool.commands.inject"),
     "inject": (*_VERB, *_CATALOG, "memtool.commands.inject"),

@@ -20,6 +20,7 @@ LAYERS = (
     ("memory",),
     ("store",),
     ("search",),
+    ("redaction",),
     ("gate",),
     ("inject",),
     ("sessions",),

@@ -1,7 +1,7 @@
-"""Patterns that are compiled when they are first used.
+"""Regular expressions that are compiled when they are first used.
 
-Compiling all that redaction knows takes twice as long as Python takes to start, and importing `re`
-half as long; the text of one memory needs few of them, and most texts none.
+Compiling all that redaction knows takes longer than Python takes to start, and importing `re` half
+as long. The text of one memory needs few of the patterns, and most texts need none.
 """
 
 from __future__ import annotations
@@ -13,19 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 METHODS = ("match", "search", "finditer", "findall", "split", "sub")
-"""What of a compiled pattern is used."""
-
-
-_new: list[str] = []
-
-
-def keep() -> None:
-    """Keep what had to be compiled since the last time, for processes to come."""
-    if _new:
-        from memtool.gate import compiled
-
-        compiled.keep(_new)
-        _new.clear()
+"""The methods of a compiled pattern that are used."""
 
 
 class Pattern:
@@ -46,25 +34,20 @@ class Pattern:
             """Match everywhere, in order."""
 
         def findall(self, text: str) -> list[str]:
-            """Return what is matched everywhere."""
+            """Return every match as text."""
 
         def split(self, text: str) -> list[str]:
-            """Return what stands between matches."""
+            """Return the text between the matches."""
 
         def sub(self, new: Any, text: str) -> str:
-            """Replace what is matched everywhere."""
+            """Replace every match."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:
             raise AttributeError(name)
-        from memtool.gate import compiled as kept
+        import re
 
-        compiled = kept.pattern(self.source)
-        if compiled is None:
-            import re
-
-            compiled = re.compile(self.source)
-            _new.append(self.source)
-        for method in METHODS:  # found as attributes from now on
+        compiled = re.compile(self.source)
+        for method in METHODS:  # plain attributes from now on
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
