@@ -17,6 +17,12 @@ ALLOWED = {
 }  # fmt: skip
 """What memtool may load of the standard library beside what Python itself starts with."""
 
+OF_RE = {
+    "_collections", "_functools", "_operator", "_sre", "collections", "copyreg", "enum",
+    "functools", "keyword", "operator", "re", "reprlib", "types",
+}  # fmt: skip
+"""What importing `re` loads."""
+
 LEFT_ALONE = {
     "memtool.memory.document", "memtool.memory.fields", "memtool.search.filters",
     "memtool.search.fuzzy", "memtool.search.globs", "memtool.search.grammar",
@@ -26,7 +32,7 @@ LEFT_ALONE = {
 """Modules of ours that plain words and a tree that did not change have no use for."""
 
 ONLY_OF_MORE = {
-    "memtool.gate.opposition", "memtool.gate.recalled", "memtool.gate.redaction",
+    "memtool.gate.opposition", "memtool.gate.recalled", "memtool.redaction.find",
     "memtool.gate.signatures", "memtool.inject.formats", "memtool.memory.lifecycle",
     "memtool.memory.marks", "memtool.store.versions",
 }  # fmt: skip
@@ -221,7 +227,7 @@ def test_a_staged_memory_loads_little(project: Sandbox):
 
 
 def test_a_new_memory_that_names_much_loads_little(project: Sandbox):
-    """What it names is looked up where git is asked anyway; patterns are not compiled again."""
+    """What it names is looked up where git is asked anyway; to search its text takes only `re`."""
     project.write("src/app.py", "pass\n")
     commit = project.commit()
     for name, said in (("page", "The login page asks for"), ("copy", "Nightly backups need")):
@@ -237,8 +243,9 @@ def test_a_new_memory_that_names_much_loads_little(project: Sandbox):
         answer, found = drive(project, "check", "--staged")
     loaded = {name.partition(".")[0].partition("_3_")[0] for name in found["loaded"]}
     assert answer == b""
-    assert "memtool.gate.context" in found["loaded"]
-    assert loaded - ALLOWED - {"memtool", "select", "_sre"} == set()
+    assert "memtool.redaction.assignments" in found["loaded"]
+    assert "memtool.redaction.apply" not in found["loaded"]
+    assert loaded - ALLOWED - OF_RE - {"memtool", "select"} == set()
     assert len(found["started"]) == 2
 
 

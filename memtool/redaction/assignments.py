@@ -20,6 +20,7 @@ from memtool.redaction.randomness import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from re import Match
 
     Span = tuple[int, int]
     """Start and end of a value."""
@@ -102,7 +103,7 @@ NOT_SECRET_AFTER = frozenset(
 HASH_WORDS = Pattern(
     r"\b(?:sha-?\d{0,3}|md5|hash(?:es|ed)?|digest|checksum|commit(?:ted)?|revision|rev|blob|tree|ref|"
     r"fingerprint|thumbprint|e?tag|uuid|guid|ids?|version|branch|merge[ds]?|request|trace|span|"
-    r"public|row|record|ticket|job|run|build|image|layer|digest|cache|epoch|nonce|integrity|"
+    r"public|row|record|ticket|job|run|build|image|layer|cache|epoch|nonce|integrity|"
     r"fixed|introduced|since|landed|reverted|bisect(?:ed)?)\b"
 )
 """Between the announcing word and hex or a UUID these say that it is a hash or a name."""
@@ -180,12 +181,8 @@ _GIVEN = Pattern(
 """Before a word whose value follows after a space only: flags, `set`, `with password …`."""
 
 CLOSES = {
-    "\u201c": "\u201d",
-    "\u2018": "\u2019",
-    "\xab": "\xbb",
-    "\u201e": "\u201c",
-    "<![CDATA[": "]]",
-}
+    "\u201c": "\u201d", "\u2018": "\u2019", "\xab": "\xbb", "\u201e": "\u201c", "<![CDATA[": "]]"
+}  # fmt: skip
 """Quotes that close with another sign than they open with."""
 
 TRAIL = ".,;:)]}>'\"`\u201d\u2019"
@@ -227,12 +224,13 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
                 line_end = len(lower) if line_end < 0 else line_end
                 seen = 0
             seen += 1
-            if seen <= MOST_PER_LINE:
-                start = _announced_from(lower, *hit.span())
-                if start is not None:
-                    span = _beside(Announcement(text, lower, start, hit.end(), kind))
-                    if span is not None:
-                        yield kind, *span
+            if seen > MOST_PER_LINE:
+                continue
+            start = _announced_from(lower, *hit.span())
+            if start is not None:
+                span = _beside(Announcement(text, lower, start, hit.end(), kind))
+                if span is not None:
+                    yield kind, *span
     yield from _table_cells(text, lower)
 
 
@@ -259,13 +257,13 @@ def _assigned(here: Announcement) -> Span | None:
         if match["note"] and HASH_WORDS.search(match["note"].lower()):
             return None
         broken = "\n" in match["gap"]
-        span = _value(text, match.end(), match["open"] or "", alone=broken)
+        span = _value(match, text, alone=broken)
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
     for pattern in (_KUBERNETES, _ATTRIBUTE):
         match = pattern.match(text, here.end)
         if match:
-            span = _value(text, match.end(), match["open"] or "")
+            span = _value(match, text)
             if span and _fits(here, span, sure=True, quoted=True):
                 return span
     return None
@@ -283,7 +281,7 @@ def _given(here: Announcement) -> Span | None:
     match = _FLAG.match(here.text, here.end)
     if match is None or _is_tail_harmless(match["tail"]):
         return None
-    span = _value(here.text, match.end(), match["open"] or "")
+    span = _value(match, here.text)
     return span if span and _fits(here, span, sure=True, quoted=bool(match["open"])) else None
 
 
@@ -298,9 +296,10 @@ def _in_sentence(here: Announcement) -> Span | None:
         if match is None or match.end() - end > MOST_GLUE + 30:
             break
         between = lower[end : match.end("glue")]
-        if _is_tail_harmless(_first_word(between)):
+        first = _FIRST_WORD.match(between)
+        if first and _is_tail_harmless(first[1]):
             break
-        span = _value(text, match.end(), match["open"] or "")
+        span = _value(match, text)
         quoted = bool(match["open"]) and match["open"] != "("
         direct = bool(match["sign"] or match["colon"] or quoted)
         if span and _fits(here, span, sure=direct and len(between) < 40, quoted=quoted):
@@ -309,7 +308,7 @@ def _in_sentence(here: Announcement) -> Span | None:
     span = _quoted(here)
     if span is None and here.kind == "password":
         match = _PAIR.match(lower, end)
-        span = _value(text, match.end(), match["open"] or "") if match else None
+        span = _value(match, text) if match else None
         value = text[span[0] : span[1]] if span else ""
         span = span if is_typed(value, 8) and is_mixed(value) else None
     return span
@@ -320,17 +319,12 @@ def _quoted(here: Announcement) -> Span | None:
     match = _QUOTED.match(here.lower, here.end)
     if match is None or HASH_WORDS.search(here.lower, here.end, match.start("open")):
         return None
-    span = _value(here.text, match.end(), match["open"])
+    span = _value(match, here.text)
     value = here.text[span[0] : span[1]] if span else ""
     is_password = here.kind == "password" and not here.word.startswith("pin")
     if is_dense(value, 14):
         return span
     return span if is_password and is_typed(value, 7) and is_mixed(value) else None
-
-
-def _first_word(glue: str) -> str:
-    match = _FIRST_WORD.match(glue)
-    return match[1] if match else ""
 
 
 def _before(here: Announcement) -> Span | None:
@@ -353,36 +347,30 @@ def _before(here: Announcement) -> Span | None:
     return (begin, end) if good or is_dense(value) else None
 
 
-def _value(text: str, at: int, opened: str, *, alone: bool = False) -> Span | None:
-    """Return the span of the value that begins here: up to its quote, or to a space or a mark."""
+def _value(match: Match[str], text: str, *, alone: bool = False) -> Span | None:
+    """Return the span of the value behind a match: up to its quote, or to a space or a mark.
+
+    `alone` values without quotes count only where the line ends with them.
+    """
+    at, opened = match.end(), match["open"] or ""
     quote = opened.strip("\\")[-1:] if opened != "<![CDATA[" else opened
     if quote and quote not in "([":
-        close = CLOSES.get(quote, quote)
         line = text.find("\n", at, at + MOST_VALUE)
-        stop = text.find(close, at, line if line >= 0 else at + MOST_VALUE)
+        stop = text.find(CLOSES.get(quote, quote), at, line if line >= 0 else at + MOST_VALUE)
         if stop > at:
-            end = stop - 1 if text[stop - 1] == "\\" else stop
-            return _trimmed(text, at, end)
-    match = _PLAIN.match(text, at)
-    if match is None or (
-        alone and text[match.end() : match.end() + 1] not in ("", "\n", "\r", "`", '"')
+            inner = text[at : stop - (text[stop - 1] == "\\")].rstrip(" \t")
+            start = at + len(inner) - len(inner.lstrip(" \t"))
+            return (start, at + len(inner)) if inner else None
+    plain = _PLAIN.match(text, at)
+    if plain is None or (
+        alone and text[plain.end() : plain.end() + 1] not in ("", "\n", "\r", "`", '"')
     ):
         return None
-    value = match[0]
-    cut = _CUT.search(value)
-    if cut:
-        value = value[: cut.start()]
+    cut = _CUT.search(plain[0])
+    value = plain[0][: cut.start()] if cut else plain[0]
     while value and value[-1] in TRAIL and not (value[-1] == ")" and "(" in value):
         value = value[:-1]
     return (at, at + len(value)) if value else None
-
-
-def _trimmed(text: str, start: int, end: int) -> Span | None:
-    while start < end and text[start] in " \t":
-        start += 1
-    while end > start and text[end - 1] in " \t":
-        end -= 1
-    return (start, end) if end > start else None
 
 
 class Announcement:
@@ -496,13 +484,8 @@ def _fits_token(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> 
     if is_dense(value, 12 if plain and sure else 16):
         return True
     assigned = (sure and quoted) or "=" in between[-4:]
-    return plain and assigned and _is_signed(value)
-
-
-def _is_signed(value: str) -> bool:
-    """Return whether it is a made-up secret with signs or digits, at least eight characters."""
     has_digit = any(char.isdigit() for char in value)
-    return has_digit and is_typed(value, 8) and not is_named(value)
+    return plain and assigned and has_digit and is_typed(value, 8) and not is_named(value)
 
 
 def _is_sure_key(here: Announcement) -> bool:
