@@ -24,6 +24,7 @@ LAYERS = (
     ("memory",),
     ("store",),
     ("search",),
+    ("redaction",),
     ("gate",),
     ("inject",),
     ("sessions",),

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 
 from memtool.commands import reading, writing
 from memtool.errors import MemtoolError
-from memtool.gate.allowing import allowed
 from memtool.memory import identity
+from memtool.redaction.find import allowlist
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.upkeep import digests
@@ -159,7 +159,7 @@ def _worded(ws: Workspace, told: Sequence[Memory]) -> Mapping[str, str]:
     from memtool.upkeep import retelling
 
     try:
-        return retelling.words(chosen, allowed(ws.settings), told)
+        return retelling.words(chosen, allowlist(ws.settings), told)
     except Unusable as error:
         ws.notes.append(f"{error.message}; the memories' own words were used instead")
         return {}

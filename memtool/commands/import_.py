@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 from memtool.commands import assignments, writing
 from memtool.errors import MemtoolError
-from memtool.gate import admission, allowing
+from memtool.gate.checks import secrets
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.problem import Problem
+from memtool.redaction.find import allowlist
 from memtool.store.commits import commit_files
 from memtool.store.snapshot import is_memory_path
 from memtool.upkeep import importing, originals
@@ -113,7 +114,7 @@ def import_(
         overrides=_overrides(ws, set) | ({"scope": "global"} if ws.is_global else {}),
         categories=ws.settings.categories,
         now=ws.now,
-        allowed=allowing.allowed(ws.settings),
+        allowed=allowlist(ws.settings),
         redacts=redact,
     )
     place = originals.located(os.path.join(ws.cwd, path))
@@ -187,7 +188,7 @@ def _overrides(ws: Workspace, pairs: tuple[str, ...]) -> Fields:
     found = assignments.read([pair for pair in pairs if pair not in types])
     if types:
         found["type"] = types[-1].partition("=")[2]
-    admission.refuse_secrets("\n".join(pairs), allowing.allowed(ws.settings))
+    secrets.refuse_secrets("\n".join(pairs), allowlist(ws.settings))
     for key, value in found.items():
         field = BY_NAME.get(key)
         fault = schema.value_fault(field, value, ws.settings.categories) if field else ""

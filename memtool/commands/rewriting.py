@@ -11,7 +11,7 @@ import shlex
 
 from memtool.commands import auditing
 from memtool.errors import MemtoolError
-from memtool.gate.allowing import allowed
+from memtool.redaction.find import allowlist
 from memtool.store.options import FINGERPRINT_DIGITS
 from memtool.upkeep import leaks, rewriting_history
 from memtool.upkeep.leaks import SHORT, Leak
@@ -86,7 +86,7 @@ class Leaked(Value):
 def listed(ws: Workspace) -> Leaked:
     """Return the secrets that history holds, but for those that the settings allow."""
     with ws.repository.git.reading():
-        found = leaks.known(ws.repository.git, ws.directory, allowed(ws.settings))
+        found = leaks.known(ws.repository.git, ws.directory, allowlist(ws.settings))
     return Leaked(tuple(Secret(name, kind, count) for name, (kind, count) in found.items()))
 
 

@@ -21,11 +21,11 @@ _DRAWS = 1_000
 
 def opened(ws: Workspace) -> Sessions:
     """Return the sessions of this clone, with the limits and allowances of the settings."""
-    from memtool.gate.allowing import allowed
+    from memtool.redaction.find import allowlist
 
     return Sessions(
         directory=os.path.join(ws.repository.cache_dir, FOLDER),
-        allowed=allowed(ws.settings),
+        allowed=allowlist(ws.settings),
         most_bytes=ws.settings.count("sessions.session_mb") * MEGABYTE,
         most_total=ws.settings.count("sessions.total_mb") * MEGABYTE,
     )

@@ -12,11 +12,12 @@ from contextlib import nullcontext
 
 from memtool.commands import auditing
 from memtool.errors import MemtoolError
-from memtool.gate import admission, allowing
-from memtool.gate.verdicts import Verdicts
+from memtool.gate.checks import secrets
+from memtool.gate.checks.secrets import Verdicts
 from memtool.memory import document, identity, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import FieldValue, Memory
+from memtool.redaction.find import allowlist
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.repository import Repository
@@ -97,8 +98,8 @@ def check(workspace: Workspace, memory: Memory, known: bytes = b"") -> bytes:
         hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
         raise MemtoolError(problem.message, hint=hint, code=problem.code)
     read(workspace, data)
-    allowed = allowing.allowed(workspace.settings)
-    admission.refuse_secrets(data.decode(), allowed, known=known.decode(errors="replace"))
+    allowed = allowlist(workspace.settings)
+    secrets.refuse_secrets(data.decode(), allowed, known=known.decode(errors="replace"))
     return data
 
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from memtool.gate import claims, lineage, links, schema, secrets, silent, validity
+from memtool.gate import claims, lineage, links, schema, silent, validity
+from memtool.gate.checks import secrets
 from memtool.memory.problem import Problem
 
 TYPE_CHECKING = False

@@ -6,9 +6,10 @@ is looked up only where something was found.
 
 from __future__ import annotations
 
-from memtool.gate import allowing, secrets
+from memtool.gate.checks import secrets
+from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.content import Text
-from memtool.gate.verdicts import Verdicts
+from memtool.redaction.find import allowlist
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ class Past(Value):
 def scan(repository: Repository, directory: str, settings: Config) -> Past:
     """Search every blob that any ref leads to."""
     git = repository.git
-    allowed = allowing.allowed(settings)
+    allowed = allowlist(settings)
     verdicts = Verdicts(repository.cache_dir, settings)
     problems: list[Problem] = []
     checked = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.gate.redaction import NOTHING, find, marks
+from memtool.redaction.find import NOTHING, find, marks
 from memtool.sessions.message import Message
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from memtool.gate.redaction import Allowed
+    from memtool.redaction.find import Allowlist
 
 FIELDS = ("text", "call", "tool", "agent", "origin")
 MOST_CALL = 2_000
@@ -22,7 +22,7 @@ _MOST_AT_ONCE = 1_000_000
 
 
 def cleaned(
-    messages: Sequence[Message], allowed: Allowed = NOTHING, most: int = 0
+    messages: Sequence[Message], allowed: Allowlist = NOTHING, most: int = 0
 ) -> list[Message]:
     """Return the messages without secrets; of a text longer than `most` both ends, if that is set.
 
@@ -57,7 +57,7 @@ def cut(line: str) -> str:
     return line if len(line) <= MOST_CALL else f"{line[:MOST_CALL]} …"
 
 
-def clean_texts(texts: set[str], allowed: Allowed = NOTHING) -> dict[str, str]:
+def clean_texts(texts: set[str], allowed: Allowlist = NOTHING) -> dict[str, str]:
     """Return each text with what it is without secrets.
 
     Raises:
@@ -85,7 +85,7 @@ def clean_texts(texts: set[str], allowed: Allowed = NOTHING) -> dict[str, str]:
     return found
 
 
-def clean_row(row: dict[str, Any], allowed: Allowed = NOTHING) -> dict[str, Any]:
+def clean_row(row: dict[str, Any], allowed: Allowlist = NOTHING) -> dict[str, Any]:
     """Return a row of a journal without secrets, its long lines cut: keys as well as values.
 
     Raises:

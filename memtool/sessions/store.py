@@ -16,7 +16,7 @@ import os
 import stat
 
 from memtool.errors import MemtoolError
-from memtool.gate.redaction import NOTHING, Allowed
+from memtool.redaction.find import NOTHING, Allowlist
 from memtool.sessions import head as heads
 from memtool.sessions import journal, names, parts, private
 from memtool.sessions import message as messages
@@ -41,7 +41,7 @@ class Sessions(Value):
     """
 
     directory: str
-    allowed: Allowed = NOTHING
+    allowed: Allowlist = NOTHING
     most_bytes: int = 10 * MEGABYTE
     most_total: int = 1_000 * MEGABYTE
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memtool.gate import admission, redaction
-from memtool.gate.redaction import Allowed
+from memtool.gate.checks import secrets
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.problem import Problem
+from memtool.redaction import find as redaction
+from memtool.redaction.find import Allowlist
 from memtool.upkeep.draft import Draft
 
 
 def admit(
-    drafts: Iterable[Draft], allowed: Allowed, *, redacts: bool
+    drafts: Iterable[Draft], allowed: Allowlist, *, redacts: bool
 ) -> tuple[list[Draft], list[Problem]]:
     """Refuse drafts that hold secrets or personal data; with `redacts` take these out of them."""
     admitted = []
@@ -20,11 +21,11 @@ def admit(
     for given in drafts:
         draft = _redacted(given, allowed) if redacts else given
         texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
-        kinds = {finding.kind for finding in redaction.find("\n".join(texts), allowed)}
+        kinds = {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
             held = f"it holds {', '.join(ranked)}"
-            problems.append(draft.problem(admission.code(ranked[0]), held, _hint(redacts=redacts)))
+            problems.append(draft.problem(secrets.code(ranked[0]), held, _hint(redacts=redacts)))
         else:
             admitted.append(draft)
     return admitted, problems
@@ -39,7 +40,7 @@ def _hint(*, redacts: bool) -> str:
     )
 
 
-def _redacted(draft: Draft, allowed: Allowed) -> Draft:
+def _redacted(draft: Draft, allowed: Allowlist) -> Draft:
     """Return a draft with marks in its body and values; not in the title, of which its id is made.
 
     A secret that is known by its key alone stays, and is refused.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 
-from memtool.gate.redaction import NOTHING, Allowed
 from memtool.memory import document, identity, moments
 from memtool.memory.fields import is_mutable
 from memtool.memory.memory import Fields, Memory
 from memtool.memory.problem import Problem
+from memtool.redaction.find import NOTHING, Allowlist
 from memtool.store import files
 from memtool.store.repository import Repository
 from memtool.store.tree import Tree
@@ -39,7 +39,7 @@ class Target(Value):
     overrides: Fields
     categories: Collection[str]
     now: int
-    allowed: Allowed = NOTHING
+    allowed: Allowlist = NOTHING
     redacts: bool = False
 
 

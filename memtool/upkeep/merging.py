@@ -9,13 +9,13 @@ names it in a relation, is left to people.
 
 from __future__ import annotations
 
-from memtool.gate import allowing, redaction
 from memtool.memory import digest, document, identity, moments
 from memtool.memory.fields import CONFIDENCES, LIST_KINDS
 from memtool.memory.fields import FIELDS as FIELD_TABLE
 from memtool.memory.lifecycle import confirmed_at
 from memtool.memory.memory import FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS
+from memtool.redaction.find import allowlist, find
 from memtool.upkeep.grouping import Parted, group, is_standing, worth
 from memtool.upkeep.steps import Grounds, Step, changing
 
@@ -62,7 +62,7 @@ def _fault(made: Memory, tree: Tree, grounds: Grounds) -> str:
     if made.id in tree.by_id:
         return f"{made.id}, which merged them, was taken back"
     data = document.write(made)
-    if redaction.find(data.decode(), allowing.allowed(grounds.config)):
+    if find(data.decode(), allowlist(grounds.config)):
         return "they hold a secret"
     try:
         document.read(data, "", grounds.config.categories)

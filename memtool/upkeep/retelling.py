@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memtool.gate.redaction import Allowed
     from memtool.memory.memory import Memory
+    from memtool.redaction.find import Allowlist
     from memtool.sessions.model import Model
 
 PROMPT = "prompts/digest.md"
@@ -27,7 +27,7 @@ MOST_SENT = 2_000
 """Characters of one memory that are sent."""
 
 
-def words(model: Model, allowed: Allowed, told: Sequence[Memory]) -> dict[str, str]:
+def words(model: Model, allowed: Allowlist, told: Sequence[Memory]) -> dict[str, str]:
     """Return sentences of a model by id, those that the memories bear out.
 
     Raises:

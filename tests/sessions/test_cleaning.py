@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.gate.redaction import Allowed
+from memtool.redaction.find import Allowlist
 from memtool.sessions import cleaning
 from memtool.sessions.message import Message
 
@@ -45,7 +45,7 @@ def test_no_finding_goes_missing_between_two_looks() -> None:
 def test_what_the_settings_allow_stays() -> None:
     """An address that may stand in memories may stand in sessions."""
     message = Message(0, "user", "Ask ada@kestrel-labs.io or bob@kestrel-labs.io.")
-    (kept,) = cleaning.cleaned([message], Allowed(emails=frozenset({"ada@kestrel-labs.io"})))
+    (kept,) = cleaning.cleaned([message], Allowlist(emails=frozenset({"ada@kestrel-labs.io"})))
     assert kept.text == "Ask ada@kestrel-labs.io or [REDACTED:email]."
 
 

@@ -3,20 +3,20 @@ from __future__ import annotations
 import random
 
 import pytest
-from gate import corpus
+from redaction import corpus
 
 from memtool.errors import MemtoolError
-from memtool.gate import admission, allowing, redaction
-from memtool.gate.redaction import Allowed
+from memtool.gate.checks import secrets
+from memtool.redaction.find import Allowlist, allowlist, find, fingerprint
 from memtool.store.config import parse
 
 TOKEN = corpus.draw_value("ghp_{a36}", random.Random(1))
-FINGERPRINT = redaction.fingerprint(TOKEN)
+FINGERPRINT = fingerprint(TOKEN)
 
 
 def refusal(text: str, known: str = "") -> MemtoolError:
     with pytest.raises(MemtoolError) as caught:
-        admission.refuse_secrets(text, known=known)
+        secrets.refuse_secrets(text, known=known)
     return caught.value
 
 
@@ -39,10 +39,10 @@ def test_a_refusal_names_kinds_and_lines_but_no_secret() -> None:
 
 def test_harmless_and_known_and_redacted_texts_pass() -> None:
     """What stood there before, what is allowed and what the hint proposes is no obstacle."""
-    admission.refuse_secrets("Sessions live in Redis.")
-    admission.refuse_secrets(f"moved {TOKEN}", known=f"x\n{TOKEN}")
-    admission.refuse_secrets(TOKEN, Allowed(fingerprints=frozenset((FINGERPRINT,))))
-    admission.refuse_secrets("the token is [REDACTED:github-token]")
+    secrets.refuse_secrets("Sessions live in Redis.")
+    secrets.refuse_secrets(f"moved {TOKEN}", known=f"x\n{TOKEN}")
+    secrets.refuse_secrets(TOKEN, Allowlist(fingerprints=frozenset((FINGERPRINT,))))
+    secrets.refuse_secrets("the token is [REDACTED:github-token]")
     other = corpus.draw_value("ghp_{a36}", random.Random(2))
     assert "in line 2" in refusal(f"{TOKEN}\n{other}", known=TOKEN).message
 
@@ -56,12 +56,12 @@ allow_domains = [" @lists.acme.io", "."]
 [redaction.allow]
 {FINGERPRINT} = "of the public demo"
 """
-    allowed = allowing.allowed(parse(data.encode(), "config.toml"))
-    assert allowed == Allowed(
+    allowed = allowlist(parse(data.encode(), "config.toml"))
+    assert allowed == Allowlist(
         emails=frozenset(("jane.roe@acme.dev",)),
         domains=frozenset(("lists.acme.io",)),
         fingerprints=frozenset((FINGERPRINT,)),
     )
     text = f"{TOKEN} jane.roe@acme.dev JANE.ROE@ACME.DEV dev@lists.acme.io a@b.lists.acme.io"
-    assert redaction.find(text, allowed) == ()
-    assert [f.kind for f in redaction.find("a@acme.io joe@acme.dev", allowed)] == ["email"] * 2
+    assert find(text, allowed) == ()
+    assert [f.kind for f in find("a@acme.io joe@acme.dev", allowed)] == ["email"] * 2

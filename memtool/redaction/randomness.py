@@ -1,9 +1,101 @@
-"""Judging a string that stands where a secret would stand: a secret, or code and placeholders."""
+"""Judge a string by itself: drawn by a machine, typed by a person, or words and code.
+
+It owns the measures (entropy, letter pairs, changes of character class) and the verdicts on a
+value at the place of a secret. What is around the string is the business of the detectors.
+"""
 
 from __future__ import annotations
 
-from memtool.gate.chance import bits, is_filler, is_wordlike, pair_share, restlessness
-from memtool.gate.pattern import Pattern
+from memtool.redaction.pattern import Pattern
+
+WORD_PAIRS = frozenset(
+    str.split(
+        "ab ac ad ag ai al am an ap ar as at ba be bl bu ca ce ch ck cl co ct da de di do ea "
+        "ec ed ee ef el em en ep er es et ex fi fo ge ha he hi ho ic id ie if ig il im in io "
+        "ir is it ke la le li ll lo ls lt ly ma me mi mo mp na nc nd ne ng ni no ns nt oc od "
+        "ol om on op or os ot ou ow pa pe pl po pp pr pt ra re ri rm rn ro rr rs rt ry sc se "
+        "sh si so sp ss st su ta te th ti to tr ts tt tu ty ue ul um un up ur us ut va ve wi"
+    )
+)
+"""The 140 commonest letter pairs of code and documentation: 80 % of the pairs of words, 21 % of
+the pairs of random letters."""
+
+WORDLIKE_SHARE = 0.5
+WORDED = Pattern(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
+"""A stretch as names are made of: it covers most of a name, a quarter of random base62, and
+little of hex, whose letters are common pairs otherwise."""
+
+FILLERS = Pattern(
+    r"(?i)x{4}|\*{3}|\.{3}|example|placeholder|redacted|changeme|change[_-]me|your[_-]|"
+    r"my[_-](?:secret|token|key|pass)|_here\b|-here\b|dummy|0{8}|1{8}|abcdefg|12345678(?:9|$)"
+)
+"""Parts of a string that only shows where a secret would be."""
+
+_CLASSES = {
+    code: "0" if char.islower() else "1" if char.isupper() else "2" if char.isdigit() else "3"
+    for code, char in enumerate(map(chr, range(128)))
+}
+"""The class of each ASCII character: lower, upper, digit, other."""
+
+
+def bits(text: str) -> float:
+    """Return the Shannon entropy of a string in bits for each character, 0 for an empty one."""
+    from math import log2  # a shared library that few texts need
+
+    size = len(text)
+    counts = [text.count(char) for char in dict.fromkeys(text)]
+    return log2(size) - sum([n * log2(n) for n in counts if n > 1]) / size if size else 0.0
+
+
+def pair_share(text: str) -> float:
+    """Return which share of the neighbouring letters are common pairs, 0 where there are none."""
+    lower = text.lower()
+    pairs = [lower[at : at + 2] for at in range(len(lower) - 1)]
+    if not lower.isalpha():
+        pairs = [pair for pair in pairs if pair.isalpha()]
+    return sum(map(WORD_PAIRS.__contains__, pairs)) / len(pairs) if pairs else 0.0
+
+
+def restlessness(text: str) -> float:
+    """Return which share of the neighbours are of different class: lower, upper, digit, other."""
+    size = len(text)
+    if size < 2:
+        return 0.0
+    classes = text.translate(_CLASSES)
+    if not text.isascii():
+        classes = "".join(c if c < "4" else "2" if c.isdigit() else "3" for c in classes)
+    changes: int = sum(map(str.__ne__, classes, classes[1:]))
+    return changes / (size - 1)
+
+
+def is_wordlike(text: str, share: float = WORDLIKE_SHARE) -> bool:
+    """Return whether a string is made of words, as names, paths and identifiers are."""
+    worded = sum(map(len, WORDED.findall(text)))
+    return worded * 2 > len(text) and pair_share(text) > share
+
+
+def is_camel(text: str) -> bool:
+    """Return whether a string is short words and abbreviations, as class names are."""
+    worded = sum(map(len, WORDED.findall(text)))
+    digits = sum(map(str.isdigit, text))
+    return digits < 2 and worded * 5 > len(text) * 4 and pair_share(text) > 0.3
+
+
+def is_filler(text: str) -> bool:
+    """Return whether a string only shows where a secret would be."""
+    if FILLERS.search(text):
+        return True
+    return len(text) >= 12 and len(set(text)) < 5
+
+
+def is_sequence(text: str) -> bool:
+    """Return whether most neighbours follow each other in the character table, as in alphabets."""
+    from itertools import pairwise  # few texts need it
+
+    codes = list(map(ord, text))
+    steps = [after - before for before, after in pairwise(codes)]
+    return (steps.count(1) + steps.count(-1)) * 2 > len(text)
+
 
 PLACEHOLDER_WORDS = frozenset(
     str.split(
@@ -16,6 +108,8 @@ PLACEHOLDER_WORDS = frozenset(
         "s3cret p4ssw0rd pa55word env vault"
     )
 )
+"""Values that nobody keeps secret."""
+
 _FORMS: tuple[str, ...] = (
     (
         r"\$\{|\$\(|\$[A-Za-z_]\w*$|\$[A-Z][A-Z_]{2,}\b|\$env:|\$\$|\$\d|%[A-Z_a-z]+%|"
@@ -55,19 +149,23 @@ _FORMS: tuple[str, ...] = (
     r"(?:ssh-|AAAA[BCE]3Nza)",
 )
 
+FORM = Pattern("|".join(f"(?:{form})" for form in _FORMS))
+"""Forms of placeholders, references, code, numbers, names of algorithms, files and addresses."""
+
 UUID = Pattern(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$")
 HEX = Pattern(r"(?:0x)?[0-9a-fA-F]{30,}$")
 IDENTIFIER = Pattern(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*$")
-
-
-FORM = Pattern("|".join(f"(?:{form})" for form in _FORMS))
 _NAME_PARTS = Pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_PLACEHOLDER_STARTS = (
+    "your", "example", "<", "xxx", "insert", "replace", "my-", "my_", "fake", "not-", "not_"
+)  # fmt: skip
+_PLACEHOLDER_ENDS = ("example", "-placeholder", "_placeholder", "_secret_name")
 _BETWEEN_WORDS = Pattern(r"[ ._-]")
 _NO_TOKEN = Pattern(r"[\s\"'`<>(){}\[\],;]")
 
 
 def is_placeholder(value: str) -> bool:
-    """Say whether a value is a placeholder, a reference, a call, a number or a file name."""
+    """Return whether a value is a placeholder, a reference, a call, a number or a file name."""
     lower = value.lower().strip("-_.!:")
     form = FORM.match(value)
     return (
@@ -78,27 +176,13 @@ def is_placeholder(value: str) -> bool:
         )
         or is_filler(value)
         or len(set(value)) < 3
-        or lower.startswith(
-            (
-                "your",
-                "example",
-                "<",
-                "xxx",
-                "insert",
-                "replace",
-                "my-",
-                "my_",
-                "fake",
-                "not-",
-                "not_",
-            )
-        )
-        or lower.endswith(("example", "-placeholder", "_placeholder", "_secret_name"))
+        or lower.startswith(_PLACEHOLDER_STARTS)
+        or lower.endswith(_PLACEHOLDER_ENDS)
     )
 
 
 def is_dense(value: str, least: int = 16) -> bool:
-    """Say whether a value is what a machine draws: long, letters and digits mixed, no words."""
+    """Return whether a machine drew the value: long, letters and digits mixed, no words."""
     if len(value) < least or is_placeholder(value) or not _is_ascii_token(value):
         return False
     if UUID.match(value) or HEX.match(value):
@@ -111,12 +195,12 @@ def is_dense(value: str, least: int = 16) -> bool:
 
 
 def is_hex_or_uuid(value: str) -> bool:
-    """Say whether a value is at least 30 hex digits, or a UUID; not all one digit."""
+    """Return whether a value is at least 30 hex digits, or a UUID; not all one digit."""
     return bool(UUID.match(value) or HEX.match(value)) and len(set(value)) > 5
 
 
 def is_named(value: str) -> bool:
-    """Say whether a value is an identifier of words: `reset-link`, `apiV2`, `hunter_type_3`."""
+    """Return whether a value is an identifier of words: `reset-link`, `apiV2`, `hunter_type_3`."""
     if not IDENTIFIER.match(value):
         return False
     parts = _NAME_PARTS.findall(value)
@@ -128,7 +212,7 @@ def is_named(value: str) -> bool:
 
 
 def is_typed(value: str, least: int = 6, *, sure: bool = False) -> bool:
-    """Say whether a value is a password as people make them: letters with digits or signs.
+    """Return whether a value is a password as people make them: letters with digits or signs.
 
     `sure` is for values that are assigned or quoted, where a word with a number is enough.
     """
@@ -162,7 +246,7 @@ STOP_WORDS = frozenset(
 
 
 def is_phrase(value: str) -> bool:
-    """Say whether a value is a passphrase: four to eight plain words that make no sentence."""
+    """Return whether a value is a passphrase: four to eight plain words that make no sentence."""
     words = _BETWEEN_WORDS.split(value)
     return (
         4 <= len(words) <= 10
@@ -177,7 +261,7 @@ def _is_ascii_token(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Say whether it has a digit and letters, and signs or both cases: nobody names things so."""
+    """Return whether it has a digit and letters, and signs or both cases, as no name has."""
     return (
         any(c.isdigit() for c in value)
         and any(c.isalpha() for c in value)

@@ -6,14 +6,15 @@ import subprocess
 import sys
 
 import pytest
-from gate import corpus
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from redaction import corpus
 
 from memtool.errors import MemtoolError
-from memtool.gate.redaction import (
-    Allowed,
-    Finding,
+from memtool.redaction.find import (
+    DETECTORS,
+    Allowlist,
+    Detection,
     find,
     fingerprint,
     is_personal,
@@ -226,7 +227,7 @@ def test_a_finding_never_shows_the_secret() -> None:
     """What is printed of a finding is its kind and its place."""
     secret = draw("ghp_{a36}")
     (finding,) = find(f"one\ntwo {secret}\n")
-    assert repr(finding) == "Finding(kind='github-token', start=8, end=48, line=2)"
+    assert repr(finding) == "Detection(kind='github-token', start=8, end=48, line=2)"
     assert secret not in str(finding.plain())
 
 
@@ -268,13 +269,13 @@ def test_a_hash_needs_a_key() -> None:
 def test_a_fingerprint_allows_one_secret() -> None:
     """The allow list names a secret by its fingerprint and lets no other pass."""
     one, two = draw("ghp_{a36}"), draw("gho_{a36}")
-    allowed = Allowed(fingerprints=frozenset({fingerprint(one)}))
+    allowed = Allowlist(fingerprints=frozenset({fingerprint(one)}))
     assert [finding.start for finding in find(f"{one} {two}", allowed)] == [len(one) + 1]
 
 
 def test_addresses_and_domains_are_allowed_by_name() -> None:
     """An allowed domain lets its subdomains pass, but no name that only ends like it."""
-    allowed = Allowed(emails=frozenset({"jane@acme.io"}), domains=frozenset({"corp.de"}))
+    allowed = Allowlist(emails=frozenset({"jane@acme.io"}), domains=frozenset({"corp.de"}))
     text = "Jane@acme.io bob@acme.io al@mail.corp.de eve@evilcorp.de"
     kept = [text[finding.start : finding.end] for finding in find(text, allowed)]
     assert kept == ["bob@acme.io", "eve@evilcorp.de"]
@@ -338,15 +339,27 @@ def test_every_kind_is_a_secret_or_personal() -> None:
     """Kinds are kebab names, and four of them are personal data."""
     assert {kind for kind in kinds() if is_personal(kind)} == {"card", "email", "phone", "ssn"}
     assert all(kind == kind.lower() and " " not in kind for kind in kinds())
-    assert Finding("jwt", 0, 1, 1).kind in kinds()
+    assert Detection("jwt", 0, 1, 1).kind in kinds()
+
+
+def test_every_detector_is_described_and_finds_what_it_names() -> None:
+    """The table says of each detector what it finds, and each finds no other kind."""
+    assert len({detector.name for detector in DETECTORS}) == len(DETECTORS) == 9
+    assert all(detector.doc and detector.kinds for detector in DETECTORS)
+    notes = corpus.secret_notes("tuned", SEED) + corpus.personal_notes("tuned", SEED)
+    for detector in DETECTORS:
+        spans = [span for n in notes for span in detector.find(n.text, n.text.lower())]
+        assert spans
+        assert {kind for kind, _start, _end in spans} <= detector.kinds
 
 
 def test_importing_is_light() -> None:
-    """Looking for secrets loads no package beside the standard library's small ones."""
+    """Finding secrets needs small modules of the standard library, and no other room."""
     code = (
-        "import sys, memtool.gate.redaction as r; r.find('password: a1b2c3!! a@b.co');"
+        "import sys, memtool.redaction.find as r; r.find('password: a1b2c3!! a@b.co');"
         "print(*[m for m in ('dataclasses','typing','json','hashlib','random','inspect','yaml')"
-        " if m in sys.modules])"
+        " if m in sys.modules], *[m for m in sys.modules if m.startswith('memtool.')"
+        " and not m.startswith(('memtool.redaction', 'memtool.errors', 'memtool.value'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -1,4 +1,4 @@
-"""Secrets known by their shape: key blocks, web tokens, connection strings, headers, webhooks.
+"""Secrets known by their shape: key blocks, web tokens, headers, webhooks, passwords of addresses.
 
 A row is (kind, needles, pattern). The text is searched only where one of the needles is in it.
 The group named `secret` is the secret, or the whole match where there is none. Every repeat is
@@ -7,8 +7,15 @@ bounded, so the work grows with the length of the text and not faster.
 
 from __future__ import annotations
 
-from memtool.gate import blocks, triggers
-from memtool.gate.pattern import Pattern
+from memtool.redaction.pattern import Pattern
+from memtool.redaction.randomness import (
+    PLACEHOLDER_WORDS,
+    is_dense,
+    is_filler,
+    is_hex_or_uuid,
+    is_typed,
+    is_wordlike,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,63 +91,59 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
 )  # fmt: skip
 
-
-MOLDS: dict[str, tuple[bytes, bytes]] = {
-    "-": (triggers.HEX, b"0" * 32 + b"-00000000-00000000"),
-    ".": (triggers.WORD, b"a" * 24 + b".aaaaaa." + b"a" * 27),
-    "|": (triggers.NUMBER, b"0" * 15 + b"|"),
-    "/1": (triggers.NUMBER, b"/" + b"0" * 12),
-    "-us": (triggers.HEX, b"0" * 32 + b"-us"),
-    "pat": (triggers.HEX, b"." + b"0" * 64),
-}
-"""For needles that stand in any text: classes of characters, and what such a secret looks like
-where each stands as its class."""
+LEAST_WORD = {"-": 50, ".": 59, "|": 43, "/1": 47, "-us": 36, "pat": 82}
+"""Needles of any text: they count beside a word that is as long as the shortest such secret."""
 
 _PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern in ROWS)
 
+WORDED = frozenset({"authorization", "session-cookie", "password"})
+"""Shapes whose secret could be a plain word; the others say enough by their form."""
 
-def may_hold(text: str, _lower: str = "") -> bool:
-    """Say whether a needle is in a text, and the mold that belongs to it."""
-    return blocks.BEGIN in text or any(True for _row in _worth(text))
+PRIVATE_KEY = "private-key"
+BEGIN = "-----BEGIN "
+DASHES = "-----"
+END = "-----END "
+MOST_BLOCK = 16_000
+BREAK = r"(?:(?:\\r)?\\n|[\s>|*#\"'+,;\\]){1,40}"
+"""What separates the lines of a key: line ends (also escaped), indents, quotes, comments."""
+LINES = (
+    rf"(?:{BREAK}[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{0,200}}){{0,6}}"
+    rf"(?:{BREAK}[A-Za-z0-9+/=]{{16,4000}}){{0,600}}"
+)
 
-
-def _worth(text: str) -> Iterator[tuple[str, Pattern]]:
-    """Yield the kinds that a text may hold, with their patterns."""
-    data = text.encode(errors="surrogatepass")
-    is_strange = triggers.has_foreign_digits(text)
-    for kind, needles, pattern in _PATTERNS:
-        for needle in needles:  # a generator would cost more than the search
-            if needle in text:
-                break
-        else:
-            continue
-        classes, mold = MOLDS.get(needle, (None, b""))
-        if is_strange or mold in data.translate(classes):
-            yield kind, pattern
+_LINES = Pattern(LINES)
 
 
-def find(text: str) -> Iterator[tuple[str, int, int]]:
+def has_shape(text: str, _lower: str = "") -> bool:
+    """Return whether a needle of any row is in a text, or the beginning of a key block."""
+    return BEGIN in text or bool(_searched_for(text))
+
+
+def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of every shape."""
-    for kind, pattern in _worth(text):
+    for kind, pattern in _searched_for(text):
         for match in pattern.finditer(text):
             group = "secret" if "secret" in match.re.groupindex else 0
             secret = match[group].rstrip("." if kind != "putty-key" else "\r\n")
             if _is_real(kind, secret):
                 start = match.start(group)
                 yield kind, start, start + len(secret)
-    for label, start, end in blocks.blocks(text):
-        if label == blocks.PRIVATE_KEY:
+    for label, start, end in blocks(text):
+        if label == PRIVATE_KEY:
             yield label, start, end
 
 
-WORDED = frozenset({"authorization", "session-cookie", "password"})
-"""Shapes whose secret could be a plain word; the others say enough by their form."""
+def _searched_for(text: str) -> list[tuple[str, Pattern]]:
+    """Return the kinds that a text may hold, with their patterns."""
+    longest = max(map(len, text.split()), default=0)
+    return [
+        (kind, pattern)
+        for kind, needles, pattern in _PATTERNS
+        if any(needle in text and longest >= LEAST_WORD.get(needle, 0) for needle in needles)
+    ]
 
 
 def _is_real(kind: str, secret: str) -> bool:
-    from memtool.gate.chance import is_filler, is_wordlike  # most texts hold no shape
-    from memtool.gate.values import is_typed
-
     if is_filler(secret):
         return False
     if kind not in WORDED:
@@ -149,3 +152,83 @@ def _is_real(kind: str, secret: str) -> bool:
         return is_typed(secret, 4, sure=True) and not secret.isdigit()
     has_digit = any(char.isdigit() for char in secret)
     return (has_digit or (not secret.islower() and len(secret) > 15)) and not is_wordlike(secret)
+
+
+def blocks(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (label, start, end) of every BEGIN block; a private key's label is `private-key`.
+
+    A block without its END line ends where its base64 does, so a truncated key is found too.
+    """
+    at = text.find(BEGIN)
+    while at >= 0:
+        start = at
+        at = text.find(BEGIN, start + len(BEGIN))
+        close = text.find(DASHES, start + len(BEGIN), start + 90)
+        if close < 0 or "\n" in text[start:close]:
+            continue
+        stop = close + len(DASHES)
+        limit = min(stop + MOST_BLOCK, at if at >= 0 else len(text))
+        end = text.find(END, stop, limit)
+        if end >= 0:
+            tail = text.find(DASHES, end + len(END), end + 90)
+            material = text[stop:end]
+            end = tail + len(DASHES) if tail >= 0 else end + len(END)
+        else:
+            match = _LINES.match(text, stop, limit)
+            end = match.end() if match else stop
+            material = text[stop:end]
+        if "PRIVATE KEY" not in text[start:close]:
+            yield "block", start, end
+        elif sum(char.isalnum() for char in material) >= 24 and not is_filler(material[:120]):
+            yield PRIVATE_KEY, start, end
+
+
+HARMLESS = frozenset(str.split("user username pass password passwd pwd secret x-oauth-basic token"))
+"""Passwords of examples."""
+
+_USERINFO = Pattern(
+    r"://(?P<user>[^\s:/@\"'`<>]{0,100})"
+    r"(?::(?P<password>[^\s\"'`<>\x00]{1,200}))?@(?=[A-Za-z0-9\[$<{])"
+)
+_EXAMPLE_HOST = Pattern(
+    r"(?:[\w-]{1,63}\.){0,5}(?:example\.(?:com|org|net)|\w{1,63}\.example)(?![\w.-])"
+)
+"""Hosts that are nobody's (RFC 2606)."""
+_PORT = Pattern(r"\d{1,5}(?:[/?#]|$)")
+_PLACEHOLDER = Pattern(r"\$\{|\$[A-Za-z_]\w*$|\$\(|<|\{|%[A-Za-z_(]+|\[|\*")
+
+
+def has_userinfo(text: str, _lower: str = "") -> bool:
+    """Return whether there may be an address with a user in it."""
+    return "://" in text and "@" in text
+
+
+def userinfo(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of the secret part of addresses."""
+    for match in _USERINFO.finditer(text):
+        user, password = match["user"], match["password"]
+        if password is None:
+            if is_dense(user) or is_hex_or_uuid(user):
+                yield "url-password", *match.span("user")
+            continue
+        port = _PORT.match(password)
+        if port and "@" not in password[: port.end()]:
+            continue
+        slash = password.find("/")
+        cut = password.rfind("@", 0, slash) if slash > 0 else password.rfind("@")
+        if cut > 0 and "@" in password and slash > cut:
+            password = password[:cut]
+        is_example = _EXAMPLE_HOST.match(text, match.end()) and not is_dense(password, 12)
+        if _is_real_password(user, password) and not is_example:
+            start = match.start("password")
+            yield "url-password", start, start + len(password)
+
+
+def _is_real_password(user: str, password: str) -> bool:
+    """Return whether a password in an address is more than a placeholder."""
+    lower = password.lower()
+    if lower in HARMLESS or lower == user.lower() or lower in PLACEHOLDER_WORDS:
+        return False
+    if password[0] in "$<{%[*" and _PLACEHOLDER.match(password):
+        return False
+    return not is_filler(password) and len(set(password)) > 2

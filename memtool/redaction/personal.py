@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.gate.pattern import Pattern
+from memtool.redaction.pattern import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FILE_ENDINGS = frozenset(
         "ps1 vue env internal"
     )
 )
-"""Endings of files, packages and units that stand where an address has its top-level name."""
+"""Endings of files, packages and units, in the place of an address's top-level name."""
 
 ROLES = frozenset(
     str.split(
@@ -54,7 +54,12 @@ CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
 """Brand, ranges of the first digits, lengths (ISO/IEC 7812 as published by the brands)."""
 
 
-def emails(text: str) -> Iterator[tuple[str, int, int]]:
+def has_at(text: str, _lower: str = "") -> bool:
+    """Return whether there may be an address for mail."""
+    return "@" in text
+
+
+def emails(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the addresses of people."""
     at = text.find("@")
     while at >= 0:
@@ -102,7 +107,7 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
 
 
 def is_harmless_address(local: str, host: str, top: str) -> bool:
-    """Say whether an address (in lower case) belongs to a machine, an office or an example."""
+    """Return whether an address (in lower case) belongs to a machine, an office or an example."""
     if top in FILE_ENDINGS or top in RESERVED_ENDINGS:
         return True
     if host in HARMLESS_DOMAINS or any(host.endswith("." + name) for name in HARMLESS_DOMAINS):
@@ -117,6 +122,36 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
     )  # fmt: skip
 
 
+_OTHERS = bytes(code for code in range(256) if code not in b"0123456789")
+_AS_ZERO = bytes.maketrans(b"123456789" + _OTHERS, b"0" * 9 + b" " * len(_OTHERS))
+"""A table for `bytes.translate`: each digit is a zero, all else a space."""
+
+
+def has_number(text: str, least: int) -> bool:
+    """Return whether a number may have so many digits, however they are grouped.
+
+    The patterns take the digits of every script. Of a text that is not ASCII they are counted.
+    """
+    if not text.isascii():
+        return sum(map(str.isdecimal, text)) >= least
+    return b"0" * least in text.encode().translate(_AS_ZERO, b" -./()")
+
+
+def has_phone(text: str, _lower: str = "") -> bool:
+    """Return whether a number is as long as one of a telephone: eight digits behind a plus."""
+    return has_number(text, 8 if "+" in text else 9)
+
+
+def has_social_number(text: str, _lower: str = "") -> bool:
+    """Return whether a number is as long as a social security number."""
+    return has_number(text, 9)
+
+
+def has_card(text: str, _lower: str = "") -> bool:
+    """Return whether a number is as long as one of a payment card."""
+    return has_number(text, 13)
+
+
 _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
 PHONE = Pattern(
@@ -126,7 +161,7 @@ PHONE = Pattern(
     rf"|(?<=\()[2-9]\d\d\) ?{_LOCAL}|(?<=[2-9])\d\d[-. ]{_LOCAL}"
     r")(?![\w@]|[.,:/-]\d)"
 )
-"""With a country code, or North American. The first character is looked for before anything."""
+"""With a country code, or North American. The first character is looked for first: that is fast."""
 SPOKEN = Pattern(
     r"\b(?:phone|telephone|tel|mobile|cell|fax|call|ring|whatsapp|sms|handy|telefon|mobil|"
     r"téléphone|teléfono|phone number|hotline|contact)\b[^\d\n+]{0,24}?"
@@ -153,13 +188,13 @@ def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _is_counted(number: str) -> bool:
-    """Say whether it is an amount with a decimal point, or one digit over and over."""
+    """Return whether it is an amount with a decimal point, or one digit over and over."""
     groups = number.split(".")
     return len({char for char in number if char.isdigit()}) < 3 or len(groups) == 2
 
 
 def _is_fictional(number: str) -> bool:
-    """Say whether it is North American and kept free for stories: 555-0100 to 555-0199."""
+    """Return whether it is North American and kept free for stories: 555-0100 to 555-0199."""
     digits = "".join(char for char in number if char.isdigit())
     return digits[-7:-2] == "55501" and len(digits) in (10, 11)
 
@@ -172,7 +207,7 @@ NAMED_SSN = Pattern(
 
 
 def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of numbers in the ranges that are given out."""
+    """Yield (kind, start, end) of numbers in the ranges that are issued."""
     for match in SSN.finditer(text):
         yield "ssn", match.start(), match.end()
     if "ssn" in lower or "social sec" in lower:
@@ -183,7 +218,7 @@ def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|[.,]\d)")
 
 
-def cards(text: str) -> Iterator[tuple[str, int, int]]:
+def cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of numbers with a brand's first digits, length and a right sum."""
     for match in CARD.finditer(text):
         digits = match[0].replace(" ", "").replace("-", "")
@@ -207,7 +242,7 @@ def _brand(digits: str) -> str:
 
 
 def luhn(digits: str) -> bool:
-    """Say whether the last digit is the check digit of the others (ISO/IEC 7812-1, annex B)."""
+    """Return whether the last digit is the check digit of the others (ISO/IEC 7812-1, annex B)."""
     total = 0
     for place, char in enumerate(reversed(digits)):
         value = int(char) * (1 + place % 2)

@@ -1,14 +1,14 @@
-"""Bare strings of high entropy, and how chance is told from words, hashes and media.
+"""Bare strings of high entropy, and how chance differs from words, hashes and media.
 
 The rule is: more than 4.0 bits a character over more than 20 characters. In text about code it
 also fits class names, paths, checksums and images, so a candidate must besides not read like
-words, not be one of the public forms, and not stand behind a word that names it as harmless.
+words, not be one of the public forms, and not follow a word that names it as harmless.
 """
 
 from __future__ import annotations
 
-from memtool.gate.blocks import blocks
-from memtool.gate.chance import (
+from memtool.redaction.pattern import Pattern
+from memtool.redaction.randomness import (
     bits,
     is_camel,
     is_filler,
@@ -16,17 +16,18 @@ from memtool.gate.chance import (
     is_wordlike,
     restlessness,
 )
-from memtool.gate.pattern import Pattern
-from memtool.gate.triggers import LEAST_LENGTH, MOST_ALIKE
+from memtool.redaction.shapes import blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+LEAST_LENGTH = 21
 LEAST_BITS = 4.0
+MOST_ALIKE = 16
+"""So many different characters have no more than 4 bits."""
 MOST_LENGTH = 200
-"""Secrets that stand alone are shorter; what is longer is media or a certificate."""
-
+"""Secrets without any context are shorter; what is longer is media or a certificate."""
 
 CANDIDATE = Pattern(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{21,}")
 
@@ -34,7 +35,7 @@ PUBLIC = Pattern(
     r"(?:sha-?\d{1,3}|md5|h1|blake\w{1,3}|npm|pip|go)[-_:]|"  # checksums
     r"AAAA[BCE]3Nza|AAAAC|AAAAE2V|ssh-|"  # public keys
     r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
-    r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which the PEM shape sees to
+    r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which `shapes` knows
     r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
     r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|baf[a-z2-7]{50,}$|z6Mk|npub1|bc1|addr1|cosmos1|"  # addresses
     r"_Z[A-Z0-9]|_R[A-Z]|\?\?|"  # mangled names
@@ -58,7 +59,12 @@ BEFORE = Pattern(
     r"base64|data|encoded|payload|sample|alphabet)"
     r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|\$)\Z"
 )
-"""What stands before a string that is no secret."""
+"""The text before a string that is no secret."""
+
+
+def has_mixed_word(text: str, _lower: str = "") -> bool:
+    """Return whether a word is long enough, of enough different characters."""
+    return any(len(word) >= LEAST_LENGTH and len(set(word)) > MOST_ALIKE for word in text.split())
 
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
@@ -83,7 +89,7 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             continue
         if BEFORE.search(lower, max(0, start - 32), start):
             continue
-        if _stands_in_address(text, start) or _stands_in_block(text, start, end):
+        if _is_in_address(text, start) or _is_in_block(text, start, end):
             continue
         if (encoded and encoded[-1][0] <= start) or _is_encoded_text(token):
             continue
@@ -93,9 +99,9 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _is_composed(token: str) -> bool:
-    """Say whether a string is composed of words, numbers and hashes, as paths and pod names are.
+    """Return whether a string is composed of words, numbers and hashes, as paths and pod names are.
 
-    What is left without these parts must be most of it, or one part must be enough alone.
+    It is not if the other parts are most of it, or if one of them has enough entropy alone.
     """
     parts = _JOINED.split(token)
     if len(parts) == 1:
@@ -110,8 +116,8 @@ _JOINED = Pattern(r"[/_+-]")
 _NAME_PART = Pattern(r"(?:[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|[0-9a-f]{6,}|v?\d+|x\d+)$")
 
 
-def _stands_in_address(text: str, start: int) -> bool:
-    """Say whether the word up to here holds `://`, a dotted host with a path, or a digest mark."""
+def _is_in_address(text: str, start: int) -> bool:
+    """Return whether the word up to here holds `://`, a host with a path, or a digest mark."""
     word = text[max(0, start - 300) : start]
     cut = max(word.rfind(mark) for mark in " \n\t\"'`<>(|")
     word = word[cut + 1 :]
@@ -125,7 +131,7 @@ def _stands_in_address(text: str, start: int) -> bool:
 
 
 def _is_encoded_text(token: str) -> bool:
-    """Say whether it is base64 of plain text, as cursors and settings are."""
+    """Return whether it is base64 of plain text, as cursors and settings are."""
     from binascii import a2b_base64
 
     size = len(token) // 4 * 4
@@ -133,8 +139,8 @@ def _is_encoded_text(token: str) -> bool:
     return len(decoded) > 12 and all(32 <= byte < 127 or byte in (9, 10, 13) for byte in decoded)
 
 
-def _stands_in_block(text: str, start: int, end: int) -> bool:
-    """Say whether the string is a whole line of a block of such lines, as encoded media is."""
+def _is_in_block(text: str, start: int, end: int) -> bool:
+    """Return whether the string is a whole line of a block of such lines, as encoded media is."""
     if end - start < 48:
         return False
     first = text.rfind("\n", max(0, start - 20), start) + 1
@@ -145,6 +151,6 @@ def _stands_in_block(text: str, start: int, end: int) -> bool:
 
 
 def _is_encoded(line: str) -> bool:
-    if len(line) < 8 or " " in line or "\0" in line:  # what was cut out was no media
+    if len(line) < 8 or " " in line or "\0" in line:  # blanked text was no media
         return False
     return not is_wordlike(line) and bits(line) > 2.5

@@ -1,4 +1,4 @@
-"""Hidden characters: what a terminal, an editor or a review shows wrongly or not at all."""
+"""Hidden characters: a terminal, an editor or a review shows them wrongly or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANGES: tuple[tuple[int, int, str], ...] = (
     (0xE0000, 0xE007F, "a tag character"),
     (0xE0100, 0xE01EF, "a variation selector"),
 )
-"""First and last code point and what it is. No memory may hold these."""
+"""First and last code point, and a name. No memory may hold these."""
 JOINERS = "\u200c\u200d"
 """Scripts and emoji need them; beside a Latin letter they hide something: a warning."""
 
@@ -35,7 +35,7 @@ _PLAIN = frozenset(map(chr, range(0x20, 0x7F))) | frozenset("\t\n\r")
 def find(text: str) -> Iterator[tuple[int, str, bool]]:
     """Yield line, name, and whether it is an error, of each hidden character, in order.
 
-    A byte-order mark may begin the text; a carriage return may only stand before a line feed.
+    A byte-order mark may begin the text; a carriage return may only be before a line feed.
     """
     text = text.removeprefix("\ufeff")
     used = set(text)

@@ -1,11 +1,18 @@
-"""Vendor tokens that announce themselves: one row for each public prefix.
+"""Tokens with a vendor's prefix: one row for each public prefix.
 
 A row is data: kind, prefix, alphabet of what follows, fewest and most characters that follow.
-A token is anchored on its own alphabet and length, never on what stands behind it, because in
-prose that is a full stop or a bracket as often as a space.
+A token is anchored on its own alphabet and length, never on the text behind it, because in prose
+that is a full stop or a bracket as often as a space.
 """
 
 from __future__ import annotations
+
+from memtool.redaction.pattern import Pattern
+from memtool.redaction.randomness import is_filler, is_wordlike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ALPHABETS: dict[str, str] = {
     "hex": "[0-9a-fA-F]",
@@ -302,23 +309,65 @@ ROWS: tuple[tuple[str, str, str, int, int], ...] = (
     ("zuplo-token", "zpka_", "word", 30, 60),
 )
 
-
 SHORTEST = 16
-"""Characters of a token with its prefix, at least."""
-_SPACES = frozenset(" \n\0")
+"""The fewest characters of a token with its prefix."""
 
 
-def may_hold(text: str, _lower: str = "") -> bool:
-    """Say whether a prefix has as many characters behind it as a token has, and no space."""
-    long = "\n".join([word for word in text.split() if len(word) >= SHORTEST])
-    for _kind, prefix, _alphabet, least, _most in ROWS if long else ():
-        at = long.find(prefix)
+class _Tail:
+    """What follows the prefix of a row, and whether that could be words."""
+
+    __slots__ = ("is_lettered", "kind", "pattern")
+
+    def __init__(self, kind: str, alphabet: str, least: int, most: int) -> None:
+        letters = ALPHABETS[alphabet]
+        padding = "={0,2}" if alphabet == "base64" else ""
+        self.kind = kind
+        self.pattern = Pattern(rf"{letters}{{{least},{most}}}(?!{letters}){padding}")
+        self.is_lettered = alphabet not in ("hex", "uuid", "upper")
+
+
+_TAILS: dict[str, list[_Tail]] = {}
+for _kind, _prefix, _alphabet, _least, _most in sorted(ROWS, key=lambda row: len(row[1])):
+    _TAILS.setdefault(_prefix, []).append(_Tail(_kind, _alphabet, _least, _most))
+
+
+def has_prefix(text: str, _lower: str = "") -> bool:
+    """Return whether a prefix is in a word that is long enough for a token."""
+    long_words = _long_words(text)
+    return any(prefix in long_words for prefix in _TAILS)
+
+
+def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of every token that begins with a known prefix."""
+    long_words = _long_words(text)
+    found: dict[int, str] = {}
+    for prefix in _TAILS:  # the shortest first: of several at one place the longest counts
+        at = text.find(prefix) if prefix in long_words else -1
         while at >= 0:
-            before = long[at - 1 : at]
-            if not before.isalnum() or not before.isascii() or before in "nrt":
-                start = at + len(prefix)
-                rest = long[start : start + least]
-                if len(rest) == least and rest.isascii() and _SPACES.isdisjoint(rest):
-                    return True
-            at = long.find(prefix, at + 1)
-    return False
+            if _is_border(text, at):
+                found[at] = prefix
+            at = text.find(prefix, at + 1)
+    done = 0
+    for start in sorted(found):
+        if start < done:  # inside of another prefix
+            continue
+        done = start + len(found[start])
+        for tail in _TAILS[found[start]]:
+            match = tail.pattern.match(text, done)
+            if match is None:
+                continue
+            token = match[0].rstrip(".-=") if text[match.end() - 1] in ".-" else match[0]
+            if not is_filler(token) and not (tail.is_lettered and is_wordlike(token, 0.6)):
+                yield tail.kind, start, done + len(token)
+                break
+
+
+def _long_words(text: str) -> str:
+    return "\n".join([word for word in text.split() if len(word) >= SHORTEST])
+
+
+def _is_border(text: str, at: int) -> bool:
+    """Return whether a token may begin here: behind a sign, or an escaped line end."""
+    before = text[at - 1 : at]
+    is_sign = not (before.isascii() and before.isalnum())
+    return is_sign or (before in "nrt" and text[at - 2 : at - 1] == "\\")

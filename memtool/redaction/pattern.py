@@ -1,7 +1,7 @@
-"""Patterns that are compiled when they are first used.
+"""Regular expressions that are compiled when they are first used.
 
-Compiling all that redaction knows takes twice as long as Python takes to start, and importing `re`
-half as long; the text of one memory needs few of them, and most texts none.
+Compiling all that redaction knows takes longer than Python takes to start, and importing `re` half
+as long. The text of one memory needs few of the patterns, and most texts need none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 METHODS = ("match", "search", "finditer", "findall", "split", "sub")
-"""What of a compiled pattern is used."""
+"""The methods of a compiled pattern that are used."""
 
 
 class Pattern:
@@ -34,13 +34,13 @@ class Pattern:
             """Match everywhere, in order."""
 
         def findall(self, text: str) -> list[str]:
-            """Return what is matched everywhere."""
+            """Return every match as text."""
 
         def split(self, text: str) -> list[str]:
-            """Return what stands between matches."""
+            """Return the text between the matches."""
 
         def sub(self, new: Any, text: str) -> str:
-            """Replace what is matched everywhere."""
+            """Replace every match."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:
@@ -48,6 +48,6 @@ class Pattern:
         import re
 
         compiled = re.compile(self.source)
-        for method in METHODS:  # found as attributes from now on
+        for method in METHODS:  # plain attributes from now on
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)

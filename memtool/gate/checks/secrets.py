@@ -1,0 +1,188 @@
+"""The secrets check: nothing that looks like a secret or like personal data is kept.
+
+It owns the check of files, the refusal of texts that are to become memories, and the verdicts:
+which blobs were searched and found clean. Verdicts are a file of the cache, one id a line, named
+by the detectors and settings that it was made with. Ids are only added; a file that has grown too
+long is begun again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool import redaction
+from memtool.errors import MemtoolError
+from memtool.gate.content import Content, Text
+from memtool.memory.problem import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memtool.redaction.find import Allowlist, Detection
+    from memtool.store.config import Config
+
+MOST_SHOWN = 20
+"""Detections of one file that are shown as problems."""
+MOST_BYTES = 16 << 20
+MOST_SOUGHT = 100
+"""Ids that are looked for one by one."""
+ROOM = "gate"
+"""The directory below the cache directory for what the gate can work out again."""
+MOST_NAMED = 5
+"""Detections that a refusal names."""
+
+
+def check(content: Content) -> Iterator[Problem]:
+    """Yield each secret by kind and line. No message shows any part of it."""
+    verdicts = Verdicts(content.repository.cache_dir, content.settings)
+    allowed = None
+    for text in content.texts:
+        if verdicts.is_clean(text.oid):
+            continue
+        if allowed is None:
+            from memtool.redaction.find import allowlist  # most commits have no new text
+
+            allowed = allowlist(content.settings)
+        found = find(text, allowed)
+        if not found:
+            verdicts.add(text.oid)
+        yield from problems(text, found)
+    verdicts.save()
+
+
+def find(text: Text, allowed: Allowlist) -> Sequence[Detection]:
+    """Return what a text must not hold."""
+    from memtool.redaction import find as detectors
+
+    return detectors.find(text.text, allowed)
+
+
+def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
+    """Yield the problems of one text; `where` of the text ends each message."""
+    place = f" {text.where}" if text.where else ""
+    hint = f"memtool redact {text.path}"
+    if text.where:
+        hint = f"change the secret where it is used, then {hint}, and memtool purge --history"
+    for one in found[:MOST_SHOWN]:
+        message = f"it holds what looks like {_described(one.kind)}{place}"
+        yield Problem(text.path, one.line, code(one.kind), message, hint)
+    if len(found) > MOST_SHOWN:
+        message = f"it holds {len(found) - MOST_SHOWN:,} more of the kind{place}"
+        yield Problem(text.path, 0, "secret", message, hint)
+
+
+def refuse_secrets(text: str, allowed: Allowlist | None = None, *, known: str = "") -> None:
+    """Refuse a text that holds a secret or personal data, other than what `known` holds as well.
+
+    Raises:
+        MemtoolError: it does; kinds and lines are named, never what was found.
+    """
+    from memtool.redaction import find as detectors
+
+    def names(text: str, found: Sequence[Detection]) -> list[str]:
+        return [detectors.fingerprint(text[one.start : one.end]) for one in found]
+
+    found = detectors.find(text, allowed or detectors.NOTHING)
+    fingerprints = names(text, found)
+    if found and known:
+        before = set(names(known, detectors.find(known)))
+        new = [row for row in zip(found, fingerprints, strict=True) if row[1] not in before]
+        found, fingerprints = tuple(one for one, _name in new), [name for _one, name in new]
+    if not found:
+        return
+    places = [f"{_described(one.kind)} in line {one.line}" for one in found[:MOST_NAMED]]
+    places += [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    raise MemtoolError(
+        f"the memory would hold {', '.join(places)}; nothing was written",
+        hint=f"take it out, or write [REDACTED:{found[0].kind}] in its place; if it is harmless: "
+        f'memtool config redaction.allow.{fingerprints[0]} "the reason"',
+        code=code(found[0].kind),
+    )
+
+
+def code(kind: str) -> str:
+    """Return the problem code of a kind of detection."""
+    from memtool.redaction.find import is_personal
+
+    return "personal-data" if is_personal(kind) else "secret"
+
+
+def _described(kind: str) -> str:
+    return f"{'a secret' if code(kind) == 'secret' else 'personal data'} ({kind})"
+
+
+class Verdicts:
+    """The clean blobs of one repository, under the present detectors and settings."""
+
+    def __init__(self, cache_dir: str, settings: Config) -> None:
+        self._folder = os.path.join(cache_dir, ROOM)
+        self._path = os.path.join(self._folder, f"clean-{_rules(settings)}")
+        self._new: list[str] = []
+        self._asked = 0
+        self._seen: set[str] = set()
+        self._known = _read(self._path)
+
+    def is_clean(self, oid: str) -> bool:
+        """Return whether a blob was found clean before."""
+        if not oid or oid in self._seen:
+            return bool(oid)
+        self._asked += 1
+        if self._asked == MOST_SOUGHT:  # a whole tree: taking the file apart costs less by now
+            self._seen.update(self._known.decode(errors="replace").split("\n"))
+        return self._asked < MOST_SOUGHT and self._known.find(f"{oid}\n".encode()) >= 0
+
+    def add(self, oid: str) -> None:
+        """Remember that a blob is clean."""
+        if oid and oid not in self._seen:
+            self._seen.add(oid)
+            self._new.append(oid)
+
+    def save(self) -> None:
+        """Write what is new; where the cache cannot be written, the next check searches again."""
+        if not self._new:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        if len(self._known) > MOST_BYTES:
+            flags |= os.O_TRUNC
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            is_new = not os.path.exists(self._path)
+            handle = os.open(self._path, flags, 0o600)
+            try:
+                os.write(handle, "".join(f"{oid}\n" for oid in self._new).encode())
+            finally:
+                os.close(handle)
+            if is_new:
+                _sweep(self._folder, self._path)
+        except OSError:
+            return
+        self._new.clear()
+
+
+def _rules(settings: Config) -> str:
+    """Name the detectors by the sizes and times of their modules, and the settings by content."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    folder = os.path.dirname(os.path.abspath(redaction.__file__))
+    rows = [repr(sorted(settings.given.items()))]
+    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
+        if entry.name.endswith(".py"):
+            status = entry.stat()
+            rows.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _sweep(folder: str, kept: str) -> None:
+    """Remove the verdicts of other detectors and settings."""
+    for entry in list(os.scandir(folder)):
+        if entry.name.startswith("clean-") and entry.path != kept:
+            os.unlink(entry.path)
