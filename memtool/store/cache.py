@@ -82,7 +82,7 @@ class Sections:
         self._checked: dict[str, Any] = {}
         body = raw[begin + size :]
         end = 0
-        for row in rows[: len(types)]:
+        for row in filter(str.strip, rows):
             name, start, length, checksum = row.split()
             self._raw[name] = (body[int(start) : int(start) + int(length)], int(checksum))
             end = int(start) + int(length) + -int(length) % 8
@@ -230,11 +230,16 @@ def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:
     Of what begins with `prefix` the `most` that were used last stay, among them `newest`; 0 for
     all. Processes that have mapped a file keep what they see.
     """
+    found = []
     try:
-        found = [(item.stat(follow_symlinks=False).st_mtime, item.name)
-                 for item in os.scandir(folder)]  # fmt: skip
-    except OSError:  # another process sweeps as well
+        names = os.listdir(folder)
+    except OSError:
         return
+    for name in names:
+        try:
+            found.append((os.lstat(os.path.join(folder, name)).st_mtime, name))
+        except OSError:  # another process sweeps as well, or has moved its file to its place
+            continue
     now = time.time()
     count = bool(newest)
     for used, name in sorted(found, reverse=True):
