@@ -47,7 +47,9 @@ def pack(
 
     Sections that are `unguarded` have checksums of their own inside and get none for the whole.
     """
-    rows, parts, start = [" ".join(map(str, numbers))], [], 0
+    rows = [" ".join(map(str, numbers))]
+    parts: list[bytes] = []
+    start = 0
     for name, raw in sections.items():
         checksum = 0 if name in unguarded else crc32(raw)
         rows.append(f"{name} {start} {len(raw)} {checksum}")
@@ -83,8 +85,8 @@ class Sections:
         body = raw[begin + size :]
         end = 0
         for row in filter(str.strip, rows):
-            name, start, length, checksum = row.split()
-            self._raw[name] = (body[int(start) : int(start) + int(length)], int(checksum))
+            name, start, length, own = row.split()
+            self._raw[name] = (body[int(start) : int(start) + int(length)], int(own))
             end = int(start) + int(length) + -int(length) % 8
         if len(body) != end or self._raw.keys() != types.keys():
             raise CorruptCache("the file is cut off, or longer than it was")
@@ -241,7 +243,7 @@ def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:
         except OSError:  # another process sweeps as well, or has moved its file to its place
             continue
     now = time.time()
-    count = bool(newest)
+    count = 1 if newest else 0
     for used, name in sorted(found, reverse=True):
         if name.startswith(TEMP_PREFIX):
             if used < now - STALE_S:
