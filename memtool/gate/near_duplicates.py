@@ -52,7 +52,6 @@ _SECTIONS = {"rows": "B", "starts": "Q", "bits": "B"}
 
 BITS = 1024
 _BYTES = BITS // 8
-_POWERS = [1 << place for place in range(BITS)]
 MOST_KNOWN = 1 << 18
 WORD_BYTES = 6
 """Words are compared by so many of their first bytes: `deploys` and `deployed` are one."""
@@ -203,7 +202,10 @@ def words_in(memory: Memory) -> set[int]:
 
 def bits_of(words: Iterable[int]) -> int:
     """Return words as a set of `BITS` bits."""
-    return sum(map(_POWERS.__getitem__, {word % BITS for word in words}))
+    digits = bytearray(b"0" * BITS)
+    for word in words:
+        digits[word % BITS] = 49  # the digit 1: one number is read faster than a hundred are added
+    return int(digits, 2)
 
 
 def joined(texts: Sequence[set[int]], most: int = VERIFIED) -> list[list[int]]:

@@ -26,7 +26,7 @@ ROWS = st.lists(
         path=f"{row.path}{row.id}.md",
         supersedes=() if row.status == "deleted" else row.supersedes,
     )),
-    max_size=10,
+    max_size=6,
     unique_by=lambda row: row.path,
 )  # fmt: skip
 
