@@ -7,8 +7,8 @@ from typing import Any
 from memtool.commands import listing
 from memtool.commands.columns import columns
 from memtool.gate import conflicts as gate
-from memtool.gate import neighbours, places
-from memtool.gate.duplicates import THRESHOLD_KEY
+from memtool.gate import near_duplicates
+from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.memory import moments
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.tree import Record, Tree
@@ -100,10 +100,12 @@ def conflicts(
         found = gate.contradictions(tree, now, categories, cache_dir)
     if new:
         judged = [record for record in gate.living(tree, now, categories) if record.id in new]
-        near = neighbours.among(())
+        near = near_duplicates.among(())
         if judged:
             place = (ws.repository, ws.directory, categories)
-            near = places.of_commit(*place, at) if at else places.of_worktree(*place)
+            near = (
+                near_duplicates.of_commit(*place, at) if at else near_duplicates.of_worktree(*place)
+            )
         threshold = ws.settings.number(THRESHOLD_KEY)
         found += gate.repetitions(tree, judged, near, threshold, now, categories)
     found = [

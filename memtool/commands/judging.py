@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.gate import duplicates
+from memtool.gate import near_duplicates
 from memtool.memory.memory import Memory
 from memtool.sessions import agreement, learning, points, promoting, waiting
 from memtool.sessions import finding as findings
@@ -126,7 +126,7 @@ def remembered(ws: Workspace, sessions: Sessions) -> Past:
             (record.memory.items("source"), record.memory.title): record.id for record in records
         },
         dead=dead,
-        threshold=ws.settings.number(duplicates.THRESHOLD_KEY),
+        threshold=ws.settings.number(near_duplicates.THRESHOLD_KEY),
     )
 
 
@@ -141,7 +141,7 @@ def _against(past: Past, judged: Judged) -> Judged:
     if earlier and _is_deleted(past, earlier):
         return _denied(judged, earlier, "was forgotten; memtool restore brings it back")
     for record in () if judged.lack else past.dead:
-        if duplicates.likeness(agreement.as_memory(one), _said(record)) < past.threshold:
+        if near_duplicates.likeness(agreement.as_memory(one), _said(record)) < past.threshold:
             continue
         if record.memory.status == "deleted":
             return _denied(judged, record.id, "was forgotten; memtool restore brings it back")

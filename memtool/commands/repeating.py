@@ -5,8 +5,8 @@ from __future__ import annotations
 from memtool.commands import writing
 from memtool.commands.writing import Written
 from memtool.errors import MemtoolError
-from memtool.gate import duplicates, places
-from memtool.gate.duplicates import THRESHOLD_KEY, Twin
+from memtool.gate import near_duplicates
+from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
 from memtool.memory import document
 from memtool.memory.memory import Fields, Memory
 from memtool.store.tree import Record
@@ -19,12 +19,12 @@ MORE = 0.1
 def twin_of(ws: Workspace, memory: Memory, *, dry_run: bool) -> Twin | None:
     """Return the living memory of the worktree that says the same, None where there is none."""
     categories = ws.settings.categories
-    near = places.of_worktree(ws.repository, ws.directory, categories, is_kept=not dry_run)
+    near = near_duplicates.of_worktree(ws.repository, ws.directory, categories, is_kept=not dry_run)
     threshold = ws.settings.number(THRESHOLD_KEY)
     draft = Record(
         memory.with_fields(id=""), "", ""
     )  # its id may be taken, and is drawn again then
-    (found,) = duplicates.twins([draft], near, threshold, ws.now, categories)
+    (found,) = near_duplicates.twins([draft], near, threshold, ws.now, categories)
     return found
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.gate.kin import Kin
-    from memtool.gate.neighbours import Neighbours
+    from memtool.gate.near_duplicates import Neighbours
     from memtool.gate.recalled import Known
     from memtool.memory.memory import Memory
     from memtool.memory.problem import Problem

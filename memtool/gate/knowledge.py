@@ -6,8 +6,12 @@ bytes of every file, and takes apart only those that it has not seen.
 
 from __future__ import annotations
 
-from memtool.gate import kept, links, validity
+import os
+
+from memtool.gate import links, validity
 from memtool.gate.recalled import Known
+from memtool.gate.verdicts import ROOM, RULES
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +22,12 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.versions import Stamp
 
-KIND = "right"
+KIND = "right 1"
 
 
 def load(repository: Repository, settings: Config) -> dict[Stamp, Known]:
     """Return what is known of files, by path and blob."""
-    rows = kept.load(repository.cache_dir, KIND, _name(settings)) or []
+    rows = cache.read_json(_path(repository, settings), KIND) or []
     return {
         (path, oid): Known(id_, status, tuple(olds), latest, tuple(map(tuple, names)))
         for path, oid, id_, status, olds, latest, names in rows
@@ -37,14 +41,17 @@ def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str
         if file.memory is not None and file.path not in spoiled:
             rows[file.path, file.oid] = file.known or _known(file)
     if rows.keys() != known.keys():
-        kept.store(
-            content.repository.cache_dir,
+        folder, name = os.path.split(_path(content.repository, content.settings))
+        cache.keep_json(
+            folder,
+            name,
             KIND,
-            _name(content.settings),
             [
                 (*stamp, one.id, one.status, one.supersedes, one.latest, one.names)
                 for stamp, one in rows.items()
             ],
+            1,
+            "right-",
         )
 
 
@@ -60,5 +67,6 @@ def _known(file: File) -> Known:
     )
 
 
-def _name(settings: Config) -> str:
-    return kept.rules(sorted(settings.categories))
+def _path(repository: Repository, settings: Config) -> str:
+    name = f"right-{cache.code_version(RULES, sorted(settings.categories))}"
+    return os.path.join(repository.cache_dir, ROOM, name)

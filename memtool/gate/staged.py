@@ -4,8 +4,8 @@ A hook inherits GIT_INDEX_FILE and GIT_DIR, and every question goes to git with 
 `commit -a` and `commit PATH` the index in use is a temporary one, and the worktree or the usual
 index would show other bytes. Files are read by blob id, never by path.
 
-Only what differs from HEAD is looked at. What lies around it is known from a census that an earlier
-check left, so a commit of one memory costs about the same in a small tree and in a large one.
+Only what differs from HEAD is looked at. What lies around it is known from the rows that an earlier
+check kept, so a commit of one memory costs about the same in a small tree and in a large one.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _part(
     rows: Sequence[Sequence[Difference]],
 ) -> Content:
     """Look at the files that differ from HEAD, or in a merge from any parent."""
-    from memtool.gate import places
+    from memtool.gate import near_duplicates
 
     categories = settings.categories
     by_oid = _blobs(repository, directory, [row for side in rows for row in side])
@@ -129,7 +129,7 @@ def _part(
         for file in files.values()
         if file.memory is not None
     ]
-    near = places.of_staged(repository, directory, categories, rows[0], own)
+    near = near_duplicates.of_staged(repository, directory, categories, rows[0], own)
     return Content(
         repository=repository,
         directory=directory,
@@ -141,7 +141,7 @@ def _part(
             *_other_texts(repository, directory, rows[0]),
         ],
         steps=steps,
-        kin=Kin((row_of(record.memory, record.path) for record in own), near.census),
+        kin=Kin((row_of(record.memory, record.path) for record in own), near.rows),
         head="HEAD",
         kind="index",
         is_whole=False,

@@ -11,9 +11,10 @@ import os
 import sys
 
 from memtool.search import layout, scoring
-from memtool.search.layout import Broken
 from memtool.search.segment import Segment
 from memtool.search.terms import TOKENIZER
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 KEPT = 4
 """Segments that stay: those last used, since branches and worktrees share a cache."""
-TEMP_PREFIX = ".tmp-"
-STALE_S = 3600
-"""Age at which what a killed writer left behind is swept away."""
 
 
 class Index:
@@ -73,7 +71,7 @@ class Index:
         """Ask the segment; where it is damaged, build it anew and ask again."""
         try:
             return ask(self.segment)
-        except Broken:
+        except CorruptCache:
             if self._rebuild is None:
                 raise
             (self.segment, self.note), self._rebuild = self._rebuild(), None
@@ -102,10 +100,10 @@ def open_index(
 
     try:
         found = Segment.open(path)
-    except Broken:
+    except CorruptCache:
         made, note = build(is_damaged=False)
         return Index(made, None, note)
-    layout.touch(path)
+    cache.touch(path)
     return Index(found, lambda: build(is_damaged=True))
 
 
@@ -122,11 +120,9 @@ def name_of(identity: Iterable[tuple[str, str]]) -> str:
 
     Keys and ids are paths and hashes: they hold no NUL, which parts them here.
     """
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
     settings = (layout.FORMAT, TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B))
     parts = [*settings, *(part for pair in sorted(identity) for part in pair)]
-    return blake2b("\0".join(parts).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return cache.digest(*parts, size=16)
 
 
 def store(folder: str, path: str, files: Mapping[str, bytes], *, is_damaged: bool) -> str:
@@ -134,72 +130,13 @@ def store(folder: str, path: str, files: Mapping[str, bytes], *, is_damaged: boo
 
     `is_damaged` says that what stands there now must go, although it can be opened.
     """
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
-        os.mkdir(temp, 0o700)
+
+    def is_whole(place: str) -> bool:
         try:
-            for name, data in files.items():
-                with open(os.path.join(temp, name), "wb") as file:
-                    file.write(data)
-            _put_in_place(temp, path, is_damaged=is_damaged)
-        finally:
-            _remove(temp)  # nothing is there after a rename
-        _sweep(folder, path)
-    except OSError as error:
-        return f"the search index is not kept: {folder}: {os.strerror(error.errno or 0)}"
-    return ""
+            Segment.open(place)
+        except CorruptCache:
+            return False
+        return not is_damaged
 
-
-def _put_in_place(temp: str, path: str, *, is_damaged: bool) -> None:
-    """Rename a new segment to its name. Who comes second leaves what is there, if it is whole."""
-    from contextlib import suppress
-
-    with suppress(OSError):  # a directory that is not empty stands there
-        os.rename(temp, path)
-        return
-    if not is_damaged:
-        with suppress(Broken):
-            Segment.open(path)
-            return
-    aside = f"{temp}-damaged"
-    try:
-        os.rename(path, aside)
-        os.rename(temp, path)
-    finally:
-        _remove(aside)
-
-
-def _sweep(folder: str, newest: str) -> None:
-    """Remove segments that were not used lately, and what killed writers left."""
-    from contextlib import suppress
-
-    ages = []
-    now = os.stat(newest).st_mtime  # just made; another process may differ by a little
-    for name in sorted(os.listdir(folder)):
-        place = os.path.join(folder, name)
-        with suppress(OSError):
-            ages.append((os.stat(place).st_mtime, place))
-    ages.sort(reverse=True)
-    kept = 0
-    for used, place in ages:
-        if os.path.basename(place).startswith(TEMP_PREFIX):
-            if used < now - STALE_S:
-                _remove(place)
-        elif place != newest:
-            kept += 1
-            if kept >= KEPT:
-                _remove(place)
-
-
-def _remove(place: str) -> None:
-    """Remove a directory with its files, as far as possible; readers keep what they mapped."""
-    from contextlib import suppress
-
-    with suppress(OSError):
-        if not os.path.isdir(place):
-            os.unlink(place)
-            return
-        for name in os.listdir(place):
-            os.unlink(os.path.join(place, name))
-        os.rmdir(place)
+    note = cache.write_folder(folder, os.path.basename(path), files, KEPT, is_whole)
+    return f"the search index is not kept: {note}" if note else ""

@@ -20,8 +20,8 @@ import os
 from _bisect import insort_right
 
 from memtool.memory.lineage import Lineage
-from memtool.search.layout import Broken
 from memtool.search.state import stat_of
+from memtool.store.cache import CorruptCache
 from memtool.store.tree import Tree, duplicate
 from memtool.value import cached_property
 
@@ -112,7 +112,7 @@ class StoredCatalog(Catalog):
         parts = self.parts
         try:
             found = ask(parts)
-        except Broken:
+        except CorruptCache:
             if self._renew is None:
                 raise
             if self.parts is parts:

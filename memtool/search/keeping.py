@@ -7,7 +7,8 @@ from _bisect import bisect_left
 
 from memtool.memory.problem import Problem
 from memtool.search import layout, state
-from memtool.search.state import BY_FOLDER, FILE, MAGIC, NO_MEMORY, Run, files_sum
+from memtool.search.state import BY_FOLDER, FILE, KIND, NO_MEMORY, Run, files_sum
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.search.state import Folder, State
-
-TEMP_PREFIX = ".tmp-state-"
-STALE_S = 3600
-"""Age at which what a killed writer left behind is swept away."""
 
 
 def pack(
@@ -80,7 +77,7 @@ def pack(
         "shelf": carried[0],
         "overlay": carried[1],
     }
-    return layout.bind(MAGIC, [taken_ns, starts[-1]], sections, BY_FOLDER)
+    return cache.pack(KIND, [taken_ns, starts[-1]], sections, BY_FOLDER)
 
 
 def _run(folder: Folder) -> Run:
@@ -132,32 +129,6 @@ def _rows(rows: Iterable[Iterable[str]]) -> bytes:
 
 def store(git_dir: str, data: bytes) -> str:
     """Replace the state of a worktree; return a note if that is impossible."""
-    place = os.path.join(git_dir, FILE)
-    folder = os.path.dirname(place)
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        try:
-            with open(temp, "xb") as file:
-                file.write(data)
-            os.replace(temp, place)
-        except BaseException:
-            if os.path.exists(temp):
-                os.unlink(temp)
-            raise
-        _sweep(folder, os.stat(place).st_mtime)
-    except OSError as error:
-        return f"the search index is not kept: {folder}: {os.strerror(error.errno or 0)}"
-    return ""
-
-
-def _sweep(folder: str, now: float) -> None:
-    """Remove what writers that were killed left behind."""
-    for name in os.listdir(folder):
-        if name.startswith(TEMP_PREFIX):
-            place = os.path.join(folder, name)
-            try:
-                if os.lstat(place).st_mtime < now - STALE_S:
-                    os.unlink(place)
-            except OSError:
-                continue
+    folder, name = os.path.split(os.path.join(git_dir, FILE))
+    note = cache.write(folder, name, data)
+    return f"the search index is not kept: {note}" if note else ""

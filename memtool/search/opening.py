@@ -14,11 +14,12 @@ import time
 from memtool.search import layout, shelf, state
 from memtool.search.catalog import DIR_EXACT, EXACT, StoredCatalog, Worktree
 from memtool.search.freshness import check
-from memtool.search.layout import Broken
 from memtool.search.parts import Part, Parts
 from memtool.search.segment import Segment
 from memtool.search.shelf import Shelf
 from memtool.search.terms import TOKENIZER
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -63,15 +64,15 @@ class Base:
     """The segment that holds most memories, and their shelf. Numbers are the same in both."""
 
     def __init__(self, name: str, index: Segment, memories: Shelf) -> None:
-        """Take the two. Raises Broken where they are not of the same memories."""
+        """Take the two. Raises CorruptCache where they are not of the same memories."""
         if index.count != memories.count:
-            raise Broken("the index is not of these memories")
+            raise CorruptCache("the index is not of these memories")
         self.name = name
         self.index = index
         self.memories = memories
 
     def number_at(self, path: str) -> int | None:
-        """Return the number of the memory at a path. Raises Broken."""
+        """Return the number of the memory at a path. Raises CorruptCache."""
         id_ = path.rpartition("/")[2][:-3]
         numbers = self.memories.numbers_of(id_)
         return next((n for n in numbers if self.memories.path(n) == path), None)
@@ -81,7 +82,7 @@ class Held:
     """A state, the segment that it names, and both as one collection, to be searched again."""
 
     def __init__(self, kept: State, base: Base, stamp: tuple[Stat, ...]) -> None:
-        """Take what was opened; `stamp` says which files it was. Raises Broken."""
+        """Take what was opened; `stamp` says which files it was. Raises CorruptCache."""
         self.kept = kept
         self.base = base
         self.stamp = stamp
@@ -89,7 +90,7 @@ class Held:
         self.parts = self.parts_as_of(None)
 
     def parts_as_of(self, second: int | None) -> Parts:
-        """Return what is to be searched, without what was written after a second. Raises Broken."""
+        """Return what is to be searched, without what is later. Raises CorruptCache."""
         base, carried = self.base, self.carried
         found = [Part(base.index, base.memories, 0, self.kept.dead)]
         if carried is not None and carried.count:
@@ -101,7 +102,7 @@ class Held:
 
 
 class Unchanged:
-    """A worktree that is as its state says. Raises Broken, as all that reads it may."""
+    """A worktree that is as its state says. Raises CorruptCache, as all that reads it may."""
 
     note = ""
 
@@ -142,7 +143,7 @@ def open_worktree(
     try:
         view = _looked_at(wanted)
         parts, problems = view.parts(as_of), view.problems()
-    except Broken:
+    except CorruptCache:
         view = _renewed(wanted, None)
         parts, problems = view.parts(as_of), view.problems()
 
@@ -157,7 +158,7 @@ def open_worktree(
 
 
 def _looked_at(wanted: Wanted) -> Unchanged | Renewal:
-    """Return the worktree as its state says, or as it differs from that. Raises Broken."""
+    """Return the worktree as its state says, or as it differs from that. Raises CorruptCache."""
     taken_ns = time.time_ns()
     held = _still_held(wanted)
     kept = held.kept if held is not None else state.load(wanted.repository.git_dir)
@@ -179,12 +180,12 @@ def _still_held(wanted: Wanted) -> Held | None:
     place = _place(wanted.repository, held.kept.segment)
     if held.parts.read > MOST_READ or _stamp(wanted.repository, place) != held.stamp:
         return None
-    layout.touch(place)
+    cache.touch(place)
     return held
 
 
 def _hold(repository: Repository, kept: State) -> Held:
-    """Open the segment of a state, for this call and those after it. Raises Broken."""
+    """Open the segment of a state, for this call and those after it. Raises CorruptCache."""
     stamp = _stamp(repository, _place(repository, kept.segment))
     held = Held(kept, open_base(repository, kept.segment), stamp)
     while len(_held) >= MOST_HELD:
@@ -221,14 +222,11 @@ def without_later(parts: list[Part], as_of: int | None) -> list[Part]:
 
 
 def open_base(repository: Repository, name: str) -> Base:
-    """Map a segment with its memories, and say that it is in use. Raises Broken."""
+    """Map a segment with its memories, and say that it is in use. Raises CorruptCache."""
     place = _place(repository, name)
-    try:
-        memories = Shelf(layout.mapped(os.path.join(place, shelf.FILE)))
-    except (OSError, ValueError) as error:
-        raise Broken(str(error)) from None
+    memories = Shelf(cache.mapped(os.path.join(place, shelf.FILE)))
     found = Base(name, Segment.open(place), memories)
-    layout.touch(place)
+    cache.touch(place)
     return found
 
 
@@ -238,10 +236,7 @@ def _place(repository: Repository, name: str) -> str:
 
 def key_of(repository: Repository, directory: str, categories: Mapping[str, Category]) -> str:
     """Return what a state and a segment depend on beside the files: settings and versions."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
     parts = [layout.FORMAT, TOKENIZER, sys.byteorder, directory]
     parts += [repository.object_format]
     parts += [f"{name} {categories[name].ttl_days}" for name in sorted(categories)]
-    text = "\0".join(parts).encode(errors="surrogatepass")
-    return str(blake2b(text, digest_size=16).hexdigest())
+    return cache.digest(*parts, size=16)

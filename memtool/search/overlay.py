@@ -7,15 +7,16 @@ can be searched beside it.
 from __future__ import annotations
 
 from memtool.search import layout, scoring
-from memtool.search.layout import IN_HEAD, Sections
+from memtool.search.layout import IN_HEAD
 from memtool.search.scoring import Statistics
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-MAGIC = f"memtool overlay {layout.FORMAT}\n".encode()
+KIND = f"overlay {layout.FORMAT}"
 SECTIONS: dict[str, Any] = {"texts": "B", "ends": "Q"}
 
 
@@ -113,11 +114,11 @@ class Overlay:
 
 def pack(texts: Sequence[bytes]) -> bytes:
     """Return the bytes that keep the texts of an overlay."""
-    return layout.bind(MAGIC, [], {"texts": b"".join(texts), "ends": layout.ends("Q", texts)})
+    return cache.pack(KIND, [], {"texts": b"".join(texts), "ends": layout.ends("Q", texts)})
 
 
 def unpack(raw: memoryview) -> list[bytes]:
-    """Return the texts of an overlay. Raises Broken."""
-    sections = Sections(raw, MAGIC, SECTIONS)
+    """Return the texts of an overlay. Raises CorruptCache."""
+    sections = cache.Sections(raw, KIND, SECTIONS)
     texts, ends = sections["texts"], sections["ends"]
     return [bytes(texts[ends[n] : ends[n + 1]]) for n in range(len(ends) - 1)]

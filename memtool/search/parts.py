@@ -57,12 +57,12 @@ class Parts:
         raise IndexError(number)
 
     def path(self, number: int) -> str:
-        """Return the path of a document. Raises Broken."""
+        """Return the path of a document. Raises CorruptCache."""
         part, local = self.part(number)
         return part.shelf.path(local)
 
     def record(self, number: int) -> Record:
-        """Return a document as a record, the same one every time. Raises Broken."""
+        """Return a document as a record, the same one every time. Raises CorruptCache."""
         found = self._records.get(number)
         if found is None:
             part, local = self.part(number)
@@ -70,7 +70,7 @@ class Parts:
         return found
 
     def text(self, number: int) -> bytes:
-        """Return a document's text as terms. Raises Broken."""
+        """Return a document's text as terms. Raises CorruptCache."""
         return self._candidate(number)[0]
 
     def numbers_of(self, id_: str) -> list[int]:
@@ -131,7 +131,7 @@ class Parts:
     def best(
         self, weights: Mapping[str, float], limit: int, allowed: Callable[[int], bool]
     ) -> list[tuple[int, float]]:
-        """Return the best documents by words alone, by score and then by path. Raises Broken."""
+        """Return the best documents by words, by score and then by path. Raises CorruptCache."""
         statistics = self.statistics(weights)
         found: list[tuple[int, float]] = []
         for part in self.parts:
@@ -148,7 +148,7 @@ class Parts:
         return self.close(asked, best)[: max(limit, 0)]
 
     def close(self, asked: Question, best: list[tuple[int, float]]) -> list[Hit]:
-        """Look closely at the best by words, and return them in order. Raises Broken."""
+        """Look closely at the best by words, and return them in order. Raises CorruptCache."""
         statistics = self.statistics(asked.weights)
         return scoring.closely(asked, statistics, best, self._candidate, self._order)
 

@@ -16,7 +16,6 @@ from memtool.memory.problem import Problem
 from memtool.search import layout, overlay, scoring, shelf, shelving, state
 from memtool.search.facts import fields
 from memtool.search.freshness import check
-from memtool.search.layout import Broken
 from memtool.search.opening import Base, open_base, without_later
 from memtool.search.overlay import Overlay
 from memtool.search.parts import Part, Parts
@@ -25,6 +24,7 @@ from memtool.search.segment import Segment
 from memtool.search.shelf import Shelf
 from memtool.search.state import NO_MEMORY, State
 from memtool.store import snapshot, tree
+from memtool.store.cache import CorruptCache
 from memtool.store.tree import Record
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class Carried:
     """The memories in no segment: what the state carries, then what was read just now."""
 
     def __init__(self, kept: State | None) -> None:
-        """Take those of a state. Raises Broken."""
+        """Take those of a state. Raises CorruptCache."""
         self.old = Shelf(kept.shelf()) if kept else None
         self.texts = overlay.unpack(kept.overlay()) if kept else []
         self.fresh: list[Record] = []
@@ -92,7 +92,7 @@ class Renewal:
         self._shelved: tuple[list[int], bytes] | None = None
 
     def take(self, kept: State, seen: Seen) -> None:
-        """Read what differs from the state. Raises Broken."""
+        """Read what differs from the state. Raises CorruptCache."""
         self.base = open_base(self.repository, kept.segment)
         self.carried = Carried(kept)
         self.seen = seen
@@ -127,7 +127,7 @@ class Renewal:
             yield folder, name, slot, snapshot.read_file(top, f"{folder.path}/{name}")
 
     def known(self, path: str, oid: str, slot: int | None) -> int | None:
-        """Return the slot that holds a file as it is now, None where none does. Raises Broken."""
+        """Return the slot that holds a file as it is now, else None. Raises CorruptCache."""
         if slot is not None and slot < NO_MEMORY:
             same = self.carried.record(NO_MEMORY - 1 - slot)
             if same.oid == oid:
@@ -198,7 +198,7 @@ class Renewal:
         """Return a segment that is kept, None where there is none that can be used."""
         try:
             return open_base(self.repository, name)
-        except Broken:
+        except CorruptCache:
             return None
 
     def make(
@@ -337,7 +337,7 @@ def renewed(wanted: Wanted, look: Look | None) -> Renewal:
                     found.build()
             found.keep_if_worth()
             return found
-        except Broken:
+        except CorruptCache:
             found = Renewal(wanted, None)
     found.build(anew=True)
     found.keep_if_worth()

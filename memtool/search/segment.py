@@ -8,7 +8,7 @@ can score at most; what is returned is computed anew from integers and the stati
 collection, which may have changed since.
 
 Every byte that can change an answer is guarded: header, terms and offsets when a segment is
-opened, postings, keys and texts when they are touched. A segment that fails raises `Broken`.
+opened, postings, keys and texts when they are touched. A segment that fails raises `CorruptCache`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from memtool.search.layout import (
     IN_HEAD,
     MOST_LEVEL,
     SEEDED,
-    Broken,
     document_sum,
     term_sum,
 )
 from memtool.search.scoring import Hit, Question, Statistics
+from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Segment:
     """An index of documents, numbered from 0 in the order of their keys."""
 
     def __init__(self, files: Mapping[str, memoryview]) -> None:
-        """Check and take the files of a segment, by name. Raises Broken."""
+        """Check and take the files of a segment, by name. Raises CorruptCache."""
         numbers, self._section = layout.parted(files)
         self.count, self.length, self.head_length = numbers
         self._data, self._indices = self._section["data"], self._section["indices"]
@@ -61,15 +61,15 @@ class Segment:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Map the files of a directory. Raises Broken, also where it or a file is missing."""
+        """Map the files of a directory. Raises CorruptCache, also where it or a file is missing."""
         return cls(layout.opened(path))
 
     def key(self, number: int) -> str:
-        """Return the key of a document. Raises Broken."""
+        """Return the key of a document. Raises CorruptCache."""
         raw = self._key(number)
         lengths = self.lengths(number)
         if document_sum(raw, *lengths) != self._section["document_sums"][number]:
-            raise Broken(f"document {number} is damaged")
+            raise CorruptCache(f"document {number} is damaged")
         return raw.decode(errors="surrogatepass")
 
     def lengths(self, number: int) -> tuple[int, int]:
@@ -77,11 +77,11 @@ class Segment:
         return self._section["lengths"][number], self._section["head_lengths"][number]
 
     def text(self, number: int) -> bytes:
-        """Return a document's text as terms; see `scoring.searchable`. Raises Broken."""
+        """Return a document's text as terms; see `scoring.searchable`. Raises CorruptCache."""
         ends = self._section["text_ends"]
         text = bytes(self._section["texts"][ends[number] : ends[number + 1]])
         if crc32(text) != self._section["text_sums"][number]:
-            raise Broken(f"the text of document {number} is damaged")
+            raise CorruptCache(f"the text of document {number} is damaged")
         return text
 
     def df(self, term: str) -> int:
@@ -101,7 +101,7 @@ class Segment:
         )
 
     def holding(self, term: str) -> Sequence[int]:
-        """Return the numbers of the documents that hold a term, ascending. Raises Broken."""
+        """Return the numbers of the documents that hold a term, ascending. Raises CorruptCache."""
         at = self._postings(term)
         if at is None:
             return ()
@@ -109,7 +109,7 @@ class Segment:
         return self._indices[at[1] : at[2]]  # type: ignore[no-any-return]  # an array of them
 
     def holding_any(self, terms: Iterable[str]) -> set[int]:
-        """Return the numbers of the documents that hold one of some terms. Raises Broken."""
+        """Return the numbers of the documents that hold one of some terms. Raises CorruptCache."""
         found: set[int] = set()
         return found.union(*map(self.holding, terms))
 
@@ -144,7 +144,7 @@ class Segment:
         `allowed` picks the documents that count; `statistics` are those of this segment if not
         given. Every hit shares a term with the question. A higher limit only adds hits at the
         end: those beyond the candidates have no component but their words, which is less than
-        any candidate has. Raises Broken.
+        any candidate has. Raises CorruptCache.
         """
         if statistics is None:
             statistics = self.statistics(asked.weights)
@@ -157,7 +157,7 @@ class Segment:
         best: list[tuple[int, float]],
         statistics: Statistics | None = None,
     ) -> list[Hit]:
-        """Look closely at the best by words, and return them in order. Raises Broken."""
+        """Look closely at the best by words, and return them in order. Raises CorruptCache."""
         if statistics is None:
             statistics = self.statistics(asked.weights)
         return scoring.closely(asked, statistics, best, self.candidate)
@@ -340,7 +340,7 @@ class Segment:
         return found
 
     def _postings(self, term: str) -> tuple[int, int, int] | None:
-        """Return a term's number and where its postings start and end. Raises Broken."""
+        """Return a term's number and where its postings start and end. Raises CorruptCache."""
         if term not in self._found:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
@@ -367,7 +367,7 @@ class Segment:
             not 0 <= start < end <= len(self._indices)
             or guarded != self._section["term_sums"][index]
         ):
-            raise Broken(f"the postings of {term!r} are damaged")
+            raise CorruptCache(f"the postings of {term!r} are damaged")
         return index, start, end
 
     def beginning(self, prefix: str, most: int, dead: frozenset[int] = frozenset()) -> list[str]:

@@ -9,13 +9,12 @@ supersedes whom, ids that stand twice, files that are no memories) are apart.
 
 from __future__ import annotations
 
-import sys
 import zlib
 from _bisect import bisect_left, bisect_right
 
 from memtool.memory.memory import Memory
 from memtool.search import layout
-from memtool.search.layout import Broken, Sections
+from memtool.store.cache import CorruptCache, Sections
 from memtool.store.tree import Record
 from memtool.value import cached_property
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from memtool.memory.problem import Problem
 
 FILE = "memories.bin"
-MAGIC = f"memtool shelf {layout.FORMAT} {sys.byteorder}\n".encode()
+KIND = f"shelf {layout.FORMAT}"
 SECTIONS: dict[str, Any] = {
     "paths": "B",
     "path_ends": "I",
@@ -121,9 +120,9 @@ class Shelf:
     """The memories of one set of files, each with its path and the id of its bytes."""
 
     def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a shelf. Raises Broken."""
+        """Take the bytes of a shelf. Raises CorruptCache."""
         try:
-            self._section = Sections(raw, MAGIC, SECTIONS)
+            self._section = Sections(raw, KIND, SECTIONS)
             numbers = self._section.numbers
             self.count, self._oid_size, self.latest, self._most_begin = numbers
             self._raw = {
@@ -132,7 +131,7 @@ class Shelf:
                              "body_ends", "sums")
             }  # fmt: skip
         except (ValueError, KeyError) as error:
-            raise Broken(str(error)) from None
+            raise CorruptCache(str(error)) from None
         self._whole: dict[int, tuple[str, str]] = {}
         """Path and object id of the memories that were found to be whole."""
 
@@ -202,16 +201,16 @@ class Shelf:
         return bytes(self._section[name]).decode().split("\n")[:-1]
 
     def path(self, number: int) -> str:
-        """Return the path of a memory. Raises Broken."""
+        """Return the path of a memory. Raises CorruptCache."""
         path, _oid = self._named(number)
         return path
 
     def id(self, number: int) -> str:
-        """Return the id of a memory, which its file is named by. Raises Broken."""
+        """Return the id of a memory, which its file is named by. Raises CorruptCache."""
         return self.path(number).rpartition("/")[2][:-3]
 
     def oid(self, number: int) -> str:
-        """Return the id of a memory's bytes as a blob. Raises Broken."""
+        """Return the id of a memory's bytes as a blob. Raises CorruptCache."""
         _path, oid = self._named(number)
         return oid
 
@@ -227,7 +226,7 @@ class Shelf:
         return self._part("bodies", "body_ends", number).decode(errors="surrogatepass")
 
     def record(self, number: int) -> Record:
-        """Return a memory with its path. Raises Broken."""
+        """Return a memory with its path. Raises CorruptCache."""
         path, oid = self._named(number)
         memory = object.__new__(StoredMemory)
         object.__setattr__(memory, "place", (self, number))
@@ -245,7 +244,7 @@ class Shelf:
         return [Memory(_unpacked(row), "") for row in rows]
 
     def numbers_of(self, id_: str) -> Sequence[int]:
-        """Return the memories with an id, by path. Raises Broken."""
+        """Return the memories with an id, by path. Raises CorruptCache."""
         order = self._section["by_id"]
         first = bisect_left(order, id_, key=self.id)
         last = first
@@ -299,7 +298,7 @@ class Shelf:
         return sorted(found)
 
     def _named(self, number: int) -> tuple[str, str]:
-        """Return path and object id. Raises Broken where a memory is not what was written."""
+        """Return path and object id. Raises CorruptCache where a memory is not what was written."""
         known = self._whole.get(number)
         if known is not None:
             return known
@@ -309,7 +308,7 @@ class Shelf:
         found = zlib.crc32(self._part("fields", "field_ends", number), found)
         found = zlib.crc32(self._part("bodies", "body_ends", number), found)
         if found != self._raw["sums"][number]:
-            raise Broken(f"memory {number} is damaged")
+            raise CorruptCache(f"memory {number} is damaged")
         known = self._whole[number] = (path.decode(errors="surrogatepass"), oid.hex())
         return known
 

@@ -13,11 +13,12 @@ from memtool.search.shelf import (
     IS,
     ITEM,
     KEPT,
+    KIND,
     KIND_KEYS,
-    MAGIC,
     PAIR,
     ROW,
 )
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def pack(
     }
     latest = max(written, default=NEVER)
     size = len(oids[0]) if oids else 0
-    return layout.bind(MAGIC, [len(kept), size, latest, max(begins, default=NEVER)], sections)
+    return cache.pack(KIND, [len(kept), size, latest, max(begins, default=NEVER)], sections)
 
 
 def _order(records: Sequence[Record]) -> list[int]:

@@ -9,12 +9,12 @@ whole; readers never wait, and of two writers the last one wins, since both tell
 from __future__ import annotations
 
 import os
-import sys
 from _bisect import bisect_left
 from zlib import crc32
 
 from memtool.search import layout
-from memtool.search.layout import Broken, Sections
+from memtool.store import cache
+from memtool.store.cache import CorruptCache, Sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     """Size, time of change of the content and of the inode in ns, and inode."""
 
 FILE = os.path.join("memtool", "state")
-MAGIC = f"memtool state {layout.FORMAT} {sys.byteorder}\n".encode()
+KIND = f"state {layout.FORMAT}"
 SECTIONS: dict[str, Any] = {
     "folders": "B",
     "folder_stats": "q",
@@ -122,9 +122,9 @@ class State:
     """A state as it was written. Folders are sorted by path, the files of each by name."""
 
     def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a state. Raises Broken."""
+        """Take the bytes of a state. Raises CorruptCache."""
         try:
-            self._section = Sections(raw, MAGIC, SECTIONS)
+            self._section = Sections(raw, KIND, SECTIONS)
             self.taken_ns, self.files = self._section.numbers
             self.key, self.segment = self._texts("basis")
             self.dead: frozenset[int] = frozenset(self._section["dead"])
@@ -150,9 +150,9 @@ class State:
             self._rows = {name: self._section.unchecked(name) for name in BY_FOLDER}
             self._whole: set[int] = set()
             if len(self.starts) != len(self.folders) + 1:
-                raise Broken("the sections do not fit together")
+                raise CorruptCache("the sections do not fit together")
         except (ValueError, KeyError) as error:
-            raise Broken(str(error)) from None
+            raise CorruptCache(str(error)) from None
 
     def shelf(self) -> memoryview:
         """Return the memories that are in no segment, as a shelf."""
@@ -176,7 +176,7 @@ class State:
         )  # fmt: skip
 
     def folder(self, number: int) -> Folder:
-        """Return a folder with its files. Raises Broken."""
+        """Return a folder with its files. Raises CorruptCache."""
         path = self.folders[number]
         _count, names, stats, slots = self.raw(number)
         rows = memoryview(stats).cast("q").tolist()
@@ -193,7 +193,7 @@ class State:
     def raw(self, number: int) -> tuple[int, bytes, bytes, bytes]:
         """Return the files of a folder as they are stored: count, names, statuses, slots.
 
-        Raises Broken where they are not what was written.
+        Raises CorruptCache where they are not what was written.
         """
         first, last = self.starts[number], self.starts[number + 1]
         names = bytes(self._rows["names"][self._ends[number] : self._ends[number + 1]])
@@ -201,7 +201,7 @@ class State:
         slots = bytes(self._rows["slots"][first:last])
         if number not in self._whole:
             if files_sum(names, stats, slots) != self._sums[number]:
-                raise Broken(f"the files of folder {number} are damaged")
+                raise CorruptCache(f"the files of folder {number} are damaged")
             self._whole.add(number)
         return last - first, names, stats, slots
 
@@ -269,6 +269,6 @@ def _named(names: bytes) -> list[str]:
 def load(git_dir: str) -> State | None:
     """Return the state of a worktree; None where there is none, or none that can be used."""
     try:
-        return State(layout.mapped(os.path.join(git_dir, FILE)))
-    except (OSError, ValueError, Broken):
+        return State(cache.mapped(os.path.join(git_dir, FILE)))
+    except CorruptCache:
         return None

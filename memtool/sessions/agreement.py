@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.gate import duplicates
-from memtool.gate.signatures import signature
-from memtool.gate.sketches import SHARED
+from memtool.gate import near_duplicates
 from memtool.memory.memory import Memory
 from memtool.sessions import finding as findings
 from memtool.value import Value
@@ -17,10 +15,8 @@ if TYPE_CHECKING:
 
 LIKENESS = 0.7
 """Two findings with this likeness say the same: words that people speak differ more than files."""
-MOST_HOLDING = 60
-"""A number of a signature that more findings share is a common phrase, and leads to none."""
 MOST_COMPARED = 12
-"""Findings that one is compared with in full: those that share most numbers."""
+"""Findings that one is compared with in full: those that share most words."""
 
 
 class Support(Value):
@@ -54,26 +50,15 @@ def supports(all_: Sequence[Finding], roots: Mapping[str, str]) -> dict[str, Sup
 def _near(heads: Sequence[Finding]) -> list[list[int]]:
     """Return for each finding the others that say nearly the same, by their places."""
     memories = [as_memory(one) for one in heads]
-    numbers = [signature(memory).numbers for memory in memories]
-    holding: dict[int, list[int]] = {}
-    for at, own in enumerate(numbers):
-        for number in own:
-            holding.setdefault(number, []).append(at)
+    near = near_duplicates.joined(
+        [near_duplicates.words_in(one) for one in memories], MOST_COMPARED
+    )
+    pairs = {tuple(sorted((at, other))) for at, others in enumerate(near) for other in others}
     found: list[list[int]] = [[] for _one in heads]
-    for at, own in enumerate(numbers):
-        counts: dict[int, int] = {}
-        for number in own:
-            rows = holding[number]
-            for other in rows if len(rows) <= MOST_HOLDING else ():
-                if other > at:
-                    counts[other] = counts.get(other, 0) + 1
-        likely = sorted(
-            (o for o, n in counts.items() if n >= SHARED), key=lambda o: (-counts[o], o)
-        )
-        for other in likely[:MOST_COMPARED]:
-            if duplicates.likeness(memories[at], memories[other]) >= LIKENESS:
-                found[at].append(other)
-                found[other].append(at)
+    for one, other in sorted(pairs):
+        if near_duplicates.likeness(memories[one], memories[other]) >= LIKENESS:
+            found[one].append(other)
+            found[other].append(one)
     return found
 
 

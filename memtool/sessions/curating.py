@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memtool import templates
 from memtool.gate import opposition
-from memtool.gate.signatures import content_of
+from memtool.gate.near_duplicates import content_of
 from memtool.sessions import model as models
 from memtool.sessions.claim import printable
 from memtool.value import Value

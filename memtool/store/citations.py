@@ -10,32 +10,32 @@ file that is missing, damaged or of another version costs time, never the answer
 
 from __future__ import annotations
 
-import mmap
 import os
 from _bisect import bisect_left
 from zlib import crc32
 
+from memtool.store import cache
+from memtool.store.cache import CorruptCache, Sections
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     from memtool.store.repository import Repository
 
-MAGIC = b"memtool citations 1\n"
-HEADER_BYTES = 32
-"""The magic, then the number of rows, the checksum of hashes and ends, and the size of the file."""
+KIND = "citations 2"
+SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
+TABLE = "table-"
+"""How the names of files begin that hold the rows of a commit."""
 SEPARATOR = b"\0"
+KEPT = 4
+"""Files of each sort that stay: those last made, since branches and worktrees share the cache."""
+SIGNED_KIND, FILE_KIND = "signed 1", "file 1"
 FILE = "file-"
 """How the names of files begin that hold one small file of a commit."""
 SIGNED = "signed-"
 """How the names of files begin that hold which commits an allowed key has signed."""
-
-
-class Broken(Exception):
-    """The file is not a table of this version, or damaged."""
 
 
 class Row(Value):
@@ -77,15 +77,15 @@ class Basis(Value):
         import sys
 
         cut = ",".join(sorted(self.repository.shallow_commits()))
-        return digest(MAGIC.decode(), sys.byteorder, self.directory, cut)
+        return TABLE + cache.digest(KIND, sys.byteorder, self.directory, cut)
 
     @property
     def name(self) -> str:
-        return f"{self.scope}-{self.head}-{digest(self.trusted_at, self.allowed_signers)}"
+        return f"{self.scope}-{self.head}-{cache.digest(self.trusted_at, self.allowed_signers)}"
 
     @property
     def signed_name(self) -> str:
-        return SIGNED + digest(self.trusted_at, self.allowed_signers)
+        return SIGNED + cache.digest(self.trusted_at, self.allowed_signers)
 
 
 def folder(repository: Repository) -> str:
@@ -93,45 +93,18 @@ def folder(repository: Repository) -> str:
     return os.path.join(repository.cache_dir, "citations")
 
 
-def digest(*parts: str) -> str:
-    """Return 16 hexadecimal digits that name some texts without NUL."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    joined = "\0".join(parts).encode(errors="surrogateescape")
-    return blake2b(joined, digest_size=8).hexdigest()
-
-
 class Table:
     """The rows of one commit."""
 
-    def __init__(self, data: memoryview) -> None:
-        """Take the bytes of a file. Raises Broken."""
-        header = bytes(data[:HEADER_BYTES])
-        if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
-            raise Broken("not a table of this version")
-        count, self._checksum, size = memoryview(header[len(MAGIC) :]).cast("I")
-        if size != len(data) or HEADER_BYTES + 12 * count + 4 > size:
-            raise Broken("the table is cut off, or longer than it was")
-        numbers = data[HEADER_BYTES : HEADER_BYTES + 12 * count + 4].cast("I")
-        self._hashes, self._ends = numbers[:count], numbers[count : 2 * count + 1]
-        self._sums = numbers[2 * count + 1 :]
-        self._data = data
-        self._is_whole = False
-
-    @classmethod
-    def open(cls, path: str) -> Self:
-        """Map a file. Raises Broken, also where it is missing."""
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                return cls(memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ)))
-            finally:
-                os.close(handle)
-        except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
-            raise Broken(str(error)) from None
+    def __init__(self, raw: memoryview) -> None:
+        """Take the bytes of a file. Raises CorruptCache."""
+        self._sections = Sections(raw, KIND, SECTIONS)
+        self._hashes, self._ends, self._sums, self._rows = map(self._sections.unchecked, SECTIONS)
+        if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
+            raise CorruptCache("the sections do not fit together")
 
     def row(self, path: str) -> Row | None:
-        """Return the row of a path, None where the commit does not hold it. Raises Broken."""
+        """Return the row of a path, None where the commit does not hold it. Raises CorruptCache."""
         wanted = os.fsencode(path)
         key = crc32(wanted)
         at = bisect_left(self._hashes, key)
@@ -140,20 +113,14 @@ class Table:
             if name == wanted:
                 return _row(fields)
             at += 1
-        self._check()
+        _whole = self._sections["hashes"], self._sections["ends"]  # what the search went by
         return None
 
     def _fields(self, at: int) -> list[bytes]:
-        raw = bytes(self._data[self._ends[at] : self._ends[at + 1]])
+        raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
         if crc32(raw, at) != self._sums[at]:
-            raise Broken(f"row {at} is damaged")
+            raise CorruptCache(f"row {at} is damaged")
         return raw.split(SEPARATOR)
-
-    def _check(self) -> None:
-        """Check what a search went by, once. Raises Broken."""
-        if not self._is_whole and crc32(self._ends, crc32(self._hashes)) != self._checksum:
-            raise Broken("the hashes are damaged")
-        self._is_whole = True
 
 
 def _row(fields: list[bytes]) -> Row:
@@ -167,8 +134,8 @@ def _row(fields: list[bytes]) -> Row:
 def table_of(basis: Basis) -> Table:
     """Return the table of a commit, from the cache or from git, which is then kept."""
     try:
-        return Table.open(os.path.join(basis.folder, basis.name))
-    except Broken:
+        return Table(cache.mapped(os.path.join(basis.folder, basis.name)))
+    except CorruptCache:
         from memtool.store import citing
 
         return Table(memoryview(citing.made(basis)))
@@ -176,13 +143,8 @@ def table_of(basis: Basis) -> Table:
 
 def signed(basis: Basis, commits: set[str]) -> set[str]:
     """Return the commits that are signed by a key that the trusted commit allows."""
-    known: dict[str, bool] = {}
-    try:
-        with open(os.path.join(basis.folder, basis.signed_name), "rb") as file:
-            lines = unsealed(file.read()).decode().splitlines()
-        known = {line[:-2]: line[-1] == "+" for line in lines}
-    except (OSError, Broken):
-        known = {}
+    text = cache.read(os.path.join(basis.folder, basis.signed_name), SIGNED_KIND) or b""
+    known = {line[:-2]: line[-1] == "+" for line in text.decode().splitlines()}
     if not commits <= known.keys():
         from memtool.store import citing
 
@@ -194,26 +156,10 @@ def file_at(
     repository: Repository, commit: str, path: str, read: Callable[[], bytes | None]
 ) -> bytes | None:
     """Return a small file of a commit, None where it has none; `read` asks git, at most once."""
-    name = FILE + digest(commit, path)
-    try:
-        with open(os.path.join(folder(repository), name), "rb") as file:
-            kept = unsealed(file.read())
-        return kept[1:] if kept[:1] == b"+" else None
-    except (OSError, Broken):
-        from memtool.store import citing
-
+    name = FILE + cache.digest(commit, path)
+    kept = cache.read(os.path.join(folder(repository), name), FILE_KIND)
+    if kept is None:
         data = read()
-        citing.store(folder(repository), name, sealed(b"-" if data is None else b"+" + data))
-        return data
-
-
-def sealed(data: bytes) -> bytes:
-    """Return bytes with their checksum before them."""
-    return b"%08x\n" % crc32(data) + data
-
-
-def unsealed(data: bytes) -> bytes:
-    """Return the bytes without their checksum. Raises Broken where it is another."""
-    if data[:9] != b"%08x\n" % crc32(data[9:]):
-        raise Broken("the file is damaged")
-    return data[9:]
+        kept = b"-" if data is None else b"+" + data
+        cache.keep(folder(repository), name, FILE_KIND, kept, KEPT, FILE)
+    return kept[1:] if kept[:1] == b"+" else None

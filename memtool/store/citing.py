@@ -11,37 +11,32 @@ import sys
 from contextlib import suppress
 from zlib import crc32
 
-from memtool.store import ancestry
+from memtool.store import ancestry, cache
+from memtool.store.cache import CorruptCache
 from memtool.store.citations import (
-    FILE,
-    HEADER_BYTES,
-    MAGIC,
+    KEPT,
+    KIND,
     SEPARATOR,
     SIGNED,
+    SIGNED_KIND,
+    TABLE,
     Basis,
-    Broken,
     Row,
     Table,
-    sealed,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-KEPT = 4
-"""Tables that stay: those last made, since branches and worktrees share the cache."""
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
-TEMP_PREFIX = ".tmp-"
-STALE_S = 3600
-_MOST_BYTES = 1 << 32
 
 
 def made(basis: Basis) -> bytes:
     """Return the bytes of the table of a commit, and keep them where that is possible."""
     data = written(computed(basis))
-    store(basis.folder, basis.name, data)
+    cache.write(basis.folder, basis.name, data, KEPT, TABLE)
     return data
 
 
@@ -96,11 +91,11 @@ def _known(basis: Basis, present: dict[str, str]) -> tuple[dict[str, Row], dict[
     """
     repository, directory = basis.repository, basis.directory
     for name in _older(basis)[:TRIED]:
-        head = name.split("-")[1]
+        head = name.split("-")[2]
         if not ancestry.is_straight(repository, head, basis.head):
             continue
-        with suppress(Broken):
-            table = Table.open(os.path.join(basis.folder, name))
+        with suppress(CorruptCache):
+            table = Table(cache.mapped(os.path.join(basis.folder, name)))
             since = f"{head}..{basis.head}"
             last = ancestry.last_commits(repository, since, present, directory, present)
             found = {}
@@ -125,15 +120,16 @@ def written(found: dict[str, Row]) -> bytes:
     """Return the bytes of a table."""
     order = sorted((crc32(os.fsencode(path)), os.fsencode(path), path) for path in found)
     raws = [SEPARATOR.join([name, *_fields(found[path])]) for _key, name, path in order]
-    start = HEADER_BYTES + 12 * len(raws) + 4
-    ends = [start]
+    ends = [0]
     for raw in raws:
         ends.append(ends[-1] + len(raw))
-    hashes = _numbers(key for key, _name, _path in order)
-    offsets = _numbers(end % _MOST_BYTES for end in ends)
-    sums = _numbers(crc32(raw, at) for at, raw in enumerate(raws))
-    header = _numbers((len(raws), crc32(offsets, crc32(hashes)), ends[-1] % _MOST_BYTES))
-    return b"".join([MAGIC, header, hashes, offsets, sums, *raws])
+    sections = {
+        "hashes": _numbers(key for key, _name, _path in order),
+        "ends": _numbers(ends),
+        "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
+        "rows": b"".join(raws),
+    }
+    return cache.pack(KIND, (), sections, ("sums", "rows"))
 
 
 def _fields(row: Row) -> list[bytes]:
@@ -152,39 +148,5 @@ def signed(basis: Basis, commits: set[str], known: dict[str, bool]) -> dict[str,
     good = ancestry.signed(basis.repository, commits, basis.trusted_at, basis.allowed_signers)
     both = known | {commit: commit in good for commit in commits}
     text = "".join(f"{commit} {'+' if both[commit] else '-'}\n" for commit in sorted(both))
-    store(basis.folder, basis.signed_name, sealed(text.encode()))
+    cache.keep(basis.folder, basis.signed_name, SIGNED_KIND, text.encode(), KEPT, SIGNED)
     return both
-
-
-def store(folder: str, name: str, data: bytes) -> None:
-    """Put a file in its place. Where that is impossible, git is asked again the next time."""
-    with suppress(OSError):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
-        try:
-            with open(temp, "xb") as file:
-                file.write(data)
-            os.replace(temp, os.path.join(folder, name))
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temp)
-        _sweep(folder)
-
-
-def _sweep(folder: str) -> None:
-    """Remove the tables that were made longest ago, and what killed writers left."""
-    ages = []
-    for item in os.scandir(folder):
-        with suppress(OSError):
-            ages.append((item.stat().st_mtime, item.name))
-    ages.sort(reverse=True)
-    for prefix, most in (("", KEPT), (SIGNED, KEPT), (FILE, KEPT), (TEMP_PREFIX, 0)):
-        kind = [item for item in ages if _kind(item[1]) == prefix]
-        for age, name in kind[most:]:
-            if prefix != TEMP_PREFIX or age < ages[0][0] - STALE_S:
-                with suppress(OSError):
-                    os.unlink(os.path.join(folder, name))
-
-
-def _kind(name: str) -> str:
-    return next((prefix for prefix in (SIGNED, FILE, TEMP_PREFIX) if name.startswith(prefix)), "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.store import citations
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from memtool.store.repository import Repository
 
-VERSION = "cochange 1"
+VERSION = "cochange 2"
+KEPT = 4
+"""Tables that stay: those of the commits that were read from last."""
 
 
 def companions(
@@ -49,16 +51,14 @@ def _table(repository: Repository, directory: str, head: str, *, is_cached: bool
     """Return the lines for a commit, from the cache or from git, which are then kept."""
     folder = os.path.join(repository.cache_dir, "cochange")
     cut = ",".join(sorted(repository.shallow_commits()))
-    name = f"{citations.digest(VERSION, directory, cut)}-{head}"
+    name = f"{cache.digest(VERSION, directory, cut)}-{head}"
     if is_cached:
-        try:
-            with open(os.path.join(folder, name), "rb") as file:
-                return citations.unsealed(file.read())
-        except (OSError, citations.Broken):
-            pass  # counted anew
-    from memtool.store import citing, cochanging  # once for each commit
+        table = cache.read(os.path.join(folder, name), VERSION)
+        if table is not None:
+            return table
+    from memtool.store import cochanging  # once for each commit
 
     table = cochanging.counted(cochanging.commits(repository, directory, head))
     if is_cached:
-        citing.store(folder, name, citations.sealed(table))
+        cache.keep(folder, name, VERSION, table, KEPT)
     return table

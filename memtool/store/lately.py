@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.store import citations
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 COMMITS = 10
 """The last commits that count where no branch parted from the trusted ref."""
 MOST = 500
-VERSION = "lately 1"
+VERSION = "lately 2"
+KEPT = 4
+"""Files that stay: those of the commits that were asked about last."""
 _MAGIC = {"GIT_LITERAL_PATHSPECS": "0"}
 """Git passes the memories over itself: it need not look at ten thousand files on disk."""
 
@@ -81,17 +83,14 @@ def _kept_past(
     """Return what `_past` says, from the cache or from git, which is then kept."""
     folder = os.path.join(repository.cache_dir, "lately")
     cut = ",".join(sorted(repository.shallow_commits()))
-    name = f"{citations.digest(VERSION, directory, cut, trusted_at)}-{head}"
-    try:
-        with open(os.path.join(folder, name), "rb") as file:
-            base, _end, answer = citations.unsealed(file.read()).partition(b"\0")
-    except (OSError, citations.Broken):
-        from memtool.store import citing  # once for each commit
-
-        past, answer = _past(repository, directory, head, trusted_at)
-        base = past.encode()
-        citing.store(folder, name, citations.sealed(b"%b\0%b" % (base, answer)))
-    return base.decode(), answer
+    name = f"{cache.digest(VERSION, directory, cut, trusted_at)}-{head}"
+    kept = cache.read(os.path.join(folder, name), VERSION)
+    if kept is None:
+        base, answer = _past(repository, directory, head, trusted_at)
+        kept = b"%b\0%b" % (base.encode(), answer)
+        cache.keep(folder, name, VERSION, kept, KEPT)
+    start, _end, files = kept.partition(b"\0")
+    return start.decode(), files
 
 
 def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:

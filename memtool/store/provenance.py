@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.store import citations, refs
+from memtool.store.cache import CorruptCache
 from memtool.store.citations import Basis
 from memtool.value import Value, cached_property
 
@@ -127,14 +128,14 @@ class Witness:
             return citing.computed(self.basis, paths)
         try:
             return self._kept(self.basis, paths)
-        except citations.Broken:
+        except CorruptCache:
             from memtool.store import citing
 
             self._table = citations.Table(memoryview(citing.made(self.basis)))
             return self._kept(self.basis, paths)
 
     def _kept(self, basis: Basis, paths: list[str]) -> dict[str, Row]:
-        """Look paths up in the table. Raises Broken."""
+        """Look paths up in the table. Raises CorruptCache."""
         if self._table is None:
             self._table = citations.table_of(basis)
         table = self._table

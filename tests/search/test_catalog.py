@@ -19,6 +19,7 @@ from memtool.search.catalog import StoredCatalog, open_catalog
 from memtool.search.facts import Facts
 from memtool.search.layout import SEEDED
 from memtool.search.relevance import Reader, question
+from memtool.store import cache
 from memtool.store.repository import discover
 from memtool.store.tree import Tree
 from tests.conftest import NOW, Sandbox
@@ -215,8 +216,8 @@ def test_a_process_that_asks_again_maps_nothing_again(
     """What is mapped is kept for the next call, as long as its files are the same."""
     age(filled, monkeypatch)
     mapped: list[str] = []
-    real = layout.mapped
-    monkeypatch.setattr(layout, "mapped", lambda path: mapped.append(path) or real(path))
+    real = cache.mapped
+    monkeypatch.setattr(cache, "mapped", lambda path: mapped.append(path) or real(path))
     first = asked(opened(filled))
     asked(opened(filled))
     mapped.clear()

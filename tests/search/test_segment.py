@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtool.search import builder, layout, scoring
-from memtool.search.layout import Broken
 from memtool.search.scoring import Document, Question, Statistics
 from memtool.search.segment import Segment
 from memtool.search.terms import terms
+from memtool.store.cache import CorruptCache
 
 WORDS = ("git", "tree", "lock", "blob", "cache", "merge", "of", "the")
 text = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -215,7 +215,7 @@ def test_documents_are_numbered_by_key() -> None:
 
 
 def test_a_flipped_bit_never_changes_an_answer(tmp_path: Path) -> None:
-    """Damage anywhere either shows as Broken or touches nothing that the answer is made of."""
+    """Damage anywhere either raises CorruptCache or touches nothing that an answer is made of."""
     files = builder.build(made([("git tree", "lock lock blob"), ("lock", "the git cache")]))
     asked = scoring.question("git lock of the blob")
 
@@ -232,10 +232,10 @@ def test_a_flipped_bit_never_changes_an_answer(tmp_path: Path) -> None:
             data[place] ^= 1 << (place % 8)
             try:
                 assert answers(files | {name: bytes(data)}) == expected, (name, place)
-            except Broken:
+            except CorruptCache:
                 damaged += 1
         for size in range(0, len(files[name]), 7):
-            with pytest.raises(Broken):
+            with pytest.raises(CorruptCache):
                 answers(files | {name: files[name][:size]})
     assert damaged > 1000
 

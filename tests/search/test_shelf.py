@@ -12,8 +12,8 @@ from memtool.memory import lifecycle, moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.problem import Problem
 from memtool.search import shelving
-from memtool.search.layout import Broken
 from memtool.search.shelf import Shelf
+from memtool.store.cache import CorruptCache
 from memtool.store.tree import Record
 from tests.conftest import make_memory
 
@@ -126,8 +126,8 @@ def test_damage_is_broken_or_without_effect() -> None:
             assert made.by_id() == [0, 1, 2, 3]
             assert list(zip(made.begins, made.untils, strict=True)) == lives
             assert list(made.ended(1 << 40)) == over
-        except Broken:
+        except CorruptCache:
             damaged += 1
     assert damaged > 1000
-    with pytest.raises(Broken):
+    with pytest.raises(CorruptCache):
         Shelf(memoryview(raw[:-8]))

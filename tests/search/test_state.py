@@ -9,8 +9,9 @@ import pytest
 
 from memtool.memory.problem import Problem
 from memtool.search import keeping, overlay, shelving, state
-from memtool.search.layout import Broken
 from memtool.search.state import NO_MEMORY, Folder, State
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
 
 NOTHING = (shelving.pack([], {}), overlay.pack([]))
 
@@ -112,7 +113,7 @@ def test_a_damaged_state_is_none(tmp_path: Path) -> None:
             found = State(memoryview(bytes(data)))
             assert (found.key, found.folders) == ("key", ["a", "b"])
             assert [found.folder(n).files for n in (0, 1)] == expected
-        except Broken:
+        except CorruptCache:
             damaged += 1
     assert damaged > 100
     assert state.load(str(tmp_path)) is None
@@ -124,14 +125,14 @@ def test_a_damaged_state_is_none(tmp_path: Path) -> None:
 def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
     """The next writer removes what is older than an hour, and nothing else."""
     (tmp_path / "memtool").mkdir()
-    for name, age_s in (("old", 2 * keeping.STALE_S), ("new", 1)):
-        left = tmp_path / "memtool" / f"{keeping.TEMP_PREFIX}{name}"
+    for name, age_s in (("old", 2 * cache.STALE_S), ("new", 1)):
+        left = tmp_path / "memtool" / f"{cache.TEMP_PREFIX}{name}"
         left.write_text("x")
         now = left.stat().st_mtime
         os.utime(left, (now - age_s, now - age_s))
     assert keeping.store(str(tmp_path), packed(folder("a"))) == ""
     assert sorted(path.name for path in (tmp_path / "memtool").iterdir()) == [
-        f"{keeping.TEMP_PREFIX}new", "state"]  # fmt: skip
+        f"{cache.TEMP_PREFIX}new", "state"]  # fmt: skip
     kept = state.load(str(tmp_path))
     assert kept is not None
     assert kept.folders == ["a"]

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.store import citations, citing
-from memtool.store.citations import Basis, Broken, Row, Table
+from memtool.store.cache import CorruptCache
+from memtool.store.citations import Basis, Row, Table
 from memtool.store.provenance import Origin, Witness
 
 
@@ -66,7 +67,7 @@ def test_damage_is_never_an_answer(sandbox: Sandbox) -> None:
             for path in (*found, ".memory/none.md"):
                 try:
                     answer = Table(memoryview(data)).row(path)
-                except Broken:
+                except CorruptCache:
                     continue
                 assert answer == found.get(path)
 
@@ -151,7 +152,7 @@ def test_every_history_gives_the_same_with_and_without_a_table(sandbox: Sandbox)
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "-m", kind)
         both(sandbox)
-    assert len(tables(sandbox)) <= citing.KEPT
+    assert len(tables(sandbox)) <= citations.KEPT
 
 
 def test_plain_commits_reuse_the_older_table(

@@ -6,8 +6,20 @@ from pathlib import Path
 import pytest
 from conftest import make_memory
 
-from memtool.gate.duplicates import THRESHOLD_KEY, likeness, problems, twins
-from memtool.gate.neighbours import among
+from memtool.gate.near_duplicates import (
+    THRESHOLD_KEY,
+    VERIFIED,
+    among,
+    content_of,
+    cosine,
+    is_value,
+    joined,
+    likeness,
+    names_of,
+    problems,
+    twins,
+    words_in,
+)
 from memtool.memory import moments
 from memtool.memory.memory import Memory
 from memtool.memory.problem import CODES
@@ -123,3 +135,99 @@ def test_a_higher_threshold_lets_near_twins_pass():
     near = among([record("dec-a")])
     assert twins([record("dec-b", TEXT + "Ask.\n")], near, 1.0, NOW) == [None]
     assert twins([record("dec-b")], near, 1.0, NOW) != [None]
+
+
+def test_headings_are_not_what_a_memory_says():
+    """Two memories from one template share its headings, not their words."""
+    body = "## Options considered\n\n## Chosen\n\n## Rationale\n"
+    assert content_of(make_memory(body=body, title="Redis")) == {"redi"}
+
+
+def test_names_are_values_paths_identifiers_and_capitals_inside_a_sentence():
+    """What begins a sentence may be any word."""
+    memory = make_memory(title="t", body="Sessions of Ada live in app/main.py for 30 s or ten.\n")
+    names = names_of(memory)
+    assert {"ada", "30", "ten", "app/main.pi"} <= names
+    assert not {"session", "live"} & names
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [("ab", "ab", 1.0), ("ab", "cd", 0.0), ("", "a", 0.0), ("abcd", "a", 0.5)],
+)
+def test_the_cosine_goes_from_0_to_1(one: str, other: str, expected: float):
+    """Equal sets give 1, disjoint and empty ones 0."""
+    assert cosine(frozenset(one), frozenset(other)) == expected
+    assert cosine(frozenset(other), frozenset(one)) == expected
+
+
+def test_values_are_numbers_and_compounds():
+    """A plain word is none."""
+    terms = ("8080", "a_b", "app/main.pi", "ten", "twelv", "port", "x9")
+    assert [term for term in terms if is_value(term)] == [
+        "8080", "a_b", "app/main.pi", "ten", "x9",
+    ]  # fmt: skip
+
+
+LONG = " ".join(f"word{number}x rest" for number in range(120))
+
+
+@pytest.mark.parametrize("share", [20, 10, 5])
+def test_edited_texts_are_candidates(share: int):
+    """A text with a twentieth to a fifth of its words changed is still found."""
+    words = LONG.split()
+    words[::share] = ["changed"] * len(words[::share])
+    other = make_memory("dec-b", " ".join(words), title="Another name")
+    (near,) = among([Record(other, "b.md", "b")]).of([record("dec-a", LONG, title="One title")])
+    assert [one.record.id for one in near] == ["dec-b"]
+
+
+def test_short_texts_in_another_order_are_candidates():
+    """The order of words does not count."""
+    other = make_memory("dec-b", "", title="Only on Tuesdays deploys run")
+    asked = record("dec-a", "", title="Deploys run on Tuesdays only")
+    (near,) = among([Record(other, "b.md", "b")]).of([asked])
+    assert [one.record.id for one in near] == ["dec-b"]
+
+
+@pytest.mark.parametrize("body", ["", "\n", "## Options considered\n", "the of and\n"])
+def test_every_text_can_be_compared(body: str):
+    """Nothing is too empty or too odd."""
+    assert twins([record("dec-b", body, title="?")], among([record("dec-a", body, title="?")]),
+                 THRESHOLD, NOW) != [None]  # fmt: skip
+
+
+def test_writing_without_spaces_is_compared_too():
+    """A text in Japanese with one word changed is a candidate."""
+    one = make_memory("dec-a", "", title="セッションは必ずレディスに保存することにした")
+    (near,) = among([Record(one, "a.md", "a")]).of(
+        [record("dec-b", "", title="セッションは必ずレディスに保存することになった")]
+    )
+    assert [found.record.id for found in near] == ["dec-a"]
+
+
+def test_only_the_most_alike_are_compared_in_full():
+    """Those that share most words come first; the exact one leads the answer."""
+    words = TEXT.split()
+    records = []
+    for at in range(VERIFIED + 3):
+        text = " ".join(words[at:] if at < 9 else words[:2]) + "\n"
+        memory = make_memory(f"dec-{at}", text, title="Sessions in Redis")
+        records.append(Record(memory, f"{99 - at}.md", f"{at}"))
+    (near,) = among(records).of([record("dec-new")])
+    assert len(near) == VERIFIED
+    assert [one.record.id for one in near if one.is_exact] == ["dec-0"]
+    assert near[0].is_exact
+
+
+def test_nothing_has_no_neighbours():
+    """An empty tree answers every question with nothing."""
+    assert among(()).of([record("dec-a")]) == [[]]
+    assert among(()).of([]) == []
+
+
+def test_many_texts_are_joined_by_their_rare_words():
+    """Each finds those that it shares most words with; a word that all use joins none."""
+    titles = ["Queues drain at night", "The queues drain nightly at night", "Tabs, not spaces"]
+    texts = [words_in(make_memory(f"dec-{at}", "", title=title)) for at, title in enumerate(titles)]
+    assert joined(texts) == [[1], [0], []]

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import os
 import shutil
 
 import pytest
 from conftest import Sandbox, make_memory
 
-from memtool.gate import places
-from memtool.gate.places import MOST_CHANGED
+from memtool.gate import near_duplicates
+from memtool.gate.near_duplicates import MOST_CHANGED
 from memtool.memory.memory import Memory
 from memtool.store.tree import Record
 
@@ -22,9 +21,9 @@ def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = Non
     ws = sandbox.workspace()
     place = (ws.repository, ws.directory, ws.settings.categories)
     near = {
-        "worktree": lambda: places.of_worktree(*place),
-        "index": lambda: places.of_index(*place),
-        "HEAD": lambda: places.of_commit(*place, "HEAD"),
+        "worktree": lambda: near_duplicates.of_worktree(*place),
+        "index": lambda: near_duplicates.of_index(*place),
+        "HEAD": lambda: near_duplicates.of_commit(*place, "HEAD"),
     }[where]()
     return [one.record.id for one in near.of(asked(memory))[0]]
 
@@ -155,23 +154,10 @@ def test_files_that_are_no_memories_are_passed_over(filled: Sandbox):
 
 
 def test_many_judged_memories_answer_as_each_alone(filled: Sandbox):
-    """Signatures that the table knows are those of the memories."""
+    """Asking about many at once gives each the answer that it has alone."""
     ws = filled.workspace()
     records = list(ws.tree().records) * 10
-    near = places.of_worktree(ws.repository, ws.directory, ws.settings.categories)
+    near = near_duplicates.of_worktree(ws.repository, ws.directory, ws.settings.categories)
     together = [[one.record.id for one in row] for row in near.of(records)]
     alone = [[one.record.id for one in near.of([record])[0]] for record in records]
     assert together == alone
-
-
-def test_files_that_git_only_suspects_are_not_read_again(filled: Sandbox):
-    """In a copy of a repository git suspects every file; what the check has read settles it."""
-    found(filled)
-    filled.memory("dec-b", TEXT, title="Sessions in Redis")
-    ws = filled.workspace()
-    for record in ws.tree().records:
-        os.utime(filled.path / record.path, (1, 1))
-    place = (ws.repository, ws.directory, ws.settings.categories)
-    near = places.of_worktree(*place, known=ws.tree().records)
-    assert [row.id for row in near.census.known()] == ["dec-b"]
-    assert [one.record.id for one in near.of(asked())[0]] == ["dec-a", "dec-b"]
