@@ -26,7 +26,7 @@ ROUNDS = 9
 
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from memtool.gate import duplicates, neighbours, opposition, places, signatures  # noqa: E402
+from memtool.gate import contradictions, duplicates, neighbours, places, signatures  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
 from memtool.store.options import option  # noqa: E402
 from memtool.store.tree import Record  # noqa: E402
@@ -80,7 +80,9 @@ def quality() -> None:
         return is_candidate and duplicates.likeness(one, other) >= threshold
 
     measure("duplicates", "duplicate", is_twin)
-    measure("conflicts", "conflict", lambda one, other: bool(opposition.opposed(one, other)[0]))
+    measure(
+        "conflicts", "conflict", lambda one, other: contradictions.between(one, other) is not None
+    )
 
 
 def alarms() -> None:
@@ -93,7 +95,7 @@ def alarms() -> None:
     threshold = float(str(option(duplicates.THRESHOLD_KEY).default))
     found = [twin for twin in duplicates.twins(records, near, threshold, 1_772_000_000) if twin]
     print(f"{len(notes)} notes: {len(found)} have a twin")
-    for clash in opposition.oppositions(notes):
+    for clash in contradictions.find(notes):
         print(f"{clash.kind} {clash.one} {clash.other}: {clash.reason}")
 
 

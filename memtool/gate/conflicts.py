@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from memtool.gate import duplicates, opposition
+from memtool.gate import contradictions as signs
+from memtool.gate import duplicates
+from memtool.gate.contradictions import Contradiction
 from memtool.gate.neighbours import DEAD
-from memtool.gate.opposition import Opposed
 from memtool.memory import lifecycle
 from memtool.value import Value
 
@@ -28,8 +29,8 @@ FORK = "fork"
 DUPLICATE = "duplicate"
 KINDS: dict[str, str] = {
     FORK: "heads that supersede the same memory",
-    opposition.OPPOSITION: "one says to do what the other says not to do",
-    opposition.VALUES: "they give different values to the same thing",
+    signs.OPPOSITION: "one says to do what the other says not to do",
+    signs.VALUES: "they give different values to the same thing",
     DUPLICATE: "they say the same",
 }
 """What a conflict may be, in the order in which they are told."""
@@ -78,7 +79,7 @@ def contradictions(
     return sorted(found.values(), key=order)
 
 
-def _clashes(records: Sequence[Record], cache_dir: str) -> list[Opposed]:
+def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
     """Return what opposes each other among some records.
 
     Whether two memories do follows from them alone. So what is kept of more memories holds for
@@ -92,11 +93,11 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Opposed]:
     if was is not None and set(stamps) <= {(path, oid) for path, oid in was[0]}:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [
-            Opposed(number[one], number[other], kind, reason)
+            Contradiction(number[one], number[other], kind, reason)
             for one, other, kind, reason in was[1]
             if one in number and other in number
         ]
-    found = opposition.oppositions([record.memory for record in records])
+    found = signs.find([record.memory for record in records])
     if cache_dir:
         told = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
         kept.store(cache_dir, KIND, name, [stamps, told])

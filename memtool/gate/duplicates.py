@@ -47,12 +47,12 @@ def likeness(one: Memory, other: Memory) -> float:
 
 def _parts(one: Memory, mine: frozenset[str], other: Memory, theirs: frozenset[str]) -> bool:
     """Tell whether something sets two memories apart, however alike their words are."""
-    from memtool.gate.opposition import opposed
+    from memtool.gate import contradictions
     from memtool.gate.signatures import names_of
 
     if names_of(one) - theirs and names_of(other) - mine:
         return True
-    return bool(opposed(one, other)[0])
+    return contradictions.between(one, other) is not None
 
 
 def twins(

@@ -7,7 +7,7 @@ two memories speak of the same: a model's word alone is not enough.
 from __future__ import annotations
 
 from memtool import templates
-from memtool.gate import opposition
+from memtool.gate import contradictions
 from memtool.gate.signatures import content_of
 from memtool.sessions import model as models
 from memtool.sessions.claim import printable
@@ -50,7 +50,7 @@ def by_rules(candidates: Sequence[Record], others: Sequence[Record]) -> list[Act
     first = len(others)
     return [
         Action("supersedes", records[clash.other].id, records[clash.one].id, clash.reason)
-        for clash in opposition.oppositions([record.memory for record in records])
+        for clash in contradictions.find([record.memory for record in records])
         if clash.one < first <= clash.other
     ]
 
