@@ -8,6 +8,8 @@ asks, or names an exception states nothing here, and a number that names a thing
 
 from __future__ import annotations
 
+from itertools import product
+
 from memtool.memory import digest, moments
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
@@ -58,11 +60,11 @@ _CONCEPTS: dict[str, tuple[str, str]] = {
     "enable": ("enable enables enabled enabling activate activated",
                "disable disables disabled disabling deactivate deactivated"),
     "allow": ("allow allows allowed permit permits permitted",
-              "forbid forbids forbidden prohibit prohibits prohibited ban banned disallow"
-              " disallowed deny denied"),
+              """forbid forbids forbidden prohibit prohibits prohibited ban banned disallow
+              disallowed deny denied"""),
     "add": ("add adds added adding include includes included keep keeps",
-            "remove removes removed removing exclude excludes excluded drop drops dropped delete"
-            " deletes deleted"),
+            """remove removes removed removing exclude excludes excluded drop drops dropped delete
+            deletes deleted"""),
     "require": ("require requires required mandatory obligatory compulsory",
                 "optional unnecessary voluntary"),
     "accept": ("accept accepts accepted", "reject rejects rejected refuse refuses refused"),
@@ -102,7 +104,7 @@ _GIVES_NUMBER = _words(
 )
 """Behind one of these words a bare number is a value; behind any other it names a thing."""
 _TAKES_VERSION = _words("use uses require requires need needs adopt target targets support")
-"""`use node 20` gives a version; `node 20 builds` and `team 1 owns` only name what they are about."""
+"""`use node 20` gives a version; `node 20 builds` and `team 1 owns` name what they speak of."""
 _LEADS_TO_PATH = _words("in from at to under into is are be named called = :")
 
 _DEPENDING = frozenset(
@@ -167,33 +169,25 @@ def _meet(
 
     What says the same is compared as one, so that many equal memories cost no more than few.
     """
-    mine, theirs = _alike(some), _alike(others)
-    for one in mine.values():
-        for other in theirs.values():
-            kind = kind_of(one[0][1], other[0][1])
-            if not kind:
+    for one, other in product(_alike(some), _alike(others)):
+        kind = kind_of(one[0][1], other[0][1])
+        for (at, mine), (other_at, theirs) in product(one, other) if kind else ():
+            pair = (min(at, other_at), max(at, other_at))
+            if at == other_at or pair in found:
                 continue
-            for at, statement in one:
-                for other_at, against in other:
-                    pair = (min(at, other_at), max(at, other_at))
-                    if at == other_at or pair in found:
-                        continue
-                    if len(statement.subject) == 1 and not _is_related(
-                        *(memories[n] for n in pair)
-                    ):
-                        continue
-                    first, second = (statement, against) if at < other_at else (against, statement)
-                    reason = f"{_quoted(first)} against {_quoted(second)}"
-                    found[pair] = Contradiction(*pair, kind, reason)
+            if len(mine.subject) == 1 and not _is_related(memories[at], memories[other_at]):
+                continue
+            first, second = (mine, theirs) if at < other_at else (theirs, mine)
+            found[pair] = Contradiction(*pair, kind, f"{_quoted(first)} against {_quoted(second)}")
 
 
-def _alike(
-    group: Sequence[tuple[int, Statement]],
-) -> dict[tuple[int, tuple[Quantity, ...], bool], list[tuple[int, Statement]]]:
-    found: dict[tuple[int, tuple[Quantity, ...], bool], list[tuple[int, Statement]]] = {}
+def _alike(group: Sequence[tuple[int, Statement]]) -> list[list[tuple[int, Statement]]]:
+    """Return the statements of a group in runs that compare in the same way."""
+    found: dict[tuple[object, ...], list[tuple[int, Statement]]] = {}
     for at, one in group:
-        found.setdefault((one.sign, one.values, _is_claim(one)), []).append((at, one))
-    return found
+        key = (one.sign, one.values, one.subject, _is_claim(one))
+        found.setdefault(key, []).append((at, one))
+    return list(found.values())
 
 
 def kind_of(one: Statement, other: Statement) -> str:
@@ -371,10 +365,8 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
             passed = at + width
         elif before in _LEADS_TO_PATH and _is_path(word):
             values.append(("path", word.rstrip("/")))
-        elif measured is not None:
-            subject.append(word)
         else:
-            subject += _content(word)
+            subject += _content(word) if measured is None else (word,)
     return Statement(text, sign, concept, frozenset(subject), tuple(values))
 
 

@@ -22,7 +22,7 @@ VALUED = ("port", "key", "version", "unit", "path")
 
 def rows(name: str) -> list[list[str]]:
     lines = (DATA / name).read_text(encoding="utf-8").splitlines()
-    return [[cell.strip() for cell in line.split("|")] for line in lines if line[:1] not in "#"]
+    return [[cell.strip() for cell in line.split("|")] for line in lines if line and line[0] != "#"]
 
 
 def side(row: dict, name: str) -> Memory:
@@ -113,7 +113,7 @@ def test_among_many_memories_only_the_contrary_ones_are_found():
         ({}, False),
     ],
 )
-def test_a_subject_of_one_word_needs_something_in_common(fields: dict, expected: bool):
+def test_a_subject_of_one_word_needs_something_in_common(fields: dict, *, expected: bool):
     """A shared tag or file, or a word of both titles, says that both mean the same thing."""
     base = {"tags": ("cache",), "files": ("a.py",)}
     one = make_memory("dec-a", "Use Redis.\n", title="Speed", **base)
