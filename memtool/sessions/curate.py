@@ -1,4 +1,4 @@
-"""Curating: how candidates fit in with the memories that stand, as a plan that a person accepts.
+"""Curation: how candidates fit in with the memories that exist, as a plan that a person accepts.
 
 Nothing here writes. An action is kept where its ids exist and fit, it closes no circle, and the
 two memories speak of the same: a model's word alone is not enough.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from memtool import templates
 from memtool.gate import contradictions
 from memtool.gate.signatures import content_of
-from memtool.sessions import model as models
-from memtool.sessions.claim import printable
+from memtool.sessions.extract import llm
+from memtool.sessions.model import printable
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.memory.lineage import Lineage
-    from memtool.sessions.model import Model
+    from memtool.sessions.extract.llm import Model
     from memtool.store.tree import Record
 
 PROMPT = "prompts/curate.md"
@@ -61,7 +61,7 @@ def by_model(model: Model, candidates: Sequence[Record], others: Sequence[Record
     Raises:
         Unusable: the model gave no answer that can be used.
     """
-    rows = models.ask(model, prompt(candidates, others), "actions")
+    rows = llm.ask(model, prompt(candidates, others), "actions")
     return [action for row in rows[:MOST_ACTIONS] if (action := _action(row)) is not None]
 
 

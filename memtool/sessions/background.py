@@ -1,4 +1,4 @@
-"""Capturing for a hook: a capture is started beside the agent, which never waits for it.
+"""Work beside an agent, which never waits for it: a hook starts memtool in the background.
 
 It loads next to nothing: a hook answers in the time of a cold start.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memtool.store.repository import Repository
 
-    class Place(Protocol):
+    class HookContext(Protocol):
         """What of a workspace a capture needs to know."""
 
         @property
@@ -41,7 +41,9 @@ command()
 """
 
 
-def capture_hook(ws: Place, host: str, session_id: str, transcript_path: str, event: str) -> bool:
+def capture_hook(
+    ws: HookContext, host: str, session_id: str, transcript_path: str, event: str
+) -> bool:
     """Start a capture of a transcript in the background; return whether one was started.
 
     None is where it is switched off, or where the path is no file of this user. `event` is what

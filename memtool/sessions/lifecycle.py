@@ -1,17 +1,22 @@
-"""Ending, forking and pruning: what becomes of a session after its last message."""
+"""What becomes of a session after its last message: ending, forking, pruning, and the summary."""
 
 from __future__ import annotations
 
 import os
 
 from memtool.errors import MemtoolError
-from memtool.sessions import cleaning, journal, learning, parts, private
-from memtool.sessions import head as heads
-from memtool.sessions.adding import refuse_ended
-from memtool.sessions.head import Head
+from memtool.sessions import findings, journal, redaction
 from memtool.sessions.journal import Writer
-from memtool.sessions.store import FINDINGS, MEGABYTE, MESSAGES, Sessions, gathered
-from memtool.sessions.summary import summary
+from memtool.sessions.model import line
+from memtool.sessions.store import (
+    FINDINGS,
+    MEGABYTE,
+    MESSAGES,
+    Sessions,
+    gathered,
+    refuse_ended,
+    write_head,
+)
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from memtool.sessions.message import Message
+    from memtool.sessions.model import Head, Message
 
 PRUNE_TO = 0.8
 """Share of the total limit that pruning goes down to."""
@@ -42,7 +47,7 @@ def end(
         MemtoolError: there is no such session, it has ended, or the disk refuses.
     """
     folder = sessions.folder(id)
-    clean = cleaning.clean_texts({said}, sessions.allowed)[said]
+    clean = redaction.clean_texts({said}, sessions.allowed)[said]
     if dry_run:
         head = sessions.head(id)
         refuse_ended(head)
@@ -55,15 +60,15 @@ def end(
         try:
             writer.sync()
         except OSError as error:
-            raise private.refusal(writer.path, "written", error) from None
-        heads.write(folder, ended[0])
+            raise journal.refusal(writer.path, "written", error) from None
+        write_head(folder, ended[0])
     return ended
 
 
 def _ended(
     sessions: Sessions, head: Head, known: Sequence[Message], said: str, now: int
 ) -> tuple[Head, int]:
-    titles = [one.title for one in learning.known(sessions, head.id).findings]
+    titles = [one.title for one in findings.known(sessions, head.id).findings]
     said = said or summary(known, titles)
     return head.replace(status="ended", ended=now, summary=said), len(known)
 
@@ -116,7 +121,7 @@ def prune(sessions: Sessions, *, dry_run: bool = False) -> Pruned:
 
 
 def _messages_size(folder: str) -> int:
-    sizes = [part.size for part in parts.parts(folder)]
+    sizes = [part.size for part in journal.parts(folder)]
     try:
         return os.stat(os.path.join(folder, MESSAGES)).st_size + sum(sizes)
     except FileNotFoundError:
@@ -130,13 +135,13 @@ def _removed(sessions: Sessions, id: str, folder: str) -> int:
         if head.status != "ended":  # somebody opened it again meanwhile
             return 0
         freed = _messages_size(folder)
-        heads.write(folder, head.replace(status="pruned"))
+        write_head(folder, head.replace(status="pruned"))
         try:
-            for part in parts.parts(folder):
+            for part in journal.parts(folder):
                 os.unlink(part.path)
             writer.clear()
         except OSError as error:
-            raise private.refusal(folder, "written", error) from None
+            raise journal.refusal(folder, "written", error) from None
     return freed
 
 
@@ -151,3 +156,63 @@ def refuse_full(sessions: Sessions) -> None:
             "sessions.total_mb",
             code="sessions-full",
         )
+
+
+MOST_ASKED = 3
+_MOST_FILES = 12
+MOST_FAILURES = 5
+MOST_FINDINGS = 5
+
+
+class FailedCall(Value):
+    """A call of a tool that failed. `fixed_by` is the message in which the same call worked."""
+
+    number: int
+    call: str
+    said: str
+    fixed_by: int = 0
+
+
+def summary(messages: Sequence[Message], findings: Sequence[str]) -> str:
+    """Return some lines about a session; `findings` are the titles of what was found in it."""
+    asked = [line(one.text) for one in messages if one.role == "user"]
+    asked = [one for one in asked if one]
+    touched = list(dict.fromkeys(path for one in messages for path in one.files))
+    failed = failures(messages)
+    rows = [f"asked: {one}" for one in asked[:MOST_ASKED]]
+    rows += _more("asked", len(asked) - MOST_ASKED)
+    if touched:
+        more = len(touched) - _MOST_FILES
+        rest = f" and {more} more" if more > 0 else ""
+        rows.append(f"files: {', '.join(touched[:_MOST_FILES])}{rest}")
+    for one in failed[:MOST_FAILURES]:
+        fixed = f"worked in message {one.fixed_by}" if one.fixed_by else "not seen to work"
+        rows.append(f"failed: {one.call} in message {one.number}, {fixed}: {one.said}")
+    rows += _more("failed", len(failed) - MOST_FAILURES)
+    rows += [f"found: {one}" for one in findings[:MOST_FINDINGS]]
+    rows += _more("found", len(findings) - MOST_FINDINGS)
+    return "\n".join(rows) or "nothing was said"
+
+
+def failures(messages: Sequence[Message]) -> list[FailedCall]:
+    """Return the calls that failed, each once, with the message in which the same one worked."""
+    found: dict[tuple[str, str], FailedCall] = {}
+    for one in messages:
+        if one.role != "tool" or one.is_ok is None:
+            continue
+        key = one.tool, one.call
+        if not one.is_ok:
+            said = line(_last_line(one.text))
+            found[key] = FailedCall(one.number, line(one.call) or one.tool or "a tool", said)
+        elif key in found and not found[key].fixed_by:
+            found[key] = found[key].replace(fixed_by=one.number)
+    return list(found.values())
+
+
+def _last_line(text: str) -> str:
+    """Return the last line that says something, where most tools say what was wrong."""
+    return next((row for row in reversed(text.split("\n")) if row.strip("-= \t")), "")
+
+
+def _more(what: str, count: int) -> list[str]:
+    return [f"{what}: {count} more"] if count > 0 else []

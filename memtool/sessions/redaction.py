@@ -1,9 +1,8 @@
-"""Cleaning: secrets and personal data go out of messages before a byte reaches the disk."""
+"""Redaction of sessions: secrets and personal data go out before a byte reaches the disk."""
 
 from __future__ import annotations
 
 from memtool.gate.redaction import NOTHING, find, marks
-from memtool.sessions.message import Message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.gate.redaction import Allowed
+    from memtool.sessions.model import Message
 
 FIELDS = ("text", "call", "tool", "agent", "origin")
 MOST_CALL = 2_000

@@ -1,15 +1,15 @@
-"""Learning: the findings of a session, kept beside its messages and brought up to date with them.
+"""The findings of a session: kept beside its messages and brought up to date with them.
 
-A journal that only grows: a finding stands as its last row says; one that later messages took
-back is withdrawn by a row of its own. Derived from the messages, so that a lost journal costs
-nothing but the words of a model.
+A journal that only grows: a finding is what its last row says; one that later messages took back
+is withdrawn by a row of its own. Derived from the messages, so that a lost journal costs nothing
+but the words of a model.
 """
 
 from __future__ import annotations
 
-from memtool.sessions import finding as findings
 from memtool.sessions import journal
 from memtool.sessions.journal import Writer
+from memtool.sessions.model import read_finding
 from memtool.sessions.store import FINDINGS
 from memtool.value import Value
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from memtool.sessions.finding import Finding
-    from memtool.sessions.message import Message
+    from memtool.sessions.model import Finding, Message
     from memtool.sessions.store import Sessions
 
     Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
 
-RULES = "rules-2"
+RULES = "rules-3"
 """Changes whenever the same messages would give other findings."""
 WORTH_SHARE = 20
 """A session is read again when a twentieth of it is new."""
@@ -52,7 +51,7 @@ def known(sessions: Sessions, id: str) -> Learned:
 def ever(sessions: Sessions, id: str) -> dict[str, Finding]:
     """Return all findings that a session ever had, withdrawn ones too. Raises MemtoolError."""
     rows, _torn = journal.read(sessions.path(id, FINDINGS))
-    return {one.id: one for one in map(findings.read, rows) if one is not None}
+    return {one.id: one for one in map(read_finding, rows) if one is not None}
 
 
 def learn(
@@ -79,12 +78,12 @@ def learn(
         return before
     if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
         return before
-    from memtool.sessions import extracting
-    from memtool.sessions.cleaning import clean_texts
+    from memtool.sessions.extract import extract as rules
+    from memtool.sessions.redaction import clean_texts
 
-    extract = extract or extracting.extract
+    extract = extract or rules.extract
     messages, _torn = sessions.messages(id)
-    read = messages[-extracting.MOST_MESSAGES :]
+    read = messages[-rules.MOST_MESSAGES :]
     first, through = read[0].number, read[-1].number
     made = {one.id: one for one in map(_within, extract(read, id, head.agent or head.host))}
     clean = clean_texts({text for one in made.values() for text in _texts(one)}, sessions.allowed)
@@ -148,14 +147,14 @@ def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
         elif type(row.get("through")) is int:
             if row.get("session") == id:
                 through, by = row["through"], str(row.get("by", ""))
-        elif (one := findings.read(row)) is not None:
+        elif (one := read_finding(row)) is not None:
             found[one.id] = one
     return Learned(tuple(found.values())[:MOST_FINDINGS], through, by)
 
 
 def _within(one: Finding) -> Finding:
     """Return a finding as it reads back from its row."""
-    return findings.read(one.plain()) or one
+    return read_finding(one.plain()) or one
 
 
 def _texts(one: Finding) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
-"""Intake: a transcript into a session, only what is new, any number of captures at once.
+"""Capture: a transcript into a session, only what is new, any number of captures at once.
 
 The journal of captures is the lock: it says how far each transcript was read. Messages know the
-line that they came from, so that nothing is taken twice even where that is not known any more.
+line that they came from, so that nothing is taken twice even where that is not known any more. A
+host that forks a session copies its lines into a new transcript, under their own names: such a
+copy goes on from the session that it was made of, and does not look like a second witness.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.sessions import adding, descent, ending, journal, names
-from memtool.sessions.cleaning import clean_row, clean_texts
+from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.journal import Writer
-from memtool.sessions.store import Exists, Sessions
-from memtool.sessions.transcripts import reading
-from memtool.sessions.transcripts.reading import Mark, Reading
+from memtool.sessions.model import hashed_id, id_of_host
+from memtool.sessions.redaction import clean_row, clean_texts
+from memtool.sessions.store import MESSAGES, Exists, Sessions
+from memtool.sessions.transcripts import reader
+from memtool.sessions.transcripts.reader import Mark, Reading
+from memtool.store.reading import read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -23,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, BinaryIO
 
-    from memtool.sessions.head import Head
-    from memtool.sessions.message import Message
+    from memtool.sessions.model import Head, Message
 
 CAPTURES = "captures.jsonl"
 MOST_TEXT = 16_000
@@ -45,7 +48,7 @@ class Transcript(Value):
     """The session that it goes into; by default the one that it names."""
 
 
-class Captured(Value):
+class Capture(Value):
     """What a capture took into a session: messages `first` to `last`, 0 for none.
 
     `broken` counts lines that could not be read, `future` messages whose time has not come,
@@ -70,7 +73,7 @@ def capture(
     now: int,
     *,
     dry_run: bool = False,
-) -> Captured:
+) -> Capture:
     """Take what is new in a transcript into its session, which `begin` makes a head for.
 
     Raises:
@@ -84,7 +87,7 @@ def capture(
         if id_ not in sessions.ids():
             head, findings = _with_parent(sessions, begin(id_, read), read)
             if dry_run:
-                known = descent.origins(sessions, head.parent) if head.parent else set()
+                known = _origins(sessions, head.parent) if head.parent else set()
                 new = list(_unknown(_named(read.messages, sessions), known))
                 return _told(id_, read, new, now, is_new=True)
             is_new = _is_begun(sessions, head, findings)
@@ -102,17 +105,17 @@ def _with_parent(
 ) -> tuple[Head, list[dict[str, Any]]]:
     """Return the head of a new session with what it goes on from, and the findings of that."""
     named = _named(read.messages, sessions)
-    before, shared = descent.parent(sessions, head.id, read.host, named)
+    before, shared = _parent(sessions, head.id, read.host, named)
     if not before:
         return head, []
-    forked, findings = ending.forked(sessions, before, head)
+    forked, findings = lifecycle.forked(sessions, before, head)
     return forked.replace(parent_messages=shared), findings
 
 
 def _is_begun(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) -> bool:
     """Begin a session; return whether it was not there yet."""
     try:
-        ending.fork(sessions, head, findings)
+        lifecycle.fork(sessions, head, findings)
     except Exists:
         return False
     return True
@@ -120,7 +123,7 @@ def _is_begun(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) ->
 
 def _continued(
     sessions: Sessions, transcript: Transcript, id: str, marks: Writer, now: int
-) -> Captured:
+) -> Capture:
     """Take over what is new; the caller holds the journal of captures.
 
     Of what a full session cannot take the place is kept all the same: it is not read again.
@@ -132,7 +135,7 @@ def _continued(
     for start in range(0, len(new), AT_ONCE):
         some = new[start : start + AT_ONCE]
         try:
-            added = adding.add(sessions, id, some, now, reopen=True, most_text=MOST_TEXT)
+            added = store.add(sessions, id, some, now, reopen=True, most_text=MOST_TEXT)
         except MemtoolError as error:
             if error.code != "session-full":
                 raise
@@ -155,15 +158,15 @@ def _continued(
 def name_for(sessions: Sessions, host: str, given: str) -> str:
     """Return the name for the id that a host gave its session, never one that is a secret."""
     if clean_texts({given}, sessions.allowed)[given] == given:
-        return names.of_host(host, given)
-    return names.hashed(host, given)
+        return id_of_host(host, given)
+    return hashed_id(host, given)
 
 
 def _place(transcript: Transcript, sessions: Sessions) -> str:
     """Return what a transcript is known by in the journal of captures: its path, if that may be."""
     path = transcript.path
     is_clean = clean_texts({path}, sessions.allowed)[path] == path
-    return path if is_clean else reading.digest(os.fsencode(path))
+    return path if is_clean else reader.digest(os.fsencode(path))
 
 
 def _rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -180,13 +183,13 @@ def _new(
     last = sessions.last(id)
     number = last.number if last else 0
     is_certain = not read.is_new and before.get("number") == number
-    known = set() if is_certain else descent.origins(sessions, id)
+    known = set() if is_certain else _origins(sessions, id)
     return read, list(_unknown(_named(read.messages, sessions), known)), number
 
 
 def _read(transcript: Transcript, mark: Mark | None) -> Reading:
     path = transcript.path or "stdin"
-    return reading.read(
+    return reader.read(
         transcript.file,
         path,
         transcript.tops,
@@ -205,7 +208,7 @@ def _named(messages: Sequence[Message], sessions: Sessions) -> list[Message]:
     return [
         one
         if clean[one.origin] == one.origin
-        else one.replace(origin=reading.digest(one.origin.encode(errors="surrogatepass")))
+        else one.replace(origin=reader.digest(one.origin.encode(errors="surrogatepass")))
         for one in messages
     ]
 
@@ -223,9 +226,9 @@ def _told(
     *,
     is_new: bool = False,
     notes: tuple[str, ...] = (),
-) -> Captured:
+) -> Capture:
     future = sum(one.moment > now + FUTURE_S for one in messages)
-    return Captured(id, read.host, tuple(messages), read.broken, future, is_new, notes)
+    return Capture(id, read.host, tuple(messages), read.broken, future, is_new, notes)
 
 
 def _name(transcript: Transcript) -> str:
@@ -233,7 +236,7 @@ def _name(transcript: Transcript) -> str:
     if transcript.path:
         return transcript.path
     transcript.file.seek(0)
-    return f"stdin {reading.digest(transcript.file.read())}"
+    return f"stdin {reader.digest(transcript.file.read())}"
 
 
 def _mark(row: dict[str, Any]) -> Mark | None:
@@ -245,3 +248,58 @@ def _mark(row: dict[str, Any]) -> Mark | None:
     if fields["context"] is not None and not isinstance(fields["context"], dict):
         return None
     return Mark(**fields)
+
+
+_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
+"""Hosts whose lines have names that no other line has."""
+_MOST_SESSIONS = 50
+"""Sessions that are looked through, the ones that began last."""
+
+
+def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message]) -> tuple[str, int]:
+    """Return the session that holds the first of these messages, and the last number they share.
+
+    Without such a session the id is empty. Of several it is the one that began last.
+    """
+    first = next((one.origin for one in messages if one.origin), "")
+    if host not in _NAMING_HOSTS or not first:
+        return "", 0
+    mark = journal.write([{"origin": first}])[1:-2]
+    heads = [head for head in sessions.heads()[0] if head.host == host and head.id != id]
+    heads.sort(key=lambda head: (head.started, head.id), reverse=True)
+    copied = {one.origin for one in messages}
+    for head in heads[:_MOST_SESSIONS]:
+        if any(mark in data for data in _journals(sessions, head.id)):
+            known, _torn = sessions.messages(head.id)
+            shared = [one.number for one in known if one.origin in copied]
+            if shared:
+                return head.id, shared[-1]
+    return "", 0
+
+
+def _origins(sessions: Sessions, id: str) -> set[str]:
+    """Return the names of the lines that a session was made from, and those before it."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    name = id
+    while name and name not in seen:
+        seen.add(name)
+        try:
+            known, _torn = sessions.messages(name)
+            before = sessions.head(name).parent
+        except MemtoolError:  # a parent was removed by hand
+            if name == id:
+                raise
+            break
+        found.update(one.origin for one in known if one.origin)
+        name = before
+    return found
+
+
+def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
+    folder = sessions.folder(id)
+    try:
+        yield read_regular(os.path.join(folder, MESSAGES))
+    except OSError:
+        return
+    yield from map(journal.opened, journal.parts(folder))

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from memtool.memory.signs import word_set
-from memtool.sessions import speech
+from memtool.memory import moments
+from memtool.memory.titles import title_of
+from memtool.sessions.extract.sentences import sentences, tags_of
+from memtool.sessions.model import MOST_CONTENT, Finding, finding_id, printable
 from memtool.sessions.transcripts.markup import is_own_call
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from memtool.sessions.message import Message
-    from memtool.sessions.speech import Sentence
+    from memtool.sessions.extract.sentences import Sentence
+    from memtool.sessions.model import Message
 
-EDITORS = word_set(
-    "edit write multiedit multi_edit notebookedit apply_patch applypatch patch create_file replace"
-    " write_file writefile edit_file editfile str_replace str_replace_editor update_file"
+MOST_MOMENT = 250_000_000_000
+"""No calendar of ours goes further."""
+
+EDITORS = frozenset(
+    [
+        "edit",
+        "write",
+        "multiedit",
+        "multi_edit",
+        "notebookedit",
+        "apply_patch",
+        "applypatch",
+        "patch",
+        "create_file",
+        "replace",
+        "write_file",
+        "writefile",
+        "edit_file",
+        "editfile",
+        "str_replace",
+        "str_replace_editor",
+        "update_file",
+    ]
 )
 """Tools that change files, lower case, whichever host names them."""
 _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 
 
-class Run(Value):
+class ToolRun(Value):
     """A call of a tool with its answer; `is_ok` None where nothing tells whether it worked."""
 
     call: Message
@@ -47,26 +69,76 @@ class Run(Value):
 class Scene:
     """The messages of one session in order, with the sentences of its people and its tool runs."""
 
-    def __init__(self, messages: Sequence[Message]) -> None:
+    def __init__(self, messages: Sequence[Message], session: str = "", agent: str = "") -> None:
         self.messages = messages
+        self.session = session
+        self.agent = agent
         self.people = [message for message in messages if message.role == "user"]
         self.said: dict[int, tuple[Sentence, ...]] = {
-            message.number: speech.sentences(message.number, message.text)
-            for message in self.people
+            message.number: sentences(message.number, message.text) for message in self.people
         }
 
     @cached_property
-    def runs(self) -> list[Run]:
+    def facts(self) -> dict[int, dict[str, str]]:
+        """For the number of a message: who worked and when it was said, as far as it tells."""
+        return {
+            message.number: {
+                "agent": message.agent,
+                "said": moments.render(message.moment) if 0 < message.moment < MOST_MOMENT else "",
+            }
+            for message in self.messages
+        }
+
+    def finding(
+        self,
+        category: str,
+        content: str,
+        importance: float,
+        messages: tuple[int, ...],
+        *,
+        confidence: str = "medium",
+        place: int = 0,
+        signals: tuple[str, ...] = (),
+        files: tuple[str, ...] = (),
+        fields: Mapping[str, str] | None = None,
+    ) -> Finding:
+        """Return a finding of this session; `fields` that are empty are left out."""
+        content = printable(content)[:MOST_CONTENT]
+        agents = [self.facts[number]["agent"] for number in messages]
+        said = [self.facts[number]["said"] for number in reversed(messages)]
+        texts = {name: _shown(text) for name, text in (fields or {}).items()}
+        texts |= {
+            "agent": next(filter(None, agents), self.agent),
+            "said": next(filter(None, said), ""),
+        }
+        return Finding(
+            id=finding_id(self.session, content),
+            session=self.session,
+            content=content,
+            title=title_of(content),
+            category=category,
+            confidence=confidence,
+            importance=importance,
+            messages=messages,
+            files=files,
+            tags=tags_of(content),
+            signals=signals,
+            fields=tuple((name, text) for name, text in texts.items() if text),
+            place=place,
+        )
+
+    @cached_property
+    def runs(self) -> list[ToolRun]:
         """The calls that were answered, in the order of their answers."""
         waiting: list[Message] = []
-        found: list[Run] = []
+        found: list[ToolRun] = []
         for message in self.messages:
             if message.role == "assistant" and message.tool:
                 waiting.append(message)
             elif message.role == "tool":
                 call = _call_of(message, waiting)
                 if call is not None:
-                    found.append(Run(call, message, outcome(message)))
+                    found.append(ToolRun(call, message, outcome(message)))
         return found
 
     @cached_property
@@ -122,3 +194,8 @@ def outcome(answer: Message) -> bool | None:
     ):
         return False
     return None
+
+
+def _shown(text: str) -> str:
+    """Return a text without characters that cannot be shown; lines stay lines."""
+    return "\n".join(map(printable, text.split("\n"))) if "\n" in text else printable(text)
