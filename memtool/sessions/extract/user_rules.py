@@ -49,6 +49,7 @@ _VERB = (
 )
 """A verb as an order has it, with what follows: no article, preposition, or `runs` and `ran`."""
 _NOT_PAST = r"(?!had\b|was\b|were\b|did\b|got\b|saw\b|knew\b|could\b|would\b|wanted\b|\w+ed\b)"
+_WE_DO_NOT = r"we (?:don't|do not) (?!have|need|want|see)\S+"
 _NAMED = r"(?!(?:it|this|that|them|these|those|into|out|the (?:one|same))\b)"
 """What can be named without the sentence before."""
 _CAREFUL = (
@@ -67,8 +68,10 @@ PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "decision", "We decided to keep the audit trail in Postgres.",
         _any(
-            _WE + r"(?:decided|agreed|settled on|chose|picked|opted|standardi[sz]ed on)"
-                  r"\b(?! (?:nothing|later|up)\b)",
+            (
+                _WE + r"(?:decided|agreed|settled on|chose|picked|opted|standardi[sz]ed on)"
+                r"\b(?! (?:nothing|later|up)\b)"
+            ),
             r"^(?:the |final |our )*decision(?: is\b| ?[:,-]) ?(?=\S)",
             r"\b(?:we're|we are) (?:now )?(?:going with|standardi[sz]ing on)\b"
             r"(?! (?:option|that|it|this|the (?:first|second|third|flow))\b|#?\d)",
@@ -89,6 +92,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
             r"(?!(?:a|an|the|only|just|even|all|every)\b)[a-z]+ (?!(?:this|that|it|them)\b).+"
             r"(?:\b(?:because|otherwise|or else|or (?:it|the|we|you))\b"
             r"|[,;:] (?:it|they|the \w+)(?:'ll| will|'s| is|'re| are)? \w+)",
+            r"\b(?:must|may) not (?:ever )?(?:change|break|be \w+ed)\b",
         ),
         0.75,
     ),
@@ -122,7 +126,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
         "pattern", "In this repo all scripts are written in bash.",
         _any(
             rf"^{_HERE}[, ](?!.*\b(?:broken|fail\w*)\b)",
-            rf"^(?:use|prefer|avoid|keep|put|write|name|we (?:use|don't|do not)) {_NAMED}.+"
+            rf"^(?:use|prefer|avoid|keep|put|write|name|we use|{_WE_DO_NOT}) {_NAMED}.+"
             rf"\b{_HERE}(?:[,;.!]|$)(?!.*\b(?:broken|fail\w*|do we)\b)",
             r"\b(?:our|the) (?:\w+ )?(?:convention|rule|policy)s?(?: here)? (?:is|are)\b",
             r"^as a (?:general )?rule\b",
@@ -141,7 +145,6 @@ PHRASES: tuple[RequestPhrase, ...] = (
         "pattern", "Handlers must never touch the database.",
         _any(
             r"\b(?:must|should) (?:always|never|only)\b",
-            r"\b(?:must|may) not (?:ever )?(?:change|break|be \w+ed)\b",
             r"^(?:all|every|each)\b"
             r"(?!.*\b(?:fails?|failing|pass|passes|broken|now|bug|my machine)\b)"
             r".+\b(?:must|has to|have to|lives?|goes?|go|belongs?|(?:is|are) under)\b",
