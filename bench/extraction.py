@@ -19,7 +19,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1] / "tests")
 
 from sessions.annotation import Score, half, matched  # noqa: E402
 
-from memtool.sessions import agreement  # noqa: E402
+from memtool.sessions import promote  # noqa: E402
 from memtool.sessions.extract.extract import MOST_MESSAGES, extract  # noqa: E402
 from memtool.sessions.model import (  # noqa: E402
     Finding,
@@ -64,7 +64,7 @@ def speed() -> None:
         for n, text in enumerate(texts)
     ]
     began = time.process_time()
-    agreement.supports(findings, {})
+    promote.supports(findings, {})
     print(f"{len(findings):,} findings compared: {time.process_time() - began:.2f} s")
 
 

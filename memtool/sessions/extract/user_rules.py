@@ -60,8 +60,10 @@ _FROM_NOW = r"(?:f(?:ro|or)m now on|going forward|from here on|in (?:the )?futur
 _TURNS_OUT = (
     r"^(?:it )?turns? out(?: that)?,? ",
     r"^til:? ",
-    r"^(?:i |we )?(?:finally )?found (?:it|the (?:bug|problem|issue|cause))(?: myself)?"
-    r" ?[:,\u2014\u2013-]+ (?=(?:the|it|a|an|that|because)\b(?: \S+){6})",
+    (
+        r"^(?:i |we )?(?:finally )?found (?:it|the (?:bug|problem|issue|cause))(?: myself)?"
+        r" ?[:,\u2014\u2013-]+ (?=(?:the|it|a|an|that|because)\b(?: \S+){6})"
+    ),
 )
 
 PHRASES: tuple[RequestPhrase, ...] = (
