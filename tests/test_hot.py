@@ -26,7 +26,7 @@ LEFT_ALONE = {
 """Modules of ours that plain words and a tree that did not change have no use for."""
 
 ONLY_OF_MORE = {
-    "memtool.gate.opposition", "memtool.gate.recalled", "memtool.gate.redaction",
+    "memtool.gate.contradictions", "memtool.gate.recalled", "memtool.gate.redaction",
     "memtool.gate.signatures", "memtool.inject.formats", "memtool.memory.lifecycle",
     "memtool.memory.marks", "memtool.store.versions",
 }  # fmt: skip
@@ -36,8 +36,7 @@ OF_SETTINGS = {"memtool.store.options"}
 """For a project that sets something; most set nothing, and their answers need not wait for it."""
 
 ONLY_OF_LIKE = {
-    "memtool.gate", "memtool.gate.opposition", "memtool.gate.quantities",
-    "memtool.gate.statements", "memtool.memory.digest",
+    "memtool.gate", "memtool.gate.contradictions", "memtool.memory.digest",
 }  # fmt: skip
 """Modules of ours for a block of memories that are like each other, as those of `project`."""
 
