@@ -24,13 +24,13 @@ def age(path: Path, days: float) -> None:
 @pytest.fixture
 def sessions(tmp_path: Path) -> Sessions:
     """A store with a session that ended ten days ago, one that ended now, and an open one."""
-    store = Sessions(str(tmp_path / "sessions"))
+    kept = Sessions(str(tmp_path / "sessions"))
     for id_ in ("old", "new", "open"):
-        store.create(Head(id_, 5))
-        store.add(store, id_, [Message(0, "user", f"{id_} {n}") for n in range(40)], SECOND)
-    lifecycle.end(store, "old", "done", SECOND - 10 * DAY_S)
-    lifecycle.end(store, "new", "done", SECOND)
-    return store
+        kept.create(Head(id_, 5))
+        store.add(kept, id_, [Message(0, "user", f"{id_} {n}") for n in range(40)], SECOND)
+    lifecycle.end(kept, "old", "done", SECOND - 10 * DAY_S)
+    lifecycle.end(kept, "new", "done", SECOND)
+    return kept
 
 
 def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions: Sessions):
