@@ -110,7 +110,7 @@ _LEADS_TO_PATH = _words("in from at to under into is are be named called = :")
 _DEPENDING = frozenset(
     [*NEGATORS, *_IN_PHRASE, *_SIGNS, *_TURNS, *_STOPPING, *_NUMBERS, "on", "off", "not", "no"]
 )
-"""Words of letters alone whose part in a statement depends on what stands around them."""
+"""Words of letters alone whose part in a statement depends on the words around them."""
 _EDGES = "`*_\"'()[]<>,;:!?\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
 
@@ -415,7 +415,7 @@ def _content(text: str) -> tuple[str, ...]:
 
 
 def _plain(word: str) -> str:
-    """Return a word in lower case without what stands around it."""
+    """Return a word in lower case without the marks around it."""
     if word.isalpha():
         return word.lower()
     return word.strip(_EDGES).replace("\u2019", "'").rstrip(".").lower()

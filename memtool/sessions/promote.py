@@ -221,7 +221,7 @@ class Quarantine(Value):
     """`wait`, `confirm`, `fade`, or `none` for what is no candidate; and the importance by then.
 
     Nothing is written here. `memtool maintain` proposes the change of the file, and commits it when
-    it is told to; a file that says `faded` does so no second time.
+    it is asked to; a file that says `faded` does so no second time.
     """
 
     state: Literal["none", "wait", "confirm", "fade"]
@@ -247,7 +247,7 @@ _MOST_WAITING = 20
 
 
 def note_waiting(directory: str, count: int) -> None:
-    """Note the number beside the sessions; nothing where it stands, or where the disk refuses."""
+    """Note the number beside the sessions; nothing where it is there already, or where the disk refuses."""
     if count == waiting(directory):
         return
     try:

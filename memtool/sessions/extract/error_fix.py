@@ -2,7 +2,7 @@
 
 What lies between is the fix. A command that works again with nothing done is flaky, and what an
 agent broke itself a moment before is its work in progress: neither is worth keeping. How a command
-failed is told by the words of the tool, and by the top frame where it failed.
+failed is known by the words of the tool, and by the top frame where it failed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
     re.compile(r"^\s*(?P<path>[\w./-]+\.\w{1,5})[:(]\d+(?:[:,]\d+\)?)?:? "),
 )
 _PLANNED = re.compile(r"^(?:AssertionError|SyntaxError|IndentationError|TabError)\b|^assert ")
-"""Failures of code at work: nobody needs to be told again."""
+"""Failures of code at work: nobody needs to hear of them again."""
 _FOREIGN = ("site-packages/", "node_modules/", "/usr/lib/", "lib/python", "<frozen", "node:")
 
 

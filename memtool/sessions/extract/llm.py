@@ -153,8 +153,8 @@ def _said(model: Model, prompt: str) -> str:
             finally:
                 _stop(process)
     if process.returncode:
-        told = " ".join(err.decode(errors="replace").split())[-MOST_TOLD:]
-        said = f": {printable(told)}" if told else ""
+        words = " ".join(err.decode(errors="replace").split())[-MOST_TOLD:]
+        said = f": {printable(words)}" if words else ""
         raise Unusable(f"ended with status {process.returncode}{said}")
     return out.decode(errors="replace")
 

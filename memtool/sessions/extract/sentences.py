@@ -191,7 +191,7 @@ def typed(text: str) -> str:
 
 
 def _without_tagged(text: str) -> str:
-    """Return a text without what stands between the tags of a host, one search for each tag."""
+    """Return a text without what is between the tags of a host, one search for each tag."""
     kept: list[str] = []
     unclosed: set[str] = set()
     at = 0

@@ -58,7 +58,7 @@ def format_of(host: str) -> TranscriptFormat:
 def detected(start: bytes, path: str) -> str:
     """Return the host that a transcript is from, by its first lines; `plain` for a text.
 
-    A document that its first line does not hold whole is `document`, and told by its keys.
+    A document that its first line does not hold whole is `document`, and known by its keys.
 
     Raises:
         MemtoolError: it is empty, binary, or JSON that no host writes.
@@ -139,7 +139,7 @@ MOST_BYTES = 512 << 20
 MOST_LINE = 32 << 20
 MOST_DOCUMENT = 64 << 20
 _START = 1 << 18
-"""Bytes by which a format is told."""
+"""Bytes by which a format is recognised."""
 _ROUGH = 400_000
 """Characters of a message that are looked through; of more only both ends are."""
 _SAMPLE = 512
