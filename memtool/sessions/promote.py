@@ -247,7 +247,7 @@ _MOST_WAITING = 20
 
 
 def note_waiting(directory: str, count: int) -> None:
-    """Note the number beside the sessions; nothing where it is there already, or where the disk refuses."""
+    """Note the number beside the sessions; not if it is there, or the disk refuses."""
     if count == waiting(directory):
         return
     try:
