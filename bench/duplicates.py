@@ -26,7 +26,7 @@ ROUNDS = 9
 
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from memtool.gate import near_duplicates, opposition  # noqa: E402
+from memtool.gate import contradictions, near_duplicates  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
 from memtool.store.options import option  # noqa: E402
 from memtool.store.tree import Record  # noqa: E402
@@ -81,7 +81,9 @@ def quality() -> None:
         return shared >= least and near_duplicates.likeness(one, other) >= threshold
 
     measure("duplicates", "duplicate", is_twin)
-    measure("conflicts", "conflict", lambda one, other: bool(opposition.opposed(one, other)[0]))
+    measure(
+        "conflicts", "conflict", lambda one, other: contradictions.between(one, other) is not None
+    )
 
 
 def alarms() -> None:
@@ -96,7 +98,7 @@ def alarms() -> None:
         twin for twin in near_duplicates.twins(records, near, threshold, 1_772_000_000) if twin
     ]
     print(f"{len(notes)} notes: {len(found)} have a twin")
-    for clash in opposition.oppositions(notes):
+    for clash in contradictions.find(notes):
         print(f"{clash.kind} {clash.one} {clash.other}: {clash.reason}")
 
 

@@ -10,8 +10,8 @@ from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
-from memtool.sessions import curating, promoting
-from memtool.sessions.finding import Finding
+from memtool.sessions import curate, promote
+from memtool.sessions.model import Finding
 from memtool.sessions.store import Sessions
 from memtool.store.commits import commit_files
 from memtool.value import Value
@@ -57,7 +57,7 @@ def make(ws: Workspace, sessions: Sessions, judged: Judged, *, dry_run: bool) ->
         ws.notes.append(f"{one.id} is not promoted: {error.message}")
         return None
     if not dry_run:
-        promoting.record(sessions, one, written.id, ws.now, is_new=twin is None)
+        promote.record(sessions, one, written.id, ws.now, is_new=twin is None)
     return Made(one.id, written.id, written.path, twin is None)
 
 
@@ -76,8 +76,10 @@ def tell_opposed(ws: Workspace, ids: Collection[str]) -> None:
     alive = alive_heads(ws, ws.tree())
     new = [record for record in alive if record.id in ids]
     others = [record for record in alive if record.id not in ids]
-    for action in curating.by_rules(new, others):
-        ws.notes.append(f"{action.id} contradicts {action.to}; memtool curate proposes what to do")
+    for action in curate.by_rules(new, others):
+        ws.notes.append(
+            f"{action.id} may contradict {action.to}; memtool curate proposes what to do"
+        )
 
 
 def _draw(ws: Workspace, memory: Memory) -> Callable[[], str]:
@@ -86,15 +88,15 @@ def _draw(ws: Workspace, memory: Memory) -> Callable[[], str]:
 
 def memory_of(ws: Workspace, judged: Judged) -> Memory:
     """Return the candidate that a finding becomes."""
-    draft = promoting.draft(judged.finding, judged.head)
+    one, head = judged.finding, judged.head
     return drafting.draft(
         ws,
-        draft.type,
-        draft.title,
+        promote.type_of(one),
+        one.title,
         # A lone hyphen would be read from stdin.
-        body=draft.statement if draft.statement != "-" else "",
-        section=draft.sections,
-        fields=draft.fields | {"files": _here(ws, judged.finding)},
+        body=one.content if one.content != "-" else "",
+        section=tuple(promote.sections_of(one, head)),
+        fields=promote.fields_of(one, head) | {"files": _here(ws, one)},
         extra=(),
     )
 

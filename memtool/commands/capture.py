@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO, Literal
 
-    from memtool.sessions.head import Head
-    from memtool.sessions.intake import Transcript
-    from memtool.sessions.transcripts.reading import Reading
+    from memtool.sessions.capture import Transcript
+    from memtool.sessions.model import Head
+    from memtool.sessions.transcripts.reader import Reading
     from memtool.workspace import Workspace
 
 MOST_STDIN = 64 << 20
@@ -74,14 +74,14 @@ def capture(
         dry_run: say what would be captured, write nothing
     """
     from memtool.commands import judging
-    from memtool.sessions import ending, intake, learning
+    from memtool.sessions import capture, findings, lifecycle
 
     sessions = telling.opened(ws)
     source = _source(ws, transcript, host, session)
 
     def begin(id: str, read: Reading) -> Head:
         if not dry_run:
-            ending.refuse_full(sessions)
+            lifecycle.refuse_full(sessions)
         agent = "" if read.host in _NOBODY else read.host
         asked = next((one.text for one in read.messages if one.role == "user"), "")
         started = next((one.moment for one in read.messages if one.moment), 0)
@@ -90,14 +90,14 @@ def capture(
         )
 
     with source.file, auditing.act(ws, "capture", dry_run=dry_run) as act:
-        done = intake.capture(sessions, source, begin, ws.now, dry_run=dry_run)
+        done = capture.capture(sessions, source, begin, ws.now, dry_run=dry_run)
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     ws.notes.extend(done.notes)
     if not dry_run:
-        if end or learning.is_due(sessions, done.session):
-            learning.learn(sessions, done.session)
+        if end or findings.is_due(sessions, done.session):
+            findings.learn(sessions, done.session)
         if end and sessions.head(done.session).status == "open":
-            ending.end(sessions, done.session, "", ws.now)
+            lifecycle.end(sessions, done.session, "", ws.now)
             judging.count(ws, sessions)
     numbers = [one.number for one in done.messages]
     roles: dict[str, int] = {}
@@ -141,8 +141,8 @@ def render(done: Captured) -> str:
 
 def _source(ws: Workspace, transcript: str, host: str, session: str) -> Transcript:
     """Return the transcript that is named, opened. Raises MemtoolError where it is none."""
-    from memtool.sessions.intake import Transcript, name_for
-    from memtool.sessions.transcripts import reading
+    from memtool.sessions.capture import Transcript, name_for
+    from memtool.sessions.transcripts import reader
 
     tops = (ws.repository.top, os.path.dirname(ws.repository.common_dir))
     id_ = name_for(telling.opened(ws), host or "session", session) if session else ""
@@ -150,7 +150,7 @@ def _source(ws: Workspace, transcript: str, host: str, session: str) -> Transcri
         file, path = _stdin(), ""
     else:
         path = os.path.realpath(os.path.join(ws.cwd, transcript))
-        file = reading.opened(path)
+        file = reader.opened(path)
     return Transcript(file, path, tops, host, id_)
 
 

@@ -72,7 +72,7 @@ def conflicts(
     A conflict is a fork (heads that replace the same memory), an opposition (one says use, always,
     enable, add, must or allow, the other the contrary of the same thing), or two values for the
     same key, version, port, path or measure. Only memories in use count, and of their text only
-    title, opening and the chosen option. Where one is open the exit code is 1.
+    title and first sentence. Where one is open the exit code is 1.
 
     With --since only those are listed in which a memory takes part that was not there at that
     revision, and new memories that say what another one says: what a merge has brought. A

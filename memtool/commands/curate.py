@@ -5,8 +5,7 @@ from __future__ import annotations
 from memtool.commands import reading, writing
 from memtool.commands.candidates import alive_heads
 from memtool.memory.memory import Fields, Memory
-from memtool.sessions import curating
-from memtool.sessions.curating import PIN, Action
+from memtool.sessions.curate import PIN, Action, by_model, by_rules, fitting
 from memtool.store.commits import commit_files
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -59,7 +58,7 @@ def curate(ws: Workspace, *, apply: bool = False, commit: bool = False) -> Plan:
     candidates = [record for record in alive if record.memory.status == "candidate"]
     others = [record for record in alive if record.memory.status != "candidate"]
     by, proposed = _proposed(ws, candidates, others) if candidates else ("rules", [])
-    actions = curating.fitting(proposed, candidates, others, tree.lineage)
+    actions = fitting(proposed, candidates, others, tree.lineage)
     dropped = len(proposed) - len(actions)
     if dropped:
         ws.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
@@ -101,15 +100,15 @@ def render(plan: Plan) -> str:
 def _proposed(
     ws: Workspace, candidates: list[Record], others: list[Record]
 ) -> tuple[str, list[Action]]:
-    from memtool.sessions.model import Unusable
+    from memtool.sessions.extract.llm import Unusable
 
     model = reading.model(ws)
     if model is not None:
         try:
-            return model.name, curating.by_model(model, candidates, others)
+            return model.name, by_model(model, candidates, others)
         except Unusable as error:
             ws.notes.append(f"{error.message}; the rules were used instead")
-    return "rules", curating.by_rules(candidates, others)
+    return "rules", by_rules(candidates, others)
 
 
 def _applied(ws: Workspace, action: Action) -> str:

@@ -10,7 +10,7 @@ from memtool.commands import sessions as telling
 from memtool.errors import MemtoolError
 from memtool.search.snippet import snippet
 from memtool.search.terms import is_stop, terms
-from memtool.sessions import learning
+from memtool.sessions import findings
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from memtool.sessions.head import Head
+    from memtool.sessions.model import Head
     from memtool.sessions.store import Sessions
 
 LEAST = 0.5
@@ -108,7 +108,7 @@ def _newest(ws: Workspace, sessions: Sessions) -> list[Head]:
 
 def _texts(sessions: Sessions, head: Head) -> Iterator[tuple[str, int, int, str]]:
     """Yield kind, number, second and text of findings and messages."""
-    for one in learning.known(sessions, head.id).findings:
+    for one in findings.known(sessions, head.id).findings:
         if one.session == head.id:
             yield FINDING, one.messages[0] if one.messages else 0, 0, one.content
     messages, _torn = sessions.messages(head.id)

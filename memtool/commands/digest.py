@@ -155,7 +155,7 @@ def _worded(ws: Workspace, told: Sequence[Memory]) -> Mapping[str, str]:
     chosen = reading.model(ws)
     if chosen is None:
         return {}
-    from memtool.sessions.model import Unusable
+    from memtool.sessions.extract.llm import Unusable
     from memtool.upkeep import retelling
 
     try:

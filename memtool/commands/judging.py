@@ -5,12 +5,9 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.gate import near_duplicates
 from memtool.memory.memory import Memory
-from memtool.sessions import agreement, learning, points, promoting, waiting
-from memtool.sessions import finding as findings
-from memtool.sessions.finding import Finding
-from memtool.sessions.head import Head
-from memtool.sessions.points import Preset
-from memtool.sessions.promoting import Promotion
+from memtool.sessions import findings, model, promote
+from memtool.sessions.model import Finding, Head, PromotionPreset
+from memtool.sessions.promote import Promotion
 from memtool.sessions.store import Sessions
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
@@ -58,7 +55,7 @@ def judge(
     sessions: Sessions,
     heads: Sequence[Head],
     read: Mapping[str, Finding],
-    preset: Preset,
+    preset: PromotionPreset,
     chosen: Collection[str] = (),
 ) -> list[Judged]:
     """Return findings with their points, those with most first.
@@ -71,18 +68,18 @@ def judge(
     """
     all_ = dict(read)
     for head in heads:
-        for one in learning.known(sessions, head.id).findings:
+        for one in findings.known(sessions, head.id).findings:
             all_.setdefault(one.id, one)
-    support = agreement.supports(list(all_.values()), promoting.roots(heads))
+    support = promote.supports(list(all_.values()), promote.roots(heads))
     past = remembered(ws, sessions)
     by_id = {head.id: head for head in heads}
     judged = []
     for one in read.values():
         witness, is_chosen = support[one.id], one.id in chosen
-        meant = one.replace(signals=(*one.signals, points.INTENT)) if is_chosen else one
-        signals = points.signals_of(meant, witness.sessions, witness.agents)
-        total = points.total(signals)
-        lack = "" if is_chosen else points.shortfall(one, total, preset)
+        meant = one.replace(signals=(*one.signals, model.INTENT)) if is_chosen else one
+        signals = model.signals_of(meant, witness.sessions, witness.agents)
+        total = model.points_of(signals)
+        lack = "" if is_chosen else model.shortfall(one, total, preset)
         judged.append(_against(past, Judged(one, by_id.get(one.session), signals, total, lack)))
     return sorted(judged, key=lambda one: (-one.points, -one.finding.importance, one.finding.id))
 
@@ -94,17 +91,17 @@ def count(ws: Workspace, sessions: Sessions) -> None:
     """
     try:
         heads, _wrong = sessions.heads()
-        read = {one.id: one for h in heads for one in learning.known(sessions, h.id).findings}
-        preset = points.PRESETS[ws.settings.text("promote.preset")]
+        read = {one.id: one for h in heads for one in findings.known(sessions, h.id).findings}
+        preset = model.PRESETS[ws.settings.text("promote.preset")]
         judged = judge(ws, sessions, heads, read, preset)
     except MemtoolError:
         return
-    waiting.note(sessions.directory, sum(not one.lack for one in judged))
+    promote.note_waiting(sessions.directory, sum(not one.lack for one in judged))
 
 
 def remembered(ws: Workspace, sessions: Sessions) -> Past:
     """Return what was promoted, and what the memories of the worktree say to it."""
-    rows = promoting.promotions(sessions)
+    rows = promote.promotions(sessions)
     try:
         tree: Tree | None = ws.tree()
     except MemtoolError as error:
@@ -134,25 +131,25 @@ def _against(past: Past, judged: Judged) -> Judged:
     """Return a finding with what the past says to it: promoted, forgotten, or replaced since."""
     one = judged.finding
     row = past.by_finding.get(one.id)
-    known = row.memory if row else past.by_source.get((promoting.sources(one), one.title), "")
+    known = row.memory if row else past.by_source.get((promote.sources(one), one.title), "")
     if known and not _is_deleted(past, known):
         return judged.replace(lack=f"promoted already: {known}", memory=known)
     earlier = known or _memory_of_twin(past, one)
     if earlier and _is_deleted(past, earlier):
         return _denied(judged, earlier, "was forgotten; memtool restore brings it back")
     for record in () if judged.lack else past.dead:
-        if near_duplicates.likeness(agreement.as_memory(one), _said(record)) < past.threshold:
+        if near_duplicates.likeness(promote.as_memory(one), _said(record)) < past.threshold:
             continue
         if record.memory.status == "deleted":
             return _denied(judged, record.id, "was forgotten; memtool restore brings it back")
         newer = _newer(past, record.id)
-        if newer is not None and newer.memory.timestamp >= promoting.said_at(one, judged.head):
+        if newer is not None and newer.memory.timestamp >= promote.said_at(one, judged.head):
             return _denied(judged, newer.id, f"has replaced {record.id}, which said so")
     return judged
 
 
 def _memory_of_twin(past: Past, one: Finding) -> str:
-    row = past.by_fingerprint.get(findings.fingerprint(one.content))
+    row = past.by_fingerprint.get(model.fingerprint(one.content))
     return row.memory if row else ""
 
 

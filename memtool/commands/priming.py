@@ -21,8 +21,8 @@ from memtool.inject.tiers import Candidate, Grounds
 from memtool.memory import moments
 from memtool.search import picking
 from memtool.search.catalog import Catalog
-from memtool.sessions.names import FOLDER
-from memtool.sessions.waiting import noted
+from memtool.sessions.model import FOLDER
+from memtool.sessions.promote import waiting
 from memtool.store import lately, shown
 from memtool.store.provenance import head_of
 from memtool.value import Value
@@ -229,7 +229,7 @@ def _learned(view: View) -> int:
     taken = view.grounds.tree.snapshot
     if taken.kind != "worktree":
         return 0
-    return noted(os.path.join(taken.repository.cache_dir, FOLDER))
+    return waiting(os.path.join(taken.repository.cache_dir, FOLDER))
 
 
 def _passages(

@@ -9,7 +9,8 @@ from memtool.commands import sessions as telling
 from memtool.commands.candidates import Made
 from memtool.commands.judging import Judged
 from memtool.errors import MemtoolError
-from memtool.sessions import points, waiting
+from memtool.sessions import model
+from memtool.sessions.promote import note_waiting
 from memtool.store import files
 from memtool.value import Value
 from memtool.workspace import Workspace
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from memtool.sessions.finding import Finding
+    from memtool.sessions.model import Finding
 
 MOST_AT_ONCE = 100
 """Memories of one run: more at a time is nothing that a person reads."""
@@ -115,7 +116,7 @@ def promote(
         ws.notes.append("no session has taught anything yet; memtool capture reads transcripts")
     done = None
     with files.locked(ws.repository.cache_dir, "promote.lock") if writes else nullcontext():
-        judged = judging.judge(ws, sessions, heads, read, points.PRESETS[name], chosen)
+        judged = judging.judge(ws, sessions, heads, read, model.PRESETS[name], chosen)
         if list:
             return Promoted(name, tuple(map(_row, judged)), dry_run=dry_run, is_list=True)
         _refuse_settled(judged, chosen)
@@ -137,7 +138,7 @@ def promote(
             _tell(ws, judged, made)
         if writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
-            waiting.note(sessions.directory, left)
+            note_waiting(sessions.directory, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 

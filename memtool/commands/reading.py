@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.sessions import learning
-from memtool.sessions.finding import Finding
+from memtool.sessions import findings
+from memtool.sessions.model import Finding
 from memtool.sessions.store import Sessions
 from memtool.store.config import Config
 from memtool.workspace import Workspace
@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memtool.sessions.learning import Learned
-    from memtool.sessions.message import Message
-    from memtool.sessions.model import Model
+    from memtool.sessions.extract.llm import Model
+    from memtool.sessions.findings import Learned
+    from memtool.sessions.model import Message
 
 COMMAND = "extractor.command"
 MOST_ASKED = 20
@@ -28,7 +28,7 @@ def model(ws: Workspace) -> Model | None:
     A program that the settings of a repository name is not run: whoever clones it has not chosen
     it.
     """
-    from memtool.sessions.model import Model
+    from memtool.sessions.extract.llm import Model
 
     if not ws.is_global and COMMAND in ws.settings.given:
         ws.notes.append(
@@ -80,19 +80,19 @@ def learned(
 def _by_rules(sessions: Sessions, id: str, *, is_kept: bool) -> Learned:
     """Bring a session up to date by the rules; where the disk refuses, without keeping it."""
     try:
-        return learning.learn(sessions, id, is_kept=is_kept)
+        return findings.learn(sessions, id, is_kept=is_kept)
     except MemtoolError as error:
         if not is_kept or error.code != "disk":
             raise
-    return learning.learn(sessions, id, is_kept=False)
+    return findings.learn(sessions, id, is_kept=False)
 
 
 def _asked(ws: Workspace, sessions: Sessions, id: str, chosen: Model) -> Model | None:
     """Let the model read a session; return it where it may be asked again."""
-    from memtool.sessions.model import Unusable
+    from memtool.sessions.extract.llm import Unusable
 
     try:
-        learning.learn(sessions, id, _reader(ws, chosen), chosen.name)
+        findings.learn(sessions, id, _reader(ws, chosen), chosen.name)
     except Unusable as error:
         ws.notes.append(f"{error.message}; the rules were used instead")
         return None
@@ -100,16 +100,16 @@ def _asked(ws: Workspace, sessions: Sessions, id: str, chosen: Model) -> Model |
 
 
 def _is_unread(sessions: Sessions, id: str, chosen: Model) -> bool:
-    known, last = learning.known(sessions, id), sessions.last(id)
+    known, last = findings.known(sessions, id), sessions.last(id)
     return last is not None and (known.through < last.number or known.by != chosen.name)
 
 
-def _reader(ws: Workspace, chosen: Model) -> learning.Extract:
-    from memtool.sessions import modelling
+def _reader(ws: Workspace, chosen: Model) -> findings.Extract:
+    from memtool.sessions.extract import llm
 
     least = _own(ws).number("extractor.confidence")
 
     def read(messages: Sequence[Message], session: str, agent: str) -> tuple[Finding, ...]:
-        return modelling.extract(chosen, least, messages, session, agent)
+        return llm.extract(chosen, least, messages, session, agent)
 
     return read

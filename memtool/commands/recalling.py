@@ -9,8 +9,9 @@ from __future__ import annotations
 from memtool.commands import sessions as telling
 from memtool.errors import MemtoolError
 from memtool.memory import moments, sources
-from memtool.sessions import learning, promoting
-from memtool.sessions.finding import Finding
+from memtool.sessions import promote
+from memtool.sessions.findings import ever
+from memtool.sessions.model import Finding
 from memtool.sessions.store import Sessions
 from memtool.store.evidence import EXCERPT, Evidence
 from memtool.workspace import Workspace
@@ -72,13 +73,13 @@ def findings(ws: Workspace) -> dict[str, list[Finding]]:
     found: dict[str, list[Finding]] = {}
     known: dict[str, dict[str, Finding]] = {}
     try:
-        rows = promoting.promotions(kept)
+        rows = promote.promotions(kept)
     except MemtoolError:
         return {}
     for row in rows:
         if row.session not in known:
             try:
-                known[row.session] = learning.ever(kept, row.session)
+                known[row.session] = ever(kept, row.session)
             except MemtoolError:
                 known[row.session] = {}
         one = known[row.session].get(row.finding)

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from memtool.commands import sessions as telling
 from memtool.commands.columns import columns
 from memtool.memory import moments
-from memtool.sessions import checkpoints, journal, learning
-from memtool.sessions.head import Head
-from memtool.sessions.message import Message
+from memtool.sessions import findings, journal, store
+from memtool.sessions.model import Head, Message
 from memtool.sessions.store import CHECKPOINTS, MESSAGES, Sessions
 from memtool.value import Value
 
@@ -72,7 +71,7 @@ class Shown(Value):
     parent_messages: int
     torn: int
     more: int
-    checkpoints: tuple[checkpoints.Checkpoint, ...]
+    checkpoints: tuple[store.Checkpoint, ...]
     messages: tuple[Line, ...]
 
     def plain(self) -> dict[str, Any]:
@@ -107,7 +106,7 @@ def shown(sessions: Sessions, id: str, number: int, limit: int, now: int) -> Sho
         return None
     part = wanted[-limit:] if limit else wanted
     rows, bad = journal.read(sessions.path(id, CHECKPOINTS))
-    made = tuple(one for one in map(checkpoints.read, rows) if one is not None)
+    made = tuple(one for one in map(store.read_checkpoint, rows) if one is not None)
     return Shown(
         session=_row(sessions, head, sessions.size(id), known[-1] if known else None),
         summary=head.summary,
@@ -184,7 +183,7 @@ def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> Row
         | {"started": telling.moment(head.started), "ended": telling.moment(head.ended)},
         last=telling.moment(last.moment if last else 0),
         messages=last.number if last else 0,
-        findings=len(learning.known(sessions, head.id).findings),
+        findings=len(findings.known(sessions, head.id).findings),
         size=size,
     )
 

@@ -54,13 +54,13 @@ def remove(ws: Workspace, going: Mapping[str, Record], head: Tree | None) -> str
 
 def findings_of(ws: Workspace, ids: Collection[str]) -> dict[str, list[str]]:
     """Return the findings that memories came from, by the session that is still there."""
-    from memtool.sessions import promoting
+    from memtool.sessions import promote
 
     found: dict[str, list[str]] = {}
     try:
         sessions = telling.opened(ws)
         there = set(sessions.ids())
-        for row in promoting.promotions(sessions):
+        for row in promote.promotions(sessions):
             if row.memory in ids and row.session in there:
                 found.setdefault(row.session, []).append(row.finding)
     except MemtoolError as error:

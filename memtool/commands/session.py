@@ -203,7 +203,7 @@ def _refuse_stray(action: str, id: str, text: tuple[str, ...], given: list[str])
 
 
 def _start(call: _Call) -> Begun:
-    from memtool.sessions.ending import refuse_full
+    from memtool.sessions.lifecycle import refuse_full
 
     head = telling.beginning(call.ws, call.sessions, **call.options)
     if not call.dry_run:
@@ -213,8 +213,8 @@ def _start(call: _Call) -> Begun:
 
 
 def _add(call: _Call) -> Said:
-    from memtool.sessions import adding, cleaning
-    from memtool.sessions.message import Message
+    from memtool.sessions import redaction, store
+    from memtool.sessions.model import Message
 
     name = call.sessions.find(call.id)
     said = _given(call.text).strip("\n")
@@ -234,51 +234,51 @@ def _add(call: _Call) -> Said:
         files=call.options["file"],
     )
     if call.dry_run:
-        (clean,) = cleaning.cleaned([message], call.sessions.allowed)
+        (clean,) = redaction.cleaned([message], call.sessions.allowed)
         last = call.sessions.last(name)
         return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
-    added = adding.add(call.sessions, name, [message], call.ws.now, reopen=call.options["reopen"])
+    added = store.add(call.sessions, name, [message], call.ws.now, reopen=call.options["reopen"])
     call.ws.notes.extend(added.notes)
     (kept,) = added.messages
     return Said(name, kept.number, kept.role, kept.text)
 
 
 def _checkpoint(call: _Call) -> Marked:
-    from memtool.sessions import adding
+    from memtool.sessions import store
 
     name = call.sessions.find(call.id)
     note = _given(call.text).strip()
     if call.dry_run:
         last = call.sessions.last(name)
         return Marked(name, last.number if last else 0, note, dry_run=True)
-    made = adding.mark(call.sessions, name, note, call.ws.now)
+    made = store.mark(call.sessions, name, note, call.ws.now)
     return Marked(name, made.message, made.note)
 
 
 def _end(call: _Call) -> Ended:
     from memtool.commands import auditing
-    from memtool.sessions import ending, learning
+    from memtool.sessions import findings, lifecycle
 
     name = call.sessions.find(call.id)
     said = _given(call.options["summary"]).strip()
     if not call.dry_run:
-        learning.learn(call.sessions, name)
+        findings.learn(call.sessions, name)
     with auditing.act(call.ws, "session-end", name, dry_run=call.dry_run):
-        head, count = ending.end(call.sessions, name, said, call.ws.now, dry_run=call.dry_run)
+        head, count = lifecycle.end(call.sessions, name, said, call.ws.now, dry_run=call.dry_run)
     return Ended(name, count, head.summary, call.dry_run)
 
 
 def _fork(call: _Call) -> Begun:
-    from memtool.sessions import ending
+    from memtool.sessions import lifecycle
 
     parent = call.sessions.find(call.id)
     head = telling.beginning(call.ws, call.sessions, **call.options)
     if not call.dry_run:
-        ending.refuse_full(call.sessions)
-    made, findings = ending.forked(call.sessions, parent, head)
+        lifecycle.refuse_full(call.sessions)
+    made, rows = lifecycle.forked(call.sessions, parent, head)
     if not call.dry_run:
-        made = telling.make(call.ws, made, lambda head: ending.fork(call.sessions, head, findings))
-    return Begun(made.id, parent, made.parent_messages, len(findings), call.dry_run)
+        made = telling.make(call.ws, made, lambda head: lifecycle.fork(call.sessions, head, rows))
+    return Begun(made.id, parent, made.parent_messages, len(rows), call.dry_run)
 
 
 def _show(call: _Call) -> Shown:
@@ -309,10 +309,10 @@ def _list(call: _Call) -> Listed:
 
 def _prune(call: _Call) -> Freed:
     from memtool.commands import auditing
-    from memtool.sessions import ending
+    from memtool.sessions import lifecycle
 
     with auditing.act(call.ws, "session-purge", dry_run=call.dry_run) as act:
-        done = ending.prune(call.sessions, dry_run=call.dry_run)
+        done = lifecycle.prune(call.sessions, dry_run=call.dry_run)
         act.subjects = done.ids
     return Freed(done.ids, done.freed, done.size, call.dry_run)
 

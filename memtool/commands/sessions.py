@@ -6,9 +6,8 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.sessions import names
-from memtool.sessions.head import Head
-from memtool.sessions.names import FOLDER
+from memtool.sessions import model
+from memtool.sessions.model import FOLDER, Head
 from memtool.sessions.store import MEGABYTE, Exists, Sessions
 from memtool.workspace import Workspace
 
@@ -45,13 +44,13 @@ def beginning(
 
     The title is the first line of what is given.
     """
-    from memtool.sessions.cleaning import clean_texts
-    from memtool.sessions.wording import line
+    from memtool.sessions.model import line
+    from memtool.sessions.redaction import clean_texts
 
     branch, top = _branch(ws), ws.repository.top
     clean = clean_texts({host, agent, title, branch, top}, sessions.allowed)
     return Head(
-        id=id or names.draw(ws.now, ws.random(3)),
+        id=id or model.draw_id(ws.now, ws.random(3)),
         started=started or ws.now,
         host=clean[host],
         agent=" ".join(clean[agent].split()),
@@ -71,7 +70,7 @@ def make(ws: Workspace, head: Head, create: Callable[[Head], None]) -> Head:
         try:
             create(head)
         except Exists:
-            head = head.replace(id=names.draw(ws.now, ws.random(3)))
+            head = head.replace(id=model.draw_id(ws.now, ws.random(3)))
         else:
             return head
     raise MemtoolError("no free id for a session was found", hint="run the same command again")

@@ -12,7 +12,7 @@ from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memtool.sessions.finding import Finding
+    from memtool.sessions.model import Finding
     from memtool.store.evidence import Evidence
 
 MAX_DEPTH = 20

@@ -104,19 +104,15 @@ def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> I
 
     for record, found in zip(added, near.of(added), strict=True):
         mine = record.memory
-        others = [one.record.memory for one in found if may_clash(mine, one.record.memory)]
-        for other, (kind, reason) in zip(others, _opposed_to(mine, others), strict=True):
-            if kind and _pair(mine, other) not in told:
+        for other in (one.record.memory for one in found):
+            if not may_clash(mine, other):
+                continue
+            from memtool.gate import contradictions  # most memories have no neighbours
+
+            clash = contradictions.between(mine, other)
+            if clash is not None:
                 told.add(_pair(mine, other))
-                yield _conflict(record, other, reason)
-
-
-def _opposed_to(mine: Memory, others: Sequence[Memory]) -> Sequence[tuple[str, str]]:
-    if not others:
-        return ()
-    from memtool.gate.opposition import opposed_to
-
-    return opposed_to(mine, others)
+                yield _conflict(record, other, clash.reason)
 
 
 def _conflict(record: Record, other: Memory, reason: str) -> Problem:
@@ -124,7 +120,7 @@ def _conflict(record: Record, other: Memory, reason: str) -> Problem:
         record.path,
         1,
         "conflict",
-        f"it contradicts {other.id}: {reason}",
+        f"it may contradict {other.id}: {reason}",
         f"memtool resolve {record.id} {other.id} --keep newer --why REASON",
         id=record.id,
         severity="warning",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from itertools import combinations
 
-from memtool.gate import near_duplicates, opposition
+from memtool.gate import contradictions as signs
+from memtool.gate import near_duplicates
+from memtool.gate.checks.secrets import ROOM, RULES
+from memtool.gate.contradictions import Contradiction
 from memtool.gate.near_duplicates import DEAD
-from memtool.gate.opposition import Opposed
-from memtool.gate.verdicts import ROOM, RULES
 from memtool.memory import lifecycle
 from memtool.value import Value
 
@@ -30,8 +31,8 @@ FORK = "fork"
 DUPLICATE = "duplicate"
 KINDS: dict[str, str] = {
     FORK: "heads that supersede the same memory",
-    opposition.OPPOSITION: "one says to do what the other says not to do",
-    opposition.VALUES: "they give different values to the same thing",
+    signs.OPPOSITION: "one says to do what the other says not to do",
+    signs.VALUES: "they give different values to the same thing",
     DUPLICATE: "they say the same",
 }
 """What a conflict may be, in the order in which they are told."""
@@ -80,7 +81,7 @@ def contradictions(
     return sorted(found.values(), key=order)
 
 
-def _clashes(records: Sequence[Record], cache_dir: str) -> list[Opposed]:
+def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
     """Return what opposes each other among some records.
 
     Whether two memories do follows from them alone. So what is kept of more memories holds for
@@ -95,11 +96,11 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Opposed]:
     if was is not None and set(stamps) <= {(path, oid) for path, oid in was[0]}:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [
-            Opposed(number[one], number[other], kind, reason)
+            Contradiction(number[one], number[other], kind, reason)
             for one, other, kind, reason in was[1]
             if one in number and other in number
         ]
-    found = opposition.oppositions([record.memory for record in records])
+    found = signs.find([record.memory for record in records])
     if cache_dir:
         told = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
         cache.keep_json(folder, name, KIND, [stamps, told], 1, "clashes-")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from memtool.gate import links, validity
+from memtool.gate.checks.secrets import ROOM, RULES
 from memtool.gate.recalled import Known
-from memtool.gate.verdicts import ROOM, RULES
 from memtool.store import cache
 
 TYPE_CHECKING = False

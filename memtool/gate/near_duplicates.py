@@ -111,11 +111,11 @@ def likeness(one: Memory, other: Memory) -> float:
 
 def _differ(one: Memory, mine: frozenset[str], other: Memory, theirs: frozenset[str]) -> bool:
     """Tell whether something sets two memories apart, however alike their words are."""
-    from memtool.gate.opposition import opposed
+    from memtool.gate import contradictions
 
     if names_of(one) - theirs and names_of(other) - mine:
         return True
-    return bool(opposed(one, other)[0])
+    return contradictions.between(one, other) is not None
 
 
 def cosine(one: frozenset[str], other: frozenset[str]) -> float:

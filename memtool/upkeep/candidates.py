@@ -8,7 +8,7 @@ as in CI, nobody can tell, and candidates wait. What contradicts another memory 
 from __future__ import annotations
 
 from memtool.memory import moments
-from memtool.sessions.quarantine import quarantine
+from memtool.sessions.promote import quarantine
 from memtool.upkeep.steps import BY, Grounds, Step, changing
 
 TYPE_CHECKING = False

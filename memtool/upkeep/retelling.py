@@ -8,10 +8,9 @@ memories are told, and where, is never the model's choice.
 from __future__ import annotations
 
 from memtool import templates
-from memtool.sessions import model as models
-from memtool.sessions import modelling
-from memtool.sessions.cleaning import clean_texts
-from memtool.sessions.message import Message
+from memtool.sessions.extract import llm
+from memtool.sessions.model import Message
+from memtool.sessions.redaction import clean_texts
 from memtool.upkeep.digests import MOST_SENTENCE
 
 TYPE_CHECKING = False
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from memtool.memory.memory import Memory
     from memtool.redaction.find import Allowlist
-    from memtool.sessions.model import Model
+    from memtool.sessions.extract.llm import Model
 
 PROMPT = "prompts/digest.md"
 MOST_SENT = 2_000
@@ -38,7 +37,7 @@ def words(model: Model, allowed: Allowlist, told: Sequence[Memory]) -> dict[str,
     texts = {one.id: f"{one.title}\n{one.body}"[:MOST_SENT] for one in told}
     clean = clean_texts(set(texts.values()), allowed)
     rows = [json.dumps({"id": id_, "text": clean[text]}) for id_, text in texts.items()]
-    said = models.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines")
+    said = llm.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines")
     found = {}
     for row in said:
         id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
@@ -51,4 +50,4 @@ def _is_true(text: str, memory: str) -> bool:
     line = " ".join(text.split())
     if not line.isprintable() or len(line) > MOST_SENTENCE:
         return False
-    return modelling.is_supported(line, [Message(1, "user", memory)])
+    return llm.is_supported(line, [Message(1, "user", memory)])

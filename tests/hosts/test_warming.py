@@ -10,7 +10,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.hosts import warming
-from memtool.sessions import capturing
+from memtool.sessions import background
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         found.append(args)
         return os.getpid()
 
-    monkeypatch.setattr(capturing, "start", start)
+    monkeypatch.setattr(background, "start", start)
     return found
 
 
@@ -34,7 +34,7 @@ def test_one_at_a_time(tmp_path: Path, started: list[list[str]]) -> None:
         False
     ] * 15
     assert started == [["-C", "/top", *warming.SEARCH]]
-    assert warming.warm(str(tmp_path), "/top", {}, now + capturing.MOST_S + 9)
+    assert warming.warm(str(tmp_path), "/top", {}, now + background.MOST_S + 9)
     (tmp_path / warming.NAME).write_text("999999999")
     assert warming.warm(str(tmp_path), "/top", {}, now)
 

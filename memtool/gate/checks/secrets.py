@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 
-from memtool import redaction
 from memtool.errors import MemtoolError
 from memtool.gate.content import Content, Text
 from memtool.memory.problem import Problem
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ MOST_SOUGHT = 100
 """Ids that are looked for one by one."""
 ROOM = "gate"
 """The directory below the cache directory for what the gate can work out again."""
+RULES = ("memory", "search", "redaction", "gate")
+"""The rooms of the package whose code decides what a check finds."""
 MOST_NAMED = 5
 """Detections that a refusal names."""
 
@@ -117,7 +119,8 @@ class Verdicts:
 
     def __init__(self, cache_dir: str, settings: Config) -> None:
         self._folder = os.path.join(cache_dir, ROOM)
-        self._path = os.path.join(self._folder, f"clean-{_rules(settings)}")
+        version = cache.code_version(("redaction",), sorted(settings.given.items()))
+        self._path = os.path.join(self._folder, f"clean-{version}")
         self._new: list[str] = []
         self._asked = 0
         self._seen: set[str] = set()
@@ -154,23 +157,10 @@ class Verdicts:
             finally:
                 os.close(handle)
             if is_new:
-                _sweep(self._folder, self._path)
+                cache.sweep(self._folder, "clean-", 1, os.path.basename(self._path))
         except OSError:
             return
         self._new.clear()
-
-
-def _rules(settings: Config) -> str:
-    """Name the detectors by the sizes and times of their modules, and the settings by content."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    folder = os.path.dirname(os.path.abspath(redaction.__file__))
-    rows = [repr(sorted(settings.given.items()))]
-    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
-        if entry.name.endswith(".py"):
-            status = entry.stat()
-            rows.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
-    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
 
 
 def _read(path: str) -> bytes:
@@ -179,10 +169,3 @@ def _read(path: str) -> bytes:
             return file.read()
     except OSError:
         return b""
-
-
-def _sweep(folder: str, kept: str) -> None:
-    """Remove the verdicts of other detectors and settings."""
-    for entry in list(os.scandir(folder)):
-        if entry.name.startswith("clean-") and entry.path != kept:
-            os.unlink(entry.path)

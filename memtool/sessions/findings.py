@@ -1,0 +1,162 @@
+"""The findings of a session: kept beside its messages and brought up to date with them.
+
+A journal that only grows: a finding is what its last row says; one that later messages took back
+is withdrawn by a row of its own. Derived from the messages, so that a lost journal costs nothing
+but the words of a model.
+"""
+
+from __future__ import annotations
+
+from memtool.sessions import journal
+from memtool.sessions.journal import Writer
+from memtool.sessions.model import read_finding
+from memtool.sessions.store import FINDINGS
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from memtool.sessions.model import Finding, Message
+    from memtool.sessions.store import Sessions
+
+    Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
+
+RULES = "rules-3"
+"""Changes whenever the same messages would give other findings."""
+WORTH_SHARE = 20
+"""A session is read again when a twentieth of it is new."""
+MOST_FINDINGS = 10_000
+"""Findings of one session that are read."""
+
+
+class Learned(Value):
+    """The findings of a session; `through` is the last message that they were made from.
+
+    `by` is who read the messages: `RULES`, or the name of a model's command.
+    """
+
+    findings: tuple[Finding, ...]
+    through: int = 0
+    by: str = ""
+
+
+def known(sessions: Sessions, id: str) -> Learned:
+    """Return what is kept of a session. Raises MemtoolError where it cannot be read."""
+    rows, _torn = journal.read(sessions.path(id, FINDINGS))
+    return _learned(rows, id)
+
+
+def ever(sessions: Sessions, id: str) -> dict[str, Finding]:
+    """Return all findings that a session ever had, withdrawn ones too. Raises MemtoolError."""
+    rows, _torn = journal.read(sessions.path(id, FINDINGS))
+    return {one.id: one for one in map(read_finding, rows) if one is not None}
+
+
+def learn(
+    sessions: Sessions,
+    id: str,
+    extract: Extract | None = None,
+    by: str = RULES,
+    *,
+    is_kept: bool = True,
+) -> Learned:
+    """Bring the findings of a session up to date, and return them; by default the rules read it.
+
+    Nothing is done where the same reader, or a model, has read all messages before. Findings that
+    it made then and does not make now are withdrawn; those of a parent stay. `is_kept` false
+    writes nothing.
+
+    Raises:
+        MemtoolError: there is no such session, or it cannot be read or written.
+    """
+    before = known(sessions, id)
+    last = sessions.last(id)
+    head = sessions.head(id)
+    if last is None or head.status == "pruned":  # findings outlive the messages
+        return before
+    if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
+        return before
+    from memtool.sessions.extract import extract as rules
+    from memtool.sessions.redaction import clean_texts
+
+    extract = extract or rules.extract
+    messages, _torn = sessions.messages(id)
+    read = messages[-rules.MOST_MESSAGES :]
+    first, through = read[0].number, read[-1].number
+    made = {one.id: one for one in map(_within, extract(read, id, head.agent or head.host))}
+    clean = clean_texts({text for one in made.values() for text in _texts(one)}, sessions.allowed)
+    made = {id_: one for id_, one in made.items() if all(clean[t] == t for t in _texts(one))}
+    if not is_kept:
+        rows = [one.plain() for one in before.findings]
+        return _learned(rows + _news(before, made, id, first), id).replace(through=through, by=by)
+    with Writer(sessions.path(id, FINDINGS)) as writer:
+        rows, _bad = journal.parse(writer.whole())
+        now = _learned(rows, id)
+        if before.through < through <= now.through:
+            return now  # somebody has read it meanwhile
+        news = [*_news(now, made, id, first), {"through": through, "by": by, "session": id}]
+        writer.append(news)
+    return _learned(rows + news, id)
+
+
+def is_due(sessions: Sessions, id: str) -> bool:
+    """Tell whether enough is new that a session is read again while it goes on.
+
+    All of it is read each time, so that it pays only from a share of it on; who asks for the
+    findings has them brought up to date anyway.
+
+    Raises:
+        MemtoolError: there is no such session, or it cannot be read.
+    """
+    last = sessions.last(id)
+    through = known(sessions, id).through
+    return last is not None and last.number - through >= max(1, through // WORTH_SHARE)
+
+
+def _news(
+    before: Learned, made: Mapping[str, Finding], id: str, first: int
+) -> list[dict[str, Any]]:
+    """Return the rows that bring findings up to date.
+
+    Those of a parent stay, and those that stand on messages before the first that was read.
+    """
+    there = {one.id: one for one in before.findings}
+    gone = [
+        one.id
+        for one in there.values()
+        if one.session == id and one.id not in made and min(one.messages, default=0) >= first
+    ]
+    rows = [one.plain() for one in made.values() if there.get(one.id) != one]
+    return rows + [{"withdrawn": id_} for id_ in gone]
+
+
+def _is_better(before: str, by: str) -> bool:
+    """Tell whether a model has read it before, whose words rules need not replace."""
+    return by == RULES and bool(before) and not before.startswith("rules-")
+
+
+def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
+    """Read rows; a fork begins with those of its parent, whose reading is none of its own."""
+    found: dict[str, Finding] = {}
+    through, by = 0, ""
+    for row in rows:
+        if isinstance(row.get("withdrawn"), str):
+            found.pop(row["withdrawn"], None)
+        elif type(row.get("through")) is int:
+            if row.get("session") == id:
+                through, by = row["through"], str(row.get("by", ""))
+        elif (one := read_finding(row)) is not None:
+            found[one.id] = one
+    return Learned(tuple(found.values())[:MOST_FINDINGS], through, by)
+
+
+def _within(one: Finding) -> Finding:
+    """Return a finding as it reads back from its row."""
+    return read_finding(one.plain()) or one
+
+
+def _texts(one: Finding) -> tuple[str, ...]:
+    """Return all that a finding says: messages are redacted, and so is what is made of them."""
+    return (one.content, one.title, *one.files, *one.tags, *(text for _name, text in one.fields))
