@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import make_memory
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.gate import statements as module
@@ -111,7 +111,6 @@ def test_a_sentence_with_an_exception_is_left_out(sentence: str):
     assert statements(make_memory(title=sentence, body="")) == ()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_any_text_can_be_read(title: str, body: str):
     """Nothing that a memory may hold is too odd, and no subject is empty."""

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.hosts import contracts, wire
@@ -73,7 +73,6 @@ def test_json_is_read_as_json_reads_it(value: object) -> None:
     assert wire.read(data) == json.loads(data)
 
 
-@settings(max_examples=300)
 @given(st.text(alphabet='{}[]":,\\ \n\t01.-eEtrufalsn\u00e9\x00', max_size=30))
 def test_what_is_no_json_is_refused_as_json_refuses_it(text: str) -> None:
     """The quick reader takes no text that `json.loads` refuses, and refuses none that it takes."""
