@@ -23,12 +23,10 @@ import tempfile
 from pathlib import Path
 
 import rivals
-import Stemmer
 from corpus import NOW, make, vocabulary
 
 import memtool
-from memtool import packing
-from memtool.hosts import launcher
+from memtool import templates
 
 MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
 PASS = [sys.executable, "-c", "pass"]
@@ -91,10 +89,10 @@ def over(found: dict[str, float], one: str, other: str, unit: str = "x") -> str:
 
 
 def script_in(folder: Path) -> list[str]:
-    """Write the console script as `memtool install` leaves it, and return how it is called."""
+    """Write the console script as installers put it on the path, and return how it is called."""
     place = folder / "memtool"
-    tops = {str(Path(memtool.__file__).parents[1]), str(Path(Stemmer.__file__).parent)}
-    place.write_text(launcher.without_site(sys.executable, *sorted(tops)))
+    text = templates.read("launcher")
+    place.write_text(f"#!{sys.executable}\n{text.partition(chr(10))[2]}")
     place.chmod(place.stat().st_mode | stat.S_IXUSR)
     return [str(place)]
 
@@ -133,10 +131,7 @@ PROFILE = """
 import sys, time
 began = time.perf_counter()
 from importlib import import_module
-from memtool import loading
 from memtool.cli import main
-loading.install()
-loading.unpack(sys.argv[2])
 phases = eval(sys.argv.pop(1))
 for module in ("memtool.search.opening", "memtool.search.freshness", "Stemmer"):
     import_module(module)
@@ -270,7 +265,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only the cold times and the profile")
     given = parser.parse_args()
     compileall.compile_dir(os.path.dirname(memtool.__file__), quiet=2)
-    packing.make(packing.missing())
     keep = Path(os.environ.get("MEMTOOL_BENCH_DIR") or Path(tempfile.gettempdir(), "memtool-bench"))
     words = vocabulary()
     question = " ".join(words[rank] for rank in RANKS)

@@ -1,8 +1,4 @@
-"""The entry point: how a process starts that answers one command line, and how it ends.
-
-It is loaded by Python itself, before a pack can be, so that it holds little; `running` does the
-rest.
-"""
+"""The entry point: how a process starts that answers one command line, and how it ends."""
 
 from __future__ import annotations
 
@@ -28,36 +24,13 @@ def command() -> NoReturn:
     import gc
 
     gc.set_threshold(GARBAGE)
-    verb = _unpacked(sys.argv[1:2])
     status = main()
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):  # nobody is left to read it
             continue
-    if verb:
-        from memtool import packing
-
-        packing.start(verb)
     os._exit(status)
-
-
-def _unpacked(args: list[str]) -> str:
-    """Import the modules of a hot verb at once; return the verb if its pack must be made first."""
-    from memtool import loading
-
-    (verb,) = args if args and args[0] in loading.PACKED else ("",)
-    if sys.flags.no_site and verb:
-        sys.meta_path.append(loading.Site)
-    elif sys.flags.no_site:
-        loading.run_site()
-    if not loading.install():
-        return ""
-    try:
-        is_there = not verb or loading.unpack(verb)
-    except Exception:  # noqa: BLE001  # it is met again where it is imported, and told there
-        return ""
-    return "" if is_there or not loading.is_kept() else verb
 
 
 def main(argv: Sequence[str] | None = None) -> int:

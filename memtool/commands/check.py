@@ -93,9 +93,6 @@ def _staged(ws: Workspace, path: tuple[str, ...]) -> Checked:
     sides, head = differences.of_index(ws.repository, ws.directory, ws.env)
     if not any(sides):
         return Checked(0, (), is_quiet=True)
-    from memtool import loading
-
-    loading.unpack_part("check-staged")
     from memtool.commands.progress import Progress
     from memtool.gate import staged
 

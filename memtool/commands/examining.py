@@ -6,9 +6,7 @@ import os
 import shutil
 import sys
 
-from memtool import packing
 from memtool.errors import MemtoolError
-from memtool.hosts import launcher
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -62,32 +60,24 @@ def of_repository(ws: Workspace) -> Iterator[Sign]:
             yield Sign("repository", name, BROKEN, error.message, error.hint)
 
 
-def uncompiled() -> list[str]:
-    """Return the modules of memtool whose byte code is not there, or older."""
+def _package() -> str:
     import memtool
 
+    return os.path.dirname(memtool.__file__)
+
+
+def uncompiled() -> list[str]:
+    """Return the modules of memtool whose byte code is not there, or older."""
     found = []
-    for folder, folders, names in os.walk(os.path.dirname(memtool.__file__)):
+    for folder, folders, names in os.walk(_package()):
         folders[:] = [name for name in folders if name != "__pycache__"]
         paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))
         found += [path for path in paths if not _is_compiled(path)]
     return sorted(found)
 
 
-def compile_missing() -> tuple[int, int]:
-    """Compile the modules that are not; return how many now are, and how many could not be."""
-    missing = uncompiled()
-    if not missing:
-        return 0, 0
-    import compileall
-
-    done = sum(compileall.compile_file(path, quiet=2) for path in missing)
-    return done, len(missing) - done
-
-
 def mend(ws: Workspace) -> Iterator[str]:
     """Make again what is derived, and yield what was done."""
-    yield from _quickened(ws)
     if any(sign.state == BROKEN for sign in _signs(_index, ws)):
         for name in DERIVED:
             place = os.path.join(ws.repository.cache_dir, name)
@@ -102,38 +92,6 @@ def mend(ws: Workspace) -> Iterator[str]:
 
         ledger.fold(ws.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
-
-
-class Quickened(Value):
-    """What was done to let memtool start sooner, and what this user may not do."""
-
-    compiled: int
-    uncompiled: int
-    packed: list[str]
-    unpacked: int
-    is_launcher_new: bool
-
-
-def quicken() -> Quickened:
-    """Do what lets memtool start sooner, as far as this user may."""
-    compiled, uncompiled = compile_missing()
-    missing = packing.missing()
-    packed = packing.make(missing)
-    return Quickened(compiled, uncompiled, packed, len(missing) - len(packed), launcher.quicken())
-
-
-def _quickened(ws: Workspace) -> Iterator[str]:
-    done = quicken()
-    if done.compiled:
-        yield f"compiled {done.compiled} modules"
-    if done.uncompiled:
-        ws.notes.append(f"{done.uncompiled} modules cannot be compiled: no permission")
-    if done.packed:
-        yield f"packed the modules of {', '.join(done.packed)}"
-    if done.unpacked:
-        ws.notes.append("the modules cannot be packed: no permission")
-    if done.is_launcher_new:
-        yield f"{launcher.place()} starts Python without site"
 
 
 def _signs(look: object, ws: Workspace) -> list[Sign]:
@@ -164,16 +122,9 @@ def _byte_code() -> Sign:
         return Sign(
             "memtool", "byte code", WARNING,
             f"{missing} modules are compiled anew at every start",
-            "memtool doctor --fix compiles them",
+            f"python3 -m compileall -q {_package()}",
         )  # fmt: skip
-    unpacked = packing.missing()
-    if unpacked:
-        return Sign(
-            "memtool", "byte code", WARNING,
-            f"not packed for {', '.join(unpacked)}: they start slower",
-            "memtool doctor --fix packs it",
-        )  # fmt: skip
-    return Sign("memtool", "byte code", GOOD, "compiled and packed")
+    return Sign("memtool", "byte code", GOOD, "compiled")
 
 
 def _launcher(ws: Workspace) -> Sign:
@@ -190,21 +141,10 @@ def _launcher(ws: Workspace) -> Sign:
         reason = os.strerror(error.errno or 0)
         return Sign("memtool", "command", BROKEN, f"{place} cannot be read: {reason}")
     program = text.partition(b"\n")[0].removeprefix(b"#!").strip().partition(b" ")[0]
-    if text.startswith(b"#!") and b"import re\n" in text:
-        return Sign(
-            "memtool", "command", WARNING,
-            f"{place} is a launcher that an installer wrote: it starts slower than ours",
-            "install memtool from its wheel again",
-        )  # fmt: skip
     if b"python" in program and os.path.realpath(program) != os.fsencode(
         os.path.realpath(sys.executable)
     ):
         return Sign("memtool", "command", WARNING, f"{place} runs another Python than this memtool")
-    if os.path.realpath(place) == os.path.realpath(launcher.place()) and launcher.is_slow():
-        return Sign(
-            "memtool", "command", WARNING, f"{place} starts slower than it could",
-            "memtool doctor --fix lets it start Python without site",
-        )  # fmt: skip
     return Sign("memtool", "command", GOOD, place)
 
 

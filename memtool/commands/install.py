@@ -75,8 +75,6 @@ def install(
         ws.notes.append("no agent host is in use here: memtool install claude puts it there anyway")
     if names != [GIT]:
         _tell_what_is_missing(ws, user=user)
-        if not dry_run:
-            _quicken(ws)
     return done
 
 
@@ -91,15 +89,6 @@ def _refuse_absent_mcp() -> None:
             hint="pip install 'memtool[mcp]', or leave out --mcp",
             code="no-mcp",
         )
-
-
-def _quicken(ws: Workspace) -> None:
-    """Compile what the installer did not, which hooks would do anew at every prompt, and so on."""
-    from memtool.commands import examining
-    from memtool.hosts import launcher
-
-    if examining.quicken().is_launcher_new:
-        ws.notes.append(f"{launcher.place()} now starts Python without site, which takes less time")
 
 
 def _tell_what_is_missing(ws: Workspace, *, user: bool) -> None:

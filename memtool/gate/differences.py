@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 from memtool.store import config as config_file
-from memtool.store import index_tree
 from memtool.store.git import GitError
 from memtool.value import Value
 
@@ -58,15 +57,6 @@ def differences(
     """Return where the index differs from a commit, and the commit; empty before the first one."""
     paths = (directory, config_file.POINTER_NAME)
     ask = ("--raw", "-z", "--no-abbrev", "--no-renames")
-    tree = index_tree.of(repository)
-    if tree:
-        try:
-            answer = repository.git.run(
-                "diff-tree", "-r", *ask, commit, tree, "--", *paths, env=without_index(repository)
-            )
-            return parse(answer), commit
-        except GitError:  # no commit yet, or a tree that was only worked out, and not written
-            pass
     index = ("diff-index", "--cached", "--ita-invisible-in-index", *ask)
     try:
         answer = repository.git.run(*index, commit, "--", *paths)

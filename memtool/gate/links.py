@@ -12,7 +12,6 @@ from memtool.gate.content import Content, File
 from memtool.memory import sources
 from memtool.memory.fields import RELATIONS
 from memtool.memory.problem import Problem
-from memtool.store import index_tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -172,10 +171,7 @@ def _clean(path: str) -> str:
 
 def _tree(content: Content) -> str:
     """Return a name by which git knows the files as a tree, empty where they are not in one."""
-    if content.kind == "commit":
-        return content.head
-    tree = index_tree.of(content.repository) if content.kind == "index" else ""
-    return tree if tree and content.repository.git.infos([tree])[0] else ""
+    return content.head if content.kind == "commit" else ""
 
 
 def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:

@@ -16,18 +16,6 @@ METHODS = ("match", "search", "finditer", "findall", "split", "sub")
 """What of a compiled pattern is used."""
 
 
-_new: list[str] = []
-
-
-def keep() -> None:
-    """Keep what had to be compiled since the last time, for processes to come."""
-    if _new:
-        from memtool.gate import compiled
-
-        compiled.keep(_new)
-        _new.clear()
-
-
 class Pattern:
     """A regular expression with the methods of a compiled one."""
 
@@ -57,14 +45,9 @@ class Pattern:
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:
             raise AttributeError(name)
-        from memtool.gate import compiled as kept
+        import re
 
-        compiled = kept.pattern(self.source)
-        if compiled is None:
-            import re
-
-            compiled = re.compile(self.source)
-            _new.append(self.source)
+        compiled = re.compile(self.source)
         for method in METHODS:  # found as attributes from now on
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)

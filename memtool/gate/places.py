@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import zlib
 
-from memtool import loading
 from memtool.gate import recent, sketches
 from memtool.gate.census import Census
 from memtool.gate.differences import EMPTY_TREE, Difference, without_index
@@ -260,8 +259,6 @@ def _rows_of(place: Place, changed: Mapping[str, str]) -> tuple[list[Row], dict[
     held = {(path, ""): memory for path, memory in loose.items()}
     held |= {(record.path, record.oid): record.memory for record in place.known}
     known = recent.load(place.recent, stored.items()) if stored else {}
-    if len(known) < len(stored):  # what was signed before was looked through as well
-        loading.unpack_part("check-new")
     unread = [stamp for stamp in stored.items() if stamp not in known and stamp not in held]
     read = place.read(sorted({oid for _path, oid in unread}))
     held |= {(path, oid): read[oid] for path, oid in unread if oid in read}

@@ -8,7 +8,6 @@ kind, and nothing here puts the text of one into a message.
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.gate import pattern
 from memtool.gate.pattern import Pattern
 from memtool.value import Value
 
@@ -104,9 +103,7 @@ def find(text: str, allowed: Allowed = NOTHING) -> tuple[Finding, ...]:
             pieces += (seen[at:start], BLANK * (end - start))
             at = end
         seen = "".join((*pieces, seen[at:]))
-    found = _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
-    pattern.keep()
-    return found
+    return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
 
 
 def _without_marks(text: str) -> str:

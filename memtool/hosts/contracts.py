@@ -6,9 +6,9 @@ they take back differs only in the JSON around one text, and in how silence is w
 
 from __future__ import annotations
 
+import json
 import os
 
-from memtool.hosts import wire
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class Contract(Value):
         """Return what goes to stdout for a text; silence for none."""
         if not text or not self.answer:
             return self.silence
-        return self.answer.format(name=wire.quoted(self.name), text=wire.quoted(text))
+        return self.answer.format(name=json.dumps(self.name), text=json.dumps(text))
 
 
 NOTHING = "{}"
@@ -140,9 +140,11 @@ def read(data: bytes) -> Given:
     if len(data) > MOST_INPUT:
         raise Unreadable(f"it has more than {MOST_INPUT:,} bytes")
     try:
-        event = wire.read(data)
+        event = json.loads(data)
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise Unreadable("it is no JSON object")
     roots = event.get("workspace_roots")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import Sandbox
 
-from memtool import packing
 from memtool.commands import examining
 from memtool.commands.doctor import doctor, render
 from memtool.commands.examining import ABSENT, BROKEN, GOOD, WARNING, Sign
@@ -198,10 +198,10 @@ def test_a_cache_that_tells_other_than_the_files_is_made_anew(
     assert not (place / "left-over").exists()
 
 
-def test_byte_code_that_is_missing_is_compiled(
+def test_byte_code_that_is_missing_is_reported(
     ready: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every start would compile it again where Python may not write it."""
+    """Where Python may not write it, every start compiles it again; the hint is what helps."""
     import memtool
 
     package = tmp_path / "memtool"
@@ -209,23 +209,15 @@ def test_byte_code_that_is_missing_is_compiled(
         Path(memtool.__file__).parent / "memory", package, ignore=shutil.ignore_patterns("*.pyc")
     )
     monkeypatch.setattr(memtool, "__file__", str(package / "__init__.py"))
-    monkeypatch.setattr(packing, "missing", list)
-    missing = examining.uncompiled()
-    assert len(missing) == len(list(package.glob("*.py")))
-    assert list(examining.mend(ready.workspace())) == [f"compiled {len(missing)} modules"]
-    assert examining.uncompiled() == []
-
-
-def test_packs_that_are_missing_are_made(ready: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run of a verb makes its own, unless Python may not write."""
-    monkeypatch.setattr(examining, "uncompiled", list)
-    monkeypatch.setattr(packing, "missing", lambda: ["hook", "search"])
-    monkeypatch.setattr(packing, "make", lambda verbs: verbs[:1])
+    count = len(list(package.glob("*.py")))
     sign = signs(ready)["memtool", "byte code"]
-    assert (sign.state, sign.detail) == (WARNING, "not packed for hook, search: they start slower")
-    ws = ready.workspace()
-    assert list(examining.mend(ws)) == ["packed the modules of hook"]
-    assert ws.notes == ["the modules cannot be packed: no permission"]
+    assert (sign.state, sign.detail, sign.hint) == (
+        WARNING,
+        f"{count} modules are compiled anew at every start",
+        f"python3 -m compileall -q {package}",
+    )
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(package)], check=True)
+    assert signs(ready)["memtool", "byte code"].state == GOOD
 
 
 def test_the_switch_is_told(ready: Sandbox) -> None:
@@ -238,13 +230,3 @@ def test_without_a_memory_directory_it_says_so(sandbox: Sandbox) -> None:
     (sandbox.path / ".memory").rmdir()
     found = signs(sandbox)
     assert found["repository", "settings"].hint == "memtool init makes it"
-
-
-def test_a_launcher_of_an_installer_is_told(ready: Sandbox) -> None:
-    """It works, and is slower."""
-    tools = ready.path.parent / "tools"
-    tools.mkdir()
-    (tools / "memtool").write_text(f"#!{sys.executable}\nimport re\nimport sys\n")
-    (tools / "memtool").chmod(0o755)
-    found = signs(ready, PATH=f"{tools}:/usr/bin:/bin")
-    assert "starts slower" in found["memtool", "command"].detail

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.hosts import contracts, wire
+from memtool.hosts import contracts
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, Unreadable, read
 from memtool.inject import formats
 
@@ -64,32 +64,6 @@ def test_every_host_has_a_row_for_each_event_once() -> None:
     assert len(BY_EVENT) == len(CONTRACTS)
     assert {row.host for row in CONTRACTS} <= set(formats.HOSTS)
     assert {path.stem for path in DATA.glob("*.json")} == {f"{r.host}-{r.event}" for r in CONTRACTS}
-
-
-@given(anything)
-def test_json_is_read_as_json_reads_it(value: object) -> None:
-    """The quick reader gives what `json.loads` gives."""
-    data = json.dumps(value).encode()
-    assert wire.read(data) == json.loads(data)
-
-
-@given(st.text(alphabet='{}[]":,\\ \n\t01.-eEtrufalsn\u00e9\x00', max_size=30))
-def test_what_is_no_json_is_refused_as_json_refuses_it(text: str) -> None:
-    """The quick reader takes no text that `json.loads` refuses, and refuses none that it takes."""
-    try:
-        expected = json.loads(text)
-    except ValueError:
-        with pytest.raises(ValueError):  # noqa: PT011  # whichever of its kinds
-            wire.read(text.encode())
-        return
-    found = wire.read(text.encode())
-    assert found == expected or (found != found and expected != expected)  # noqa: PLR0124  # NaN
-
-
-@given(st.text())
-def test_strings_are_written_as_json_writes_them(text: str) -> None:
-    """The quick writer gives what `json.dumps` gives."""
-    assert wire.quoted(text) == json.dumps(text)
 
 
 @pytest.mark.parametrize(

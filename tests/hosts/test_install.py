@@ -194,17 +194,6 @@ def test_an_odd_server_is_somebody_else_s(sandbox: Sandbox, command: str) -> Non
     assert (sandbox.path / ".mcp.json").read_text() == text
 
 
-def test_modules_are_compiled(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some installers leave that to the first start, which may not be allowed to write."""
-    done: list[str] = []
-    monkeypatch.setattr("memtool.commands.examining.uncompiled", lambda: ["one.py"])
-    monkeypatch.setattr("compileall.compile_file", lambda path, **_how: done.append(path) or True)
-    install(sandbox.workspace(), "claude", dry_run=True)
-    assert done == []
-    install(sandbox.workspace(), "claude")
-    assert done == ["one.py"]
-
-
 def test_all_without_a_host_says_so(sandbox: Sandbox) -> None:
     """Only git is left then, and what to do instead is told."""
     ws = sandbox.workspace(PATH="/usr/bin:/bin")

@@ -1,0 +1,416 @@
+"""What memtool prints, word for word: every verb, in one repository that has everything.
+
+`MEMTOOL_GOLDEN=write pytest tests/test_golden.py` writes the files in `golden` again; read their
+diff before you commit it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import scene as scenes
+from conftest import Sandbox
+
+FILES = Path(__file__).parent / "golden"
+EVENTS = Path(__file__).parent / "hosts/data"
+
+CASES: dict[str, str] = {
+    "list": """
+        list
+        list --limit 3 --sort oldest
+        list --sort title type:decision
+        list --sort importance importance:>0.6
+        list tag:sessions is:superseded --sort id
+        list status:archived OR status:deleted
+        list is:expired
+        list is:candidate
+        list is:conflicted
+        list is:local
+        list is:trusted
+        list file:src/pay.py
+        list source:file since:60d until:2026-02-25
+        list error:TimeoutError
+        list category:warning confidence:high
+        list @open
+        list @
+        list --at origin/main
+        list --as-of 2025-12-15
+        list redis -postgres
+        --global list
+    """,
+    "show": """
+        show dec-redis
+        show dec-postgres
+        show dec-queue
+        show dec-queue-rq
+        show dec-celery
+        show sem-retry
+        show sem-vpn
+        show sem-soap
+        show sem-cents
+        show sta-release
+        show sem-friday
+        show sem-sale
+        show epi-timeout
+        show dec-loose
+        show sem-staged
+        show dec-redis --at origin/main
+        show dec-postgres --as-of 2025-12-15
+        show sem-port-
+    """,
+    "search": """
+        search where do sessions live
+        search where do sessions live --explain
+        search sessions --sort oldest --limit 2
+        search "\\"background jobs\\"" OR redis
+        search "(celery OR rq) -thread type:decision"
+        search idp
+        search idempotence
+        search sesions
+        search export confidence:>=medium is:head
+        search postgres is:superseded
+        search port --at origin/main
+        search sessions --as-of 2025-12-15 --explain
+        search idempotency key --deep
+        search @redis sessions
+        search @
+        search type:state
+        search nothing-says-this
+        search vpn --explain
+        --global search commit messages
+    """,
+    "inject": """
+        inject
+        inject --prompt "where do sessions live?"
+        inject --prompt "where do sessions live?" --for claude
+        inject --prompt "where do sessions live?" --for codex
+        inject --prompt "where do sessions live?" --for gemini
+        inject --prompt "where do sessions live?" --for cursor
+        inject --prompt "where do sessions live?" --for opencode
+        inject --prompt "where do sessions live?" --for plain
+        inject --prompt "where do sessions live?" --format markdown --no-global
+        inject --prompt "where do sessions live?" --format json
+        inject --prompt "which queue runs our background jobs, celery?" --explain
+        inject --files src/pay.py --files src/auth.py
+        inject --prompt "how do we pay?" --budget 200
+        inject --prompt "how do we pay?" --remaining 3000
+        inject --prompt "how do we pay?" --at origin/main
+        inject --prompt "where do sessions live?" --as-of 2025-12-15
+        inject --prompt "how do we pay?" --session s-1 --dry-run
+        inject --prompt - <<< on which port does the server listen
+        inject --primer
+        inject --primer --budget 300 --for claude
+        inject --write AGENTS.md --dry-run
+        inject --write CLAUDE.md --dry-run
+    """,
+    "eval": """
+        eval
+        eval --verbose
+        eval --gated --limit 3
+        eval --floor recall@5=0.99
+        eval --at origin/main
+    """,
+    "history": """
+        log
+        log --limit 5
+        log dec-redis
+        log dec-queue
+        log sem-soap
+        log --at origin/main
+        log --injected
+        log --audit
+        log --audit --kind forget
+        blame dec-redis
+        blame sem-soap
+        blame dec-loose
+        blame dec-redis --at origin/main
+        why dec-redis
+        why sem-port-again
+        why sem-cents
+        why dec-loose
+        why epi-timeout
+        why sem-retry --at origin/main
+        diff
+        diff origin/main..HEAD
+        diff HEAD~2
+        review origin/main..HEAD
+        review HEAD~1
+    """,
+    "check": """
+        check
+        check .memory/decision
+        check --staged
+        check --range origin/main..HEAD
+        check --history
+        redact --dry-run
+        redact CLAUDE.md --dry-run
+    """,
+    "conflicts": """
+        conflicts
+        conflicts dec-celery
+        conflicts --all
+        conflicts --at origin/main
+        conflicts --since origin/main
+        resolve dec-celery dec-no-celery --keep newer --why "measured" --dry-run
+        resolve dec-queue-rq dec-queue-beat --keep dec-queue-rq --why "simpler" --dry-run
+        resolve dec-celery dec-no-celery --keep both --why "two teams" --dry-run
+        resolve dec-celery dec-no-celery --merge "Use RQ" --body "RQ." --why "both" --dry-run
+        resolve --all --keep newer --why "newer wins" --dry-run
+    """,
+    "status": """
+        status
+        status --at origin/main
+        status --as-of 2025-12-15
+        stats
+        stats --at origin/main --limit 2
+        doctor
+        --global status
+    """,
+    "settings": """
+        config
+        config inject.budget_tokens
+        config search.limit 20 --dry-run
+        config inject.budget_tokens --unset --dry-run
+        config redaction.allow_domains example.org,example.net --dry-run
+        alias
+        alias list idp
+        alias add jobs queue worker --dry-run
+        alias remove idp --dry-run
+        auto
+        auto off --dry-run
+        init --dry-run
+        install --all --dry-run
+        install claude --dry-run
+        install codex --dry-run
+        install gemini --dry-run
+        install opencode --dry-run
+        install cursor --dry-run
+        install git --dry-run
+        uninstall claude --dry-run
+    """,
+    "drafts": """
+        new decision "Cache pages in Varnish" --body "Pages are cached." --tag cache --dry-run
+        new semantic "Prices hold taxes" --set domain=billing --file src/pay.py --dry-run
+        new semantic "Money in cents" --body "Money is kept in cents, as integers." --dry-run
+        new state "Taxes" --body - --valid-through 2026-04-01 --dry-run <<< Taxes come next.
+        remember "Deploys run on Tuesdays only, never before a holiday." --tag deploy --dry-run
+        remember "The port of the server is 8080, on all hosts." --dry-run
+        supersede dec-redis "Keep sessions in Valkey" --body "Sessions live in Valkey." --dry-run
+        supersede dec-queue-rq "Run jobs in Huey" --supersedes dec-queue-beat --dry-run
+        confirm sem-cents --dry-run
+        pin dec-redis --dry-run
+        unpin sem-retry --dry-run
+        deprecate sem-port --dry-run
+        archive sta-release --why "released" --dry-run
+        forget sem-port --why "it moved" --dry-run
+        forget tag:jobs --all --why "no jobs" --dry-run
+        restore sem-vpn --dry-run
+        purge
+        purge sem-vpn --apply --cascade --dry-run
+        purge --history
+        import adr docs/adr --dry-run
+        import claude CLAUDE.md --dry-run
+    """,
+    "upkeep": """
+        curate
+        digest decision --dry-run
+        digest --all --dry-run
+        maintain
+        maintain --nightly
+        maintain --weekly --apply --dry-run
+        maintain --monthly
+    """,
+    "sessions": """
+        session
+        session list --status ended --limit 1
+        session show 5f0c
+        session show 5f0c#1
+        session show 0199 --limit 2
+        session start --agent claude --dry-run
+        session add 5f0c --role user "Never on Fridays." --reopen --dry-run
+        session prune --dry-run
+        promote --list
+        promote --dry-run
+        promote 0199 --list --preset aggressive
+        capture DATA/gemini.jsonl --dry-run
+        capture DATA/plain.md --dry-run
+    """,
+    "export": """
+        export
+        export type:decision is:pinned
+        export --no-body tag:sessions
+        export --at origin/main --no-body
+    """,
+    "errors": """
+        nonsense
+        lst
+        show
+        show dec-unknown
+        show sem
+        show sem-broken
+        list --limit many
+        list --sort colour
+        list type:nothing
+        list nokey:x
+        list @missing
+        list --at no-such-branch
+        list --as-of yesterday-ish
+        search "(open"
+        search "\\"open"
+        search confidence:>=huge
+        inject --budget -1
+        inject --for emacs
+        config no.such.key
+        config search.limit many --dry-run
+        new poem "Roses" --dry-run
+        new decision "" --dry-run
+        new decision "Keep" --set nonsense=1 --dry-run
+        supersede dec-postgres "Again" --dry-run
+        forget sem-port --dry-run
+        forget tag:jobs --why "no jobs" --dry-run
+        restore sem-port --dry-run
+        resolve dec-redis sem-port --keep newer --why "no" --dry-run
+        diff a..b
+        review nothing..HEAD
+        why dec-unknown
+        blame sem-loose
+        eval missing.jsonl
+        session show nothing
+        capture missing.jsonl --dry-run
+        import adr missing --dry-run
+        log --since 3d
+        --global show dec-redis
+        -C missing list
+    """,
+}
+"""Command lines by golden file; each is run twice, with and without `--json`."""
+
+STORY = """
+    remember "Deploys run on Tuesdays only, never before a holiday." --commit
+    new decision "Cache pages in Varnish" --body "Varnish has them." --id dec-new --commit
+    new semantic "Money is kept in cents" --body "Money is kept in cents, as integers." --json
+    confirm sem-cents --commit
+    pin dec-redis --commit --json
+    supersede dec-new "Cache pages in nginx" --body "Pages are cached in nginx." --commit
+    resolve dec-celery dec-no-celery --keep newer --why "measured" --commit
+    archive sta-release --why "released" --commit
+    forget sem-port-again --why "it moved" --commit --json
+    restore sem-vpn --commit
+    deprecate dec-loose
+    purge --apply --commit
+    config search.limit 20 --commit
+    alias add jobs queue worker --commit
+    import adr docs/adr --commit
+    digest decision --commit
+    promote --commit
+    curate --apply
+    log --limit 12
+    diff origin/main
+    status
+    check
+    list --limit 40
+    export --no-body
+"""
+"""What happens one after the other, in a copy of the repository."""
+
+PROCESSES = ("list --sort title type:decision", "search where do sessions live --explain --json",
+             "inject --prompt 'how do we pay?'", "show dec-unknown --json", "check --staged",
+             "hook claude stop --input {}")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """The repository, with caches that are warm."""
+    return scenes.build(tmp_path_factory.mktemp("golden"))
+
+
+def lines(table: str) -> list[str]:
+    """Return the rows of a table of cases."""
+    return [line.strip() for line in table.strip().splitlines()]
+
+
+def answers(scene: Sandbox, rows: list[str]) -> Iterator[str]:
+    """Run command lines one after the other."""
+    for row in rows:
+        args, stdin = scenes.words(row)
+        yield scenes.shown(scene, row, scenes.run(scene, args, stdin))
+
+
+def twice(rows: list[str]) -> list[str]:
+    """Return each command line for people and for programs; `--json` goes before what stdin has."""
+    return [
+        line
+        for row in rows
+        for line in (
+            row,
+            " <<< ".join([row.split(" <<< ")[0] + " --json", *row.split(" <<< ")[1:]]),
+        )
+    ]
+
+
+def compare(name: str, found: list[str]) -> None:
+    """Compare answers with a golden file, or write it; a failure shows the first that differs."""
+    path = FILES / f"{name}.txt"
+    if os.environ.get("MEMTOOL_GOLDEN") == "write":
+        path.write_text("".join(found))
+        return
+    text = path.read_text()
+    known = ["$ memtool" + part for part in text.split("$ memtool")[1:]] if text else []
+    for old, new in itertools.zip_longest(known, found, fillvalue=""):
+        if old != new:
+            diff = difflib.unified_diff(old.splitlines(), new.splitlines(), path.name, "now",
+                                        lineterm="")  # fmt: skip
+            pytest.fail("\n".join(diff), pytrace=False)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_as_before(scene: Sandbox, name: str) -> None:
+    """Text, JSON, notes and exit codes of every verb that writes nothing."""
+    compare(name, list(answers(scene, twice(lines(CASES[name])))))
+
+
+def test_help_is_as_before(scene: Sandbox) -> None:
+    """The page of memtool, and of every verb that it lists."""
+    _status, page, _err = scenes.run(scene, ("--help",))
+    verbs = [line.split()[0] for line in page.splitlines() if line.startswith("  ")]
+    compare("help", list(answers(scene, ["--help", *(f"{verb} --help" for verb in verbs)])))
+
+
+def test_hooks_are_as_before(scene: Sandbox) -> None:
+    """Every event of every host, as a host sends it."""
+    found = []
+    for path in sorted(EVENTS.glob("*.json")):
+        host, _dash, event = path.stem.partition("-")
+        sent = path.read_text().replace("/code/ada/project", str(scene.path))
+        sent = sent.replace("src/auth/a.py", "src/auth.py")
+        row = f"hook {host} {event} --dry-run"
+        found.append(
+            scenes.shown(scene, row, scenes.run(scene, (*row.split(), "--input", "-"), sent))
+        )
+    compare("hooks", found)
+
+
+def test_a_story_ends_as_before(scene: Sandbox, tmp_path: Path) -> None:
+    """What verbs write is committed, and seen by those that follow."""
+    shutil.copytree(scene.path.parent, tmp_path / "copy", symlinks=True)
+    moved = str(tmp_path / "copy")
+    env = {k: v.replace(str(scene.path.parent), moved) for k, v in scene.env.items()}
+    copy = Sandbox(tmp_path / "copy/shop", env)
+    found = list(answers(copy, lines(STORY)))
+    history = copy.git("log", "--stat=200", "--format=%n%H %s%n%b", "v1..")
+    compare("story", [*found, scenes.plain(copy, f"$ memtool: what git has\n{history}")])
+
+
+@pytest.mark.parametrize("row", PROCESSES)
+def test_a_process_answers_the_same(scene: Sandbox, row: str) -> None:
+    """Nothing depends on what this process did before."""
+    args, _stdin = scenes.words(row)
+    done = scene.process(*args)
+    found = (done.returncode, done.stdout, done.stderr)
+    assert scenes.shown(scene, row, found) == scenes.shown(scene, row, scenes.run(scene, args))
