@@ -201,3 +201,13 @@ def sandbox(tmp_path: Path, environment: dict[str, str]) -> Sandbox:
     made.git("init", "--quiet", "--initial-branch=main")
     (path / ".memory").mkdir()
     return made
+
+
+@pytest.fixture
+def unhurried(sandbox: Sandbox) -> Sandbox:
+    """The repository, where hooks that are processes of their own have ample time as well."""
+    site = sandbox.path.parent / "unhurried" / "sitecustomize.py"
+    site.parent.mkdir()
+    site.write_text(f"from memtool.cli import hooks\nhooks.LIMIT_S = {AMPLE_S}\n")
+    sandbox.env["PYTHONPATH"] = str(site.parent)
+    return sandbox

@@ -226,8 +226,8 @@ def test_no_answer_is_longer_than_its_host_shows(project: Sandbox, host: str):
     """However much the settings allow and the memories say."""
     project.write(".memory/config.toml", "[inject]\nbudget_tokens = 100000\npinned_most = 50\n"
                   "pinned_tokens = 100000\nretrieval_tokens = 100000\n")  # fmt: skip
-    for number in range(60):
-        project.memory(f"dec-p{number:02}", f"Rule {number}: sessions. " + "redis é " * 100 + "\n",
+    for number in range(20):
+        project.memory(f"dec-p{number:02}", f"Rule {number}: sessions. " + "redis é " * 300 + "\n",
                        status="pinned", title=f"Rule {number} about sessions")  # fmt: skip
     project.commit()
     for contract in (row for row in CONTRACTS if row.host == host and row.answer):

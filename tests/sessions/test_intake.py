@@ -202,6 +202,7 @@ def run(sessions: Sessions, path: Path) -> None:
         take(sessions, path)
 
 
+@pytest.mark.slow
 def test_captures_at_the_same_time_take_everything_once(sessions: Sessions, tmp_path: Path) -> None:
     """Whoever comes first takes it, the others find nothing new."""
     path = tmp_path / "t.jsonl"
