@@ -81,6 +81,7 @@ def test_an_unknown_name_of_the_package_is_an_attribute_error():
         memtool.opne  # noqa: B018
 
 
+@pytest.mark.slow
 def test_types_are_seen_by_a_type_checker(tmp_path: Path):
     """A caller's mistakes in names, counts and types are found before anything runs."""
     pytest.importorskip("mypy")

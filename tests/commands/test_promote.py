@@ -294,6 +294,7 @@ def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandb
     assert len(memories(sandbox)) == 1
 
 
+@pytest.mark.slow
 def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
     """One waits for the other, and finds nothing left to do."""
     session(sandbox, RULE, "We never mock the database in integration tests.")

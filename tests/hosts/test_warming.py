@@ -64,7 +64,7 @@ def test_a_hook_that_was_too_slow_leaves_an_index_behind(sandbox: Sandbox) -> No
     slow = ("import memtool.commands.inject as i\ndef inject(*_a, **_k):\n    while True: pass\n"
             "i.inject = inject\n")  # fmt: skip
     sandbox.write("slow/sitecustomize.py", slow)
-    done = sandbox.run("hook", "claude", "user-prompt-submit", stdin='{"prompt": "redis"}',
+    done = sandbox.process("hook", "claude", "user-prompt-submit", stdin='{"prompt": "redis"}',
                        PYTHONPATH=str(sandbox.path / "slow"))  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")
     index = sandbox.path / ".git" / "memtool" / "index"

@@ -158,6 +158,7 @@ def test_nothing_is_an_index_too(tmp_path: Path) -> None:
     assert (asked.hits(), asked.hits(), asked.built, asked.note) == ([], [], 1, "")
 
 
+@pytest.mark.slow
 def test_processes_may_build_at_the_same_time(tmp_path: Path, expected: Hits) -> None:
     """Racing builders all answer, one directory stays, and nothing is left over."""
     code = f"""

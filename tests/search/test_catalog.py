@@ -282,6 +282,7 @@ def test_two_worktrees_share_a_segment(filled: Sandbox, tmp_path: Path) -> None:
     assert (filled.path / ".git/worktrees/other" / state.FILE).exists()
 
 
+@pytest.mark.slow
 def test_processes_that_build_at_once_all_answer(filled: Sandbox) -> None:
     """Without a cache each builds, one keeps; no lock, no leftovers."""
     code = (

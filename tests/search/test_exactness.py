@@ -236,7 +236,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renewal, "MOST_KEPT", 12)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 24))]
+)
 def test_any_history_gives_the_answers_of_a_full_rebuild(
     sandbox: Sandbox, seed: int, hurried: None
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import bm25s
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.search import builder, layout, scoring
@@ -58,7 +58,6 @@ def oracle(documents: list[Document], asked: dict[str, float]) -> list[tuple[str
     return sorted(found, key=lambda pair: (-round(pair[1], 9), pair[0]))
 
 
-@settings(deadline=None)
 @given(corpora, weights, st.integers(1, 30))
 def test_the_best_are_those_of_a_brute_force_search(
     rows: list[tuple[str, str]], asked: dict[str, float], limit: int
@@ -70,7 +69,6 @@ def test_the_best_are_those_of_a_brute_force_search(
     assert found == [(key, round(score, 9)) for key, score in oracle(documents, asked)[:limit]]
 
 
-@settings(deadline=None, max_examples=40)
 @given(corpora.filter(any), st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))
 def test_the_best_have_the_scores_of_bm25s(rows: list[tuple[str, str]], words: list[str]) -> None:
     """bm25s gives the same scores in the same order, once its zeros are dropped."""
@@ -94,7 +92,6 @@ def test_the_best_have_the_scores_of_bm25s(rows: list[tuple[str, str]], words: l
     )
 
 
-@settings(deadline=None)
 @given(corpora, corpora, weights, st.integers(1, 8))
 def test_scores_come_from_the_statistics_of_the_whole_collection(
     rows: list[tuple[str, str]], others: list[tuple[str, str]], asked: dict[str, float], limit: int
@@ -107,7 +104,6 @@ def test_scores_come_from_the_statistics_of_the_whole_collection(
     assert segment.best(asked, limit, statistics=whole.statistics(asked)) == expected
 
 
-@settings(deadline=None)
 @given(corpora, weights, st.integers(1, 8))
 def test_filters_come_before_the_limit(
     rows: list[tuple[str, str]], asked: dict[str, float], limit: int

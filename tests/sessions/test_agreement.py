@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from memtool.sessions import model, promote
 from memtool.sessions.model import Finding, Head
 from memtool.sessions.promote import roots
@@ -46,6 +48,7 @@ def test_a_fork_is_no_second_witness():
     assert len(counts(made("a", USES), made("b", USES), b="a", a="b")) == 2
 
 
+@pytest.mark.slow
 def test_ten_thousand_findings_are_compared():
     """Each is compared with few others, and gets an answer."""
     all_ = [made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")

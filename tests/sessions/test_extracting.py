@@ -108,6 +108,7 @@ def test_a_statement_said_twice_is_one_finding_with_both_messages():
     assert [one.messages for one in found] == [(1, 2)]
 
 
+@pytest.mark.slow
 def test_a_very_long_session_is_bounded():
     """Of more than ten thousand messages the last are read, and findings have a limit."""
     texts = [f"We decided to use tool{n} for part{n} of it." for n in range(12_000)]

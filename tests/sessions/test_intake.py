@@ -201,6 +201,7 @@ def run(sessions: Sessions, path: Path) -> None:
         take(sessions, path)
 
 
+@pytest.mark.slow
 def test_captures_at_the_same_time_take_everything_once(sessions: Sessions, tmp_path: Path) -> None:
     """Whoever comes first takes it, the others find nothing new."""
     path = tmp_path / "t.jsonl"
@@ -277,6 +278,7 @@ def test_an_answer_finds_its_call_that_held_a_secret(sessions: Sessions, tmp_pat
     assert (one.tool, one.call) == ("Bash", "login [REDACTED:aws-access-key]")
 
 
+@pytest.mark.slow
 def test_a_full_session_takes_what_it_can_and_is_not_read_in_vain(
     sessions: Sessions, tmp_path: Path
 ) -> None:

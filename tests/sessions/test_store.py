@@ -315,6 +315,7 @@ def kept(sessions: Sessions) -> dict[int, str]:
     return {one.number: " ".join(one.text.split()[:2]) for one in found}
 
 
+@pytest.mark.slow
 def test_many_processes_share_a_session(sessions: Sessions) -> None:
     """Each message is there once, under the number that its writer was told."""
     read, told = os.pipe()
@@ -332,6 +333,7 @@ def test_many_processes_share_a_session(sessions: Sessions) -> None:
     assert sorted(wanted) == list(range(1, 16 * 25 + 1))
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_nothing_that_was_promised(sessions: Sessions) -> None:
     """After every kill what was acknowledged is there, and the next writer goes on."""
     chance = random.Random(1)
