@@ -119,7 +119,7 @@ def cold(folder: Path, count: int, calls: dict[str, list[str]], script: list[str
 PHASES = (
     ("memtool.cli.arguments", "parse", "read the arguments"),
     ("memtool.workspace", "discover", "find the repository"),
-    ("memtool.search.catalog", "open_catalog", "check the files, open the index"),
+    ("memtool.index.index", "open_catalog", "check the files, open the index"),
     ("memtool.commands.passages", "standing", "weigh what supersedes what"),
     ("memtool.commands.sides", "_retrieved", "search"),
     ("memtool.commands.sides", "origins_of", "citations and trust"),
@@ -138,7 +138,7 @@ from memtool.cli import main
 loading.install()
 loading.unpack(sys.argv[2])
 phases = eval(sys.argv.pop(1))
-for module in ("memtool.search.opening", "memtool.search.freshness", "Stemmer"):
+for module in ("memtool.index.index", "Stemmer"):
     import_module(module)
 modules = {name: import_module(name) for name, _function, _what in phases}
 rows = [("load the modules", time.perf_counter() - began)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BASE = "memtool.cli.main"
 """What is there before a pack is opened."""
 _ALWAYS = ("memtool.workspace", "memtool.store.plain_toml", "memtool.commands.noting")
-_CATALOG = ("memtool.search.freshness", "memtool.search.opening")
+_CATALOG = ("memtool.index.index",)
 _VERB = ("memtool.cli.running", *_ALWAYS)
 _HOOK = ("memtool.cli.hooks", "memtool.cli.arguments", *_ALWAYS)
 ROOTS: dict[str, tuple[str, ...]] = {

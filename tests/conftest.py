@@ -14,8 +14,8 @@ import pytest
 from memtool.commands import listing
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
-from memtool.search.aliases import DEFAULTS
-from memtool.search.finding import Scope
+from memtool.search.expansion import DEFAULTS
+from memtool.search.retrieve import Scope
 from memtool.store.git import LOCATION_VARIABLES
 from memtool.workspace import Workspace
 

@@ -19,8 +19,7 @@ ALLOWED = {
 
 LEFT_ALONE = {
     "memtool.memory.document", "memtool.memory.fields", "memtool.search.filters",
-    "memtool.search.fuzzy", "memtool.search.globs", "memtool.search.grammar",
-    "memtool.search.matching", "memtool.search.overlay", "memtool.search.renewal",
+    "memtool.index.build",
     "memtool.store.git", "memtool.store.snapshot", "memtool.store.whereabouts",
 }  # fmt: skip
 """Modules of ours that plain words and a tree that did not change have no use for."""

@@ -6,8 +6,8 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.search import aliases, cutoffs
-from memtool.search.finding import Scope
+from memtool.search import answer_gate, expansion
+from memtool.search.retrieve import Scope
 from memtool.store.provenance import Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
@@ -69,7 +69,7 @@ def scope(ws: Workspace, tree: Tree, now: int) -> Scope:
         tree=tree,
         now=now,
         config=ws.settings,
-        aliases=aliases.parse(aliases_file(ws), aliases_path(ws)),
+        aliases=expansion.parse(aliases_file(ws), aliases_path(ws)),
         cache_dir=ws.repository.cache_dir,
         origins=lambda: ws.origins(tree, tree.records),
         accesses=lambda ids: _accesses(ws, ids),
@@ -105,12 +105,12 @@ def timed(ws: Workspace, scope: Scope) -> Scope:
     from memtool.store import tallies
 
     slowest = tallies.p95(ws.repository.cache_dir, "inject")
-    return scope.replace(clock=time.monotonic, cutoffs=cutoffs.plan(*slowest))
+    return scope.replace(clock=time.monotonic, cutoffs=answer_gate.plan(*slowest))
 
 
 def aliases_path(ws: Workspace) -> str:
     """Return where the aliases stand, relative to the top."""
-    return f"{ws.directory}/{aliases.ALIASES_NAME}"
+    return f"{ws.directory}/{expansion.ALIASES_NAME}"
 
 
 def aliases_file(ws: Workspace) -> bytes | None:

@@ -12,8 +12,8 @@ from memtool.commands.passages import grounds_of, marks_of, origins_of
 from memtool.errors import MemtoolError
 from memtool.inject import contrary, selection, tiers
 from memtool.inject.tiers import Candidate, Grounds, Verdict
-from memtool.search.finding import Found, Scope
-from memtool.search.prose import search_prose
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import Found, Scope
 from memtool.value import Value
 from memtool.workspace import Workspace
 

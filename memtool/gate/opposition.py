@@ -7,9 +7,9 @@ holds in tests does not oppose what holds in production; and where values differ
 from __future__ import annotations
 
 from memtool.gate.statements import Statement, statements
+from memtool.index.analyzer import is_stop, terms
 from memtool.memory import digest
 from memtool.memory.signs import TYPES
-from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
 TYPE_CHECKING = False

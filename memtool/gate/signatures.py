@@ -11,8 +11,8 @@ from __future__ import annotations
 import zlib
 
 from memtool.gate.sketches import SHARED as SHARED  # noqa: PLC0414  # given on
+from memtool.index.analyzer import is_stop, terms
 from memtool.memory import identity
-from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -8,9 +8,9 @@ read: the rest of a memory weighs alternatives, and those would oppose everythin
 from __future__ import annotations
 
 from memtool.gate.quantities import NUMBERS, measure
+from memtool.index.analyzer import is_stop, terms
 from memtool.memory import moments
 from memtool.memory.signs import CHOOSING, NEGATORS, OPPOSITES, STOPPING, WEAK, word_set
-from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
 TYPE_CHECKING = False

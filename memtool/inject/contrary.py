@@ -6,8 +6,8 @@ pairs are worth to be taken apart by the gate, whose modules most answers then n
 
 from __future__ import annotations
 
+from memtool.index.analyzer import is_stop
 from memtool.memory.signs import AFFIRMING, DENYING, TYPES, WEAK
-from memtool.search.terms import is_stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from memtool.inject import likeness
 from memtool.inject.likeness import Wording
 from memtool.inject.standing import RANK
 from memtool.inject.tiers import Candidate, Grounds, Verdict, verdict
-from memtool.search.cutoffs import USUAL
+from memtool.search.answer_gate import USUAL
 from memtool.search.ranking import TRUST
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ import math
 
 from memtool.memory import decay
 from memtool.memory.decay import Fading, Pace
-from memtool.search.facts import flat, governed
+from memtool.search.features import flat, governed
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -30,26 +30,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memtool.index.reader import IndexReader
     from memtool.memory.memory import Memory
-    from memtool.search.facts import Facts
-    from memtool.search.parts import Parts
+    from memtool.search.features import Facts
 
     Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
 
+
 RECENCY = 0.4
 """What a memory of this second gains; it fades by the formula of `decay`."""
+
 GOVERNED = 0.1
 """What governing an open file gains ..."""
+
 TOGETHER = 0.05
 """... what governing a file that git says changes together with it does ..."""
+
 BESIDE = 0.03
 """... and what naming another file of its directory does."""
+
 TRIGGERED = 0.25
+
 KIND_SAID = 0.1
+
 KIND_OF_TYPE = 0.03
+
 WORK = 0.05
+
 MOST_ACCESS = 0.2
+
 CONFIDENCE = {"low": 0.93, "medium": 1.0, "high": 1.05}
+
 STATUS = {
     "pinned": 1.1,
     "confirmed": 1.0,
@@ -58,14 +69,20 @@ STATUS = {
     "archived": 0.7,
     "deleted": 0.5,
 }
+
 CURRENT = {True: 1.0, False: 0.7}
+
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
+
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
+
 KIND_TYPES = {"why": "decision", "how": "semantic", "when": "episodic"}
 """The type of memory that mostly answers a kind of question, where a memory does not say it."""
 
+
 MOST_READ = 20_000
 """Characters of a text in which trigger phrases are looked for."""
+
 MOST_LEAD = 12
 """Words at the beginning of a text among which the kind of the question is looked for."""
 
@@ -123,9 +140,9 @@ def is_near(record: Record, files: tuple[str, ...]) -> bool:
     named = governed(record) if files else []
     if not named:
         return False
-    from memtool.search import globs  # most prompts come without files
+    from memtool.search import filters  # most prompts come without files
 
-    return any(globs.governs(entry, path) for entry in named for path in files)
+    return any(filters.governs(entry, path) for entry in named for path in files)
 
 
 def _files(record: Record, _facts: Facts, at: Situation) -> float:
@@ -194,9 +211,13 @@ FACTORS: tuple[Factor, ...] = (
            "that was shown a hundred times", _access),
 )  # fmt: skip
 
+
 MOST = math.prod(factor.most for factor in FACTORS)
+
 LEAST = math.prod(factor.least for factor in FACTORS)
+
 PLAIN = Situation()
+
 _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
 
 
@@ -208,9 +229,12 @@ _MORE: dict[str, Callable[[Memory, Situation], object]] = {
     "access": lambda _kind, at: at.access,
 }
 """Factors that may ask for more of a memory than its kind, and whether they do."""
+
 _OWN = frozenset({"recency", "current", *_MORE}) - {"question"}
 """Factors that are 1 for a kind, of which nothing but the fields of all are known."""
+
 _COMMON = [row for row in _ROWS if row[0] not in _OWN]
+
 _READ = {
     "status": "status",
     "importance": "importance",
@@ -218,7 +242,9 @@ _READ = {
     "awaiting": "awaiting",
 }
 """Fields of common factors that are 1 without them; most memories have none of these."""
+
 _NONE = dict.fromkeys([row[0] for row in _ROWS], 1.0)
+
 _ROUNDED = 1.0 + 1e-9
 """A product of the same factors in another order differs by less."""
 
@@ -226,7 +252,7 @@ _ROUNDED = 1.0 + 1e-9
 class Scales:
     """Weighs the documents of a catalog for one question: what all of a kind have, only once."""
 
-    def __init__(self, parts: Parts, facts: Facts, at: Situation) -> None:
+    def __init__(self, parts: IndexReader, facts: Facts, at: Situation) -> None:
         self._parts = parts
         self._facts = facts
         self._at = at

@@ -8,10 +8,10 @@ the rules, never from the model.
 from __future__ import annotations
 
 from memtool import templates
+from memtool.index.analyzer import is_stop, terms
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.signs import NEGATORS, word_set
 from memtool.memory.titles import title_of
-from memtool.search.terms import is_stop, terms
 from memtool.sessions import extracting
 from memtool.sessions import finding as findings
 from memtool.sessions import model as models

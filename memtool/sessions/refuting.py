@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memtool.search.terms import is_stop, terms
+from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.claim import Claim
 from memtool.sessions.rules import failing
 from memtool.sessions.scene import Scene

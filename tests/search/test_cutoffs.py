@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.search.cutoffs import LIMIT_S, NARROW, USUAL, Deadline, plan
+from memtool.search.answer_gate import LIMIT_S, NARROW, USUAL, Deadline, plan
 
 
 def test_slow_answers_narrow_the_next_ones() -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.search.cutoffs import Cutoffs
-from memtool.search.finding import Found, search_query, select
-from memtool.search.prose import search_prose
-from memtool.search.query import parse
+from memtool.search.answer_gate import Cutoffs
+from memtool.search.parser import parse
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import Found, search_query, select
 from memtool.store.config import Config
 
 if TYPE_CHECKING:

@@ -9,25 +9,16 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.index import stored_fields
+from memtool.index.reader import Delta, IndexReader, LeafReader
+from memtool.index.stored_fields import StoredFields
 from memtool.memory import moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.decay import Fading
 from memtool.memory.fields import CONFIDENCES, STATUSES
 from memtool.memory.lineage import Lineage
-from memtool.search import shelving
-from memtool.search.facts import Facts
-from memtool.search.overlay import Overlay
-from memtool.search.parts import Part, Parts
-from memtool.search.ranking import (
-    FACTORS,
-    STATUS,
-    TRUST,
-    Scales,
-    Situation,
-    situation,
-    weigh,
-)
-from memtool.search.shelf import Shelf
+from memtool.search.features import Facts
+from memtool.search.ranking import FACTORS, STATUS, TRUST, Scales, Situation, situation, weigh
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 
@@ -239,8 +230,8 @@ def test_a_stored_memory_is_weighed_as_any_other_and_never_reaches_above_its_mos
 ) -> None:
     """What all of a kind have is weighed once, and no factor is another one for that."""
     records = [record(f"dec-{number:02}", **fields) for number, fields in enumerate(rows)]
-    stored = Shelf(memoryview(shelving.pack(records, DEFAULT_CATEGORIES)))
-    parts = Parts([Part(Overlay([b""] * len(records)), stored, 0, frozenset())])
+    stored = StoredFields(memoryview(stored_fields.pack(records, DEFAULT_CATEGORIES)))
+    parts = IndexReader([LeafReader(Delta([b""] * len(records)), stored, 0, frozenset())])
     facts = Facts(Grove(*records), NOW, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
     for at in SITUATIONS:
         scales = Scales(parts, facts, at)
