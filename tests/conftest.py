@@ -100,7 +100,7 @@ class Sandbox:
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.workspace()
-        found = listing.scope(ws, ws.tree(), ws.now)
+        found = listing.scope(ws, ws.catalog(), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 

@@ -3,16 +3,16 @@
 A run is what is written between spaces (see `analyzer`). Ten thousand memories hold nearly two
 million, of which one in forty is new, so what terms a run gives is a table beside them. The
 documents become one long row of numbers of runs, with marks where a field begins, and where a head
-and a document end; whole arrays are worked on, never single words. Scores are what bm25s's own
-functions give for them, and the files are those that `bm25s.BM25.load` opens. Terms and documents
+and a document end; whole arrays are worked on, never single words. bm25s scores them and saves
+its files, which `bm25s.BM25.load` opens. Terms and documents
 are sorted, so that the same documents give the same bytes, whatever the hash seed.
 """
 
 from __future__ import annotations
 
-import io
-import json
 from itertools import chain, islice, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
@@ -23,10 +23,9 @@ from memtool.index import analyzer
 from memtool.index.postings import (
     ARRAYS,
     IN_HEAD,
-    MOST_LEVEL,
-    SEEDED,
+    MOST_TF,
     SIDECAR,
-    document_sum,
+    deflated,
     joined,
 )
 from memtool.index.scoring import HEAD_FIELDS, K1, B
@@ -110,43 +109,34 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
         ValueError: two documents have the same key.
     """
     ordered = sorted(documents, key=lambda document: document.key)
-    keys = [document.key.encode(errors="surrogatepass") for document in ordered]
-    if len(set(keys)) != len(keys):
+    if len({document.key for document in ordered}) != len(ordered):
         raise ValueError("two documents have the same key")
     vocabulary, found, texts = _read(ordered)
-    files, arrays = _indexed(found, vocabulary)
+    files, arrays = _scored(texts, vocabulary)
     names = [name.encode() for name in vocabulary]
-    indptr, tf, heads = arrays["indptr"], arrays["tf"], found.head_df.astype(np.uint32)
-    tops = (
-        np.maximum.reduceat(arrays["data"], indptr[:-1]) if vocabulary else np.zeros(0, np.float32)
-    )
-    levels = _levels(arrays["data"], tops, indptr)
-    seeds = _seeds(levels, indptr)
-    lengths, head_lengths = found.lengths, found.head_lengths
+    heads, tf = found.head_df.astype(np.uint32), found.frequencies()
+    indptr, data = arrays["indptr"], arrays["data"]
+    tops = np.maximum.reduceat(data, indptr[:-1]) if vocabulary else np.zeros(0, data.dtype)
+    by_df = sorted(range(len(names)), key=lambda number: (-found.df[number], names[number]))
+    dictionary, packed = deflated(texts, map(names.__getitem__, by_df))
     sections: dict[str, bytes] = {
         "terms": b"".join(names),
         "term_ends": _ends("u4", names),
         "tops": tops.tobytes(),
         "head_df": heads.tobytes(),
         "term_sums": _term_sums(
-            names,
-            indptr.tolist(),
-            [heads, tops, seeds],
-            [arrays["indices"], arrays["data"], tf, levels],
+            names, indptr.tolist(), [heads, tops], [arrays["indices"], data, tf]
         ),
         "tf": tf.tobytes(),
-        "levels": levels.tobytes(),
-        "seeds": seeds.tobytes(),
-        "lengths": _column(lengths, len(keys)),
-        "head_lengths": _column(head_lengths, len(keys)),
-        "keys": b"".join(keys),
-        "key_ends": _ends("u4", keys),
-        "document_sums": _column(map(document_sum, keys, lengths, head_lengths), len(keys)),
-        "text_sums": _column(map(crc32, texts), len(texts)),
-        "texts": b"".join(texts),
-        "text_ends": _ends("u8", texts),
+        "lengths": _column(found.lengths, len(ordered)),
+        "head_lengths": _column(found.head_lengths, len(ordered)),
+        "text_sums": _column(map(crc32, packed), len(packed)),
+        "texts": b"".join(packed),
+        "text_ends": _ends("u8", packed),
+        "dictionary": dictionary,
     }
-    return files | {SIDECAR: joined([len(keys), sum(lengths), sum(head_lengths)], sections)}
+    numbers = [len(ordered), sum(found.lengths), sum(found.head_lengths)]
+    return files | {SIDECAR: joined(numbers, sections)}
 
 
 def _read(documents: Iterable[Document]) -> tuple[list[str], Postings, list[bytes]]:
@@ -216,12 +206,12 @@ def _terms(runs: NDArray[np.int32], words: RunTable, compounds: RunTable) -> NDA
 class Postings:
     """Which terms stand in which documents and how often, slice by slice of the documents.
 
-    Of each posting of a slice there are the term, the document, and how often it stands there,
-    marked with `IN_HEAD` where it stands in the head too; they are sorted.
+    Of each posting of a slice there are the term, and how often it is in the document, marked with
+    `IN_HEAD` where it is in the head too; they are sorted by term and then by document.
     """
 
     def __init__(self, vocabulary: int) -> None:
-        self.slices: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]] = []
+        self.slices: list[tuple[NDArray[np.int32], NDArray[np.uint8]]] = []
         self.df = np.zeros(vocabulary, np.int64)
         self.head_df = np.zeros(vocabulary, np.int64)
         self.lengths: list[int] = []
@@ -229,7 +219,7 @@ class Postings:
 
     def add(self, row: NDArray[np.int32]) -> None:
         """Count the next documents: a row of terms with marks, numbered behind these."""
-        first, count, vocabulary = len(self.lengths), np.count_nonzero(row == END), len(self.df)
+        count, vocabulary = np.count_nonzero(row == END), len(self.df)
         is_term = row > END
         ended = np.cumsum(row == END)
         in_head = (np.cumsum(row == HEAD) == ended)[is_term]
@@ -240,69 +230,44 @@ class Postings:
         places = pairs >> 1
         last = np.flatnonzero(np.append(places[1:] != places[:-1], True)[: len(places)])
         is_head = (pairs[last] & 1).astype(bool)
-        terms, counts = places[last] >> 32, np.diff(last, prepend=-1).astype(np.uint32)
+        terms, counts = places[last] >> 32, np.minimum(np.diff(last, prepend=-1), MOST_TF)
         self.slices.append((
             terms.astype(np.int32),
-            ((places[last] & 0xFFFF_FFFF) + first).astype(np.int32),
-            counts | is_head * np.uint32(IN_HEAD),
+            (counts | is_head * IN_HEAD).astype(np.uint8),
         ))  # fmt: skip
         self.df += np.bincount(terms, minlength=vocabulary)
         self.head_df += np.bincount(terms[is_head], minlength=vocabulary)
         self.lengths += np.bincount(documents, minlength=count).tolist()
         self.head_lengths += np.bincount(documents[in_head], minlength=count).tolist()
 
-
-def _scored(found: Postings, retriever: Any) -> dict[str, Any]:
-    """Return the arrays of bm25s by name, and `tf` in the order of these.
-
-    Its own loop asks the same two functions for one document after another: 0.75 s at 10,000.
-    """
-    rarity = bm25s._select_idf_scorer(retriever.idf_method)  # noqa: SLF001  # nothing public
-    frequency = bm25s._select_tfc_scorer(retriever.method)  # noqa: SLF001  # gives the formulas
-    lengths = np.array(found.lengths, np.int64)
-    average = lengths.mean() if len(lengths) else 0.0
-    seen, which = np.unique(found.df, return_inverse=True)
-    idf = np.array([rarity(df, N=len(lengths)) for df in seen.tolist()], retriever.dtype)[which]
-    indptr = np.append(0, np.cumsum(found.df))
-    count = int(indptr[-1])
-    data, indices = np.empty(count, retriever.dtype), np.empty(count, retriever.int_dtype)
-    tf = np.empty(count, np.uint32)
-    free = indptr[:-1].copy()
-    for terms, documents, marked in found.slices:
-        begins = np.flatnonzero(np.append(True, terms[1:] != terms[:-1])[: len(terms)])
-        own, sizes = terms[begins], np.diff(begins, append=len(terms))
-        places = np.arange(len(terms)) + np.repeat(free[own] - begins, sizes)
-        free[own] += sizes
-        indices[places] = documents
-        tf[places] = marked
-        data[places] = idf[terms] * frequency(
-            tf_array=(marked & (IN_HEAD - 1)).astype(retriever.dtype), l_d=lengths[documents],
-            l_avg=average, k1=K1, b=B, delta=retriever.delta,
-        )  # fmt: skip
-    return {"data": data, "indices": indices, "indptr": indptr, "tf": tf}
+    def frequencies(self) -> NDArray[np.uint8]:
+        """Return how often each term is in each document, term by term."""
+        if not self.slices:
+            return np.zeros(0, np.uint8)
+        terms, counts = (np.concatenate(column) for column in zip(*self.slices, strict=True))
+        return counts[np.argsort(terms, kind="stable")]
 
 
-def _indexed(found: Postings, vocabulary: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Score all postings as bm25s does; return the files that it would save, and the arrays."""
+def _scored(
+    texts: Sequence[bytes], vocabulary: Sequence[str]
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Let bm25s score documents; return the files that it saves, and its arrays by name."""
+    numbers = {name: number for number, name in enumerate(vocabulary)}
     retriever = bm25s.BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
-    arrays = _scored(found, retriever)
-    parameters = {
-        "k1": K1, "b": B, "delta": retriever.delta, "method": retriever.method,
-        "idf_method": retriever.idf_method, "dtype": retriever.dtype,
-        "int_dtype": retriever.int_dtype, "num_docs": len(found.lengths),
-        "version": bm25s.__version__, "backend": retriever.backend,
-    }  # fmt: skip
-    numbered = {name: number for number, name in enumerate(vocabulary)}
-    files = {
-        "vocab.index.json": json.dumps(numbered, ensure_ascii=False).encode(),
-        "params.index.json": json.dumps(parameters, indent=4).encode(),
-    }
-    for name, (file, kind, _code) in ARRAYS.items():
-        arrays[name] = arrays[name].astype(kind, copy=False)
-        saved = io.BytesIO()
-        np.save(saved, arrays[name], allow_pickle=False)
-        files[file] = saved.getvalue()
-    return files, arrays
+    if vocabulary:
+        known = {name.encode(): number for name, number in numbers.items()}
+        ids = [list(map(known.__getitem__, text.split())) for text in texts]
+        retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
+    else:
+        retriever.scores, retriever.vocab_dict = {"num_docs": len(texts)}, {}
+        retriever.nonoccurrence_array = None
+    for name, (_file, kind, _code) in ARRAYS.items():
+        empty = np.zeros(int(name == "indptr"), kind)
+        retriever.scores[name] = retriever.scores.get(name, empty).astype(kind, copy=False)
+    with TemporaryDirectory() as folder:
+        retriever.save(folder, show_progress=False)
+        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    return files, retriever.scores
 
 
 def _term_sums(
@@ -323,23 +288,6 @@ def _term_sums(
 
 def _column(numbers: Iterable[int], count: int) -> bytes:
     return np.fromiter(numbers, np.uint32, count).tobytes()
-
-
-def _levels(
-    data: NDArray[np.float32], tops: NDArray[np.float32], indptr: NDArray[np.int64]
-) -> NDArray[np.uint8]:
-    """Return each score in parts of the highest of its term, rounded up."""
-    shares = data / np.repeat(tops, np.diff(indptr))
-    return np.ceil(shares * MOST_LEVEL).astype(np.uint8)
-
-
-def _seeds(levels: NDArray[np.uint8], indptr: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the level of each term's posting of a certain rank, 0 where it has fewer."""
-    seeds = np.zeros(len(indptr) - 1, np.uint8)
-    for term in np.flatnonzero(np.diff(indptr) >= SEEDED):
-        own = levels[indptr[term] : indptr[term + 1]]
-        seeds[term] = np.partition(own, -SEEDED)[-SEEDED]
-    return seeds
 
 
 def _ends(kind: str, parts: Sequence[bytes]) -> bytes:

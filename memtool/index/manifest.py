@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
-from _bisect import bisect_left
+import time
+from bisect import bisect_left
 from zlib import crc32
 
 from memtool.index import postings
-from memtool.index.postings import CorruptCache, Sections
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from memtool.memory.problem import Problem
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     """Size, time of change of the content and of the inode in ns, and inode."""
 
 
-FILE = os.path.join("memtool", "state")
+FILE = os.path.join("memtool", "manifest")
 
-MAGIC = f"memtool state {postings.FORMAT} {sys.byteorder}\n".encode()
+KIND = f"manifest {postings.FORMAT}"
 
 SECTIONS: dict[str, Any] = {
     "folders": "B",
@@ -48,12 +49,11 @@ SECTIONS: dict[str, Any] = {
     "sums": "I",
     "basis": "B",
     "dead": "q",
-    "renewed": "B",
     "problems": "B",
     "doubtful": "B",
     "carrying": "B",
-    "shelf": "B",
-    "overlay": "B",
+    "memories": "B",
+    "texts": "B",
 }
 
 BY_FOLDER = ("names", "stats", "slots")
@@ -136,15 +136,13 @@ class Manifest:
     """A state as it was written. Folders are sorted by path, the files of each by name."""
 
     def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a state. Raises Broken."""
+        """Take the bytes of a state. Raises CorruptCache."""
         try:
-            self._section = Sections(raw, MAGIC, SECTIONS)
+            self._section = cache.Sections(raw, KIND, SECTIONS)
             self.taken_ns, self.files = self._section.numbers
             self.key, self.segment = self._texts("basis")
             self.dead: frozenset[int] = frozenset(self._section["dead"])
             """Memories of the segment that no file holds any more."""
-            self.renewed = frozenset(self._texts("renewed"))
-            """Paths of which the segment does not know the problems."""
             self.problems: dict[str, tuple[Problem, ...]] = {}
             for folder, path, line, *rest in self._table("problems"):
                 from memtool.memory.problem import Problem  # nearly every folder has none
@@ -168,13 +166,13 @@ class Manifest:
         except (ValueError, KeyError) as error:
             raise CorruptCache(str(error)) from None
 
-    def shelf(self) -> memoryview:
-        """Return the memories that are in no segment, as a shelf."""
-        return self._section.unchecked("shelf")  # type: ignore[no-any-return]
+    def memories(self) -> memoryview:
+        """Return the memories that are in no segment, as stored fields."""
+        return self._section.unchecked("memories")  # type: ignore[no-any-return]
 
-    def overlay(self) -> memoryview:
-        """Return the texts of these memories, as an overlay."""
-        return self._section.unchecked("overlay")  # type: ignore[no-any-return]
+    def texts(self) -> memoryview:
+        """Return the texts of these memories as terms, for a delta."""
+        return self._section.unchecked("texts")  # type: ignore[no-any-return]
 
     def status(self, folder: int) -> Stat:
         """Return the status that a folder had."""
@@ -190,7 +188,7 @@ class Manifest:
         )  # fmt: skip
 
     def folder(self, number: int) -> Folder:
-        """Return a folder with its files. Raises Broken."""
+        """Return a folder with its files. Raises CorruptCache."""
         path = self.folders[number]
         _count, names, stats, slots = self.raw(number)
         rows = memoryview(stats).cast("q").tolist()
@@ -207,7 +205,7 @@ class Manifest:
     def raw(self, number: int) -> tuple[int, bytes, bytes, bytes]:
         """Return the files of a folder as they are stored: count, names, statuses, slots.
 
-        Raises Broken where they are not what was written.
+        Raises CorruptCache where they are not what was written.
         """
         first, last = self.starts[number], self.starts[number + 1]
         names = bytes(self._rows["names"][self._ends[number] : self._ends[number + 1]])
@@ -283,19 +281,13 @@ def _named(names: bytes) -> list[str]:
 def load(git_dir: str) -> Manifest | None:
     """Return the state of a worktree; None where there is none, or none that can be used."""
     try:
-        return Manifest(postings.mapped(os.path.join(git_dir, FILE)))
-    except (OSError, ValueError, CorruptCache):
+        return Manifest(cache.mapped(os.path.join(git_dir, FILE)))
+    except CorruptCache:
         return None
 
 
-TEMP_PREFIX = ".tmp-state-"
-
-STALE_S = 3600
-"""Age at which what a killed writer left behind is swept away."""
-
-
 def pack(
-    basis: tuple[str, str, tuple[int, ...], tuple[str, ...]],
+    basis: tuple[str, str, tuple[int, ...]],
     taken_ns: int,
     folders: Mapping[str, Folder],
     kept: tuple[Manifest, Iterable[int]] | None,
@@ -348,14 +340,13 @@ def pack(
         "sums": postings.column("I", _joined(runs, "sums")),
         "basis": _texts(basis[:2]),
         "dead": postings.column("q", basis[2]),
-        "renewed": _texts(basis[3]),
         "problems": _rows(flat),
         "doubtful": _rows(doubtful),
         "carrying": _texts(sorted(carrying)),
-        "shelf": carried[0],
-        "overlay": carried[1],
+        "memories": carried[0],
+        "texts": carried[1],
     }
-    return postings.bind(MAGIC, [taken_ns, starts[-1]], sections, BY_FOLDER)
+    return cache.pack(KIND, [taken_ns, starts[-1]], sections, BY_FOLDER)
 
 
 def _run(folder: Folder) -> FolderRun:
@@ -405,39 +396,6 @@ def _rows(rows: Iterable[Iterable[str]]) -> bytes:
     return b"".join([_texts([*row, "/"]) for row in rows])
 
 
-def store(git_dir: str, data: bytes) -> str:
-    """Replace the state of a worktree; return a note if that is impossible."""
-    place = os.path.join(git_dir, FILE)
-    folder = os.path.dirname(place)
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        try:
-            with open(temp, "xb") as file:
-                file.write(data)
-            os.replace(temp, place)
-        except BaseException:
-            if os.path.exists(temp):
-                os.unlink(temp)
-            raise
-        _sweep(folder, os.stat(place).st_mtime)
-    except OSError as error:
-        return f"the search index is not kept: {folder}: {os.strerror(error.errno or 0)}"
-    return ""
-
-
-def _sweep(folder: str, now: float) -> None:
-    """Remove what writers that were killed left behind."""
-    for name in os.listdir(folder):
-        if name.startswith(TEMP_PREFIX):
-            place = os.path.join(folder, name)
-            try:
-                if os.lstat(place).st_mtime < now - STALE_S:
-                    os.unlink(place)
-            except OSError:
-                continue
-
-
 FEW_FILES = 2_000
 """Up to so many files each of them is looked at, which costs a few milliseconds."""
 
@@ -454,6 +412,7 @@ class Changes:
     """
 
     def __init__(self, state: Manifest | None, *, is_exact: bool) -> None:
+        self.taken_ns = time.time_ns()
         self.state = state
         self.is_exact = is_exact
         self.folders: dict[str, Folder] = {}
@@ -579,6 +538,15 @@ def _to_read(folder: Folder, name: str, status: Stat, slot: int | None, seen: Ch
         seen.drop(f"{folder.path}/{name}", slot)
 
 
+def _lasting(was: Folder | None, files: Mapping[str, tuple[Stat, int]]) -> Iterator[Problem]:
+    """Yield what was wrong with files of a folder that were no memories and are as they were."""
+    if was is not None:
+        for problem in was.problems:
+            name = problem.path.rpartition("/")[2]
+            if name in files and files[name] is was.files.get(name):
+                yield problem
+
+
 def _list(top: str, directory: str, path: str, seen: Changes, number: int | None = None) -> None:
     """List a folder, and those below it that the state does not know.
 
@@ -591,7 +559,8 @@ def _list(top: str, directory: str, path: str, seen: Changes, number: int | None
         if number is not None:
             _vanish(number, seen)
         return
-    old = state.folder(number).files if state is not None and number is not None else {}
+    was = state.folder(number) if state is not None and number is not None else None
+    old = was.files if was is not None else {}
     doubtful = state.doubtful.get(path, ()) if state is not None else ()
     files: dict[str, tuple[Stat, int]] = {}
     problems: list[Problem] = []
@@ -613,9 +582,16 @@ def _list(top: str, directory: str, path: str, seen: Changes, number: int | None
     for name, (_was, slot) in old.items():
         if name not in files:
             seen.drop(f"{path}/{name}", slot)
-    folder.problems = tuple(problems)
+    folder.problems = (*problems, *_lasting(was, files))
     seen.below[path] = below
     for name in below:
         inner = f"{path}/{name}"
         if state is None or state.place_of(inner) is None:
             _list(top, directory, inner, seen)
+
+
+def store(git_dir: str, data: bytes) -> str:
+    """Replace the manifest of a worktree; return a note if that is impossible."""
+    folder, name = os.path.split(os.path.join(git_dir, FILE))
+    note = cache.write(folder, name, data)
+    return f"the search index is not kept: {note}" if note else ""

@@ -16,29 +16,28 @@ opened, postings, keys and texts when they are touched. A segment that fails rai
 
 from __future__ import annotations
 
-import math
-import mmap
 import os
 import sys
 import zlib
-from _bisect import bisect_left
-from itertools import compress
+from bisect import bisect_left
 from zlib import crc32
 
 from memtool.index import scoring
-from memtool.index.scoring import Hit, Question, Statistics
+from memtool.index.scoring import Statistics
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Self
 
-    Row = tuple[float, str, float, int, int, int]
-    """The most that a term can add, the term, the factor of bm25s's scores, where its postings
-    start and end, and its seed."""
+    Row = tuple[float, str, float, int, int]
+    """The most that a term can add, the term, the factor of bm25s's scores, and where its postings
+    start and end."""
 
 
-FORMAT = "5"
+FORMAT = "6"
 """Changes whenever files of a segment, or of a state, are laid out in another way."""
 
 FOLDER = "index"
@@ -56,9 +55,14 @@ ARRAYS: dict[str, tuple[str, str, Any]] = {
 FILES = (SIDECAR, *(file for file, _kind, _code in ARRAYS.values()))
 """The files of an index; that of the memories (see `shelf`) lies beside them."""
 
-HEADER_SIZE = 2048
 
-MAGIC = f"memtool segment {FORMAT} {sys.byteorder}\n".encode()
+MOST_TF = 127
+"""A term counts at most so often in one document; more would add less than a hundredth."""
+IN_HEAD = 1 << 7
+"""Set in a term frequency where the term is in the title or the tags too."""
+CHECKED = frozenset({"terms", "term_ends", "lengths", "head_lengths", "dictionary"})
+"""Sections that are checked as a whole, since a search touches many places of them."""
+KIND = f"segment {FORMAT}"
 
 SECTIONS: dict[str, Any] = {
     "terms": "B",
@@ -66,47 +70,19 @@ SECTIONS: dict[str, Any] = {
     "tops": "f",
     "head_df": "I",
     "term_sums": "I",
-    "tf": "I",
-    "levels": "B",
-    "seeds": "B",
+    "tf": "B",
     "lengths": "I",
     "head_lengths": "I",
-    "keys": "B",
-    "key_ends": "I",
-    "document_sums": "I",
     "text_sums": "I",
     "texts": "B",
     "text_ends": "Q",
+    "dictionary": "B",
 }
 """Sections of the sidecar and the type of their items. `ends` begin with a 0."""
 
-MOST_LEVEL = 255
-"""A posting's level is its score in parts of the top of its term, rounded up; 255 is the top."""
-
-SEEDED = 64
-"""The seed of a term is the level of its posting of that rank, 0 where it has fewer."""
-
-IN_HEAD = 1 << 31
-"""Set in a term frequency where the term stands in the title or the tags too."""
-
-CHECKED = frozenset({"terms", "term_ends", "lengths"})
-"""Sections that are checked as a whole, since a search touches many places of them."""
-
-
-class CorruptCache(Exception):
-    """These files are not a whole segment of this version; they must be built anew."""
-
-
-def opened(path: str) -> dict[str, memoryview]:
-    """Map the files of a directory. Raises Broken, also where it or a file is missing."""
-    try:
-        return {name: mapped(os.path.join(path, name)) for name in FILES}
-    except (OSError, ValueError) as error:
-        raise CorruptCache(str(error)) from None
-
 
 def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
-    """Return the numbers of the header, and the arrays and sections by name. Raises Broken."""
+    """Return the header's numbers, and arrays and sections by name. Raises CorruptCache."""
     try:
         numbers, parts = _sections(files[SIDECAR])
         for name, (file, kind, code) in ARRAYS.items():
@@ -119,14 +95,10 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
         "head_df": vocabulary,
         "term_sums": vocabulary,
         "tf": postings,
-        "levels": postings,
-        "seeds": vocabulary,
         "indices": postings,
         "indptr": vocabulary + 1,
         "lengths": count,
         "head_lengths": count,
-        "key_ends": count + 1,
-        "document_sums": count,
         "text_sums": count,
         "text_ends": count + 1,
     }
@@ -138,76 +110,11 @@ def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
 def joined(numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
     """Return the sidecar: the header, with some numbers of the segment's own, and the sections."""
     ordered = {name: sections[name] for name in SECTIONS}
-    return bind(MAGIC, numbers, ordered, SECTIONS.keys() - CHECKED)
-
-
-def bind(
-    magic: bytes,
-    numbers: Sequence[int],
-    sections: Mapping[str, bytes],
-    guarded_apart: Collection[str] = (),
-) -> bytes:
-    """Return a file of sections: a header with their places and checksums, then their bytes.
-
-    Those of which every part has a checksum of its own are never checked as a whole, and get none.
-    """
-    lines = [" ".join(map(str, numbers))]
-    parts: list[bytes] = []
-    start = HEADER_SIZE
-    for name, raw in sections.items():
-        padding = bytes(-len(raw) % 8)
-        checksum = 0 if name in guarded_apart else zlib.crc32(raw)
-        lines.append(f"{name} {start} {len(raw)} {checksum}")
-        parts += (raw, padding)
-        start += len(raw) + len(padding)
-    header = (magic + "\n".join(lines).encode() + b"\n").ljust(HEADER_SIZE - 9)
-    return b"".join([header, b"%08x\n" % zlib.crc32(header), *parts])
-
-
-class Sections:
-    """The sections of such a file by name, as arrays of the type that `kinds` gives.
-
-    `[name]` checks a section as a whole, once, when it is first asked for. `unchecked` is for
-    those that have checksums of their own.
-    """
-
-    def __init__(self, raw: memoryview, magic: bytes, kinds: Mapping[str, Any]) -> None:
-        """Read the header. Raises Broken where it is not that of a whole file of this kind."""
-        header = bytes(raw[:HEADER_SIZE])
-        if len(header) < HEADER_SIZE or not header.startswith(magic):
-            raise CorruptCache("not a file of this version")
-        if b"%08x\n" % zlib.crc32(header[:-9]) != header[-9:]:
-            raise CorruptCache("the header is damaged")
-        lines = header[len(magic) : -9].decode().splitlines()
-        self.numbers = [int(number) for number in lines[0].split()]
-        self._raw: dict[str, tuple[memoryview, int]] = {}
-        self._kinds = kinds
-        self._known: dict[str, Any] = {}
-        end = HEADER_SIZE
-        for line in lines[1 : len(kinds) + 1]:
-            name, start, size, checksum = line.split()
-            self._raw[name] = (raw[int(start) : int(start) + int(size)], int(checksum))
-            end = int(start) + int(size) + -int(size) % 8
-        if len(raw) != end or self._raw.keys() != kinds.keys():
-            raise CorruptCache("the file is cut off, or longer than it was")
-
-    def __getitem__(self, name: str) -> Any:
-        """Return a section that is whole. Raises Broken."""
-        found = self._known.get(name)
-        if found is None:
-            raw, checksum = self._raw[name]
-            if zlib.crc32(raw) != checksum:
-                raise CorruptCache(f"the section {name} is damaged")
-            found = self._known[name] = raw.cast(self._kinds[name])
-        return found
-
-    def unchecked(self, name: str) -> Any:
-        """Return a section as it is."""
-        return self._raw[name][0].cast(self._kinds[name])
+    return cache.pack(KIND, numbers, ordered, SECTIONS.keys() - CHECKED)
 
 
 def _sections(sidecar: memoryview) -> tuple[list[int], dict[str, Any]]:
-    sections = Sections(sidecar, MAGIC, SECTIONS)
+    sections = cache.Sections(sidecar, KIND, SECTIONS)
     found = {
         name: sections[name] if name in CHECKED else sections.unchecked(name) for name in SECTIONS
     }
@@ -220,20 +127,6 @@ def term_sum(term: bytes, *parts: memoryview) -> int:
     for part in parts:
         found = zlib.crc32(part, found)
     return found
-
-
-def document_sum(key: bytes, length: int, head_length: int) -> int:
-    """Return the checksum of a document's key and of its two lengths."""
-    return zlib.crc32(b"%d %d" % (length, head_length), zlib.crc32(key))
-
-
-def mapped(path: str) -> memoryview:
-    """Map a file. Raises OSError, or ValueError where it is empty."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
-    finally:
-        os.close(handle)
 
 
 def _array(raw: memoryview, kind: str, code: Any) -> Any:
@@ -263,22 +156,10 @@ def ends(code: Any, parts: Iterable[bytes]) -> bytes:
     return column(code, places)
 
 
-def touch(path: str) -> None:
-    """Say that a segment is in use."""
-    try:  # noqa: SIM105  # contextlib would cost a tenth of an interpreter start
-        os.utime(path)
-    except OSError:
-        pass
-
-
+MOST_DICTIONARY = 8_192
+"""Bytes of the words that texts are compressed by."""
 _MOST_FOUND = 1 << 14
 
-_TF = IN_HEAD - 1
-
-_MARK = b"\1"
-
-_LOOKED_UP = 64
-"""Postings that may be spared for each look-up, which takes as long as five, often in vain."""
 
 _SLACK = 1.0 + 1e-5
 """float32 sums differ from exact ones by less than this factor."""
@@ -288,43 +169,31 @@ class Segment:
     """An index of documents, numbered from 0 in the order of their keys."""
 
     def __init__(self, files: Mapping[str, memoryview]) -> None:
-        """Check and take the files of a segment, by name. Raises Broken."""
+        """Check and take the files of a segment, by name. Raises CorruptCache."""
         numbers, self._section = parted(files)
         self.count, self.length, self.head_length = numbers
         self._data, self._indices = self._section["data"], self._section["indices"]
+        self._dictionary = bytes(self._section["dictionary"])
         self._found: dict[str, tuple[int, int, int] | None] = {}
         self.touched = 0
         """How many postings were looked at so far, which is what a question costs."""
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Map the files of a directory. Raises Broken, also where it or a file is missing."""
-        return cls(opened(path))
-
-    def key(self, number: int) -> str:
-        """Return the key of a document. Raises Broken."""
-        raw = self._key(number)
-        lengths = self.lengths(number)
-        if document_sum(raw, *lengths) != self._section["document_sums"][number]:
-            raise CorruptCache(f"document {number} is damaged")
-        return raw.decode(errors="surrogatepass")
+        """Map the files of a directory. Raises CorruptCache, also where it or a file is missing."""
+        return cls({name: cache.mapped(os.path.join(path, name)) for name in FILES})
 
     def lengths(self, number: int) -> tuple[int, int]:
         """Return how many terms a document has, and how many of them in its head."""
         return self._section["lengths"][number], self._section["head_lengths"][number]
 
     def text(self, number: int) -> bytes:
-        """Return a document's text as terms; see `scoring.searchable`. Raises Broken."""
+        """Return a document's text as terms; see `scoring.searchable`. Raises CorruptCache."""
         ends = self._section["text_ends"]
-        text = bytes(self._section["texts"][ends[number] : ends[number + 1]])
-        if crc32(text) != self._section["text_sums"][number]:
+        packed = bytes(self._section["texts"][ends[number] : ends[number + 1]])
+        if crc32(packed) != self._section["text_sums"][number]:
             raise CorruptCache(f"the text of document {number} is damaged")
-        return text
-
-    def df(self, term: str) -> int:
-        """Return the number of documents that hold a term."""
-        at = self._postings(term)
-        return at[2] - at[1] if at else 0
+        return inflated(packed, self._dictionary)
 
     def statistics(self, terms: Iterable[str]) -> Statistics:
         """Return the numbers of this segment for the terms of a question."""
@@ -338,7 +207,7 @@ class Segment:
         )
 
     def holding(self, term: str) -> Sequence[int]:
-        """Return the numbers of the documents that hold a term, ascending. Raises Broken."""
+        """Return the numbers of the documents that hold a term, ascending. Raises CorruptCache."""
         at = self._postings(term)
         if at is None:
             return ()
@@ -346,7 +215,7 @@ class Segment:
         return self._indices[at[1] : at[2]]  # type: ignore[no-any-return]  # an array of them
 
     def holding_any(self, terms: Iterable[str]) -> set[int]:
-        """Return the numbers of the documents that hold one of some terms. Raises Broken."""
+        """Return the numbers of the documents that hold one of some terms. Raises CorruptCache."""
         found: set[int] = set()
         return found.union(*map(self.holding, terms))
 
@@ -368,36 +237,6 @@ class Segment:
                 count += 1
                 heads += tf[place] >= IN_HEAD
         return count, heads
-
-    def search(
-        self,
-        asked: Question,
-        limit: int,
-        allowed: Callable[[int], bool] | None = None,
-        statistics: Statistics | None = None,
-    ) -> list[Hit]:
-        """Return the best documents, by descending score and then by key.
-
-        `allowed` picks the documents that count; `statistics` are those of this segment if not
-        given. Every hit shares a term with the question. A higher limit only adds hits at the
-        end: those beyond the candidates have no component but their words, which is less than
-        any candidate has. Raises Broken.
-        """
-        if statistics is None:
-            statistics = self.statistics(asked.weights)
-        best = self.best(asked.weights, max(limit, scoring.CANDIDATES), allowed, statistics)
-        return self.close(asked, best, statistics)[: max(limit, 0)]
-
-    def close(
-        self,
-        asked: Question,
-        best: list[tuple[int, float]],
-        statistics: Statistics | None = None,
-    ) -> list[Hit]:
-        """Look closely at the best by words, and return them in order. Raises Broken."""
-        if statistics is None:
-            statistics = self.statistics(asked.weights)
-        return scoring.closely(asked, statistics, best, self.candidate)
 
     def candidate(self, number: int) -> tuple[bytes, int]:
         """Return what a closer look needs: a document's text as terms, and its length."""
@@ -433,9 +272,8 @@ class Segment:
 
         remaining = sum(row[0] for row in rows)
         sums: dict[int, float] = {}
-        best = self._seed(rows, limit, is_allowed)
-        reached = 0.0
-        for bound, _term, factor, start, end, _seed in rows:
+        best = reached = 0.0
+        for bound, _term, factor, start, end in rows:
             # Looking for it must be less work than what it spares, if it can spare any.
             if end - start > 2 * min(len(sums), scoring.MANY) and reached > remaining - bound:
                 best = scoring.least_of_best(sums, limit, is_allowed, best)
@@ -469,49 +307,9 @@ class Segment:
             own = scoring.idf(self.count, end - start)
             factor = weight * scoring.idf(statistics.count, statistics.df[term]) / own
             top = factor * self._section["tops"][index]
-            seed = self._section["seeds"][index]
-            rows.append((top * _SLACK, term, factor, start, end, seed))
+            rows.append((top * _SLACK, term, factor, start, end))
         rows.sort(key=lambda row: (row[4] - row[3], row[1]))
         return rows
-
-    def _seed(self, rows: list[Row], limit: int, is_allowed: Callable[[int], bool]) -> float:
-        """Return a sum that so many allowed documents reach, 0.0 where none is known.
-
-        It is that of documents with a high score by the one term of which these are the highest.
-        """
-        best = max(rows, key=lambda row: row[0] * (row[5] - 1))
-        _bound, _term, factor, start, end, seed = best
-        if limit > SEEDED or not seed:
-            return 0.0
-        sums: dict[int, float] = {}
-        for number, score in self._marked(start, self._marks(start, end, seed)):
-            if is_allowed(number):
-                sums[number] = score * factor
-                if len(sums) == SEEDED:
-                    break
-        if len(sums) < limit:
-            return 0.0
-        if sum(row[4] - row[3] for row in rows) > _LOOKED_UP * SEEDED * (len(rows) - 1):
-            for row in rows:
-                if row is not best:
-                    self._look_up(sums, *row[2:5])
-        return sorted(sums.values())[-limit]
-
-    def _marks(self, start: int, end: int, least: int) -> bytes:
-        """Return a byte for each posting, which is 1 where its level is at least so high, else 0.
-
-        No object is made for a posting: this takes 2 ns each, and a loop 100.
-        """
-        levels = bytes(self._section["levels"][start:end])
-        return levels.translate(bytes(least) + _MARK * (MOST_LEVEL + 1 - least))
-
-    def _marked(self, start: int, marks: bytes) -> Iterator[tuple[int, float]]:
-        """Yield document and score of each marked posting."""
-        at = marks.find(_MARK)
-        while at >= 0:
-            self.touched += 1
-            yield self._indices[start + at], self._data[start + at]
-            at = marks.find(_MARK, at + 1)
 
     def _spread(self, statistics: Statistics) -> float:
         """Return by which factor two sums may compare otherwise than the exact scores do.
@@ -528,19 +326,11 @@ class Segment:
     ) -> None:
         """Add a term to the sums; a document that has none needs a score of at least `least`."""
         indices, data = self._indices, self._data
-        if least > 0.0 and len(sums) * 8 < end - start:
+        if least > top and len(sums) * 8 < end - start:
             self._look_up(sums, factor, start, end)
-            if least <= top:
-                marks = self._marks(start, end, math.ceil(least / top * MOST_LEVEL))
-                marked = self._marked(start, marks)
-                if marks.count(_MARK) * 8 > len(marks):  # then all at once is faster
-                    self.touched += len(marks)
-                    columns = (indices[start:end], data[start:end])
-                    marked = zip(*(compress(one.tolist(), marks) for one in columns), strict=True)
-                sums.update([(n, score * factor) for n, score in marked if n not in sums])
             return
         self.touched += end - start
-        pairs = zip(indices[start:end], data[start:end], strict=True)
+        pairs = zip(indices[start:end].tolist(), data[start:end].tolist(), strict=True)
         if not sums:
             sums.update({number: score * factor for number, score in pairs if score >= least})
             return
@@ -571,13 +361,13 @@ class Segment:
             for term, (_index, start, end) in places:
                 place = bisect_left(indices, number, start, end)
                 if place < end and indices[place] == number:
-                    frequencies[term] = tf[place] & _TF
+                    frequencies[term] = tf[place] & MOST_TF
             against = scoring.damping(lengths[number], statistics.count, statistics.length)
             found.append((number, scoring.bm25(gained, frequencies, against)))
         return found
 
     def _postings(self, term: str) -> tuple[int, int, int] | None:
-        """Return a term's number and where its postings start and end. Raises Broken."""
+        """Return a term's number and where its postings start and end. Raises CorruptCache."""
         if term not in self._found:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
@@ -594,11 +384,9 @@ class Segment:
             term,
             self._section["head_df"][index : index + 1],
             self._section["tops"][index : index + 1],
-            self._section["seeds"][index : index + 1],
             self._indices[start:end],
             self._data[start:end],
             self._section["tf"][start:end],
-            self._section["levels"][start:end],
         )
         if (
             not 0 <= start < end <= len(self._indices)
@@ -631,6 +419,31 @@ class Segment:
         ends = self._section["term_ends"]
         return bytes(self._section["terms"][ends[index] : ends[index + 1]])
 
-    def _key(self, number: int) -> bytes:
-        ends = self._section["key_ends"]
-        return bytes(self._section["keys"][ends[number] : ends[number + 1]])
+
+def deflated(texts: Sequence[bytes], words: Iterable[bytes]) -> tuple[bytes, list[bytes]]:
+    """Return a dictionary of some words, the commonest first, and texts compressed by its help.
+
+    Each text is compressed by itself, so that one is read without the others.
+    """
+    common: list[bytes] = []
+    room = MOST_DICTIONARY
+    for word in words:
+        room -= len(word) + 1
+        if room < 0:
+            break
+        common.append(word)
+    dictionary = b" ".join(reversed(common))  # what is near its end is cheapest to refer to
+    start = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=dictionary)
+    packed = []
+    for text in texts:
+        one = start.copy()
+        packed.append(one.compress(text) + one.flush())
+    return dictionary, packed
+
+
+def inflated(packed: bytes, dictionary: bytes) -> bytes:
+    """Return a text that `deflated` compressed. Raises CorruptCache."""
+    try:
+        return zlib.decompressobj(-zlib.MAX_WBITS, dictionary).decompress(packed)
+    except zlib.error as error:
+        raise CorruptCache(str(error)) from None

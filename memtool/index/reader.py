@@ -15,13 +15,14 @@ for, so iterating over all of them costs what reading the tree costs; a search t
 from __future__ import annotations
 
 import os
-from _bisect import insort_right
+from bisect import insort_right
 
 from memtool.index import postings, scoring
 from memtool.index.manifest import stat_of
-from memtool.index.postings import IN_HEAD, CorruptCache, Sections
+from memtool.index.postings import IN_HEAD, MOST_TF
 from memtool.index.scoring import Statistics
 from memtool.memory.lineage import Lineage
+from memtool.store import cache
 from memtool.store.tree import Tree, duplicate
 from memtool.value import cached_property
 
@@ -63,8 +64,10 @@ class LeafReader:
 class IndexReader:
     """The living documents of all parts; each has one number, and a path that no other has."""
 
-    def __init__(self, parts: Sequence[LeafReader]) -> None:
+    def __init__(self, parts: Sequence[LeafReader], note: str = "") -> None:
+        """Take the parts; `note` is what the user should hear about them."""
         self.parts = parts
+        self.note = note
         self.count = sum(part.index.count - len(part.dead) for part in parts)
         self._records: dict[int, Record] = {}
         self._candidates: dict[int, tuple[bytes, int]] = {}
@@ -84,12 +87,12 @@ class IndexReader:
         raise IndexError(number)
 
     def path(self, number: int) -> str:
-        """Return the path of a document. Raises Broken."""
+        """Return the path of a document. Raises CorruptCache."""
         part, local = self.part(number)
         return part.shelf.path(local)
 
     def record(self, number: int) -> Record:
-        """Return a document as a record, the same one every time. Raises Broken."""
+        """Return a document as a record, the same one every time. Raises CorruptCache."""
         found = self._records.get(number)
         if found is None:
             part, local = self.part(number)
@@ -97,11 +100,19 @@ class IndexReader:
         return found
 
     def text(self, number: int) -> bytes:
-        """Return a document's text as terms. Raises Broken."""
+        """Return a document's text as terms. Raises CorruptCache."""
         return self._candidate(number)[0]
 
+    def number_at(self, path: str) -> int | None:
+        """Return the document at a path. Raises CorruptCache."""
+        for part in self.parts:
+            local = part.shelf.number_at(path)
+            if local is not None and local not in part.dead:
+                return part.first + local
+        return None
+
     def numbers_of(self, id_: str) -> list[int]:
-        """Return the documents with an id, by path."""
+        """Return the documents with an id, by path. Raises CorruptCache."""
         found = [
             part.first + local
             for part in self.parts
@@ -158,7 +169,7 @@ class IndexReader:
     def best(
         self, weights: Mapping[str, float], limit: int, allowed: Callable[[int], bool]
     ) -> list[tuple[int, float]]:
-        """Return the best documents by words alone, by score and then by path. Raises Broken."""
+        """Return the best documents by words, by score and then by path. Raises CorruptCache."""
         statistics = self.statistics(weights)
         found: list[tuple[int, float]] = []
         for part in self.parts:
@@ -175,7 +186,7 @@ class IndexReader:
         return self.close(asked, best)[: max(limit, 0)]
 
     def close(self, asked: Question, best: list[tuple[int, float]]) -> list[Hit]:
-        """Look closely at the best by words, and return them in order. Raises Broken."""
+        """Look closely at the best by words, and return them in order. Raises CorruptCache."""
         statistics = self.statistics(asked.weights)
         return scoring.closely(asked, statistics, best, self._candidate, self._order)
 
@@ -224,7 +235,7 @@ def _admitting(part: LeafReader, allowed: Callable[[int], bool]) -> Callable[[in
     return lambda local: local not in dead and allowed(first + local)
 
 
-DELTA_MAGIC = f"memtool overlay {postings.FORMAT}\n".encode()
+DELTA_KIND = f"delta {postings.FORMAT}"
 
 DELTA_SECTIONS: dict[str, Any] = {"texts": "B", "ends": "Q"}
 
@@ -313,7 +324,7 @@ class Delta:
             raw = term.encode()
             spaced = b" %b " % raw
             known = self._found[term] = {
-                number: text.split().count(raw)
+                number: min(text.split().count(raw), MOST_TF)
                 | (IN_HEAD if raw in scoring.head_of(text) else 0)
                 for number, text in enumerate(self._texts)
                 if spaced in text
@@ -323,14 +334,12 @@ class Delta:
 
 def pack_texts(texts: Sequence[bytes]) -> bytes:
     """Return the bytes that keep the texts of an overlay."""
-    return postings.bind(
-        DELTA_MAGIC, [], {"texts": b"".join(texts), "ends": postings.ends("Q", texts)}
-    )
+    return cache.pack(DELTA_KIND, [], {"texts": b"".join(texts), "ends": postings.ends("Q", texts)})
 
 
 def unpack_texts(raw: memoryview) -> list[bytes]:
-    """Return the texts of an overlay. Raises Broken."""
-    sections = Sections(raw, DELTA_MAGIC, DELTA_SECTIONS)
+    """Return the texts of an overlay. Raises CorruptCache."""
+    sections = cache.Sections(raw, DELTA_KIND, DELTA_SECTIONS)
     texts, ends = sections["texts"], sections["ends"]
     return [bytes(texts[ends[n] : ends[n + 1]]) for n in range(len(ends) - 1)]
 
@@ -339,81 +348,28 @@ EXACT, DIR_EXACT = "exact", "dir-exact"
 
 
 class Catalog(Tree):
-    """The memories of one snapshot.
+    """The memories of one snapshot, and the index over them.
 
     `freshness` says what was checked: `exact` means every file, `dir-exact` every folder and each
-    file of those that changed. `notes` is what the user should hear beside the answer. `parts` are
-    the indexes that hold it, None where the tree was read as a whole; `is_cached` tells whether
-    its index may then be kept.
+    file of those that changed. `notes` is what the user should hear beside the answer. The index is
+    opened when it is first asked for. Whatever asks it may raise `CorruptCache`.
     """
 
-    def __init__(self, tree: Tree, *, is_cached: bool = True) -> None:
-        """Take a tree that was read as a whole."""
-        self.is_cached = is_cached
+    def __init__(self, tree: Tree, open_parts: Callable[[], IndexReader]) -> None:
+        """Take a tree that was read as a whole, and how to open the index of its records."""
         self.snapshot = tree.snapshot
         self.records = tree.records
         self.by_id = tree.by_id
         self.problems = tree.problems
         self.freshness = EXACT
         self.notes: list[str] = []
-        self.parts: IndexReader | None = None
-        self.categories: Mapping[str, Category] | None = None
-
-    def verify(self, records: Iterable[Record]) -> bool:
-        """Tell whether the files of records are still those that were read."""
-        del records  # they were read while this catalog was opened
-        return True
-
-
-class StoredCatalog(Catalog):
-    """The memories of a worktree, as its state, a segment and the changes since give them.
-
-    Should what is stored turn out to be damaged, `renew` gives the parts anew, from the files.
-    """
-
-    def __init__(
-        self,
-        taken: Snapshot,
-        parts: IndexReader,
-        problems: Iterable[Problem],
-        statuses: Callable[[str], Stat | None],
-        renew: Callable[[], IndexReader],
-        categories: Mapping[str, Category],
-    ) -> None:
-        self.snapshot = taken
-        self.parts: IndexReader = parts
-        self.is_cached = True
-        self.freshness = EXACT
-        self.notes = []
-        self.categories = categories
-        self._problems = list(problems)
-        self._statuses = statuses
-        self._renew: Callable[[], IndexReader] | None = renew
+        self._open_parts = open_parts
         self._numbers: dict[str, int] = {}
-        self.records = Records(self)  # type: ignore[assignment]  # a sequence, not a tuple
-        self.by_id = ById(self)  # type: ignore[assignment]  # a mapping, not a dict
 
-    def whole(self, ask: Callable[[IndexReader], Answer]) -> Answer:
-        """Ask the parts; where they are damaged, make them anew and ask again.
-
-        That may happen on the way, to what is asked within: the numbers that were had before are
-        then those of other memories, and all is asked again.
-        """
-        parts = self.parts
-        try:
-            found = ask(parts)
-        except CorruptCache:
-            if self._renew is None:
-                raise
-            if self.parts is parts:
-                self.parts, self._renew = self._renew(), None
-                self._numbers.clear()
-                for name in ("_order", "lineage", "problems"):
-                    self.__dict__.pop(name, None)
-        else:
-            if self.parts is parts:
-                return found
-        return ask(self.parts)
+    @cached_property
+    def parts(self) -> IndexReader:
+        """The index over the records."""
+        return self._open_parts()
 
     def record(self, number: int) -> Record:
         """Return the record with a number of the index."""
@@ -423,26 +379,50 @@ class StoredCatalog(Catalog):
 
     def number_of(self, record: Record) -> int | None:
         """Return the number of a record that came from here."""
-        return self._numbers.get(record.path)
+        known = self._numbers.get(record.path)
+        return self.parts.number_at(record.path) if known is None else known
 
     def numbers_of(self, ids: Iterable[str]) -> set[int]:
         """Return the numbers of all memories with one of some ids."""
-        wanted = list(ids)
-        return self.whole(lambda parts: parts.numbers_of_any(wanted))
+        return self.parts.numbers_of_any(ids)
+
+    def verify(self, records: Iterable[Record]) -> bool:
+        """Tell whether the files of records are still those that were read."""
+        del records  # they were read while this catalog was opened
+        return True
+
+
+class StoredCatalog(Catalog):
+    """The memories of a worktree, as its manifest, a segment and the changes since give them."""
+
+    def __init__(
+        self,
+        taken: Snapshot,
+        parts: IndexReader,
+        problems: Iterable[Problem],
+        statuses: Callable[[str], Stat | None],
+        categories: Mapping[str, Category],
+    ) -> None:
+        self.snapshot = taken
+        self.parts = parts
+        self.freshness = EXACT
+        self.notes = []
+        self.categories = categories
+        self._problems = list(problems)
+        self._statuses = statuses
+        self._numbers = {}
+        self.records = Records(self)  # type: ignore[assignment]  # a sequence, not a tuple
+        self.by_id = ById(self)  # type: ignore[assignment]  # a mapping, not a dict
 
     @property
     def pinned(self) -> Sequence[Record]:
         """The pinned memories, by path."""
-
-        def ask(parts: IndexReader) -> list[Record]:
-            return [
-                self.record(part.first + local)
-                for part in parts.parts
-                for local in part.shelf.pinned
-                if local not in part.dead
-            ]
-
-        found = self.whole(ask)
+        found = [
+            self.record(part.first + local)
+            for part in self.parts.parts
+            for local in part.shelf.pinned
+            if local not in part.dead
+        ]
         return sorted(
             (one for one in found if self.by_id[one.id].path == one.path),
             key=lambda record: record.path,
@@ -451,9 +431,7 @@ class StoredCatalog(Catalog):
     @cached_property
     def lineage(self) -> Lineage:
         """Who supersedes whom, among the memories that supersede or are superseded."""
-        return self.whole(self._lineage)
-
-    def _lineage(self, parts: IndexReader) -> Lineage:
+        parts = self.parts
         linked: dict[int, Link] = {}
         for part in parts.parts:
             for local, is_deleted, olds in part.shelf.links:
@@ -475,46 +453,38 @@ class StoredCatalog(Catalog):
     @cached_property
     def problems(self) -> tuple[Problem, ...]:  # type: ignore[override]  # found when asked for
         """What is wrong, by path, line and code."""
-
-        def ask(parts: IndexReader) -> list[Problem]:
-            found = []
-            fresh = {
-                part.shelf.id(local)
-                for part in parts.parts[1:]
-                for local in range(part.shelf.count)
-                if local not in part.dead
-            }
-            twins = fresh.union(*(part.shelf.twins for part in parts.parts))
-            for id_ in sorted(twins):
-                same = [self.record(number) for number in parts.numbers_of(id_)]
-                for other in same[1:]:
-                    found += [duplicate(same[0], other), duplicate(other, same[0])]
-            return found
-
-        problems = self._problems + self.whole(ask)
-        problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
-        return tuple(problems)
+        parts, found = self.parts, self._problems.copy()
+        fresh = {
+            part.shelf.id(local)
+            for part in parts.parts[1:]
+            for local in range(part.shelf.count)
+            if local not in part.dead
+        }
+        twins = fresh.union(*(part.shelf.twins for part in parts.parts))
+        for id_ in sorted(twins):
+            same = [self.record(number) for number in parts.numbers_of(id_)]
+            for other in same[1:]:
+                found += [duplicate(same[0], other), duplicate(other, same[0])]
+        found.sort(key=lambda problem: (problem.path, problem.line, problem.code))
+        return tuple(found)
 
     @cached_property
-    def _order(self) -> list[int]:
+    def order(self) -> list[int]:
         """The numbers of all records, by id and then by path."""
 
-        def ask(parts: IndexReader) -> list[int]:
-            def key(number: int) -> tuple[str, str]:
-                path = parts.path(number)
-                return (path.rpartition("/")[2][:-3], path)
+        def key(number: int) -> tuple[str, str]:
+            path = self.parts.path(number)
+            return (path.rpartition("/")[2][:-3], path)
 
-            order: list[int] = []
-            for part in parts.parts:
-                living = [n for n in part.shelf.by_id() if n not in part.dead]
-                if not part.first:
-                    order = living
-                    continue
-                for local in living:
-                    insort_right(order, part.first + local, key=key)
-            return order
-
-        return self.whole(ask)
+        order: list[int] = []
+        for part in self.parts.parts:
+            living = [n for n in part.shelf.by_id() if n not in part.dead]
+            if not part.first:
+                order = living
+                continue
+            for local in living:
+                insort_right(order, part.first + local, key=key)
+        return order
 
     def verify(self, records: Iterable[Record]) -> bool:
         """Tell whether the files of records are still those that were read.
@@ -553,16 +523,13 @@ class Records(Lazy):
         return self._catalog.parts.count
 
     def __getitem__(self, at: Any) -> Any:
-        found = self._catalog._order[at]  # noqa: SLF001  # one class in two
-        return (
-            [self._one(number) for number in found] if isinstance(at, slice) else self._one(found)
-        )
+        found = self._catalog.order[at]
+        if isinstance(at, slice):
+            return list(map(self._catalog.record, found))
+        return self._catalog.record(found)
 
     def __iter__(self) -> Iterator[Record]:
-        return map(self._one, self._catalog._order)  # noqa: SLF001
-
-    def _one(self, number: int) -> Record:
-        return self._catalog.whole(lambda _parts: self._catalog.record(number))
+        return map(self._catalog.record, self._catalog.order)
 
 
 class ById(Known):
@@ -597,12 +564,8 @@ class ById(Known):
     def get(self, id_: str, default: Any = None) -> Any:
         """Return the record with an id, or the default."""
         if id_ not in self._known:
-
-            def ask(parts: IndexReader) -> Record | None:
-                numbers = parts.numbers_of(id_)
-                return self._catalog.record(numbers[0]) if numbers else None
-
-            self._known[id_] = self._catalog.whole(ask)
+            numbers = self._catalog.parts.numbers_of(id_)
+            self._known[id_] = self._catalog.record(numbers[0]) if numbers else None
         found = self._known[id_]
         return default if found is None else found
 

@@ -9,14 +9,14 @@ supersedes whom, ids that occur twice, files that are no memories) are apart.
 
 from __future__ import annotations
 
-import sys
 import zlib
-from _bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right
 
 from memtool.index import postings
-from memtool.index.postings import CorruptCache, Sections
 from memtool.memory import lifecycle, moments
 from memtool.memory.memory import Memory
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
 from memtool.store.tree import Record
 from memtool.value import cached_property
 
@@ -27,12 +27,17 @@ if TYPE_CHECKING:
 
     from memtool.memory.categories import Category
     from memtool.memory.memory import Fields
-    from memtool.memory.problem import Problem
 
 
 FILE = "memories.bin"
 
-MAGIC = f"memtool shelf {postings.FORMAT} {sys.byteorder}\n".encode()
+MOST_SAMPLED = 2_000
+"""Bodies of which words are counted for the dictionary ..."""
+
+LEAST_COMMON = 4
+"""... and how often a word must occur in them to be in it."""
+
+KIND = f"stored fields {postings.FORMAT}"
 
 SECTIONS: dict[str, Any] = {
     "paths": "B",
@@ -55,7 +60,7 @@ SECTIONS: dict[str, Any] = {
     "links": "B",
     "targets": "B",
     "twins": "B",
-    "problems": "B",
+    "dictionary": "B",
 }
 """Sections and the type of their items. `ends` begin with a 0; `sums` guard paths, object ids,
 fields and bodies of one memory each, every other section has a checksum of its own."""
@@ -129,9 +134,9 @@ class StoredFields:
     """The memories of one set of files, each with its path and the id of its bytes."""
 
     def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a shelf. Raises Broken."""
+        """Take the bytes of a shelf. Raises CorruptCache."""
         try:
-            self._section = Sections(raw, MAGIC, SECTIONS)
+            self._section = cache.Sections(raw, KIND, SECTIONS)
             numbers = self._section.numbers
             self.count, self._oid_size, self.latest, self._most_begin = numbers
             self._raw = {
@@ -201,25 +206,20 @@ class StoredFields:
         """Ids that stand twice, sorted."""
         return self._lines("twins")
 
-    @property
-    def problems(self) -> list[Problem]:
-        """What is wrong with the files that are no memories."""
-        return problems_of(bytes(self._section["problems"]))
-
     def _lines(self, name: str) -> list[str]:
         return bytes(self._section[name]).decode().split("\n")[:-1]
 
     def path(self, number: int) -> str:
-        """Return the path of a memory. Raises Broken."""
+        """Return the path of a memory. Raises CorruptCache."""
         path, _oid = self._named(number)
         return path
 
     def id(self, number: int) -> str:
-        """Return the id of a memory, which its file is named by. Raises Broken."""
+        """Return the id of a memory, which its file is named by. Raises CorruptCache."""
         return self.path(number).rpartition("/")[2][:-3]
 
     def oid(self, number: int) -> str:
-        """Return the id of a memory's bytes as a blob. Raises Broken."""
+        """Return the id of a memory's bytes as a blob. Raises CorruptCache."""
         _path, oid = self._named(number)
         return oid
 
@@ -232,10 +232,12 @@ class StoredFields:
     def body(self, number: int) -> str:
         """Return the body of a memory."""
         self._named(number)
-        return self._part("bodies", "body_ends", number).decode(errors="surrogatepass")
+        packed = self._part("bodies", "body_ends", number)
+        raw = postings.inflated(packed, bytes(self._section["dictionary"]))
+        return raw.decode(errors="surrogatepass")
 
     def record(self, number: int) -> Record:
-        """Return a memory with its path. Raises Broken."""
+        """Return a memory with its path. Raises CorruptCache."""
         path, oid = self._named(number)
         memory = object.__new__(StoredMemory)
         object.__setattr__(memory, "place", (self, number))
@@ -252,8 +254,17 @@ class StoredFields:
         rows = bytes(self._section["kinds"]).decode(errors="surrogatepass").split(PAIR)
         return [Memory(_unpacked(row), "") for row in rows]
 
+    def number_at(self, path: str) -> int | None:
+        """Return the number of the memory at a path. Raises CorruptCache."""
+        numbers = self.numbers_of(path.rpartition("/")[2][:-3])
+        return next((number for number in numbers if self.path(number) == path), None)
+
+    def paths(self) -> frozenset[str]:
+        """Return the paths of all memories. Raises CorruptCache."""
+        return frozenset(map(self.path, range(self.count)))
+
     def numbers_of(self, id_: str) -> Sequence[int]:
-        """Return the memories with an id, by path. Raises Broken."""
+        """Return the memories with an id, by path. Raises CorruptCache."""
         order = self._section["by_id"]
         first = bisect_left(order, id_, key=self.id)
         last = first
@@ -307,7 +318,7 @@ class StoredFields:
         return sorted(found)
 
     def _named(self, number: int) -> tuple[str, str]:
-        """Return path and object id. Raises Broken where a memory is not what was written."""
+        """Return path and object id. Raises CorruptCache where a memory is not what was written."""
         known = self._whole.get(number)
         if known is not None:
             return known
@@ -341,18 +352,6 @@ def _unpacked(text: str) -> Fields:
     return found
 
 
-def problems_of(raw: bytes) -> list[Problem]:
-    """Return problems from bytes in which each of their fields ends in a NUL."""
-    if not raw:
-        return []
-    from memtool.memory.problem import Problem
-
-    parts = raw.decode(errors="surrogatepass").split("\0")
-    size = len(Problem.field_names)
-    rows = [parts[start : start + size] for start in range(0, len(parts) - 1, size)]
-    return [Problem(path, int(line), *rest) for path, line, *rest in rows]
-
-
 EVER = (1 << 63) - 1
 
 NEVER = -1 << 63
@@ -361,15 +360,14 @@ NEVER = -1 << 63
 def pack(
     records: Iterable[Record],
     categories: Mapping[str, Category],
-    problems: Sequence[Problem] = (),
 ) -> bytes:
-    """Return the bytes of a shelf; `problems` are those of files that are no memories."""
+    """Return the bytes of the stored fields of some memories."""
     kept = sorted(records, key=lambda record: record.path)
     memories = [record.memory for record in kept]
     paths = [record.path.encode(errors="surrogatepass") for record in kept]
     oids = [bytes.fromhex(record.oid) for record in kept]
     fields = [_fields(memory) for memory in memories]
-    bodies = [memory.body.encode(errors="surrogatepass") for memory in memories]
+    dictionary, bodies = _compressed([m.body.encode(errors="surrogatepass") for m in memories])
     sums = [zlib.crc32(d, zlib.crc32(c, zlib.crc32(b, zlib.crc32(a))))
             for a, b, c, d in zip(paths, oids, fields, bodies, strict=True)]  # fmt: skip
     written = [memory.timestamp for memory in memories]
@@ -398,11 +396,11 @@ def pack(
             "I", [number for number, one in enumerate(memories) if one.status == "pinned"]
         ),
         **_lineage(kept),
-        "problems": problem_bytes(problems),
+        "dictionary": dictionary,
     }
     latest = max(written, default=NEVER)
     size = len(oids[0]) if oids else 0
-    return postings.bind(MAGIC, [len(kept), size, latest, max(begins, default=NEVER)], sections)
+    return cache.pack(KIND, [len(kept), size, latest, max(begins, default=NEVER)], sections)
 
 
 def _order(records: Sequence[Record]) -> list[int]:
@@ -465,14 +463,6 @@ def _lineage(records: Sequence[Record]) -> dict[str, bytes]:
     twins = sorted(id_ for id_, numbers in found.items() if len(numbers) > 1)
     rows = {"links": links, "targets": targets, "twins": twins}
     return {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in rows.items()}
-
-
-def problem_bytes(problems: Iterable[Problem]) -> bytes:
-    """Return problems as bytes, each of their fields ended by a NUL."""
-    from memtool.memory.problem import Problem
-
-    parts = (str(getattr(one, name)) for one in problems for name in Problem.field_names)
-    return "".join(f"{part.replace(chr(0), '')}\0" for part in parts).encode(errors="surrogatepass")
 
 
 TEXT_KEYS = (
@@ -543,3 +533,13 @@ def _day(number: int) -> str:
         year, month, day = moments.date(number * moments.DAY_S).split("-")
         found = _days[number] = f"{int(day)} {MONTHS[int(month) - 1]} {year}"
     return found
+
+
+def _compressed(bodies: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
+    """Return a dictionary of the commonest words of bodies, and the bodies compressed by it."""
+    counts: dict[bytes, int] = {}
+    for body in bodies[:: len(bodies) // MOST_SAMPLED + 1]:
+        for word in body.split():
+            counts[word] = counts.get(word, 0) + 1
+    common = (word for word in counts if counts[word] >= LEAST_COMMON)
+    return postings.deflated(bodies, sorted(common, key=lambda word: (-counts[word], word)))

@@ -54,28 +54,13 @@ if TYPE_CHECKING:
 
 
 LIMIT_S = 0.2
+"""Seconds after which an answer for somebody who waits is given as far as it is known."""
 
-SLOW_MS = 300.0
-"""Where the slowest twentieth of the answers took longer than this, less is looked at."""
+MOST_CANDIDATES = 500
+"""Memories that are weighed for one question ..."""
 
-LEAST_SAMPLES = 5
-
-
-class Cutoffs(Value):
-    """Most candidates that are weighed, and how many of the best may be shown."""
-
-    candidates: int = 500
-    shown: int = 15
-
-
-USUAL = Cutoffs()
-
-NARROW = Cutoffs(candidates=100, shown=5)
-
-
-def plan(p95_ms: float, samples: int) -> Cutoffs:
-    """Return the cut-offs for a place where answers took so long, as the ledger has it."""
-    return NARROW if samples >= LEAST_SAMPLES and p95_ms > SLOW_MS else USUAL
+MOST_SHOWN = 15
+"""... and the best of them that may be shown."""
 
 
 class Deadline:

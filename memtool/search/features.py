@@ -135,12 +135,7 @@ class Facts:
         number = None if catalog is None else catalog.number_of(record)
         if catalog is None or number is None:
             return None
-
-        def ask(parts: IndexReader) -> bytes | None:
-            now = catalog.number_of(record)  # another one, if the parts were made anew
-            return None if now is None else parts.text(now)
-
-        return catalog.whole(ask)
+        return catalog.parts.text(number)
 
     def heads(self, record: Record) -> list[Record]:
         """Return the heads for which the words of a superseded memory count; none for a head."""

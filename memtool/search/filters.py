@@ -30,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from memtool.index.reader import IndexReader
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
     from memtool.store.tree import Record, Tree
@@ -155,7 +154,7 @@ def newest(record: Record) -> tuple[int, str]:
 def _in_turn(tree: Tree, look: Callable[[StoredFields], Iterable[int]]) -> Iterator[Record]:
     """Yield what `_stored` returns; of thousands only as many are opened as are taken."""
     most = _FIRST
-    given: set[str] = set()  # by path: a damaged catalog is made anew, with other numbers
+    given: set[str] = set()
     while True:
         found = _stored(tree, look, most)
         for record in found:
@@ -177,20 +176,15 @@ def _stored(
     """
     if not isinstance(tree, StoredCatalog):
         return sorted(tree.records, key=newest)
-    catalog = tree
-
-    def ask(parts: IndexReader) -> list[Record]:
-        places: list[tuple[int, int]] = []
-        for part in parts.parts:
-            numbers = [local for local in look(part.shelf) if local not in part.dead]
-            seconds = map(part.shelf.timestamps.__getitem__, numbers)
-            places += zip(seconds, map(part.first.__add__, numbers), strict=True)
-        if most is not None and len(places) > most:
-            last = sorted([second for second, _number in places], reverse=True)[most - 1]
-            places = [place for place in places if place[0] >= last]
-        return [catalog.record(number) for _second, number in places]
-
-    return sorted(catalog.whole(ask), key=newest)
+    places: list[tuple[int, int]] = []
+    for part in tree.parts.parts:
+        numbers = [local for local in look(part.shelf) if local not in part.dead]
+        seconds = map(part.shelf.timestamps.__getitem__, numbers)
+        places += zip(seconds, map(part.first.__add__, numbers), strict=True)
+    if most is not None and len(places) > most:
+        last = sorted([second for second, _number in places], reverse=True)[most - 1]
+        places = [place for place in places if place[0] >= last]
+    return sorted((tree.record(number) for _second, number in places), key=newest)
 
 
 def _has(memory: Memory, wanted: Iterable[tuple[str, str]]) -> bool:

@@ -42,27 +42,18 @@ def search_prose(
     the text asks for nothing, what governs the files is found. `is_gated=False` leaves the
     gatekeeper out, which shows how well the ranking is.
     """
-    return retrieve.undamaged(
-        scope.tree,
-        lambda: _search_prose(scope, text, files, limit, is_gated=is_gated, explain=explain),
-    )
-
-
-def _search_prose(
-    scope: Scope, text: str, files: tuple[str, ...], limit: int, *, is_gated: bool, explain: bool
-) -> Found:
     deadline = Deadline(scope.clock)
     facts = scope.facts()
     said = scoring.question(text)
     asked = said.replace(weights=expansion.expand(said.weights, scope.aliases))
     if not retrieve.telling(asked):
         return _governing(scope, facts, files, limit)
-    reader = Retriever(facts, scope.cache_dir)
+    reader = Retriever(facts)
     asked = retrieve.readable(asked, reader)
     notes = list(filter(None, [reader.note]))
     strictness = answer_gate.preset(scope.config).strictness
     keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
-    most = min(max(limit, scoring.CANDIDATES), scope.cutoffs.candidates)
+    most = min(max(limit, scoring.CANDIDATES), answer_gate.MOST_CANDIDATES)
     ranked = scoring.led(asked, said, text)
     candidates = reader.best(ranked, most, facts.is_current)
     answers = candidates
@@ -75,7 +66,8 @@ def _search_prose(
         answers = [match for match, passes in zip(candidates, passing, strict=False) if passes]
     at = retrieve.situation(scope, text, files, answers)
     best = candidates[0].raw if candidates else 0.0
-    hits = retrieve.best_hits(answers, best, facts, at, max(limit, scope.cutoffs.shown))
+    weighed = (retrieve.hit_of(match, best, facts, at) for match in answers)
+    hits = sorted(weighed, key=by_score)
     total = len(answers)
     if hits and not deadline.has_passed():
         related = _related(hits[:WINNERS], candidates, reader, ranked, keeper,
@@ -108,8 +100,8 @@ def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -
     asked = scoring.question("\n".join(files))
     if not retrieve.telling(asked):
         return Found((), 0)
-    reader = Retriever(facts, scope.cache_dir)
-    known = reader.best(reader.narrowed(asked), scope.cutoffs.candidates, facts.is_current)
+    reader = Retriever(facts)
+    known = reader.best(reader.narrowed(asked), answer_gate.MOST_CANDIDATES, facts.is_current)
     near = [match for match in known if ranking.is_near(match.record, files)]
     for match in near:
         match.raw = 1.0
@@ -153,5 +145,5 @@ def _related(
 def _reranked(scope: Scope, hits: list[Hit]) -> list[Hit]:
     """Return the hits with those that may be shown in the order of the reranker."""
     rerank = scope.rerank or answer_gate.RERANKERS[scope.config.text("search.rerank")]
-    most = scope.cutoffs.shown
+    most = answer_gate.MOST_SHOWN
     return [*rerank(hits[:most]), *hits[most:]]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 
 from memtool.memory import decay
-from memtool.memory.decay import Fading, Pace
+from memtool.memory.decay import Fading
 from memtool.search.features import flat, governed
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -30,8 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memtool.index.reader import IndexReader
-    from memtool.memory.memory import Memory
     from memtool.search.features import Facts
 
     Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
@@ -219,102 +217,6 @@ LEAST = math.prod(factor.least for factor in FACTORS)
 PLAIN = Situation()
 
 _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
-
-
-_MORE: dict[str, Callable[[Memory, Situation], object]] = {
-    "trust": lambda _kind, at: at.trust,
-    "files": lambda _kind, at: at.files,
-    "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
-    "question": lambda kind, at: at.kinds and kind.text("question_types"),
-    "access": lambda _kind, at: at.access,
-}
-"""Factors that may ask for more of a memory than its kind, and whether they do."""
-
-_OWN = frozenset({"recency", "current", *_MORE}) - {"question"}
-"""Factors that are 1 for a kind, of which nothing but the fields of all are known."""
-
-_COMMON = [row for row in _ROWS if row[0] not in _OWN]
-
-_READ = {
-    "status": "status",
-    "importance": "importance",
-    "action": "action_required",
-    "awaiting": "awaiting",
-}
-"""Fields of common factors that are 1 without them; most memories have none of these."""
-
-_NONE = dict.fromkeys([row[0] for row in _ROWS], 1.0)
-
-_ROUNDED = 1.0 + 1e-9
-"""A product of the same factors in another order differs by less."""
-
-
-class Scales:
-    """Weighs the documents of a catalog for one question: what all of a kind have, only once."""
-
-    def __init__(self, parts: IndexReader, facts: Facts, at: Situation) -> None:
-        self._parts = parts
-        self._facts = facts
-        self._at = at
-        self._kinds: dict[tuple[int, int], Kind] = {}
-
-    def most(self, number: int) -> float:
-        """Return the most that the product of all factors can be; nothing is unpacked for it."""
-        kind, recency = self._of_kind(number)
-        return kind.most * (1 + RECENCY if recency is None else recency)
-
-    def weigh(self, number: int, record: Record) -> dict[str, float]:
-        """Return every factor of a document, as `weigh` does."""
-        kind, recency = self._of_kind(number)
-        found = kind.factors.copy()
-        found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
-        if recency is None:
-            recency = _recency(record, self._facts, self._at)
-        found["recency"] = recency
-        for row in kind.others:
-            found[row[0]] = _one(row, record, self._facts, self._at)
-        return found
-
-    def _of_kind(self, number: int) -> tuple[Kind, float | None]:
-        """Return the kind of a document, and its recency, None where it must be opened for it."""
-        part, local = self._parts.part(number)
-        place = (part.first, part.shelf.kind_of[local])
-        kind = self._kinds.get(place)
-        if kind is None:
-            sample = part.shelf.kinds[place[1]]
-            kind = self._kinds[place] = _kind(sample, self._facts, self._at)
-        if kind.pace is None:
-            return kind, None
-        seconds = self._facts.now - part.shelf.timestamp(local)
-        return kind, 1 + RECENCY * kind.pace.kept(seconds)
-
-
-class Kind(Value):
-    """What memories have in common: their factors, and the most that their product can be.
-
-    `others` are the factors for which each must be asked by itself, recency and lineage aside.
-    `pace` tells how they fade from when they were written, None where there is more to it.
-    """
-
-    factors: dict[str, float]
-    others: tuple[Row, ...]
-    most: float
-    pace: Pace | None
-
-
-def _kind(sample: Memory, facts: Facts, at: Situation) -> Kind:
-    record = Record(sample, "", "")
-    factors = _NONE.copy()
-    for row in _COMMON:
-        if _READ.get(row[0], "type") in sample.fields:
-            factors[row[0]] = _one(row, record, facts, at)
-    others = tuple(row for row in _ROWS if row[0] in _MORE and _MORE[row[0]](sample, at))
-    highest = math.prod(factors.values()) * _ROUNDED
-    for name, _least, most, _weigh in others:
-        highest *= most / factors[name]
-    is_plain = not (at.is_counting or sample.text("checked"))
-    pace = decay.pace(sample, facts.categories, at.fading) if is_plain else None
-    return Kind(factors, others, highest, pace)
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:

@@ -11,17 +11,13 @@ at recall@5 .7048 and .7011 on all questions about PEPs; with no old words it is
 from __future__ import annotations
 
 import math
-from _bisect import bisect_left
-from _bisect import insort_right as insort
 
 from memtool.index import scoring
 from memtool.index.analyzer import is_stop
-from memtool.index.reader import Catalog, StoredCatalog
-from memtool.index.scoring import Document, Question
-from memtool.index.stored_fields import fields
+from memtool.index.reader import Catalog
+from memtool.index.scoring import Question
 from memtool.memory.decay import Fading
-from memtool.search import answer_gate, expansion, ranking
-from memtool.search.answer_gate import Cutoffs
+from memtool.search import expansion, ranking
 from memtool.search.features import Current, Facts
 from memtool.search.ranking import Situation
 from memtool.value import Value
@@ -29,12 +25,7 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from typing import TypeVar
 
-    from memtool.index.index import Index
-    from memtool.index.postings import Segment
-    from memtool.index.reader import IndexReader
-    from memtool.index.scoring import Question
     from memtool.memory.lineage import Lineage
     from memtool.search.answer_gate import Missed, Rerank
     from memtool.search.expression import Query
@@ -43,7 +34,6 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record, Tree
 
     Test = Callable[[Record], bool]
-    Answer = TypeVar("Answer")
 
     Order = Callable[["Hit"], tuple[float | str, ...]]
 
@@ -102,47 +92,31 @@ def telling(asked: Question) -> dict[str, float]:
 
 
 class Retriever:
-    """The index of a tree. Its documents have numbers; those of a whole tree go by path.
+    """The index of a catalog, asked about its memories by number; these go by path."""
 
-    Who opens what it finds does it within `StoredCatalog.whole`, as a damaged memory may be met.
-    """
-
-    def __init__(self, facts: Facts, cache_dir: str) -> None:
+    def __init__(self, facts: Facts) -> None:
+        assert isinstance(facts.tree, Catalog)
         self.facts = facts
-        self.index = self
-        tree = facts.tree
-        self.records = tree.records
-        self._catalog = tree if isinstance(tree, StoredCatalog) else None
-        self._held: Index | None = None
-        self._records: list[Record] = []
-        if self._catalog is None:
-            from memtool.index.index import built_index, open_index  # not needed for a worktree
-
-            self._records = sorted(tree.records, key=lambda record: record.path)
-            documents = (Document(record.path, fields(record)) for record in self._records)
-            if isinstance(tree, Catalog) and not tree.is_cached:
-                self._held = built_index(documents)
-            else:
-                identity = [(record.path, record.oid) for record in self._records]
-                self._held = open_index(cache_dir, lambda: documents, identity)
+        self.catalog = facts.tree
+        self.index = self.catalog.parts
 
     @property
     def note(self) -> str:
         """What the user should hear about the index, empty if there is nothing to say."""
-        return self._held.note if self._held is not None else ""
+        return self.index.note
 
     @property
     def count(self) -> int:
         """The number of documents."""
-        return self._ask(lambda index: index.count)
+        return self.index.count
 
     def df(self, term: str) -> int:
         """Return the number of documents that hold a term."""
-        return self._ask(lambda index: index.df(term))
+        return self.index.df(term)
 
     def beginning(self, prefix: str, most: int) -> list[str]:
         """Return the first `most` terms that begin with a prefix, in sorted order."""
-        return self._ask(lambda index: index.beginning(prefix, most))
+        return self.index.beginning(prefix, most)
 
     def narrowed(self, asked: Question) -> Question:
         """Return a question of bounded size: the terms of this tree that tell most in it."""
@@ -165,74 +139,50 @@ class Retriever:
 
         The best of it is scored closely, the rest by its words alone.
         """
-        return self._ask(lambda index: self._all(index, asked, test))
+        holding = self._holding(asked, test)
+        return self._passed_on(self._scores(asked, holding, len(holding)), test)
 
     def ranked(self, asked: Question, test: Test, most: int) -> tuple[list[Match], int]:
         """Return the best `most` of all matches, by score and then by id, and how many there are.
 
         Which of several with one score are the last of them goes by path.
         """
-        return self._ask(lambda index: self._ranked(index, asked, test, most))
-
-    def best(self, asked: Question, most: int, test: Test) -> list[Match]:
-        """Return about as many of the best matches, the best first, all scored closely."""
-
-        def ask(index: IndexReader | Segment) -> list[Match]:
-            hits = index.search(asked, most, self._admitted(test))
-            return self._passed_on({number: score for number, score, _parts in hits}, test)
-
-        return self._ask(ask)
-
-    def text(self, match: Match) -> bytes:
-        """Return the text whose words found a match: its own, or that of what it replaces."""
-        if match.through:
-            return self.facts.text(self.facts.tree.by_id.get(match.through, match.record))
-        if self._catalog is not None:
-            return self._catalog.parts.text(match.number)
-        return self.facts.text(match.record)
-
-    def _ask(self, ask: Callable[[IndexReader | Segment], Answer]) -> Answer:
-        """Ask the index, again if it turns out to be damaged and was made anew."""
-        if self._catalog is not None:
-            return self._catalog.whole(ask)
-        assert self._held is not None
-        return self._held.whole(ask)
-
-    def _number(self, record: Record) -> int:
-        known = self._catalog.number_of(record) if self._catalog else None
-        if known is not None:
-            return known
-        return bisect_left(self._records, record.path, key=lambda one: one.path)
-
-    def _record(self, number: int) -> Record:
-        return self._catalog.record(number) if self._catalog else self._records[number]
-
-    def _all(self, index: IndexReader | Segment, asked: Question, test: Test) -> list[Match]:
-        holding = self._holding(index, asked, test)
-        return self._passed_on(self._scores(index, asked, holding, len(holding)), test)
-
-    def _ranked(
-        self, index: IndexReader | Segment, asked: Question, test: Test, most: int
-    ) -> tuple[list[Match], int]:
-        holding = self._holding(index, asked, test)
+        record = self.catalog.record
+        holding = self._holding(asked, test)
         superseded = holding & self._superseded()
         heads = {
             self._number(head)
             for number in superseded
-            for head in self.facts.heads(self._record(number))
+            for head in self.facts.heads(record(number))
             if test(head)
         }
         linked = superseded | (heads & holding)
         # Scores of one lineage are joined: each of these may lead to a match that is known already.
-        scores = self._scores(index, asked, holding, most + len(linked), linked)
+        scores = self._scores(asked, holding, most + len(linked), linked)
         matches = self._passed_on(scores, test)
-        shown = {number for number in superseded if test(self._record(number))}
+        shown = {number for number in superseded if test(record(number))}
         others = {n for n in shown | heads if n in superseded or n not in holding}
         return matches[:most], len(holding) - len(superseded) + len(others)
 
-    def _holding(self, index: IndexReader | Segment, asked: Question, test: Test) -> set[int]:
+    def best(self, asked: Question, most: int, test: Test) -> list[Match]:
+        """Return about as many of the best matches, the best first, all scored closely."""
+        hits = self.index.search(asked, most, self._admitted(test))
+        return self._passed_on({number: score for number, score, _parts in hits}, test)
+
+    def text(self, match: Match) -> bytes:
+        """Return the text whose words found a match: its own, or that of what it replaces."""
+        if match.through:
+            return self.facts.text(self.catalog.by_id.get(match.through, match.record))
+        return self.index.text(match.number)
+
+    def _number(self, record: Record) -> int:
+        found = self.catalog.number_of(record)
+        assert found is not None
+        return found
+
+    def _holding(self, asked: Question, test: Test) -> set[int]:
         """Return the documents that count and hold a telling word."""
-        held = index.holding_any(telling(asked))
+        held = self.index.holding_any(telling(asked))
         current = self._current(test)
         if current is None:
             return set(filter(self._admitted(test), held))
@@ -250,13 +200,10 @@ class Retriever:
         newer = self.facts.lineage.superseded_by
         if not newer:
             return set()
-        if self._catalog is not None:
-            return self._catalog.numbers_of(newer)
-        return {number for number, record in enumerate(self._records) if record.id in newer}
+        return self.catalog.numbers_of(newer)
 
     def _scores(
         self,
-        index: IndexReader | Segment,
         asked: Question,
         holding: set[int],
         most: int,
@@ -268,11 +215,11 @@ class Retriever:
         """
         if not holding:
             return {}
-        best = index.best(asked.weights, max(most, scoring.CANDIDATES), holding.__contains__)
-        beside = index.best(asked.weights, len(linked), linked.__contains__) if linked else []
+        best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), holding.__contains__)
+        beside = self.index.best(asked.weights, len(linked), linked.__contains__) if linked else []
         highest = max((score for _number, score in best), default=1.0)
         scores = {number: score / highest for number, score in best + beside}
-        close = index.close(asked, best[: scoring.CANDIDATES])
+        close = self.index.close(asked, best[: scoring.CANDIDATES])
         scores.update((number, score) for number, score, _parts in close)
         return scores
 
@@ -288,7 +235,7 @@ class Retriever:
                 return current(number)
             found = known.get(number)
             if found is None:
-                record = self._record(number)
+                record = self.catalog.record(number)
                 found = known[number] = test(record) or any(map(test, self.facts.heads(record)))
             return found
 
@@ -301,22 +248,22 @@ class Retriever:
         """
         superseded = self._superseded()
         found = {
-            number: Match(number, score, self._record)
+            number: Match(number, score, self.catalog.record)
             for number, score in scores.items()
             if number not in superseded
         }
         passed: dict[int, Match] = {}
-        olds = [(self._record(number), score) for number, score in scores.items()
+        olds = [(self.catalog.record(number), score) for number, score in scores.items()
                 if number in superseded]  # fmt: skip
         for old, score in sorted(olds, key=_by_path):
             if test(old):
                 number = self._number(old)
-                found[number] = Match(number, score, self._record)
+                found[number] = Match(number, score, self.catalog.record)
             for head in self.facts.heads(old):
                 number = self._number(head)
                 known = passed.get(number)
                 if test(head) and (known is None or known.raw < score):
-                    passed[number] = Match(number, score, self._record, old.id)
+                    passed[number] = Match(number, score, self.catalog.record, old.id)
         for number, match in passed.items():
             own = found.get(number)
             if own is None or own.raw < match.raw:
@@ -354,10 +301,8 @@ class Scope(Value):
     now: int
     config: Config
     aliases: dict[str, tuple[str, ...]]
-    cache_dir: str
     origins: Callable[[], dict[str, Origin]]
     lineage: Lineage | None = None
-    cutoffs: Cutoffs = answer_gate.USUAL
     clock: Callable[[], float] | None = None
     accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
     companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
@@ -412,15 +357,6 @@ def search_query(
     Raises:
         MemtoolError: a filter cannot take its value.
     """
-    return undamaged(scope.tree, lambda: _search_query(scope, query, limit, order, explain=explain))
-
-
-def undamaged(tree: Tree, ask: Callable[[], Found]) -> Found:
-    """Ask a tree; once more if what is stored of it turned out to be damaged on the way."""
-    return tree.whole(lambda _parts: ask()) if isinstance(tree, StoredCatalog) else ask()
-
-
-def _search_query(scope: Scope, query: Query, limit: int, order: Order, *, explain: bool) -> Found:
     facts = scope.facts()
     by_words = query.is_simple and query.has_words
     test: Callable[[Record], bool] = facts.is_current
@@ -431,11 +367,11 @@ def _search_query(scope: Scope, query: Query, limit: int, order: Order, *, expla
     asked = question("\n".join(query.words), scope.aliases)
     ranked: list[Match] = []
     total = 0
-    most = min(scope.cutoffs.candidates, WEIGHED)
+    most = WEIGHED
     notes: list[str] = []
     missed: tuple[Missed, ...] = ()
     if telling(asked):
-        reader = Retriever(facts, scope.cache_dir)
+        reader = Retriever(facts)
         asked = readable(asked, reader)
         if by_words and order is by_score:
             ranked, total = reader.ranked(asked, test, max(limit, most))
@@ -458,10 +394,7 @@ def _search_query(scope: Scope, query: Query, limit: int, order: Order, *, expla
     floor = UNRANKED if asked.weights else 1.0
     at = situation(scope, "\n".join(query.words), (), ranked[:most])
     best = ranked[0].raw if ranked else 0.0
-    if by_words and order is by_score:
-        hits = best_hits(ranked[:most], best, facts, at, max(1, limit))
-    else:
-        hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
+    hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
     hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
     return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed)
@@ -509,36 +442,8 @@ def situation(
 def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
     """Turn a match into a hit: relevance beside the best, or the floor where no word was found."""
     relevant = match.raw / best if match.raw > 0 else floor
-    return _hit(match, relevant, ranking.weigh(match.record, facts, at))
-
-
-def _hit(match: Match, relevance: float, weighed: dict[str, float]) -> Hit:
-    factors = {"relevance": relevance} | weighed
+    factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
     return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
-
-
-def best_hits(
-    matches: Sequence[Match], best: float, facts: Facts, at: Situation, most: int
-) -> list[Hit]:
-    """Return the best hits in order, `most` at least; what cannot be one of them is not opened."""
-    tree = facts.tree
-    if len(matches) <= most or not isinstance(tree, StoredCatalog):
-        return sorted((hit_of(match, best, facts, at) for match in matches), key=by_score)
-    scales = ranking.Scales(tree.parts, facts, at)
-    reach = [
-        (match.raw / best * scales.most(match.number), place) for place, match in enumerate(matches)
-    ]
-    reach.sort(reverse=True)
-    hits: list[Hit] = []
-    scores: list[float] = []
-    for highest, place in reach:
-        if len(scores) >= most and highest < scores[-most]:
-            break
-        match = matches[place]
-        hit = _hit(match, match.raw / best, scales.weigh(match.number, match.record))
-        insort(scores, hit.score)
-        hits.append(hit)
-    return sorted(hits, key=by_score)
 
 
 def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:

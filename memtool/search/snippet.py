@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _bisect import bisect_left
+from bisect import bisect_left
 
 from memtool.index import analyzer
 

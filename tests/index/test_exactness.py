@@ -44,10 +44,10 @@ def opened(sandbox: Sandbox, **options: Any) -> reader.Catalog:
     return open_catalog(repository, ".memory", DEFAULT_CATEGORIES, **options)
 
 
-def answers(tree: Tree, cache_dir: str) -> list[object]:
+def answers(tree: Tree) -> list[object]:
     """Everything that a search may see of a tree."""
     facts = Facts(tree, SECOND, DEFAULT_CATEGORIES, dict)
-    reader = Retriever(facts, cache_dir)
+    reader = Retriever(facts)
     found: list[object] = []
     for text in QUESTIONS:
         asked = reader.narrowed(question(text, {}))
@@ -95,8 +95,7 @@ def assert_exact(sandbox: Sandbox, **options: Any) -> StoredCatalog:
     quick = opened(sandbox, **options)
     slow = opened(sandbox, cached=False, **{k: v for k, v in options.items() if k != "exact"})
     assert isinstance(quick, StoredCatalog)
-    cache_dir = sandbox.workspace().repository.cache_dir
-    assert answers(quick, cache_dir) == answers(slow, cache_dir)
+    assert answers(quick) == answers(slow)
     assert contents(quick) == contents(slow)
     assert [one.path for one in quick.pinned] == [one.path for one in slow.pinned]
     assert quick.verify(quick.records)

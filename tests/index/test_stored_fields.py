@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.index import stored_fields
-from memtool.index.postings import CorruptCache
 from memtool.index.stored_fields import StoredFields
 from memtool.memory import lifecycle, moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.problem import Problem
+from memtool.store.cache import CorruptCache
 from memtool.store.tree import Record
 from tests.conftest import make_memory
 
@@ -21,8 +21,8 @@ LINES = st.text(st.characters(min_codepoint=32, exclude_categories=["C"]), min_s
 VALUES = LINES | st.lists(LINES, max_size=3).map(tuple) | st.dictionaries(LINES, LINES, max_size=3)
 
 
-def shelf(records: list[Record], problems: tuple[Problem, ...] = ()) -> StoredFields:
-    return StoredFields(memoryview(stored_fields.pack(records, DEFAULT_CATEGORIES, problems)))
+def shelf(records: list[Record]) -> StoredFields:
+    return StoredFields(memoryview(stored_fields.pack(records, DEFAULT_CATEGORIES)))
 
 
 def record(id_: str, folder: str = "a", body: str = "It is so.\n", **fields: Any) -> Record:
@@ -68,15 +68,15 @@ def test_columns_say_when_a_memory_is_alive() -> None:
 
 
 def test_short_lists_are_apart() -> None:
-    """Pinned, links with their targets, twins, problems; numbers go by path."""
+    """Pinned, links with their targets, twins; numbers go by path."""
     records = [
         record("dec-b", "z", status="pinned"),
         record("dec-a", "y", supersedes=("dec-b", "dec-none")),
         record("dec-b", "x"),
         record("dec-c", "w", supersedes=("dec-a",), status="deleted"),
     ]
-    problem = Problem(".memory/x.md", 3, "bad-yaml", "it\nis", "do", "", "warning")
-    made = shelf(records, (problem,))
+    Problem(".memory/x.md", 3, "bad-yaml", "it\nis", "do", "", "warning")
+    made = shelf(records)
     assert [made.path(number) for number in range(4)] == [
         ".memory/w/dec-c.md", ".memory/x/dec-b.md", ".memory/y/dec-a.md", ".memory/z/dec-b.md"
     ]  # fmt: skip
@@ -84,7 +84,6 @@ def test_short_lists_are_apart() -> None:
     assert made.links == [(0, True, ("dec-a",)), (2, False, ("dec-b", "dec-none"))]
     assert made.targets == {"dec-a": [2], "dec-b": [1, 3]}
     assert made.twins == ["dec-b"]
-    assert made.problems == [problem]
     assert made.by_id() == [2, 1, 3, 0]
     assert [list(made.numbers_of(f"dec-{x}")) for x in "abcd"] == [[2], [1, 3], [0], []]
     assert made.later_than(moments.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
@@ -105,7 +104,7 @@ def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
 def test_an_empty_shelf_is_one() -> None:
     """No memories, no lists."""
     made = shelf([])
-    assert (made.count, made.by_id(), made.twins, made.problems) == (0, [], [], [])
+    assert (made.count, made.by_id(), made.twins) == (0, [], [])
     assert list(made.numbers_of("dec-a")) == []
 
 

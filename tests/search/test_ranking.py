@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.index import stored_fields
-from memtool.index.reader import Delta, IndexReader, LeafReader
-from memtool.index.stored_fields import StoredFields
 from memtool.memory import moments
 from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.decay import Fading
 from memtool.memory.fields import CONFIDENCES, STATUSES
 from memtool.memory.lineage import Lineage
 from memtool.search.features import Facts
-from memtool.search.ranking import FACTORS, STATUS, TRUST, Scales, Situation, situation, weigh
+from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, situation, weigh
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 
@@ -222,20 +218,3 @@ SITUATIONS = (
     Situation(trust={".memory/dec-00.md": "signed"}),
     Situation(fading=Fading("weekly")),
 )
-
-
-@given(st.lists(st.fixed_dictionaries({}, optional=FIELDS), min_size=1, max_size=4))
-def test_a_stored_memory_is_weighed_as_any_other_and_never_reaches_above_its_most(
-    rows: list[dict[str, FieldValue]],
-) -> None:
-    """What all of a kind have is weighed once, and no factor is another one for that."""
-    records = [record(f"dec-{number:02}", **fields) for number, fields in enumerate(rows)]
-    stored = StoredFields(memoryview(stored_fields.pack(records, DEFAULT_CATEGORIES)))
-    parts = IndexReader([LeafReader(Delta([b""] * len(records)), stored, 0, frozenset())])
-    facts = Facts(Grove(*records), NOW, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
-    for at in SITUATIONS:
-        scales = Scales(parts, facts, at)
-        for number, one in enumerate(records):
-            expected = weigh(one, facts, at)
-            assert list(scales.weigh(number, stored.record(number)).items()) == [*expected.items()]
-            assert math.prod(expected.values()) <= scales.most(number)
