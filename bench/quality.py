@@ -104,7 +104,7 @@ class Store:
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
         from memtool.commands import listing
-        from memtool.search.prose import search_prose
+        from memtool.search.prompt import search_prose
 
         scope = listing.scope(self.ws, self._all, self.ws.now)
         return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
@@ -129,8 +129,8 @@ class Store:
         """
         from memtool.commands import listing
         from memtool.memory import moments
-        from memtool.search.facts import Facts
-        from memtool.search.prose import search_prose
+        from memtool.search.features import Facts
+        from memtool.search.prompt import search_prose
 
         day = row["asof"]
         second = moments.parse(day) if "T" in day else moments.end(day)
@@ -222,7 +222,8 @@ def supersession() -> None:
 
 
 def _parts() -> list[tuple[str, Callable[[], None]]]:
-    from memtool.search import ranking, scoring
+    from memtool.index import scoring
+    from memtool.search import ranking
 
     def put(module: Any, name: str, value: Any) -> Callable[[], None]:
         return lambda: setattr(module, name, value)
@@ -239,7 +240,8 @@ def _parts() -> list[tuple[str, Callable[[], None]]]:
 
 def parts() -> None:
     """Print what is lost without each part of the ranking."""
-    from memtool.search import ranking, scoring
+    from memtool.index import scoring
+    from memtool.search import ranking
 
     owners = (scoring, ranking)
     kept = [(owner, dict(vars(owner))) for owner in owners]

@@ -18,8 +18,8 @@ from memtool.cli import hooks, main
 from memtool.commands import listing
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
-from memtool.search.aliases import DEFAULTS
-from memtool.search.finding import Scope
+from memtool.search.expansion import DEFAULTS
+from memtool.search.retrieve import Scope
 from memtool.store.git import LOCATION_VARIABLES
 from memtool.workspace import Workspace
 
@@ -148,7 +148,7 @@ class Sandbox:
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.workspace()
-        found = listing.scope(ws, ws.tree(), ws.now)
+        found = listing.scope(ws, ws.catalog(), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 

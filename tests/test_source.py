@@ -23,6 +23,7 @@ LAYERS = (
     ("value", "errors", "templates"),
     ("memory",),
     ("store",),
+    ("index",),
     ("search",),
     ("redaction",),
     ("gate",),

@@ -10,13 +10,17 @@ import time
 
 from memtool.cli import arguments, output
 from memtool.errors import MemtoolError
+from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from memtool.cli.arguments import Call
     from memtool.workspace import Workspace
+
+    Answer = TypeVar("Answer")
 
 SURFACES = {"mcp": "memtool.mcp"}
 """Verbs that start another surface, and the room that serves it."""
@@ -56,8 +60,15 @@ def _run(args: list[str]) -> int:
         surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
         return int(surface.serve(call, os.environ))
     workspace = _opened(call)
-    value = _answer(workspace, call)
-    output.write(output.as_json(value) if call.as_json else output.as_text(call.face.render(value)))
+
+    def ask() -> tuple[Any, str]:
+        value = _answer(workspace, call)
+        if call.as_json:
+            return value, output.as_json(value)
+        return value, output.as_text(call.face.render(value))
+
+    value, text = undamaged(workspace, ask)
+    output.write(text)
     for note in workspace.notes:
         output.tell(f"memtool: {output.visible(note)}")
     from memtool.commands import noting  # only now: the answer is out
@@ -94,6 +105,23 @@ def _answer(workspace: Workspace, call: Call) -> Any:
 
         globally.pointed(workspace, error, call.face.name, call.positional)
         raise
+
+
+def undamaged(workspace: Workspace, ask: Callable[[], Answer]) -> Answer:
+    """Ask; where a derived file turns out to be damaged, drop the index and ask once more.
+
+    Nothing may be printed meanwhile. What cannot be dropped is not used any more.
+    """
+    told = len(workspace.notes)
+    try:
+        return ask()
+    except CorruptCache:
+        from memtool.index import index
+
+        del workspace.notes[told:]
+        for one in filter(None, (workspace, workspace.beside)):
+            one.is_cached = index.drop(one.repository) and one.is_cached
+        return ask()
 
 
 def _tell(error: MemtoolError, args: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 from memtool.commands import listing, writing
 from memtool.commands.columns import columns
 from memtool.errors import MemtoolError
-from memtool.search import aliases
+from memtool.search import expansion
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.config import read_toml
@@ -59,7 +59,7 @@ def alias(
         commit: commit just the file of aliases
         dry_run: say what would change, write nothing
     """
-    wanted = aliases.key(word) if word else ""
+    wanted = expansion.key(word) if word else ""
     if action == "list":
         if expansions:
             raise MemtoolError("list takes one word", hint="memtool alias add WORD EXPANSION…")
@@ -72,7 +72,7 @@ def alias(
         )
     if action == "remove" and expansions:
         raise MemtoolError("remove takes one word", hint=f"memtool alias remove {wanted}")
-    added = tuple(dict.fromkeys(map(aliases.key, expansions)))
+    added = tuple(dict.fromkeys(map(expansion.key, expansions)))
     return _changed(ws, action, wanted, added, commit=commit, dry_run=dry_run)
 
 
@@ -118,24 +118,24 @@ def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ..
     """
     from memtool.store import toml_edit
 
-    own = aliases.written(data, path)
-    spelled = next((raw for raw in read_toml(data, path) if aliases.key(raw) == word), word)
+    own = expansion.written(data, path)
+    spelled = next((raw for raw in read_toml(data, path) if expansion.key(raw) == word), word)
     if action == "add":
-        known = own.get(word, aliases.DEFAULTS.get(word, ()))
+        known = own.get(word, expansion.DEFAULTS.get(word, ()))
         row: list[str] | None = [*dict.fromkeys((*known, *added))]
-    elif word not in aliases.merged(own):
+    elif word not in expansion.merged(own):
         raise MemtoolError(
             f"{word} is no alias", hint="memtool alias list shows them", code="unknown-alias"
         )
     else:
-        row = [] if word in aliases.DEFAULTS else None
+        row = [] if word in expansion.DEFAULTS else None
     return toml_edit.set_key(data.decode(), (spelled,), row).encode()
 
 
 def _rows(data: bytes | None, ws: Workspace, word: str) -> tuple[Alias, ...]:
     path = listing.aliases_path(ws)
-    own = {} if data is None else aliases.written(data, path)
-    found = aliases.merged(own)
+    own = {} if data is None else expansion.written(data, path)
+    found = expansion.merged(own)
     return tuple(
         Alias(one, others, one not in own)
         for one, others in found.items()

@@ -18,10 +18,11 @@ def text(ws: Workspace, words: tuple[str, ...]) -> str:
     joined = " ".join(words).strip()
     if not joined.startswith(SIGN):
         return joined
-    from memtool.search import saved  # only here: most queries are written out
+    from memtool.search import parser  # only here: most queries are written out
 
-    name = saved.name_of(joined)
+    name = parser.saved_name(joined)
     if name is None:
         return joined
-    path = f"{ws.directory}/{saved.QUERIES_NAME}"
-    return saved.expand(joined, name, saved.parse(ws.file(path, "bad-query"), path), path)
+    path = f"{ws.directory}/{parser.QUERIES_NAME}"
+    known = parser.parse_saved(ws.file(path, "bad-query"), path)
+    return parser.expand_saved(joined, name, known, path)

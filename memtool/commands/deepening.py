@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from memtool.commands import sessions as telling
 from memtool.errors import MemtoolError
+from memtool.index.analyzer import is_stop, terms
 from memtool.search.snippet import snippet
-from memtool.search.terms import is_stop, terms
 from memtool.sessions import findings
 from memtool.value import Value
 from memtool.workspace import Workspace

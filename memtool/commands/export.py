@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memtool.commands import listing
-from memtool.search import finding, query
+from memtool.search import parser, retrieve
 from memtool.upkeep import exporting
 from memtool.value import Value
 from memtool.workspace import Workspace
@@ -46,6 +46,6 @@ def export(ws: Workspace, *filters: str, at: str | None = None, no_body: bool = 
     records = list(tree.records)
     if filters:
         scope = listing.scope(ws, tree, ws.now)
-        records = finding.select(scope, query.parse(" ".join(filters)))
+        records = retrieve.select(scope, parser.parse(" ".join(filters)))
     rows = [exporting.row(record, has_body=not no_body) for record in records]
     return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

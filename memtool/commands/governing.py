@@ -5,12 +5,12 @@ from __future__ import annotations
 from memtool.commands.inject import Injected, inside
 from memtool.commands.passages import item_of, origins_of, written
 from memtool.commands.sides import Asked, side_of
+from memtool.index.reader import Catalog
 from memtool.inject import budget as budgets
 from memtool.inject import formats, selection, tiers
 from memtool.inject.block import frame_bytes, write_block
 from memtool.inject.tiers import Candidate
-from memtool.search import picking
-from memtool.search.catalog import Catalog
+from memtool.search import filters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def governing(
     grounds = side.grounds
     found = [
         one
-        for one in picking.ruling_over(grounds.tree, paths)
+        for one in filters.ruling_over(grounds.tree, paths)
         if not grounds.objection(one.memory)
     ] if paths else []  # fmt: skip
     found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))

@@ -7,13 +7,13 @@ import sys
 
 from memtool.commands.passages import Item, item_of, written
 from memtool.commands.sides import Asked, choose, missed, replaced, sides_of
+from memtool.index.reader import EXACT
 from memtool.inject import budget as budgets
 from memtool.inject import formats, tiers
 from memtool.inject.block import PREAMBLE, frame_bytes, write_block
 from memtool.inject.budget import Budget
 from memtool.inject.tiers import Candidate, Verdict
-from memtool.search import presets
-from memtool.search.catalog import EXACT
+from memtool.search import answer_gate
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -156,7 +156,7 @@ def inject(
     verdicts += said
     shares = shares.after_pinned(sum(one.tokens for one in taken))
     room -= sum(len(one.text.encode()) for one in taken)
-    threshold = presets.preset(ws.settings).threshold
+    threshold = answer_gate.preset(ws.settings).threshold
     shown = [one.candidate for one in taken]
     chosen, dropped = choose(sides, tiers.RETRIEVAL, threshold, shown)
     more, said = tiers.fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)

@@ -7,7 +7,7 @@ from typing import Literal
 from memtool.commands import asking, listing
 from memtool.commands.columns import columns
 from memtool.commands.listing import Row
-from memtool.search import finding, query
+from memtool.search import parser, retrieve
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -49,9 +49,9 @@ def list(  # noqa: A001  # a verb is named as the user types it
             such as 30d
     """
     most = listing.limit_of(ws, limit)
-    asked = query.parse(asking.text(ws, filters))
+    asked = parser.parse(asking.text(ws, filters))
     tree = ws.catalog(at, as_of, exact=True)
-    found = finding.select(listing.scope(ws, tree, ws.moment_of(as_of)), asked)
+    found = retrieve.select(listing.scope(ws, tree, ws.moment_of(as_of)), asked)
     shown = sorted(found, key=listing.SORTS[sort])[:most]
     origins = ws.origins(tree, shown)
     listing.tell_rest(ws, len(shown), len(found), "--limit N lists more")

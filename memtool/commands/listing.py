@@ -6,8 +6,8 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.memory import moments
-from memtool.search import aliases, cutoffs
-from memtool.search.finding import Scope
+from memtool.search import expansion
+from memtool.search.retrieve import Scope
 from memtool.store.provenance import Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
@@ -69,8 +69,7 @@ def scope(ws: Workspace, tree: Tree, now: int) -> Scope:
         tree=tree,
         now=now,
         config=ws.settings,
-        aliases=aliases.parse(aliases_file(ws), aliases_path(ws)),
-        cache_dir=ws.repository.cache_dir,
+        aliases=expansion.parse(aliases_file(ws), aliases_path(ws)),
         origins=lambda: ws.origins(tree, tree.records),
         accesses=lambda ids: _accesses(ws, ids),
         companions=lambda files: _companions(ws, tree, files),
@@ -94,7 +93,7 @@ def _companions(ws: Workspace, tree: Tree, files: tuple[str, ...]) -> tuple[str,
 
 
 def timed(ws: Workspace, scope: Scope) -> Scope:
-    """Return a scope with a time limit, and cut-offs that heed how long answers took so far.
+    """Return a scope with a time limit.
 
     What is asked as of another moment, of a revision or at a fixed clock is asked again to get the
     same answer: there nothing depends on the machine.
@@ -102,15 +101,12 @@ def timed(ws: Workspace, scope: Scope) -> Scope:
     is_replay = ws.env.get("MEMTOOL_NOW") or scope.now != ws.now
     if is_replay or scope.tree.snapshot.kind != "worktree":
         return scope
-    from memtool.store import tallies
-
-    slowest = tallies.p95(ws.repository.cache_dir, "inject")
-    return scope.replace(clock=time.monotonic, cutoffs=cutoffs.plan(*slowest))
+    return scope.replace(clock=time.monotonic)
 
 
 def aliases_path(ws: Workspace) -> str:
     """Return where the aliases stand, relative to the top."""
-    return f"{ws.directory}/{aliases.ALIASES_NAME}"
+    return f"{ws.directory}/{expansion.ALIASES_NAME}"
 
 
 def aliases_file(ws: Workspace) -> bytes | None:

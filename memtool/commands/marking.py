@@ -18,7 +18,7 @@ from memtool.inject.selection import choose
 from memtool.inject.standing import structural
 from memtool.inject.tiers import Candidate, Grounds
 from memtool.memory.problem import Problem
-from memtool.search import picking
+from memtool.search import filters
 from memtool.store import files
 from memtool.store.provenance import LOCAL
 from memtool.value import Value
@@ -138,7 +138,7 @@ def _rules(tree: Tree, grounds: Grounds) -> list[str]:
     wanted = (("type", "decision"), ("type", "semantic"), *(("category", c) for c in CATEGORIES))
     found = [
         one
-        for one in picking.picked(tree, *wanted)
+        for one in filters.picked(tree, *wanted)
         if one.memory.category in CATEGORIES
         and one.memory.status == "confirmed"
         and not grounds.objection(one.memory)

@@ -13,14 +13,14 @@ from memtool.commands.inject import Injected
 from memtool.commands.passages import item_of, origins_of, written
 from memtool.commands.sides import Asked, choose, sides_of
 from memtool.errors import MemtoolError
+from memtool.index.reader import Catalog
 from memtool.inject import budget as budgets
 from memtool.inject import formats, primer, selection, tiers
 from memtool.inject.block import PREAMBLE
 from memtool.inject.primer import Part
 from memtool.inject.tiers import Candidate, Grounds
 from memtool.memory import moments
-from memtool.search import picking
-from memtool.search.catalog import Catalog
+from memtool.search import filters
 from memtool.sessions.model import FOLDER
 from memtool.sessions.promote import waiting
 from memtool.store import lately, shown
@@ -212,7 +212,7 @@ def _own_parts(view: View, shares: Budget, since: Start | None) -> tuple[list[Re
     news = _news(view, since) if since is not None else []
     if since is not None and news:
         found.append(Part(f"New since the session of {moments.date(since.moment)}", tuple(news)))
-    waiting = view.current(picking.picked(view.grounds.tree, ("status", "candidate")))
+    waiting = view.current(filters.picked(view.grounds.tree, ("status", "candidate")))
     if waiting:
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
         lines = tuple(_line(one) for one in waiting[:MOST_WAITING])
@@ -247,7 +247,7 @@ def _passages(
 
 def _state(view: View) -> list[Candidate]:
     """Return where the work stands: plans, progress, open questions, and what waits for someone."""
-    found = picking.picked(view.grounds.tree, ("type", "state"), ("awaiting", picking.ANY))
+    found = filters.picked(view.grounds.tree, ("type", "state"), ("awaiting", filters.ANY))
     return [Candidate(one, STATE) for one in view.confirmed(found, _LOOKED_AT)]
 
 
@@ -261,7 +261,7 @@ def _governing(view: View) -> list[Candidate]:
                            is_cached=view.witness.is_cached)  # fmt: skip
     if not files:
         return []
-    found = view.confirmed(picking.ruling_over(view.grounds.tree, files))
+    found = view.confirmed(filters.ruling_over(view.grounds.tree, files))
     found.sort(key=lambda one: -one.memory.importance)
     return [Candidate(one, tiers.GOVERNING) for one in found[:_LOOKED_AT]]
 
@@ -271,12 +271,12 @@ def _news(view: View, since: Start) -> list[str]:
     taken = view.grounds.tree.snapshot
     head = view.witness.basis.head if view.witness.basis is not None else ""
     paths = lately.arrived(taken.repository, taken.directory, since.head, head)
-    written_since = picking.written_after(view.grounds.tree, since.moment)
+    written_since = filters.written_after(view.grounds.tree, since.moment)
     ids = {path.rpartition("/")[2].removesuffix(".md") for path in paths}
     known = [view.grounds.tree.by_id[id_] for id_ in ids if id_ in view.grounds.tree.by_id]
     records = {record.path: record for record in (*written_since, *known)}
     lines = []
-    for record in view.confirmed(sorted(records.values(), key=picking.newest)):
+    for record in view.confirmed(sorted(records.values(), key=filters.newest)):
         rivals = view.grounds.standing.conflicts(record.id)
         olds = view.grounds.standing.lineage.supersedes.get(record.id, ())
         what = "added"

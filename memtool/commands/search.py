@@ -7,8 +7,7 @@ import time
 from memtool.commands import asking, listing
 from memtool.commands.listing import Row
 from memtool.errors import MemtoolError
-from memtool.search import finding
-from memtool.search import query as language
+from memtool.search import parser, retrieve
 from memtool.search.snippet import snippet
 from memtool.store.provenance import SHORT
 from memtool.value import Value
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from memtool.commands.deepening import Heard
-    from memtool.search.finding import Hit, Order
+    from memtool.search.retrieve import Hit, Order
 
 __all__ = ["render", "search"]
 
@@ -118,15 +117,15 @@ def search(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
     most = listing.limit_of(ws, limit)
-    asked = language.parse(text)
+    asked = parser.parse(text)
     tree = ws.catalog(at, as_of, exact=exact)
     scope = listing.scope(ws, tree, ws.moment_of(as_of))
-    found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
+    found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
         tree = ws.catalog(at, as_of, exact=True)
         scope = listing.scope(ws, tree, ws.moment_of(as_of))
-        found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
+        found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = ws.origins(tree, [hit.record for hit in found.hits])
     results = tuple(_result(hit, listing.row(hit.record, origins)) for hit in found.hits)
     ws.notes.extend(found.notes)
@@ -187,7 +186,7 @@ def _standing(result: Result) -> tuple[str, ...]:
 
 def _order(sort: str) -> Order:
     if sort == "score":
-        return finding.by_score
+        return retrieve.by_score
     key = listing.SORTS[sort]
     return lambda hit: key(hit.record)
 

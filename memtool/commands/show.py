@@ -12,7 +12,7 @@ from memtool.memory import identity, lifecycle, moments
 from memtool.memory.body import Section, sections
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue
-from memtool.search import picking
+from memtool.search import filters
 from memtool.store.provenance import cite
 from memtool.store.tree import Tree
 from memtool.workspace import Workspace
@@ -120,7 +120,7 @@ def render(shown: Shown) -> str:
 
 def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:
     """Return the ids of the memories that name this one, by reverse relation, sorted."""
-    naming = picking.naming(tree, id_)
+    naming = filters.naming(tree, id_)
     return {
         name: tuple(sorted(other.id for other in naming if id_ in other.memory.items(relation)))
         for name, relation in REVERSE.items()

@@ -12,8 +12,9 @@ from memtool.commands.passages import grounds_of, marks_of, origins_of
 from memtool.errors import MemtoolError
 from memtool.inject import contrary, selection, tiers
 from memtool.inject.tiers import Candidate, Grounds, Verdict
-from memtool.search.finding import Found, Scope
-from memtool.search.prose import search_prose
+from memtool.search.answer_gate import MOST_SHOWN
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import Found, Scope
 from memtool.value import Value
 from memtool.workspace import Workspace
 
@@ -122,7 +123,7 @@ def side_of(ws: Workspace, asked: Asked, *, exact: bool) -> Side:
         pinned=pinned,
         hits=hits,
         found=found,
-        most=scope.cutoffs.shown,
+        most=MOST_SHOWN,
         once=once(
             asked.project, asked.session, lambda record: marks_of(record, grounds),
             is_replay=asked.at is not None or asked.as_of is not None,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from itertools import product
 
+from memtool.index.analyzer import is_stop, terms
 from memtool.memory import digest, moments
-from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from memtool.memory import body, sources
-from memtool.search import globs
-from memtool.search.picking import ways_up
+from memtool.search import filters
+from memtool.search.filters import ways_up
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -48,7 +48,7 @@ def rules(
     for file, paths in files.items():
         rules = [rule for path in paths for above in ways_up(path) for rule in exact.get(above, ())]
         for pattern, those in patterns.items():
-            if any(globs.governs(pattern, path) for path in paths):
+            if any(filters.governs(pattern, path) for path in paths):
                 rules += those
         rules.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
         first = {rule.record.path: rule for rule in reversed(rules)}

@@ -133,7 +133,7 @@ def text_of(memory: Memory) -> str:
 
 def content_of(memory: Memory) -> frozenset[str]:
     """Return the terms of a memory without stop words."""
-    from memtool.search.terms import is_stop, terms  # most memories are like no other
+    from memtool.index.analyzer import is_stop, terms  # most memories are like no other
 
     return frozenset(term for term in set(terms(text_of(memory))) if not is_stop(term))
 
@@ -143,7 +143,7 @@ def names_of(memory: Memory) -> frozenset[str]:
 
     They are values, paths, identifiers, and words with a capital inside a sentence.
     """
-    from memtool.search.terms import is_stop, terms
+    from memtool.index.analyzer import is_stop, terms
 
     text = text_of(memory)
     names = {term for term in terms(text) if is_value(term)}
@@ -185,7 +185,7 @@ def words_of(text: bytes) -> set[int]:
     if text.isascii():
         words = text.translate(_PLAIN).split()
     else:  # accents, and writing without spaces
-        from memtool.search.terms import terms
+        from memtool.index.analyzer import terms
 
         words = (term.encode(errors="replace") for term in terms(text.decode(errors="replace")))
     if len(_numbers) > MOST_KNOWN:

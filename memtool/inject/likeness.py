@@ -6,7 +6,7 @@ differ in is a number or a negation: `30 seconds` and `60 seconds` contradict ea
 
 from __future__ import annotations
 
-from memtool.search.terms import is_stop, terms
+from memtool.index.analyzer import is_stop, terms
 from memtool.value import cached_property
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from memtool.inject import likeness
 from memtool.inject.likeness import Wording
 from memtool.inject.standing import RANK
 from memtool.inject.tiers import Candidate, Grounds, Verdict, verdict
-from memtool.search.cutoffs import USUAL
+from memtool.search.answer_gate import MOST_SHOWN
 from memtool.search.ranking import TRUST
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ def choose(
     origins: Mapping[str, Origin],
     threshold: float = 0.0,
     shown: Sequence[Candidate] = (),
-    most: int = USUAL.shown,
+    most: int = MOST_SHOWN,
 ) -> tuple[list[Candidate], list[Verdict]]:
     """Drop what is not worth showing, and put beside the rest what contradicts it.
 

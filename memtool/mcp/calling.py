@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from memtool.cli.output import visible
-from memtool.cli.running import bug
+from memtool.cli.running import bug, undamaged
 from memtool.commands import globally, noting
 from memtool.errors import MemtoolError
 from memtool.mcp import arguments
@@ -89,13 +89,13 @@ def _call(tool: Tool, given: Mapping[str, Any], place: Place) -> Answer:
     top = workspace.repository.top or workspace.repository.git_dir
     arguments.refuse_outside(top, workspace.cwd, arguments.paths(tool, given))
     run = tool.face.run
+    options = globally.options(workspace, run, names)
     try:
-        value = run(workspace, *places, **globally.options(workspace, run, names))
+        value, text = undamaged(workspace, lambda: _asked(tool, run(workspace, *places, **options)))
     except MemtoolError as error:
         globally.pointed(workspace, error, tool.name, places)
         raise
     found, cut = structured(tool, value)
-    text = visible(tool.face.render(value))
     if len(text) > MOST_CHARS and tool.name != BLOCK:
         text = text[: text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS]
         cut.append(f"the text ends here, after {len(text):,} characters; ask for less")
@@ -104,6 +104,10 @@ def _call(tool: Tool, given: Mapping[str, Any], place: Place) -> Answer:
     if not workspace.is_dry:
         noting.note(workspace, tool.name, value, (time.perf_counter() - began) * 1000)
     return answer
+
+
+def _asked(tool: Tool, value: Any) -> tuple[Any, str]:
+    return value, visible(tool.face.render(value))
 
 
 def structured(tool: Tool, value: object) -> tuple[dict[str, Any], list[str]]:

@@ -29,7 +29,7 @@ MOST_SOUGHT = 100
 """Ids that are looked for one by one."""
 ROOM = "gate"
 """The directory below the cache directory for what the gate can work out again."""
-RULES = ("memory", "search", "redaction", "gate")
+RULES = ("memory", "index", "search", "redaction", "gate")
 """The rooms of the package whose code decides what a check finds."""
 MOST_NAMED = 5
 """Detections that a refusal names."""

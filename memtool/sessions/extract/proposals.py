@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memtool.search.terms import is_stop, terms
+from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.extract.sentences import paths_in, sentence, typed
 from memtool.sessions.model import Finding

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memtool.search.terms import is_stop, terms
+from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.extract import error_fix
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.model import Finding
