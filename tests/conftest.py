@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memtool.cli import hooks, main
-from memtool.commands import listing
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.expansion import DEFAULTS
 from memtool.search.retrieve import Scope
+from memtool.search.scope import scope_of
+from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
-from memtool.workspace import Workspace
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
 """Where agent hosts keep the user's own settings, which no test may touch."""
@@ -141,14 +141,14 @@ class Sandbox:
         assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
 
-    def workspace(self, **env: str) -> Workspace:
+    def context(self, **env: str) -> Context:
         """Open the repository in this process."""
-        return Workspace.at(str(self.path), self.env | env)
+        return Context.at(str(self.path), self.env | env)
 
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
-        ws = self.workspace()
-        found = listing.scope(ws, ws.catalog(), ws.now)
+        ws = self.context()
+        found = scope_of(ws, ws.catalog(), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 

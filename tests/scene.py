@@ -313,7 +313,7 @@ VARYING = (
     (r'("error": \{[^}]*?"timestamp": )"[^"]*"', r'\1"<now>"'),
     (r"git version [0-9.]+(?: \([^)]*\))?", "git version <version>"),
     (r"\b0\.\d+\.\d+, Python [0-9.]+", "<version>, Python <version>"),
-    (r"(?m)^  \S+ +byte code .*\n(?: +hint: memtool doctor --fix .*\n)?", ""),
+    (r"(?m)^  \S+ +byte code .*\n(?: +hint: python3 -m compileall .*\n)?", ""),
     (r'\{\s+"area": "memtool",\s+"name": "byte code",[^}]*\},\s+', ""),
 )
 """What no two runs or machines have in common."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import time
 
-from memtool.commands import asking, listing
-from memtool.commands.listing import Row
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.search import parser, retrieve
+from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
+from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
-    from memtool.commands.deepening import Heard
     from memtool.search.retrieve import Hit, Order
+    from memtool.sessions.evidence import Heard
 
 __all__ = ["render", "search"]
 
@@ -27,7 +27,7 @@ DIGITS = 6
 """Digits of a score behind the point."""
 
 
-class Result(Row):
+class Result(MemoryRow):
     """A memory that was found. `score` is the product of `factors`."""
 
     score: float
@@ -71,7 +71,7 @@ class Searched(Value):
 
 
 def search(
-    ws: Workspace,
+    context: Context,
     *query: str,
     limit: int | None = None,
     sort: Literal["score", "newest", "oldest", "importance", "title", "id"] = "score",
@@ -111,33 +111,33 @@ def search(
         deep: also ask the private sessions of this clone, last
     """
     began = time.perf_counter()
-    text = asking.text(ws, query)
+    text = _filters.text(context, query)
     if not text:
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = listing.limit_of(ws, limit)
+    most = limit_of(context, limit)
     asked = parser.parse(text)
-    tree = ws.catalog(at, as_of, exact=exact)
-    scope = listing.scope(ws, tree, ws.moment_of(as_of))
+    tree = context.catalog(at, as_of, exact=exact)
+    scope = scope_of(context, tree, context.moment_of(as_of))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
-        tree = ws.catalog(at, as_of, exact=True)
-        scope = listing.scope(ws, tree, ws.moment_of(as_of))
+        tree = context.catalog(at, as_of, exact=True)
+        scope = scope_of(context, tree, context.moment_of(as_of))
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
-    origins = ws.origins(tree, [hit.record for hit in found.hits])
-    results = tuple(_result(hit, listing.row(hit.record, origins)) for hit in found.hits)
-    ws.notes.extend(found.notes)
-    ws.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
-    listing.tell_rest(ws, len(results), found.total, "--limit N shows more")
+    origins = context.origins(tree, [hit.record for hit in found.hits])
+    results = tuple(_result(hit, row_of(hit.record, origins)) for hit in found.hits)
+    context.notes.extend(found.notes)
+    context.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
+    tell_rest(context, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
-        ws.notes.append("no memory matches")
+        context.notes.append("no memory matches")
     sessions: tuple[Heard, ...] | None = None
     if deep:
-        from memtool.commands import deepening  # few questions go that deep
+        from memtool.sessions import evidence  # few questions go that deep
 
-        sessions = deepening.heard(ws, asked.words, most)
+        sessions = evidence.heard(context, asked.words, most)
     depth = _depth(found.hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
@@ -153,7 +153,7 @@ def render(searched: Searched) -> str:
         commit = (result.commit or "")[:SHORT] or "local"
         rows = [
             f"{rank}. {result.title}",
-            f"{margin}{result.id}@{commit}  {listing.day(result.timestamp)}",
+            f"{margin}{result.id}@{commit}  {day(result.timestamp)}",
             f"{margin}{', '.join(_standing(result))}",
         ]
         if result.snippet:
@@ -165,9 +165,9 @@ def render(searched: Searched) -> str:
                 rows.append(f"{margin}found by the words of {result.through}, which it replaces")
         blocks.append("\n".join(rows))
     if searched.sessions:
-        from memtool.commands import deepening
+        from memtool.sessions import evidence
 
-        blocks.append(deepening.text(searched.sessions))
+        blocks.append(evidence.text(searched.sessions))
     return "\n\n".join(blocks)
 
 
@@ -187,13 +187,13 @@ def _standing(result: Result) -> tuple[str, ...]:
 def _order(sort: str) -> Order:
     if sort == "score":
         return retrieve.by_score
-    key = listing.SORTS[sort]
+    key = SORTS[sort]
     return lambda hit: key(hit.record)
 
 
-def _result(hit: Hit, row: Row) -> Result:
+def _result(hit: Hit, row: MemoryRow) -> Result:
     return Result(
-        **{name: getattr(row, name) for name in Row.field_names},
+        **{name: getattr(row, name) for name in MemoryRow.field_names},
         score=round(hit.score, DIGITS),
         snippet=snippet(hit.record.memory.body, hit.terms),
         factors={name: round(value, DIGITS) for name, value in hit.factors.items()},

@@ -11,7 +11,8 @@ from __future__ import annotations
 from itertools import product
 
 from memtool.index.analyzer import is_stop, terms
-from memtool.memory import digest, moments
+from memtool.memory import timestamps
+from memtool.memory.memory import is_generated
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -247,7 +248,7 @@ def statements(memory: Memory) -> tuple[Statement, ...]:
     A digest that memtool wrote states nothing but what its sources state, and traces and states
     were true at their time.
     """
-    if memory.type not in TYPES or digest.is_generated(memory):
+    if memory.type not in TYPES or is_generated(memory):
         return ()
     found: dict[Statement, None] = {}
     for sentence in dict.fromkeys(
@@ -425,7 +426,7 @@ def _is_path(word: str) -> bool:
     if "://" in word or "{" in word:
         return False
     try:
-        moments.start(word)
+        timestamps.start(word)
     except ValueError:
         _stem, dot, ending = word.rpartition(".")
         return "/" in word or (bool(dot) and 1 <= len(ending) <= 5 and ending.isalnum())

@@ -1,28 +1,38 @@
-"""The gate: every check in one table, and their problems in one order.
+"""The gate: every check in one table, run over one content.
 
 `memtool check`, the hook and CI differ in the content that they bring. The rules are the same.
+
+By path and blob, under the rules and settings of that check. So a check of a whole tree reads the
+bytes of every file, and takes apart only those that it has not seen.
 """
 
 from __future__ import annotations
 
-from memtool.gate import claims, lineage, links, schema, silent, validity
-from memtool.gate.checks import secrets
+import os
+
+from memtool.gate.checks import duplicates, immutable_claims, lineage, links, schema, secrets
+from memtool.gate.checks.secrets import ROOM, RULES
+from memtool.gate.content import Known
 from memtool.memory.problem import Problem
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from memtool.gate.content import Content
+    from memtool.gate.content import Content, File
+    from memtool.store.config import Config
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Stamp
 
 CHECKS: dict[str, Callable[[Content], Iterable[Problem]]] = {
     "schema": schema.check,
     "secrets": secrets.check,
-    "silent": silent.check,
+    "silent": immutable_claims.check,
     "lineage": lineage.check,
-    "claims": claims.check,
+    "claims": duplicates.check,
     "links": links.check,
-    "validity": validity.check,
+    "validity": schema.check_dates,
 }
 """Every check by its name, in the order in which they run."""
 _OF_FILES = ("schema", "validity")
@@ -52,9 +62,57 @@ def problems(
             for problem in told
         }
     if content.known is not None:
-        from memtool.gate import knowledge
-
-        knowledge.keep(content, content.known, spoiled)
+        keep(content, content.known, spoiled)
     if content.warned is not None:
         found = {p for p in found if p.severity == "error" or p.path in content.warned}
     return tuple(sorted(found, key=lambda p: (p.path, p.line, p.code, p.message, p.hint)))
+
+
+KIND = "right 1"
+
+
+def load(repository: Repository, settings: Config) -> dict[Stamp, Known]:
+    """Return what is known of files, by path and blob."""
+    rows = cache.read_json(_path(repository, settings), KIND) or []
+    return {
+        (path, oid): Known(id_, status, tuple(olds), latest, tuple(map(tuple, names)))
+        for path, oid, id_, status, olds, latest, names in rows
+    }
+
+
+def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str]) -> None:
+    """Keep what is known of the files of a whole tree; of those that are spoiled, nothing."""
+    rows = {}
+    for file in content.files:
+        if file.memory is not None and file.path not in spoiled:
+            rows[file.path, file.oid] = file.known or _known(file)
+    if rows.keys() != known.keys():
+        folder, name = os.path.split(_path(content.repository, content.settings))
+        cache.keep_json(
+            folder,
+            name,
+            KIND,
+            [
+                (*stamp, one.id, one.status, one.supersedes, one.latest, one.names)
+                for stamp, one in rows.items()
+            ],
+            1,
+            "right-",
+        )
+
+
+def _known(file: File) -> Known:
+    memory = file.memory
+    assert memory is not None
+    return Known(
+        memory.id,
+        memory.status,
+        memory.supersedes,
+        schema.latest(memory),
+        tuple((one.kind, one.target, one.line, one.said) for one in links.named(file)),
+    )
+
+
+def _path(repository: Repository, settings: Config) -> str:
+    name = f"right-{cache.code_version(RULES, sorted(settings.categories))}"
+    return os.path.join(repository.cache_dir, ROOM, name)

@@ -18,9 +18,8 @@ import os
 from zlib import crc32
 
 from memtool.gate.kin import Row
-from memtool.memory.categories import DEFAULT_CATEGORIES
 from memtool.memory.changes import stem
-from memtool.memory.fields import RELATIONS
+from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
 from memtool.memory.problem import Problem
 from memtool.store import cache
 from memtool.store.snapshot import is_memory_path
@@ -31,8 +30,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.gate.differences import Difference
-    from memtool.memory.categories import Category
+    from memtool.gate.index_diff import Difference
+    from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.store.repository import Repository
 
@@ -81,7 +80,7 @@ _PLAIN = bytes(
 """Lower case, and a space for what is in no word."""
 
 
-class Found(Value):
+class SimilarMemory(Value):
     """A memory that may say the same; `is_exact` where it does so in the same words."""
 
     record: Record
@@ -395,9 +394,9 @@ class Neighbours:
         self.rows = rows
         self._known = {(record.path, record.oid): record for record in known}
         self._read = read
-        self._told: dict[tuple[str, str], list[Found]] = {}
+        self._told: dict[tuple[str, str], list[SimilarMemory]] = {}
 
-    def of(self, judged: Sequence[Record]) -> list[list[Found]]:
+    def of(self, judged: Sequence[Record]) -> list[list[SimilarMemory]]:
         """Return for each memory those that it may repeat, the exact ones first.
 
         They are heads in use. None is the memory itself, another file with its id, or what it
@@ -410,7 +409,7 @@ class Neighbours:
         self._told.pop(("", ""), None)  # a draft has no name yet
         return found
 
-    def _of(self, judged: Sequence[Record]) -> list[list[Found]]:
+    def _of(self, judged: Sequence[Record]) -> list[list[SimilarMemory]]:
         likely = self._all_likely(judged) if len(judged) > MOST_ALONE else None
         if likely is None:
             likely = [self.rows.like(bits_of(words_in(record.memory))) for record in judged]
@@ -450,16 +449,16 @@ class Neighbours:
             or self.rows.newer(row.id)
         )
 
-    def _found(self, judged: Record, row: Row, read: Mapping[str, Memory]) -> Found | None:
-        from memtool.memory import identity
+    def _found(self, judged: Record, row: Row, read: Mapping[str, Memory]) -> SimilarMemory | None:
+        from memtool.memory import ids
 
         record = self._known.get((row.path, row.oid))
         if record is None:
             if row.oid not in read:
                 return None
             record = Record(read[row.oid], row.path, row.oid)
-        same = identity.fingerprint(judged.memory) == identity.fingerprint(record.memory)
-        return Found(record, same)
+        same = ids.fingerprint(judged.memory) == ids.fingerprint(record.memory)
+        return SimilarMemory(record, same)
 
 
 def among(records: Iterable[Record]) -> Neighbours:
@@ -576,7 +575,7 @@ def of_commit(
 
 
 def _head_tree(repository: Repository) -> str:
-    from memtool.gate.differences import EMPTY_TREE
+    from memtool.gate.index_diff import EMPTY_TREE
 
     (info,) = repository.git.infos(["HEAD^{tree}"])
     return info[0] if info is not None else EMPTY_TREE[repository.object_format]
@@ -584,7 +583,7 @@ def _head_tree(repository: Repository) -> str:
 
 def _between(place: Place, base: str, other: str) -> dict[str, str]:
     """Return what differs between two trees."""
-    from memtool.gate.differences import without_index
+    from memtool.gate.index_diff import without_index
 
     if base == other:
         return {}
@@ -593,7 +592,7 @@ def _between(place: Place, base: str, other: str) -> dict[str, str]:
 
 def _changes(place: Place, *compare: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return what differs: paths with a blob, zeros for a file to read, empty for none."""
-    from memtool.gate.differences import parse
+    from memtool.gate.index_diff import parse
 
     command, *rest = compare
     options = ("--raw", "-z", "--no-abbrev", "--no-renames")
@@ -640,7 +639,7 @@ def _opened(place: Place, changes: Callable[[str], dict[str, str]], head: str = 
 
 def _file(place: Place, path: str) -> bytes | None:
     from memtool.memory.document import MAX_BYTES
-    from memtool.store.reading import read_regular
+    from memtool.store.files import read_regular
 
     try:
         return read_regular(os.path.join(place.repository.top, path), MAX_BYTES + 1)
@@ -741,7 +740,7 @@ def twins(
 
 def _best(
     record: Record,
-    near: Sequence[Found],
+    near: Sequence[SimilarMemory],
     alike: Callable[[Record, Record], float],
     threshold: float,
     now: int,
@@ -763,10 +762,11 @@ def _best(
 
 def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool:
     """Tell whether a memory is alive and says something itself, as no generated digest does."""
-    from memtool.memory import digest, lifecycle  # most memories are like no other
+    from memtool.memory import lifecycle
+    from memtool.memory.memory import is_generated  # most memories are like no other
 
     is_alive = lifecycle.state(memory, now, categories) == lifecycle.ALIVE
-    return is_alive and not digest.is_generated(memory)
+    return is_alive and not is_generated(memory)
 
 
 def _order(twin: Twin) -> tuple[bool, float, str, str]:

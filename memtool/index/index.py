@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from memtool.index.manifest import Changes, Folder, Stat
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.problem import Problem
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot

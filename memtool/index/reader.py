@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memtool.index.postings import Segment
     from memtool.index.scoring import Hit, Question
     from memtool.index.stored_fields import StoredFields
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.problem import Problem
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
@@ -432,12 +432,12 @@ class StoredCatalog(Catalog):
     def lineage(self) -> Lineage:
         """Who supersedes whom, among the memories that supersede or are superseded."""
         parts = self.parts
-        linked: dict[int, Link] = {}
+        linked: dict[int, LineageRow] = {}
         for part in parts.parts:
             for local, is_deleted, olds in part.shelf.links:
                 if local not in part.dead:
                     status = "deleted" if is_deleted else ""
-                    linked[part.first + local] = Link(part.shelf.id(local), status, olds)
+                    linked[part.first + local] = LineageRow(part.shelf.id(local), status, olds)
         named = sorted({old for link in linked.values() for old in link.supersedes})
         for id_ in named:
             if len(parts.parts) > 1:
@@ -446,7 +446,7 @@ class StoredCatalog(Catalog):
                 (base,) = parts.parts
                 numbers = [n for n in base.shelf.targets.get(id_, ()) if n not in base.dead]
             for number in numbers:
-                linked.setdefault(number, Link(id_, "", ()))
+                linked.setdefault(number, LineageRow(id_, "", ()))
         found: Any = (link for _number, link in sorted(linked.items()))
         return Lineage(found)
 
@@ -502,7 +502,7 @@ class StoredCatalog(Catalog):
         return True
 
 
-class Link:
+class LineageRow:
     """What lineage asks of a memory."""
 
     __slots__ = ("id", "status", "supersedes")

@@ -13,7 +13,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 
 from memtool.index import postings
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import Memory
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.memory import Fields
 
 
@@ -418,10 +418,10 @@ def _lives(
         until = EVER if until is None else until
         if memory.status == "deleted":
             at = memory.table("deleted").get("at")
-            until = min(until, moments.parse(at) - 1 if at else NEVER)
+            until = min(until, timestamps.parse(at) - 1 if at else NEVER)
         elif memory.status == "archived":
             until = NEVER
-        begins.append(moments.start(begin) if begin else NEVER)
+        begins.append(timestamps.start(begin) if begin else NEVER)
         untils.append(until)
     return begins, untils
 
@@ -519,7 +519,7 @@ def fields(record: Record) -> tuple[tuple[str, str], ...]:
             found += [(key, item) for item in value if item]
         elif value and isinstance(value, str):
             found.append((key, value))
-    found.append(("day", _day(memory.timestamp // moments.DAY_S)))
+    found.append(("day", _day(memory.timestamp // timestamps.DAY_S)))
     found.append(("body", memory.body))
     return tuple(found)
 
@@ -530,7 +530,7 @@ def _day(number: int) -> str:
     if found is None:
         if len(_days) >= _MOST_DAYS:
             _days.clear()
-        year, month, day = moments.date(number * moments.DAY_S).split("-")
+        year, month, day = timestamps.date(number * timestamps.DAY_S).split("-")
         found = _days[number] = f"{int(day)} {MONTHS[int(month) - 1]} {year}"
     return found
 

@@ -13,10 +13,9 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.memory import document
-from memtool.memory.changes import changed_keys
-from memtool.memory.marks import is_redacted
+from memtool.memory.changes import changed_keys, is_redacted
 from memtool.redaction.find import MOST_CHARACTERS, Allowlist, find, fingerprint, marked, marks
-from memtool.store.reading import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from memtool.index import scoring
 from memtool.index.analyzer import is_stop
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -353,7 +353,7 @@ def why_hidden(record: Record, facts: Facts) -> str:
     state = facts.state(record)
     if state == lifecycle.EXPIRED:
         end = lifecycle.expires_at(record.memory, facts.categories)
-        return state if end is None else f"{state} on {moments.date(end)}"
+        return state if end is None else f"{state} on {timestamps.date(end)}"
     if state == lifecycle.PENDING:
         return f"{state}, valid from {record.memory.text('valid_from')}"
     return "" if state == lifecycle.ALIVE else state

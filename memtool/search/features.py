@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memtool.index.reader import IndexReader
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Origin
     from memtool.store.tree import Record, Tree

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.search.expression import Either, Expression, Filter, Group, Not, Phrase, Query, Word
 from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
@@ -310,7 +310,7 @@ def _importance(value: str, _facts: Facts) -> Predicate:
 
 def _moment(value: str, now: int) -> int:
     try:
-        return moments.parse_when(value, now)
+        return timestamps.parse_when(value, now)
     except (ValueError, IndexError):
         raise ValueError(f"{value!r} is not a time such as 30d, 12h or 2026-01-31") from None
 
@@ -323,7 +323,7 @@ def _since(value: str, facts: Facts) -> Predicate:
 def _until(value: str, facts: Facts) -> Predicate:
     last = _moment(value, facts.now)
     if len(value) == 10 and value[4] == "-":
-        last = moments.end(value)
+        last = timestamps.end(value)
     return lambda record, _facts: record.memory.timestamp <= last
 
 

@@ -16,7 +16,7 @@ from memtool.index import scoring
 from memtool.index.analyzer import is_stop
 from memtool.index.reader import Catalog
 from memtool.index.scoring import Question
-from memtool.memory.decay import Fading
+from memtool.memory.lifecycle import Fading
 from memtool.search import expansion, ranking
 from memtool.search.features import Current, Facts
 from memtool.search.ranking import Situation
@@ -415,8 +415,6 @@ def select(scope: Scope, query: Query) -> list[Record]:
 def readable(asked: Question, reader: Retriever) -> Question:
     """Return a question of bounded size, with near words for those that stand nowhere."""
     if not all(map(reader.df, telling(asked))):
-        from memtool.search import expansion  # only for words that stand nowhere
-
         weights = expansion.with_near_words(asked.weights, reader.df, reader.beginning)
         asked = asked.replace(weights=weights)
     return reader.narrowed(asked)

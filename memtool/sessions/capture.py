@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import hashed_id, id_of_host
@@ -19,7 +19,7 @@ from memtool.sessions.redaction import clean_row, clean_texts
 from memtool.sessions.store import MESSAGES, Exists, Sessions
 from memtool.sessions.transcripts import reader
 from memtool.sessions.transcripts.reader import Mark, Reading
-from memtool.store.reading import read_regular
+from memtool.store.files import read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ MOST_TEXT = 16_000
 """Characters that are kept of a message; a session is what happened, not what was printed."""
 AT_ONCE = 500
 """Messages that are written together."""
-FUTURE_S = moments.DAY_S
+FUTURE_S = timestamps.DAY_S
 
 
 class Transcript(Value):

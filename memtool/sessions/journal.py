@@ -19,7 +19,7 @@ import os
 import stat
 
 from memtool.errors import MemtoolError
-from memtool.store.reading import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False

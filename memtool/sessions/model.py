@@ -6,9 +6,9 @@ is redacted before it is kept, and private to the clone: only promotion makes a 
 
 from __future__ import annotations
 
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES
-from memtool.memory.identity import ALPHABET, SUFFIX_LENGTH
+from memtool.memory.ids import ALPHABET, SUFFIX_LENGTH
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def draw_id(second: int, random: bytes) -> str:
     """Return `ses-<date>-<4 base32 characters>`; `random` gives at least 3 bytes."""
     bits = int.from_bytes(random[:3], "big")
     suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))
-    return f"{ID_PREFIX}-{moments.date(second)}-{suffix}"
+    return f"{ID_PREFIX}-{timestamps.date(second)}-{suffix}"
 
 
 def is_id(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Promotion: which findings have enough evidence, and how one becomes a memory.
+"""Promotion: points for findings, quarantine, and candidates that become memories.
 
 The journal of promotions is beside the sessions and maps findings to memories, so that nothing is
 promoted twice, and nothing again that somebody has forgotten since. Two findings that say nearly
@@ -10,21 +10,28 @@ from __future__ import annotations
 
 import os
 
+from memtool.authoring import draft as authoring_draft
+from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.memory import moments
-from memtool.sessions import journal
-from memtool.sessions.model import fingerprint, printable
-from memtool.store.reading import read_regular
+from memtool.gate import near_duplicates
+from memtool.memory import lifecycle, timestamps
+from memtool.memory.memory import Memory
+from memtool.memory.schema import is_inside
+from memtool.sessions import curate, findings, journal, model
+from memtool.sessions.model import Finding, Head, PromotionPreset, fingerprint, printable
+from memtool.sessions.store import Sessions
+from memtool.store.commits import commit_files
+from memtool.store.context import Context
+from memtool.store.files import read_regular
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Literal
 
-    from memtool.memory.memory import Fields, Memory
-    from memtool.sessions.model import Finding, Head
-    from memtool.sessions.store import Sessions
+    from memtool.memory.memory import Fields
 
 JOURNAL = "promotions.jsonl"
 TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic"}
@@ -120,7 +127,7 @@ def said_at(finding: Finding, head: Head | None) -> int:
     """Return the second in which a finding was last said, 0 where nobody knows."""
     text = finding.field("said")
     try:
-        return moments.parse(text) if text else (head.started if head else 0)
+        return timestamps.parse(text) if text else (head.started if head else 0)
     except ValueError:
         return head.started if head else 0
 
@@ -175,8 +182,6 @@ def supports(all_: Sequence[Finding], roots: Mapping[str, str]) -> dict[str, Sup
 
 def _near(heads: Sequence[Finding]) -> list[list[int]]:
     """Return for each finding the others that say nearly the same, by their places."""
-    from memtool.gate import near_duplicates  # a session that starts reads but a number here
-
     memories = [as_memory(one) for one in heads]
     words = [near_duplicates.words_in(one) for one in memories]
     near = near_duplicates.joined(words, MOST_COMPARED)
@@ -191,8 +196,6 @@ def _near(heads: Sequence[Finding]) -> list[list[int]]:
 
 def as_memory(finding: Finding) -> Memory:
     """Return a finding as a memory that compares with others; it has no id and is not written."""
-    from memtool.memory.memory import Memory
-
     return Memory(fields={"type": "semantic", "title": finding.content}, body="")
 
 
@@ -247,3 +250,260 @@ def waiting(directory: str) -> int:
     except OSError:
         return 0
     return int(said) if said.isdigit() else 0
+
+
+class Judged(Value):
+    """A finding with its signals and points. `lack` says why it is not promoted, empty if it is to.
+
+    `memory` is the id of what it was promoted to, empty where it was not.
+    """
+
+    finding: Finding
+    head: Head | None
+    signals: tuple[str, ...]
+    points: int
+    lack: str
+    memory: str = ""
+    blocker: str = ""
+    """The memory for whose sake it is denied."""
+
+    @property
+    def is_denied(self) -> bool:
+        return bool(self.blocker)
+
+
+class PromotedBefore(Value):
+    """What was promoted before, by finding and by fingerprint, and the memories as they stand."""
+
+    by_finding: dict[str, Promotion]
+    by_fingerprint: dict[str, Promotion]
+    tree: Tree | None
+    by_source: dict[tuple[tuple[str, ...], str], str]
+    dead: tuple[Record, ...]
+    """Memories that were forgotten, or that others took the place of."""
+    threshold: float
+
+
+def judge(
+    context: Context,
+    sessions: Sessions,
+    heads: Sequence[Head],
+    read: Mapping[str, Finding],
+    preset: PromotionPreset,
+    chosen: Collection[str] = (),
+) -> list[Judged]:
+    """Return findings with their points, those with most first.
+
+    `read` are those to be judged, by id; all that is known of other sessions counts as witness.
+    `chosen` are ids of findings that a person picked, which need no points.
+
+    Raises:
+        MemtoolError: a journal or the memories cannot be read.
+    """
+    all_ = dict(read)
+    for head in heads:
+        for one in findings.known(sessions, head.id).findings:
+            all_.setdefault(one.id, one)
+    support = supports(list(all_.values()), roots(heads))
+    past = remembered(context, sessions)
+    by_id = {head.id: head for head in heads}
+    judged = []
+    for one in read.values():
+        witness, is_chosen = support[one.id], one.id in chosen
+        meant = one.replace(signals=(*one.signals, model.INTENT)) if is_chosen else one
+        signals = model.signals_of(meant, witness.sessions, witness.agents)
+        total = model.points_of(signals)
+        lack = "" if is_chosen else model.shortfall(one, total, preset)
+        judged.append(_against(past, Judged(one, by_id.get(one.session), signals, total, lack)))
+    return sorted(judged, key=lambda one: (-one.points, -one.finding.importance, one.finding.id))
+
+
+def count(context: Context, sessions: Sessions) -> None:
+    """Note how many findings would be promoted now, for the start of the next session.
+
+    Where they cannot be judged, what was noted before stands.
+    """
+    try:
+        heads, _wrong = sessions.heads()
+        read = {one.id: one for h in heads for one in findings.known(sessions, h.id).findings}
+        preset = model.PRESETS[context.settings.text("promote.preset")]
+        judged = judge(context, sessions, heads, read, preset)
+    except MemtoolError:
+        return
+    note_waiting(sessions.directory, sum(not one.lack for one in judged))
+
+
+def remembered(context: Context, sessions: Sessions) -> PromotedBefore:
+    """Return what was promoted, and what the memories of the worktree say to it."""
+    rows = promotions(sessions)
+    try:
+        tree: Tree | None = context.tree()
+    except MemtoolError as error:
+        if error.code != "no-memory":
+            raise
+        tree = None
+    records = tree.records if tree is not None else ()
+    dead = tuple(
+        record
+        for record in records
+        if record.memory.status == "deleted"
+        or (tree is not None and not tree.lineage.is_head(record.id))
+    )
+    return PromotedBefore(
+        by_finding={row.finding: row for row in rows},
+        by_fingerprint={row.fingerprint: row for row in rows},
+        tree=tree,
+        by_source={
+            (record.memory.items("source"), record.memory.title): record.id for record in records
+        },
+        dead=dead,
+        threshold=context.settings.number(near_duplicates.THRESHOLD_KEY),
+    )
+
+
+def _against(past: PromotedBefore, judged: Judged) -> Judged:
+    """Return a finding with what the past says to it: promoted, forgotten, or replaced since."""
+    one = judged.finding
+    row = past.by_finding.get(one.id)
+    known = row.memory if row else past.by_source.get((sources(one), one.title), "")
+    if known and not _is_deleted(past, known):
+        return judged.replace(lack=f"promoted already: {known}", memory=known)
+    earlier = known or _memory_of_twin(past, one)
+    if earlier and _is_deleted(past, earlier):
+        return _denied(judged, earlier, "was forgotten; memtool restore brings it back")
+    for record in () if judged.lack else past.dead:
+        if near_duplicates.likeness(as_memory(one), _said(record)) < past.threshold:
+            continue
+        if record.memory.status == "deleted":
+            return _denied(judged, record.id, "was forgotten; memtool restore brings it back")
+        newer = _newer(past, record.id)
+        if newer is not None and newer.memory.timestamp >= said_at(one, judged.head):
+            return _denied(judged, newer.id, f"has replaced {record.id}, which said so")
+    return judged
+
+
+def _memory_of_twin(past: PromotedBefore, one: Finding) -> str:
+    row = past.by_fingerprint.get(model.fingerprint(one.content))
+    return row.memory if row else ""
+
+
+def _denied(judged: Judged, id_: str, why: str) -> Judged:
+    return judged.replace(lack=f"denied: {id_} {why}", blocker=id_)
+
+
+def _is_deleted(past: PromotedBefore, id_: str) -> bool:
+    record = past.tree.by_id.get(id_) if past.tree is not None else None
+    return record is not None and record.memory.status == "deleted"
+
+
+def _newer(past: PromotedBefore, id_: str) -> Record | None:
+    """Return the newest memory that took the place of one."""
+    assert past.tree is not None
+    heads = past.tree.lineage.heads_of(id_)
+    found = [past.tree.by_id[head] for head in heads if head in past.tree.by_id]
+    return max(found, key=lambda record: (record.memory.timestamp, record.id), default=None)
+
+
+def _said(record: Record) -> Memory:
+    """Return a memory as its statement alone, to compare it with a finding."""
+    memory = record.memory
+    return Memory(fields={"type": "semantic", "title": memory.statement or memory.title}, body="")
+
+
+FATAL = ("disk", "bare", "no-memory")
+"""Codes of errors that the next finding would meet as well."""
+
+
+class Made(Value):
+    """A memory that a finding became, or that it strengthened because it says so already."""
+
+    finding: str
+    id: str
+    path: str
+    is_new: bool
+
+
+def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool) -> Made | None:
+    """Write the memory of one finding, or strengthen the one that says so; None if it is refused.
+
+    One that the gate refuses is told, and keeps no other from being promoted.
+    """
+    one = judged.finding
+    memory = memory_of(context, judged)
+    try:
+        write.check(context, memory)
+        twin = write.twin_of(context, memory, dry_run=dry_run)
+        if twin is not None:
+            written = write.strengthen(context, twin, commit=False, dry_run=dry_run)
+        else:
+            draw = _draw(context, memory)
+            written = write.write_new(context, memory, draw=draw, dry_run=dry_run)
+    except MemtoolError as error:
+        if error.code in FATAL:
+            raise
+        context.notes.append(f"{one.id} is not promoted: {error.message}")
+        return None
+    if not dry_run:
+        record(sessions, one, written.id, context.now, is_new=twin is None)
+    return Made(one.id, written.id, written.path, twin is None)
+
+
+def alive_heads(context: Context, tree: Tree) -> list[Record]:
+    """Return the heads that are alive, deprecated ones too: what a candidate has to go with."""
+    return [
+        record
+        for record in tree.records
+        if tree.lineage.is_head(record.id)
+        and lifecycle.state(record.memory, context.now, context.settings.categories)
+        == lifecycle.ALIVE
+    ]
+
+
+def tell_opposed(context: Context, ids: Collection[str]) -> None:
+    """Say which candidates that were just made contradict what stands: both are kept."""
+    alive = alive_heads(context, context.tree())
+    new = [record for record in alive if record.id in ids]
+    others = [record for record in alive if record.id not in ids]
+    for action in curate.by_rules(new, others):
+        context.notes.append(
+            f"{action.id} may contradict {action.to}; memtool curate proposes what to do"
+        )
+
+
+def _draw(context: Context, memory: Memory) -> Callable[[], str]:
+    return lambda: authoring_draft.draw_id(context, memory.type, memory.title)
+
+
+def memory_of(context: Context, judged: Judged) -> Memory:
+    """Return the candidate that a finding becomes."""
+    one, head = judged.finding, judged.head
+    return authoring_draft.draft(
+        context,
+        type_of(one),
+        one.title,
+        # A lone hyphen would be read from stdin.
+        body=one.content if one.content != "-" else "",
+        section=tuple(sections_of(one, head)),
+        fields=fields_of(one, head) | {"files": _here(context, one)},
+        extra=(),
+    )
+
+
+def _here(context: Context, finding: Finding) -> tuple[str, ...]:
+    """Return the files of a finding that are in the worktree: others would only look drifted."""
+    top = context.repository.top
+    return tuple(
+        path
+        for path in finding.files
+        if is_inside(path) and os.path.lexists(os.path.join(top, path))
+    )
+
+
+def commit(context: Context, made: Sequence[Made]) -> str:
+    """Commit what was made, in one commit and alone. Raises MemtoolError where git refuses."""
+    ids = sorted({one.id for one in made})
+    paths = sorted({one.path for one in made})
+    what = ids[0] if len(ids) == 1 else f"{len(ids)} findings of sessions"
+    return commit_files(
+        context.repository, paths, f"memory: promote {what}", {"Memory-Id": ", ".join(ids)}
+    )

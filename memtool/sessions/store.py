@@ -1,6 +1,6 @@
-"""The store of sessions: one directory each below the git directory, shared by all worktrees.
+"""The store of sessions: private logs below the git directory.
 
-    head.json                     what it is: host, agent, worktree, branch, parent, status
+head.json                     what it is: host, agent, worktree, branch, parent, status
     messages.jsonl                the messages, append-only
     messages-FIRST-LAST.jsonl.gz  older messages, compressed
     checkpoints.jsonl             where the work was every ten messages, and when one is asked for
@@ -17,10 +17,12 @@ import os
 import stat
 
 from memtool.errors import MemtoolError
+from memtool.memory import timestamps
 from memtool.redaction.find import NOTHING, Allowlist
-from memtool.sessions import journal, redaction
+from memtool.sessions import journal, model, redaction
 from memtool.sessions.journal import MessagesPart, Writer
 from memtool.sessions.model import (
+    FOLDER,
     Head,
     Message,
     is_id,
@@ -29,12 +31,13 @@ from memtool.sessions.model import (
     read_head,
     read_message,
 )
-from memtool.store.reading import read_regular
+from memtool.store.context import Context
+from memtool.store.files import read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 MESSAGES = "messages.jsonl"
@@ -507,3 +510,78 @@ def _with_room(
         reached = f"session {id_} reached {NEARLY_FULL:.0%} of its limit"
         return (f"{reached}; its messages were compressed, it has {said} now",)
     return (f"session {id_} is nearly full: {said}",)
+
+
+_DRAWS = 1_000
+
+
+def opened(context: Context) -> Sessions:
+    """Return the sessions of this clone, with the limits and allowances of the settings."""
+    from memtool.redaction.find import allowlist
+
+    return Sessions(
+        directory=os.path.join(context.repository.cache_dir, FOLDER),
+        allowed=allowlist(context.settings),
+        most_bytes=context.settings.count("sessions.session_mb") * MEGABYTE,
+        most_total=context.settings.count("sessions.total_mb") * MEGABYTE,
+    )
+
+
+def beginning(
+    context: Context,
+    sessions: Sessions,
+    *,
+    id: str = "",
+    host: str = "",
+    agent: str = "",
+    title: str = "",
+    started: int = 0,
+) -> Head:
+    """Return the head of a session that begins here, now and under a new id unless they are given.
+
+    The title is the first line of what is given.
+    """
+    from memtool.sessions.redaction import clean_texts
+
+    branch, top = _branch(context), context.repository.top
+    clean = clean_texts({host, agent, title, branch, top}, sessions.allowed)
+    return Head(
+        id=id or model.draw_id(context.now, context.random(3)),
+        started=started or context.now,
+        host=clean[host],
+        agent=" ".join(clean[agent].split()),
+        title=line(clean[title]),
+        worktree=clean[top],
+        branch=clean[branch],
+    )
+
+
+def make(context: Context, head: Head, create: Callable[[Head], None]) -> Head:
+    """Create a session under the first drawn id that is free, and return its head.
+
+    Raises:
+        MemtoolError: the disk refuses.
+    """
+    for _draw in range(_DRAWS):
+        try:
+            create(head)
+        except Exists:
+            head = head.replace(id=model.draw_id(context.now, context.random(3)))
+        else:
+            return head
+    raise MemtoolError("no free id for a session was found", hint="run the same command again")
+
+
+def moment(second: int) -> str:
+    """Return a second as text, empty for none."""
+    return timestamps.render(second) if second else ""
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"
+
+
+def _branch(context: Context) -> str:
+    answer = context.repository.git.run("symbolic-ref", "-q", "--short", "HEAD", allowed=(0, 1))
+    return answer.decode(errors="replace").strip()

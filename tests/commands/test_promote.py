@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import sessions as telling
 from memtool.memory import document
 from memtool.sessions import store
+from memtool.sessions import store as telling
 from memtool.sessions.model import Message
 
 RULE = "From now on always use uv in this repository, never pip."
@@ -25,7 +25,7 @@ def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
 
 
 def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     kept = telling.opened(ws)
     head = telling.make(ws, telling.beginning(ws, kept, agent=agent), kept.create)
     if messages:

@@ -18,7 +18,7 @@ def asked(memory: Memory | None = None) -> list[Record]:
 
 
 def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = None) -> list[str]:
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     place = (ws.repository, ws.directory, ws.settings.categories)
     near = {
         "worktree": lambda: near_duplicates.of_worktree(*place),
@@ -155,7 +155,7 @@ def test_files_that_are_no_memories_are_passed_over(filled: Sandbox):
 
 def test_many_judged_memories_answer_as_each_alone(filled: Sandbox):
     """Asking about many at once gives each the answer that it has alone."""
-    ws = filled.workspace()
+    ws = filled.context()
     records = list(ws.tree().records) * 10
     near = near_duplicates.of_worktree(ws.repository, ws.directory, ws.settings.categories)
     together = [[one.record.id for one in row] for row in near.of(records)]

@@ -14,8 +14,8 @@ import pytest
 from memtool.index import index, manifest, reader
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
-from memtool.memory import document, moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import document, timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store.tree import Tree
@@ -35,12 +35,12 @@ WORDS = [
     "naïve",
 ]
 QUESTIONS = ("git tree lock", "the index of objects", "auth error in cache", "stash", "naive day")
-SECOND = moments.parse(NOW)
+SECOND = timestamps.parse(NOW)
 
 
 def opened(sandbox: Sandbox, **options: Any) -> reader.Catalog:
     """Open the catalog of the sandbox's worktree."""
-    repository = sandbox.workspace().repository
+    repository = sandbox.context().repository
     return open_catalog(repository, ".memory", DEFAULT_CATEGORIES, **options)
 
 
@@ -301,6 +301,6 @@ def test_the_past_is_exact_too(sandbox: Sandbox, hurried: None) -> None:
                              timestamp=f"2026-02-{day:02}T00:00:00Z")  # fmt: skip
         for folder in ("a", "b")[: 1 + (day % 7 == 0)]:
             sandbox.write(f".memory/{folder}/dec-{day:02}.md", document.write(memory))
-    for as_of in range(SECOND - 30 * moments.DAY_S, SECOND, 5 * moments.DAY_S):
+    for as_of in range(SECOND - 30 * timestamps.DAY_S, SECOND, 5 * timestamps.DAY_S):
         assert_exact(sandbox, as_of=as_of)
         life.edit()

@@ -15,8 +15,8 @@ from memtool.errors import MemtoolError
 from memtool.index import index, manifest, postings, reader, stored_fields
 from memtool.index.index import open_catalog
 from memtool.index.reader import StoredCatalog
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store import cache
@@ -25,7 +25,7 @@ from memtool.store.repository import discover
 from memtool.store.tree import Tree
 from tests.conftest import NOW, Sandbox
 
-SECOND = moments.parse(NOW)
+SECOND = timestamps.parse(NOW)
 
 
 def opened(sandbox: Sandbox, where: Path | None = None, **options: Any) -> reader.Catalog:
@@ -287,8 +287,8 @@ def test_two_worktrees_share_a_segment(filled: Sandbox, tmp_path: Path) -> None:
 def test_processes_that_build_at_once_all_answer(filled: Sandbox) -> None:
     """Without a cache each builds, one keeps; no lock, no leftovers."""
     code = (
-        "import sys; from memtool.workspace import Workspace\n"
-        "print(len(Workspace.at('.').catalog().records))"
+        "import sys; from memtool.store.context import Context\n"
+        "print(len(Context.at('.').catalog().records))"
     )
     children = [
         subprocess.Popen([sys.executable, "-c", code], cwd=filled.path, env=filled.env,
@@ -416,7 +416,7 @@ def test_the_past_is_seen_without_what_came_later(sandbox: Sandbox) -> None:
     sandbox.memory("dec-old", "The tree is a lock.\n", timestamp="2026-01-01T00:00:00Z")
     sandbox.memory("dec-new", "The tree is none.\n", supersedes=("dec-old",))
     sandbox.memory("dec-mid", "A lock.\n", timestamp="2026-01-02T00:00:00Z")
-    second = moments.parse("2026-01-15T00:00:00Z")
+    second = timestamps.parse("2026-01-15T00:00:00Z")
     for as_of in (second, second - 864_000 * 4, SECOND):
         quick, slow = opened(sandbox, as_of=as_of), opened(sandbox, as_of=as_of, cached=False)
         assert asked(quick) == asked(slow)
@@ -494,7 +494,7 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
     opened(filled)
     code = (
         "import sys; from memtool.index.index import open_catalog\n"
-        "from memtool.memory.categories import DEFAULT_CATEGORIES as known\n"
+        "from memtool.memory.fields import DEFAULT_CATEGORIES as known\n"
         "from memtool.search.features import Facts\n"
         "from memtool.search.retrieve import Retriever, question\n"
         "from memtool.store.repository import discover\n"

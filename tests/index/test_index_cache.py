@@ -12,8 +12,8 @@ import pytest
 
 from memtool.index import index, manifest, postings, stored_fields
 from memtool.index.index import open_catalog
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store.cache import CorruptCache
@@ -47,7 +47,7 @@ def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
 
     def ask() -> Hits:
         found = open_catalog(repository, ".memory", DEFAULT_CATEGORIES, at="HEAD", cached=cached)
-        facts = Facts(found, moments.parse(NOW), DEFAULT_CATEGORIES, dict)
+        facts = Facts(found, timestamps.parse(NOW), DEFAULT_CATEGORIES, dict)
         best = Retriever(facts).best(question("git lock 3", {}), 30, facts.is_current)
         return sorted((match.record.path, match.raw) for match in best)
 
@@ -83,7 +83,7 @@ def test_a_worktree_and_its_commit_share_a_segment(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where they hold the same files, there is one type of index, and one index."""
-    filled.workspace().catalog()
+    filled.context().catalog()
     forbid_building(monkeypatch)
     assert len(hits(filled)) == 12
 

@@ -11,7 +11,7 @@ from memtool.search.answer_gate import PRESETS, RERANKERS, preset
 from memtool.search.prompt import search_prose
 from memtool.search.retrieve import Found
 from memtool.store import config
-from memtool.store.options import BY_KEY
+from memtool.store.config import BY_KEY
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -20,7 +20,7 @@ from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory.fields import CONFIDENCES
-from memtool.memory.titles import title_of
+from memtool.memory.memory import title_of
 from memtool.sessions.extract import extract as rules
 from memtool.sessions.extract.sentences import paths_in, sentence, tags_of
 from memtool.sessions.model import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memtool.memory import moments
-from memtool.memory.titles import title_of
+from memtool.memory import timestamps
+from memtool.memory.memory import title_of
 from memtool.sessions.extract.sentences import sentences, tags_of
 from memtool.sessions.model import MOST_CONTENT, Finding, finding_id, printable
 from memtool.sessions.transcripts.markup import is_own_call
@@ -84,7 +84,9 @@ class Scene:
         return {
             message.number: {
                 "agent": message.agent,
-                "said": moments.render(message.moment) if 0 < message.moment < MOST_MOMENT else "",
+                "said": timestamps.render(message.moment)
+                if 0 < message.moment < MOST_MOMENT
+                else "",
             }
             for message in self.messages
         }

@@ -6,8 +6,8 @@ evidence for itself. Blocks that a host writes between tags are cut out of what 
 
 from __future__ import annotations
 
-from memtool.inject.formats import FORMATS
-from memtool.memory import moments
+from memtool.inject.block import FORMATS
+from memtool.memory import timestamps
 from memtool.sessions.model import Message
 from memtool.value import Value
 
@@ -172,7 +172,7 @@ def moment_of(value: Any) -> int:
         return 0
     if isinstance(value, str):
         try:
-            return max(0, moments.parse(value))
+            return max(0, timestamps.parse(value))
         except ValueError:
             return 0
     if not 0 <= value < _LAST_MS:
