@@ -64,7 +64,7 @@ DOUBT_NS = 2_000_000_000
 
 NO_MEMORY = -1
 """Slot of a file that could not be read as a memory. Others are numbers of the segment, or, from
--2 down, of the memories that the state carries itself."""
+-2 down, of the memories that the manifest carries itself."""
 
 WIDTH = 4
 
@@ -133,10 +133,10 @@ class FolderRun:
 
 
 class Manifest:
-    """A state as it was written. Folders are sorted by path, the files of each by name."""
+    """A manifest as it was written. Folders are sorted by path, the files of each by name."""
 
     def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a state. Raises CorruptCache."""
+        """Take the bytes of a manifest. Raises CorruptCache."""
         try:
             self._section = cache.Sections(raw, KIND, SECTIONS)
             self.taken_ns, self.files = self._section.numbers
@@ -153,7 +153,7 @@ class Manifest:
             self.doubtful = {row[0]: tuple(row[1:]) for row in self._table("doubtful")}
             """Files that may have changed unseen after they were read: names by folder."""
             self.carrying = self._texts("carrying")
-            """Folders with files whose memories the state carries itself."""
+            """Folders with files whose memories the manifest carries itself."""
             self.folders = self._texts("folders")
             self.starts = self._section["starts"]
             self._stats = self._section["folder_stats"].tolist()
@@ -279,7 +279,7 @@ def _named(names: bytes) -> list[str]:
 
 
 def load(git_dir: str) -> Manifest | None:
-    """Return the state of a worktree; None where there is none, or none that can be used."""
+    """Return the manifest of a worktree; None where there is none, or none that can be used."""
     try:
         return Manifest(cache.mapped(os.path.join(git_dir, FILE)))
     except CorruptCache:
@@ -293,11 +293,11 @@ def pack(
     kept: tuple[Manifest, Iterable[int]] | None,
     carried: tuple[bytes, bytes],
 ) -> bytes:
-    """Return the bytes of a state taken at a moment.
+    """Return the bytes of a manifest taken at a moment.
 
-    `basis` is the key, the name of the segment, the memories of it that no file holds any more,
-    and the paths of which it does not know the problems. `kept` are folders that are as they were
-    in an older state, and `carried` the shelf and the overlay of what is in no segment. A status
+    `basis` is the key, the name of the segment, and the memories of it that no file holds any more.
+    `kept` are folders that are as they were in an older manifest, and `carried` the stored fields
+    and the texts of what is in no segment. A status
     that was new when it was taken is doubtful: a change right after it may leave no trace in it.
     """
     from memtool.memory.problem import Problem
@@ -429,7 +429,7 @@ class Changes:
         self.moved.add(path)
 
     def folder(self, number: int) -> Folder:
-        """Return a folder of the state that is about to differ from it."""
+        """Return a folder of the manifest that is about to differ from it."""
         assert self.state is not None
         path = self.state.folders[number]
         found = self.folders.get(path)
@@ -439,7 +439,7 @@ class Changes:
 
 
 def check(top: str, directory: str, state: Manifest | None, *, exact: bool) -> Changes:
-    """Compare the memory directory below `top` with its state; without one everything is new."""
+    """Compare the memory directory below `top` with its manifest; without one everything is new."""
     if state is None:
         seen = Changes(None, is_exact=True)
         _list(top, directory, directory, seen)
@@ -548,7 +548,7 @@ def _lasting(was: Folder | None, files: Mapping[str, tuple[Stat, int]]) -> Itera
 
 
 def _list(top: str, directory: str, path: str, seen: Changes, number: int | None = None) -> None:
-    """List a folder, and those below it that the state does not know.
+    """List a folder, and those below it that the manifest does not know.
 
     `number` is that of the folder in the state, where it has one.
     """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = "6"
-"""Changes whenever files of a segment, or of a state, are laid out in another way."""
+"""Changes whenever files of a segment, or of a manifest, are laid out in another way."""
 
 FOLDER = "index"
 """Where the segments are, each in a folder of its own, below the cache directory."""
@@ -53,7 +53,7 @@ ARRAYS: dict[str, tuple[str, str, Any]] = {
 """bm25s's arrays: file name, type as numpy writes it, type as `memoryview` reads it."""
 
 FILES = (SIDECAR, *(file for file, _kind, _code in ARRAYS.values()))
-"""The files of an index; that of the memories (see `shelf`) lies beside them."""
+"""The files of an index; that of the memories (see `stored_fields`) lies beside them."""
 
 
 MOST_TF = 127

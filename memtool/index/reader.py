@@ -333,12 +333,12 @@ class Delta:
 
 
 def pack_texts(texts: Sequence[bytes]) -> bytes:
-    """Return the bytes that keep the texts of an overlay."""
+    """Return the bytes that keep the texts of a delta."""
     return cache.pack(DELTA_KIND, [], {"texts": b"".join(texts), "ends": postings.ends("Q", texts)})
 
 
 def unpack_texts(raw: memoryview) -> list[bytes]:
-    """Return the texts of an overlay. Raises CorruptCache."""
+    """Return the texts of a delta. Raises CorruptCache."""
     sections = cache.Sections(raw, DELTA_KIND, DELTA_SECTIONS)
     texts, ends = sections["texts"], sections["ends"]
     return [bytes(texts[ends[n] : ends[n + 1]]) for n in range(len(ends) - 1)]

@@ -87,7 +87,7 @@ HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked")
 
 
 class StoredMemory(Memory):
-    """A memory of a shelf. Its fields and its body are unpacked when they are first asked for.
+    """A stored memory. Its fields and its body are unpacked when they are first asked for.
 
     Its id is had without them: its file is named by it.
     """
@@ -118,7 +118,7 @@ class StoredMemory(Memory):
         return shelf.timestamp(number)
 
     def is_alive(self, now: int) -> bool:
-        """Tell whether its state is `alive`, by the categories that the shelf was made with."""
+        """Tell whether its state is `alive`, by the categories that the index was made with."""
         shelf, number = self.place
         return shelf.begins[number] <= now <= shelf.untils[number]
 
@@ -134,7 +134,7 @@ class StoredFields:
     """The memories of one set of files, each with its path and the id of its bytes."""
 
     def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a shelf. Raises CorruptCache."""
+        """Take the bytes of stored fields. Raises CorruptCache."""
         try:
             self._section = cache.Sections(raw, KIND, SECTIONS)
             numbers = self._section.numbers
