@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from memtool.commands import listing
+from memtool.cli import hooks, main
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
-from memtool.search.aliases import DEFAULTS
-from memtool.search.finding import Scope
+from memtool.search.expansion import DEFAULTS
+from memtool.search.retrieve import Scope
+from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
 """Where agent hosts keep the user's own settings, which no test may touch."""
+AMPLE_S = 60.0
+"""Seconds that a hook may take in tests of what it answers, not of when."""
 NOW = "2026-03-01T12:00:00Z"
 """What every test takes for now, unless it sets another clock."""
+
+_PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.register_profile("quick", _PATIENT, max_examples=30, derandomize=True)
+settings.register_profile("thorough", _PATIENT, max_examples=300)
+settings.load_profile("quick")
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be as on any terminal.
+
+    A suite in the background ignores interrupts, and its children inherit that. Where Python
+    writes no byte code, each of hundreds of processes would compile everything again.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 class Sandbox:
@@ -73,13 +97,37 @@ class Sandbox:
     def run(
         self, *args: str, stdin: str | bytes = "", cwd: Path | None = None, **env: str
     ) -> subprocess.CompletedProcess[str]:
+        """Run `memtool` in this process, with streams of its own, and return what it printed.
+
+        An answer to an agent host is given all the time it needs, so that a loaded machine
+        changes nothing.
+        """
+        streams = [
+            io.TextIOWrapper(io.BytesIO(data), "utf-8", "backslashreplace")
+            for data in (_bytes(stdin), b"", b"")
+        ]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(cwd or self.path)
+            for name in set(os.environ) - set(self.env | env):
+                patch.delenv(name)
+            for name, value in (self.env | env).items():
+                patch.setenv(name, value)
+            patch.setattr(hooks, "LIMIT_S", AMPLE_S)
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, stream)
+            status = main.main(args)
+        out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])
+        return subprocess.CompletedProcess(args, status, out, err)
+
+    def process(
+        self, *args: str, stdin: str | bytes = "", cwd: Path | None = None, **env: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run `memtool` as a process of its own and return what it printed."""
-        data = stdin.encode() if isinstance(stdin, str) else stdin
         done = subprocess.run(
             [sys.executable, "-m", "memtool", *args],
             cwd=cwd or self.path,
             env=self.env | env,
-            input=data,
+            input=_bytes(stdin),
             capture_output=True,
             check=False,
         )
@@ -100,8 +148,12 @@ class Sandbox:
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.context()
-        found = listing.scope(ws, ws.tree(), ws.now)
+        found = scope_of(ws, ws.catalog(), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
 
 
 def make_memory(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Memory:
@@ -123,7 +175,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
     kept = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
-    for name in ("PYTHONDONTWRITEBYTECODE", *HOST_VARIABLES):
+    for name in HOST_VARIABLES:
         kept.pop(name, None)
     return kept | {
         "HOME": str(home),
@@ -149,3 +201,13 @@ def sandbox(tmp_path: Path, environment: dict[str, str]) -> Sandbox:
     made.git("init", "--quiet", "--initial-branch=main")
     (path / ".memory").mkdir()
     return made
+
+
+@pytest.fixture
+def unhurried(sandbox: Sandbox) -> Sandbox:
+    """The repository, where hooks that are processes of their own have ample time as well."""
+    site = sandbox.path.parent / "unhurried" / "sitecustomize.py"
+    site.parent.mkdir()
+    site.write_text(f"from memtool.cli import hooks\nhooks.LIMIT_S = {AMPLE_S}\n")
+    sandbox.env["PYTHONPATH"] = str(site.parent)
+    return sandbox

@@ -40,7 +40,7 @@ project.search("x", limit="many")  # type: ignore[arg-type]
 def test_every_verb_is_a_method_with_its_signature(verb: Verb):
     """The API cannot lag behind the command line: both have the same functions."""
     run = interface(verb).run
-    assert vars(Project)[run.__name__] is run
+    assert inspect.unwrap(vars(Project)[run.__name__]) is run
     assert run.__name__ == verb.name + ("_" if verb.name == "import" else "")
     parameters = list(inspect.signature(run).parameters.values())
     assert parameters[0].annotation == "Context"
@@ -81,6 +81,7 @@ def test_an_unknown_name_of_the_package_is_an_attribute_error():
         memtool.opne  # noqa: B018
 
 
+@pytest.mark.slow
 def test_types_are_seen_by_a_type_checker(tmp_path: Path):
     """A caller's mistakes in names, counts and types are found before anything runs."""
     pytest.importorskip("mypy")

@@ -411,6 +411,6 @@ def test_a_story_ends_as_before(scene: Sandbox, tmp_path: Path) -> None:
 def test_a_process_answers_the_same(scene: Sandbox, row: str) -> None:
     """Nothing depends on what this process did before."""
     args, _stdin = scenes.words(row)
-    done = scene.run(*args)
+    done = scene.process(*args)
     found = (done.returncode, done.stdout, done.stderr)
     assert scenes.shown(scene, row, found) == scenes.shown(scene, row, scenes.run(scene, args))

@@ -39,19 +39,19 @@ LAYERS = (
 )
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
-    "modules": 385,
-    "lines": 52_416,
+    "modules": 379,
+    "lines": 51_509,
     "lines of a module": 700,
     "upward imports": 0,
-    "modules in a cycle": 26,
+    "modules in a cycle": 25,
     "modules in a cycle at once": 0,
     "packages with several owners": 0,
     "files in commands that are no verb": 35,
     "imports between verbs": 6,
-    "class names used twice": 50,
-    "gerunds": 83,
-    "small files with one importer": 33,
-    "private modules of CPython": 38,
+    "class names used twice": 49,
+    "gerunds": 81,
+    "small files with one importer": 32,
+    "private modules of CPython": 33,
 }
 """What is found must not be more. Lower a number when you can; never raise one."""
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.cli.arguments import Call, HelpPage, parse, wants_json
@@ -188,7 +188,6 @@ def test_errors_are_json_only_where_json_was_asked_for():
     assert not wants_json(["remember", "--", "--json"])
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(WORDS)))
 def test_any_words_are_a_call_or_a_refusal(words: list[str]):
     """No sequence of words makes the parser fail in a way of its own."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.cli import output
@@ -43,7 +43,6 @@ def test_what_people_write_stays(text: str):
     assert output.visible(text) == text
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_shown_text_is_printable_but_for_line_feeds_tabs_and_joiners(text: str):
     """Nothing else that is invisible passes, whatever the text."""

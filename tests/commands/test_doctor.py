@@ -18,8 +18,9 @@ from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
 
 
 @pytest.fixture
-def ready(sandbox: Sandbox) -> Sandbox:
+def ready(unhurried: Sandbox) -> Sandbox:
     """A repository with a memory, and this memtool on the path."""
+    sandbox = unhurried
     sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Keep sessions in Redis")
     sandbox.commit()
     sandbox.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"

@@ -110,7 +110,7 @@ def test_an_editor_edits_the_memory_before_it_is_written(sandbox: Sandbox):
 def test_what_an_editor_prints_is_not_the_answer(sandbox: Sandbox):
     """`path=$(memtool new … --edit)` gets the path alone."""
     command = editor(sandbox, "echo noise")
-    done = sandbox.run("new", "decision", "T", "--id", "dec-a", "--edit", EDITOR=command)
+    done = sandbox.process("new", "decision", "T", "--id", "dec-a", "--edit", EDITOR=command)
     assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
     assert done.stderr == "noise\n"
 

@@ -49,6 +49,7 @@ def test_the_first_write_makes_the_repository(sandbox: Sandbox, place: Path):
     assert not list(sandbox.path.glob(".memory/**/*.md"))
 
 
+@pytest.mark.slow
 def test_many_processes_make_it_once(sandbox: Sandbox, place: Path):
     """Of those that write first at the same time one founds it, and nobody's memory is lost."""
     running = [

@@ -226,8 +226,8 @@ def test_no_answer_is_longer_than_its_host_shows(project: Sandbox, host: str):
     """However much the settings allow and the memories say."""
     project.write(".memory/config.toml", "[inject]\nbudget_tokens = 100000\npinned_most = 50\n"
                   "pinned_tokens = 100000\nretrieval_tokens = 100000\n")  # fmt: skip
-    for number in range(60):
-        project.memory(f"dec-p{number:02}", f"Rule {number}: sessions. " + "redis é " * 100 + "\n",
+    for number in range(20):
+        project.memory(f"dec-p{number:02}", f"Rule {number}: sessions. " + "redis é " * 300 + "\n",
                        status="pinned", title=f"Rule {number} about sessions")  # fmt: skip
     project.commit()
     for contract in (row for row in CONTRACTS if row.host == host and row.answer):
@@ -310,7 +310,9 @@ def test_a_bug_is_told_in_the_log_only(project: Sandbox):
     site.write_text("import memtool.commands.inject as i\ndef inject(*_a, **_k): 1 / 0\n"
                     "i.inject = inject\n")  # fmt: skip
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
-    done = project.run("hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent))
+    done = project.process(
+        "hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent)
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
     assert "ZeroDivisionError" in log_of(project)
 
@@ -322,7 +324,9 @@ def test_after_two_seconds_the_agent_goes_on(project: Sandbox):
                   "def inject(*_a, **_k):\n    time.sleep(60)\ni.inject = inject\n")  # fmt: skip
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
     began = time.monotonic()
-    done = project.run("hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent))
+    done = project.process(
+        "hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent)
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
     assert time.monotonic() - began < 30
     assert "no answer within 2 s" in log_of(project)
@@ -337,7 +341,7 @@ def test_a_git_that_hangs_is_left_behind(project: Sandbox, tmp_path: Path):
     (folder / "git").chmod(0o755)
     event = json.dumps({"cwd": str(project.path), "session_id": "s", "source": "startup"})
     path = f"{folder}:{project.env['PATH']}"
-    done = project.run("hook", "gemini", "session-start", stdin=event, PATH=path)
+    done = project.process("hook", "gemini", "session-start", stdin=event, PATH=path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
     assert not Path(f"/proc/{told.read_text().strip()}").exists()
 
@@ -352,7 +356,9 @@ def test_what_swallows_the_interruption_is_ended(project: Sandbox):
         "        except BaseException:\n            pass\ni.inject = inject\n",
     )
     event = json.dumps({"cwd": str(project.path), "prompt": "x"})
-    done = project.run("hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent))
+    done = project.process(
+        "hook", "gemini", "before-agent", stdin=event, PYTHONPATH=str(site.parent)
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
 
 

@@ -51,6 +51,7 @@ def test_commit_makes_one_commit_of_just_the_memories(sandbox):
     assert sandbox.git("diff", "--cached", "--name-only") == "other.txt\n"
 
 
+@pytest.mark.slow
 def test_commit_takes_more_files_than_an_argument_list(sandbox, tmp_path):
     """Paths go to git through a pipe, as an argument list has an end."""
     rows = [

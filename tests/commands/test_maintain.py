@@ -372,6 +372,7 @@ def finish(store: Sandbox, start: str, *args: str) -> str:
     return store.git("rev-parse", f"{branch}^{{tree}}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [(), ("--branch", "side")], ids=["here", "branch"])
 def test_a_killed_run_is_taken_back_or_finished(store: Sandbox, args: tuple[str, ...]):
     """Whenever it is killed, the next run ends at the same tree, and nothing lies about."""

@@ -172,6 +172,7 @@ def test_a_ledger_that_cannot_be_written_leaves_the_notes(
     assert len(usage_log.sealed(workspace.repository.cache_dir)) == 1
 
 
+@pytest.mark.slow
 def test_many_processes_note_at_once(sandbox: Sandbox) -> None:
     """Answers that are given at the same time are all noted, once."""
     sandbox.memory("dec-a")

@@ -77,6 +77,7 @@ def test_what_did_not_fit_was_not_seen(project: Sandbox):
     assert "dec-pinned@" not in text
 
 
+@pytest.mark.slow
 def test_processes_of_one_session_may_run_at_once(project: Sandbox):
     """None fails, and when they are done nothing is left to say."""
     command = [sys.executable, "-m", "memtool", *ASKED]

@@ -247,7 +247,7 @@ def test_without_the_program_one_sentence_says_how_to_get_it(
     shadow = leaked.write(
         "shadow/sitecustomize.py", "import sys\nsys.modules['git_filter_repo'] = None\n"
     )
-    done = leaked.run(
+    done = leaked.process(
         "purge", "--history", "dec-key", "--apply", "--into", str(tmp_path / "new"),
         PYTHONPATH=str(shadow.parent), PATH=f"{tmp_path}:/usr/bin:/bin",
     )  # fmt: skip

@@ -238,6 +238,7 @@ def test_a_git_directory_that_cannot_be_written_is_one_sentence(sandbox: Sandbox
     assert sandbox.run("session", "list").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_long_session_is_read(sandbox: Sandbox) -> None:
     """Ten thousand messages are counted, summed up and shown in part."""
     id_ = start(sandbox)

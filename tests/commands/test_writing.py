@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Sandbox, make_memory
-from gate import corpus
+from redaction import corpus
 
 from memtool.authoring import write
 from memtool.commands.archive import archive
@@ -422,6 +422,7 @@ def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
     assert sandbox.git("status", "--porcelain") == "A  staged.py\n"
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
     """Each of several writers gets its file, its commit and its change, whoever comes first."""
     texts = ("Redis holds it.", "Nobody may ask twice.", "Tuesdays are for deploys.")

@@ -55,7 +55,10 @@ def test_the_worktree_gets_its_verdict(opened: Context, place: Path, name: str) 
     assert snapshot(place / ".memory") == before
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if "2,000" in name else name for name in CASES],
+)
 def test_the_index_gets_the_same_verdict(opened: Context, place: Path, name: str) -> None:
     """What is refused on disk is refused when it is staged."""
     case = CASES[name]

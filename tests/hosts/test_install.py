@@ -447,6 +447,7 @@ def test_somebody_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
         assert (sandbox.path / ".claude/commands").exists() == expected
 
 
+@pytest.mark.slow
 def test_two_installs_at_once_are_one(sandbox: Sandbox) -> None:
     """Whoever comes second finds it done; nothing is there twice or torn."""
     sandbox.write(".gemini/settings.json", '{\n  "theme": "dark"\n}\n')

@@ -79,8 +79,9 @@ def play(
 
 
 @pytest.fixture
-def planted(sandbox: Sandbox) -> Sandbox:
+def planted(unhurried: Sandbox) -> Sandbox:
     """A repository with two memories and the plugin."""
+    sandbox = unhurried
     sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Keep sessions in Redis")
     sandbox.memory("dec-b", "Deploys run on Tuesdays.\n", title="Deploys run on Tuesdays")
     sandbox.commit()

@@ -10,7 +10,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.hosts import log
-from memtool.sessions import capturing
+from memtool.sessions import background
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         found.append(args)
         return os.getpid()
 
-    monkeypatch.setattr(capturing, "start", start)
+    monkeypatch.setattr(background, "start", start)
     return found
 
 
@@ -32,7 +32,7 @@ def test_one_at_a_time(tmp_path: Path, started: list[list[str]]) -> None:
     now = time.time()
     assert [log.warm(str(tmp_path), "/top", {}, now) for _ in range(16)] == [True] + [False] * 15
     assert started == [["-C", "/top", *log.SEARCH]]
-    assert log.warm(str(tmp_path), "/top", {}, now + capturing.MOST_S + 9)
+    assert log.warm(str(tmp_path), "/top", {}, now + background.MOST_S + 9)
     (tmp_path / log.WARM_NAME).write_text("999999999")
     assert log.warm(str(tmp_path), "/top", {}, now)
 
@@ -62,7 +62,7 @@ def test_a_hook_that_was_too_slow_leaves_an_index_behind(sandbox: Sandbox) -> No
     slow = ("import memtool.commands.inject as i\ndef inject(*_a, **_k):\n    while True: pass\n"
             "i.inject = inject\n")  # fmt: skip
     sandbox.write("slow/sitecustomize.py", slow)
-    done = sandbox.run("hook", "claude", "user-prompt-submit", stdin='{"prompt": "redis"}',
+    done = sandbox.process("hook", "claude", "user-prompt-submit", stdin='{"prompt": "redis"}',
                        PYTHONPATH=str(sandbox.path / "slow"))  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")
     index = sandbox.path / ".git" / "memtool" / "index"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import make_memory
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memtool.inject.block import (
@@ -86,7 +86,6 @@ def unescaped(line: str, form: BlockFormat) -> str:
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=4))
 @example([(f"{text}!", text, text) for text in HOSTILE])
 @example([("Said twice", "Said twice, in full.", "high")])

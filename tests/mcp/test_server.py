@@ -273,6 +273,7 @@ def test_a_bug_is_told_and_does_not_end_the_server(sandbox: Sandbox):
     talk(sandbox, story)
 
 
+@pytest.mark.slow
 def test_two_clients_and_many_calls_at_once(sandbox: Sandbox):
     """Nothing is lost, nothing torn: each of forty memories is there, with its own commit."""
     sandbox.memory("dec-a")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.memory.memory import Link, Section, links, sections
@@ -70,7 +71,6 @@ def test_links_are_found_with_their_line() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.text(alphabet=st.sampled_from(list("#-=[]()`>*_\\ \n\r\t\x0b\x0c\x1c\x85\u2028ab1.|<!&")))
 )
@@ -82,6 +82,7 @@ def test_no_body_is_too_strange(body: str) -> None:
     links(body)
 
 
+@pytest.mark.slow
 def test_deep_nesting_ends() -> None:
     """Thousands of nested quotes, lists and brackets are read without recursion errors."""
     for piece in (">", "- ", "[", "![", "*", "[a](", "<b>", "`"):

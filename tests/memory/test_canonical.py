@@ -6,7 +6,7 @@ import random
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memtool.memory import frontmatter
@@ -46,7 +46,6 @@ def is_writable(fields: frontmatter.Fields) -> bool:
     return all(map(writable, texts))
 
 
-@settings(max_examples=300, deadline=None)
 @given(FIELDS.filter(is_writable))
 def test_what_is_written_is_read_by_yaml_as_it_was(fields: frontmatter.Fields) -> None:
     """Every header that memtool writes means the same to the strict YAML reader."""
@@ -54,7 +53,6 @@ def test_what_is_written_is_read_by_yaml_as_it_was(fields: frontmatter.Fields) -
     assert header.fields == fields
 
 
-@settings(max_examples=300, deadline=None)
 @given(FIELDS.filter(is_writable))
 def test_what_is_written_is_read_by_the_quick_reader_or_not_at_all(
     fields: frontmatter.Fields,
@@ -68,7 +66,6 @@ def test_what_is_written_is_read_by_the_quick_reader_or_not_at_all(
         assert read[1] == {key: first for key, (first, _last) in spans.items()}
 
 
-@settings(max_examples=400, deadline=None)
 @given(FIELDS.filter(is_writable))
 def test_the_quick_reader_knows_all_that_is_visible(fields: frontmatter.Fields) -> None:
     """A file with visible text only is never left to the slow reader."""
@@ -78,7 +75,6 @@ def test_the_quick_reader_knows_all_that_is_visible(fields: frontmatter.Fields) 
         assert frontmatter.read(frontmatter.write(fields)) is not None
 
 
-@settings(max_examples=300, deadline=None)
 @given(SCALARS.filter(writable), st.booleans())
 def test_written_text_stays_text_for_readers_that_guess(text: str, flow: bool) -> None:  # noqa: FBT001
     """A reader that guesses types (PyYAML here) sees text where memtool wrote text."""
@@ -125,7 +121,6 @@ def test_whatever_the_quick_reader_accepts_means_the_same_in_yaml() -> None:
     assert accepted > 3_000
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=12).map("".join))
 @example("k" * 1100 + ": v")
 @example("x-a: =")

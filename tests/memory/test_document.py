@@ -6,7 +6,7 @@ import random
 
 import pytest
 from conftest import make_memory
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.memory import document, schema
@@ -47,7 +47,6 @@ def unreadable(data: bytes) -> Unreadable:
     return caught.value
 
 
-@settings(max_examples=200, deadline=None)
 @given(CHANGES, BODIES)
 def test_what_is_written_is_read_as_it_was(changes: Fields, body: str) -> None:
     """Reading what was written gives the same memory, and writing that the same bytes."""
@@ -108,7 +107,6 @@ def test_an_edit_changes_only_the_lines_of_its_keys(name: str) -> None:
     assert all(row.endswith(end) for row in after if row.startswith(ours))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(sorted(BY_HAND)),
     CHANGES,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from conftest import make_memory
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.memory.lineage import Fork, Lineage
@@ -45,7 +45,6 @@ def reach(graph: Graph, start: str) -> set[str]:
         found = more
 
 
-@settings(max_examples=200, deadline=None)
 @given(GRAPHS, st.randoms(use_true_random=False))
 def test_the_order_of_the_files_does_not_matter(graph: Graph, rng: random.Random) -> None:
     """Any order of the same memories gives the same lineage."""
@@ -54,7 +53,6 @@ def test_the_order_of_the_files_does_not_matter(graph: Graph, rng: random.Random
     assert derived(Lineage(memories(graph)), NAMES) == derived(Lineage(shuffled), NAMES)
 
 
-@settings(max_examples=200, deadline=None)
 @given(GRAPHS)
 def test_lineage_is_reachability(graph: Graph) -> None:
     """Successors, heads, circles and dangling ids agree with the simplest possible definition."""
@@ -79,7 +77,6 @@ def test_lineage_is_reachability(graph: Graph) -> None:
     }
 
 
-@settings(max_examples=200, deadline=None)
 @given(GRAPHS)
 def test_forks_are_where_heads_part(graph: Graph) -> None:
     """Every memory with two heads has its heads named once, at the latest place they part."""
@@ -98,7 +95,6 @@ def test_forks_are_where_heads_part(graph: Graph) -> None:
             assert named or any(fork.heads == heads for fork in later)
 
 
-@settings(max_examples=150, deadline=None)
 @given(GRAPHS, GRAPHS, GRAPHS)
 def test_the_union_of_branches_is_the_merge(base: Graph, left: Graph, right: Graph) -> None:
     """What branches add is the same whichever is merged first, and merging again adds nothing."""
@@ -112,7 +108,6 @@ def test_the_union_of_branches_is_the_merge(base: Graph, left: Graph, right: Gra
     assert derived(Lineage(memories(one)), NAMES) == derived(Lineage(twice), NAMES)
 
 
-@settings(max_examples=100, deadline=None)
 @given(GRAPHS, GRAPHS)
 def test_an_id_that_stands_twice_counts_in_both_files(left: Graph, right: Graph) -> None:
     """Which of two files with one id is read first makes no difference."""

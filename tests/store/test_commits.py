@@ -191,6 +191,7 @@ def test_a_lock_that_stays_is_named(sandbox: Sandbox, monkeypatch: pytest.Monkey
     commit(sandbox, path)
 
 
+@pytest.mark.slow
 def test_sixteen_processes_that_commit_at_once_all_succeed(sandbox: Sandbox) -> None:
     """Each memory is written and committed, with its trailer, and the repository is sound."""
     sandbox.memory("dec-base")

@@ -141,6 +141,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
     """Whenever a writer is killed, each file is whole, and what it reported done is there."""
     rng = random.Random(11)

@@ -127,6 +127,7 @@ def test_sixteen_processes_lose_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / usage_log.SPOOL_FOLDER) == []
 
 
+@pytest.mark.slow
 def test_killed_processes_leave_whole_notes(tmp_path: Path) -> None:
     """Whenever a process is killed, all that it had noted is there, and nothing half."""
     seen: list[int] = []

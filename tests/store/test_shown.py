@@ -56,6 +56,7 @@ def test_a_torn_line_costs_only_itself(folder: str, cut: int) -> None:
     }
 
 
+@pytest.mark.slow
 def test_many_processes_add_at_once(folder: str) -> None:
     """Nothing of what sixteen processes add is lost."""
     script = (

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 from conftest import Sandbox, make_memory
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from upkeep.grounds import grounds, tree_of
 
@@ -187,7 +187,6 @@ def test_accepted_conflicts_stay_accepted(sandbox: Sandbox):
     assert set(step.memory.items("conflicts_accepted")) == {"dec-z", "sem-other"}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kinds=st.lists(
         st.tuples(st.integers(0, 3), st.sampled_from(("confirmed", "candidate", "pinned"))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conftest import Sandbox, make_memory
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from upkeep.grounds import ago, grounds, seen, tree_of, uses
 
@@ -67,7 +67,6 @@ def planned(tree: Tree, ground: PlanInputs) -> MaintenancePlan:
     return plan.plan(tree, ground, sessions, "/nowhere", PERIODS[:2], lambda n: b"\0" * n)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=MEMORIES, most=st.integers(1, 6))
 def test_once_is_enough_and_no_claim_changes(
     sandbox: Sandbox, rows: list[dict[str, str | int]], most: int
