@@ -116,15 +116,15 @@ def cold(folder: Path, count: int, calls: dict[str, list[str]], script: list[str
 
 PHASES = (
     ("memtool.cli.arguments", "parse", "read the arguments"),
-    ("memtool.workspace", "discover", "find the repository"),
+    ("memtool.store.context", "discover", "find the repository"),
     ("memtool.search.catalog", "open_catalog", "check the files, open the index"),
-    ("memtool.commands.passages", "standing", "weigh what supersedes what"),
-    ("memtool.commands.sides", "_retrieved", "search"),
-    ("memtool.commands.sides", "origins_of", "citations and trust"),
-    ("memtool.inject.selection", "choose", "choose among the hits"),
-    ("memtool.inject.tiers", "fill", "fill the budget, write the block"),
+    ("memtool.inject.gather", "standing", "weigh what supersedes what"),
+    ("memtool.inject.gather", "_retrieved", "search"),
+    ("memtool.inject.gather", "origins_of", "citations and trust"),
+    ("memtool.inject.select", "choose", "choose among the hits"),
+    ("memtool.inject.candidates", "fill", "fill the budget, write the block"),
     ("memtool.cli.output", "write", "print"),
-    ("memtool.commands.noting", "note", "note it in the ledger"),
+    ("memtool.commands._record", "note", "note it in the ledger"),
 )
 """Functions of one cold `inject`, none inside another."""
 PROFILE = """

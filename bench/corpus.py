@@ -13,12 +13,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from memtool.memory import document, moments
+from memtool.memory import document, timestamps
 from memtool.memory.memory import Memory
 
 TYPES = ("decision", "semantic", "episodic", "state")
 CATEGORIES = ("decision", "architecture", "pattern", "preference", "error")
-BEGIN = moments.parse("2022-01-01T00:00:00Z")
+BEGIN = timestamps.parse("2022-01-01T00:00:00Z")
 NOW = "2026-03-01T12:00:00Z"
 
 
@@ -45,17 +45,17 @@ def make(folder: Path, count: int, *, seed: int = 7) -> Path:
     env = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=env)
     for number in range(count):
-        second = BEGIN + number * (3 * 365 * moments.DAY_S // count)
+        second = BEGIN + number * (3 * 365 * timestamps.DAY_S // count)
         title = " ".join(draw.choices(words, weights, k=7))
         body = "\n\n".join(
             " ".join(draw.choices(words, weights, k=draw.randrange(25, 75))) + "." for _ in range(3)
         )
         kind = TYPES[number % 4]
-        id_ = f"{kind[:3]}-{moments.date(second)}-{number:06}"
+        id_ = f"{kind[:3]}-{timestamps.date(second)}-{number:06}"
         memory = Memory(
             fields={
                 "id": id_,
-                "timestamp": moments.render(second),
+                "timestamp": timestamps.render(second),
                 "type": kind,
                 "title": title,
                 "category": CATEGORIES[number % 5],
@@ -67,7 +67,7 @@ def make(folder: Path, count: int, *, seed: int = 7) -> Path:
             },
             body=body + "\n",
         )
-        path = place / ".memory" / kind / moments.date(second)[:7] / f"{id_}.md"
+        path = place / ".memory" / kind / timestamps.date(second)[:7] / f"{id_}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(document.write(memory))
     git = ["git", "-C", str(place), "-c", "user.name=bench", "-c", "user.email=b@example.org"]

@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from memtool.gate import duplicates, neighbours, opposition, places, signatures  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
-from memtool.store.options import option  # noqa: E402
+from memtool.store.config import option  # noqa: E402
 from memtool.store.tree import Record  # noqa: E402
 
 
@@ -101,11 +101,11 @@ def cost() -> None:
     """Print the median CPU time of looking for the twins of one new memory."""
     import corpus
 
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
     for count in (1_000, 10_000):
         place = corpus.make(Path(tempfile.gettempdir()) / "memtool-bench", count)
-        ws = Workspace.at(str(place), os.environ)
+        ws = Context.at(str(place), os.environ)
         where = (ws.repository, ws.directory, ws.settings.categories)
         start = time.process_time()
         tree = ws.tree()

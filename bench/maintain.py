@@ -20,13 +20,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from memtool.memory import document, moments
-from memtool.memory.categories import CATEGORIES
+from memtool.memory import document, timestamps
+from memtool.memory.fields import CATEGORIES
 from memtool.memory.memory import FieldValue, Memory
-from memtool.store import ledger, spool
-from memtool.store.spool import Item, Note
+from memtool.store import ledger, usage_log
+from memtool.store.usage_log import Note, ShownItem
 
-NOW = moments.parse("2026-11-22T00:00:00Z")
+NOW = timestamps.parse("2026-11-22T00:00:00Z")
 TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic",
          "task_progress": "state"}  # fmt: skip
 WORDS = [f"{first}{last}" for first in ("net", "data", "user", "build", "cache", "auth", "queue",
@@ -39,7 +39,7 @@ def make(place: Path, count: int) -> dict[str, str]:
     draw = random.Random(7)  # the same store every time
     env = os.environ | {
         "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-        "MEMTOOL_NOW": moments.render(NOW), "MEMTOOL_GLOBAL": str(place / "nowhere"),
+        "MEMTOOL_NOW": timestamps.render(NOW), "MEMTOOL_GLOBAL": str(place / "nowhere"),
         **{f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER")
            for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))},
     }  # fmt: skip
@@ -52,10 +52,10 @@ def make(place: Path, count: int) -> dict[str, str]:
         if bodies and draw.random() < 0.02:
             title, said = draw.choice(bodies)
         bodies.append((title, said))
-        written = NOW - draw.randrange(365 * moments.DAY_S)
+        written = NOW - draw.randrange(365 * timestamps.DAY_S)
         fields: dict[str, FieldValue] = {
             "id": f"mem-{number:06}",
-            "timestamp": moments.render(written),
+            "timestamp": timestamps.render(written),
             "type": TYPES.get(row.name, "semantic"),
             "title": title,
             "category": row.name,
@@ -75,8 +75,10 @@ def make(place: Path, count: int) -> dict[str, str]:
     directory = str(place / ".git" / "memtool")
     for number in range(0, count, 10):
         for _access in range(draw.randrange(1, 10)):
-            moment = NOW - draw.randrange(30 * moments.DAY_S)
-            spool.append(directory, Note(moment, "inject", 1.0, items=(Item(f"mem-{number:06}"),)))
+            moment = NOW - draw.randrange(30 * timestamps.DAY_S)
+            usage_log.append_note(
+                directory, Note(moment, "inject", 1.0, items=(ShownItem(f"mem-{number:06}"),))
+            )
     ledger.fold(directory)
     return env
 

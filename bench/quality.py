@@ -97,9 +97,9 @@ class Store:
     """One repository, asked again and again from one process."""
 
     def __init__(self, name: str) -> None:
-        from memtool.workspace import Workspace
+        from memtool.store.context import Context
 
-        self.ws = Workspace.at(str(made(name)), os.environ | {"MEMTOOL_NOW": NOW})
+        self.ws = Context.at(str(made(name)), os.environ | {"MEMTOOL_NOW": NOW})
 
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
@@ -128,12 +128,12 @@ class Store:
         second at which records were closed: until then somebody had to act on them.
         """
         from memtool.commands import listing
-        from memtool.memory import moments
+        from memtool.memory import timestamps
         from memtool.search.facts import Facts
         from memtool.search.prose import search_prose
 
         day = row["asof"]
-        second = moments.parse(day) if "T" in day else moments.end(day)
+        second = timestamps.parse(day) if "T" in day else timestamps.end(day)
         whole = Facts.is_current
         tree = self._plain if ended is None else self._unfinished(second, ended)
         scope = listing.scope(self.ws, tree, second)
@@ -166,10 +166,10 @@ class Store:
 
 def closings(name: str) -> dict[str, int]:
     """Return the second at which each record of a set was closed, of those that were."""
-    from memtool.memory import moments
+    from memtool.memory import timestamps
 
     closed = {row["id"]: row["meta"].get("closed") for row in retrieval.corpus(name)}
-    return {id_: moments.parse(moment) for id_, moment in closed.items() if moment}
+    return {id_: timestamps.parse(moment) for id_, moment in closed.items() if moment}
 
 
 def told(name: str, how: str, ranked: Sequence[Sequence[str]], rows: Rows) -> None:

@@ -2,8 +2,8 @@
 
     import memtool
 
-    ws = memtool.open(".")
-    for hit in ws.search("where do we keep sessions?").results:
+    context = memtool.open(".")
+    for hit in context.search("where do we keep sessions?").results:
         print(hit.id, hit.title)
 
 Every verb of the command line is a method of what `open` returns, with the same name, the same

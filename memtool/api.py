@@ -1,4 +1,4 @@
-"""The Python API: a workspace whose methods are the verbs."""
+"""The Python API: a context whose methods are the verbs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from memtool.commands._filters import options as _options
 from memtool.commands.alias import alias as _alias
 from memtool.commands.archive import archive as _archive
 from memtool.commands.auto import auto as _auto
@@ -23,7 +24,6 @@ from memtool.commands.doctor import doctor as _doctor
 from memtool.commands.eval import eval as _eval
 from memtool.commands.export import export as _export
 from memtool.commands.forget import forget as _forget
-from memtool.commands.globally import options as _options
 from memtool.commands.hook import hook as _hook
 from memtool.commands.import_ import import_ as _import
 from memtool.commands.init import init as _init
@@ -51,10 +51,10 @@ from memtool.commands.supersede import supersede as _supersede
 from memtool.commands.uninstall import uninstall as _uninstall
 from memtool.commands.unpin import unpin as _unpin
 from memtool.commands.why import why as _why
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 
-class Project(Workspace):
+class Project(Context):
     """A repository with every verb as a method; `memtool.open` makes one.
 
         project = memtool.open(".")

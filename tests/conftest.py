@@ -20,8 +20,8 @@ from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.aliases import DEFAULTS
 from memtool.search.finding import Scope
+from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
-from memtool.workspace import Workspace
 
 HOST_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")
 """Where agent hosts keep the user's own settings, which no test may touch."""
@@ -31,7 +31,12 @@ NOW = "2026-03-01T12:00:00Z"
 """What every test takes for now, unless it sets another clock."""
 
 _PATIENT = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+        HealthCheck.function_scoped_fixture,
+    ],
 )
 settings.register_profile("quick", _PATIENT, max_examples=30, derandomize=True)
 settings.register_profile("thorough", _PATIENT, max_examples=300)
@@ -141,13 +146,13 @@ class Sandbox:
         assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
 
-    def workspace(self, **env: str) -> Workspace:
+    def context(self, **env: str) -> Context:
         """Open the repository in this process."""
-        return Workspace.at(str(self.path), self.env | env)
+        return Context.at(str(self.path), self.env | env)
 
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
-        ws = self.workspace()
+        ws = self.context()
         found = listing.scope(ws, ws.tree(), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 

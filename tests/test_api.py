@@ -10,9 +10,9 @@ from conftest import Sandbox
 
 import memtool
 from memtool.api import Project
-from memtool.cli.signature import interface
+from memtool.cli.arguments import interface
 from memtool.commands import VERBS, Verb
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 TYPES = """
 import memtool
@@ -21,7 +21,7 @@ from memtool.api import Project
 from memtool.commands.config import Settings
 from memtool.commands.list import Listed
 from memtool.commands.search import Searched
-from memtool.commands.writing import Changed, Written
+from memtool.authoring.write import Changed, Written
 
 project = memtool.open(".")
 assert_type(project, Project)
@@ -43,13 +43,13 @@ def test_every_verb_is_a_method_with_its_signature(verb: Verb):
     assert vars(Project)[run.__name__] is run
     assert run.__name__ == verb.name + ("_" if verb.name == "import" else "")
     parameters = list(inspect.signature(run).parameters.values())
-    assert parameters[0].annotation == "Workspace"
+    assert parameters[0].annotation == "Context"
 
 
 def test_no_verb_hides_what_a_workspace_has():
     """A verb that took the name of a workspace's attribute would break every other verb."""
     methods = {interface(verb).run.__name__ for verb in VERBS}
-    assert not methods & {*dir(Workspace), "repository", "env", "cwd", "notes"}
+    assert not methods & {*dir(Context), "repository", "env", "cwd", "notes"}
 
 
 def test_a_project_does_what_the_command_line_does(

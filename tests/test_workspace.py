@@ -9,28 +9,28 @@ import pytest
 from conftest import NOW, Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
-from memtool.workspace import Workspace, directory_named_by
+from memtool.memory import timestamps
+from memtool.store.context import Context, directory_named_by
 
 
 def test_the_clock_is_what_the_environment_says(sandbox: Sandbox) -> None:
     """MEMTOOL_NOW is a moment or a day; without it the machine's clock counts."""
-    assert sandbox.workspace().now == moments.parse(NOW)
-    assert sandbox.workspace(MEMTOOL_NOW="2026-01-01").now == moments.start("2026-01-01")
-    assert sandbox.workspace(MEMTOOL_NOW="").now > moments.parse(NOW) - 365 * 86_400
+    assert sandbox.context().now == timestamps.parse(NOW)
+    assert sandbox.context(MEMTOOL_NOW="2026-01-01").now == timestamps.start("2026-01-01")
+    assert sandbox.context(MEMTOOL_NOW="").now > timestamps.parse(NOW) - 365 * 86_400
     for wrong in ("tomorrow", "30d", "2026-02-30"):
         with pytest.raises(MemtoolError, match="MEMTOOL_NOW is "):
-            _ = sandbox.workspace(MEMTOOL_NOW=wrong).now
+            _ = sandbox.context(MEMTOOL_NOW=wrong).now
 
 
 def test_chance_is_repeatable_with_a_seed(sandbox: Sandbox) -> None:
     """The same seed gives the same bytes in the same order, each time others."""
-    one, other = sandbox.workspace(), sandbox.workspace()
+    one, other = sandbox.context(), sandbox.context()
     drawn = [one.random(3) for _ in range(4)]
     assert drawn == [other.random(3) for _ in range(4)]
     assert len(set(drawn)) == 4
-    assert drawn[0] != sandbox.workspace(MEMTOOL_SEED="other").random(3)
-    free = Workspace.at(
+    assert drawn[0] != sandbox.context(MEMTOOL_SEED="other").random(3)
+    free = Context.at(
         str(sandbox.path), {k: v for k, v in sandbox.env.items() if k != "MEMTOOL_SEED"}
     )
     assert len(free.random(8)) == 8
@@ -38,7 +38,7 @@ def test_chance_is_repeatable_with_a_seed(sandbox: Sandbox) -> None:
 
 def test_moments_count_from_now(sandbox: Sandbox) -> None:
     """Ages are taken from the workspace's clock, and other words are refused."""
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     assert workspace.moment("1d") == workspace.now - 86_400
     assert workspace.moment_of(None) == workspace.now
     with pytest.raises(MemtoolError) as caught:
@@ -48,10 +48,10 @@ def test_moments_count_from_now(sandbox: Sandbox) -> None:
 
 def test_the_directory_may_be_named_at_the_top(sandbox: Sandbox) -> None:
     """`.memtool.toml` says where the memories are; without it they are in `.memory`."""
-    assert sandbox.workspace().directory == ".memory"
+    assert sandbox.context().directory == ".memory"
     sandbox.write(".memtool.toml", 'directory = "docs/memory/"\n')
     sandbox.write("docs/memory/config.toml", "[search]\nlimit = 3\n")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     assert (workspace.directory, workspace.config_path) == (
         "docs/memory",
         "docs/memory/config.toml",
@@ -86,13 +86,13 @@ def test_settings_that_are_no_file_are_not_opened(sandbox: Sandbox, tmp_path: Pa
     ):
         make()
         with pytest.raises(MemtoolError) as caught:
-            _ = sandbox.workspace().settings
+            _ = sandbox.context().settings
         assert caught.value.code == "config"
         if config.is_dir():
             config.rmdir()
         else:
             config.unlink()
-    assert sandbox.workspace().settings.count("search.limit") == 10
+    assert sandbox.context().settings.count("search.limit") == 10
 
 
 def test_without_a_memory_directory_the_hint_is_init(sandbox: Sandbox) -> None:
@@ -101,9 +101,9 @@ def test_without_a_memory_directory_the_hint_is_init(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.git("rm", "-r", "--quiet", ".memory")
     with pytest.raises(MemtoolError) as caught:
-        sandbox.workspace().tree()
+        sandbox.context().tree()
     assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init makes it")
-    assert [record.id for record in sandbox.workspace().tree("HEAD").records] == ["dec-a"]
+    assert [record.id for record in sandbox.context().tree("HEAD").records] == ["dec-a"]
 
 
 def test_files_that_are_no_memories_are_noted_once(sandbox: Sandbox) -> None:
@@ -111,7 +111,7 @@ def test_files_that_are_no_memories_are_noted_once(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a")
     sandbox.write(".memory/x.md", "no header")
     sandbox.write(".memory/y.md", "no header")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     for _ in range(2):
         workspace.tree()
     (note,) = workspace.notes
@@ -123,13 +123,13 @@ def test_a_bare_repository_has_the_settings_of_its_head(sandbox: Sandbox, tmp_pa
     """Pointer and settings are read from the commit where there is no worktree."""
     bare = tmp_path / "bare.git"
     sandbox.git("init", "--quiet", "--bare", str(bare))
-    assert Workspace.at(str(bare), sandbox.env).settings.count("search.limit") == 10
+    assert Context.at(str(bare), sandbox.env).settings.count("search.limit") == 10
     sandbox.write(".memtool.toml", 'directory = "mem"\n')
     sandbox.write("mem/config.toml", "[search]\nlimit = 3\n")
     sandbox.commit()
     sandbox.git("push", "--quiet", str(bare), "main")
     Sandbox(bare, sandbox.env).git("--git-dir=.", "symbolic-ref", "HEAD", "refs/heads/main")
-    workspace = Workspace.at(str(bare), sandbox.env)
+    workspace = Context.at(str(bare), sandbox.env)
     assert (workspace.directory, workspace.settings.count("search.limit")) == ("mem", 3)
 
 
@@ -142,7 +142,7 @@ def test_a_subdirectory_and_a_linked_worktree_see_their_own_files(sandbox: Sandb
     linked = Sandbox(sandbox.path.parent / "linked", sandbox.env)
     linked.memory("dec-b")
     for place, ids in ((sandbox.path / "src", ["dec-a"]), (linked.path, ["dec-a", "dec-b"])):
-        tree = Workspace.at(str(place), sandbox.env).tree()
+        tree = Context.at(str(place), sandbox.env).tree()
         assert [record.id for record in tree.records] == ids
 
 
@@ -154,7 +154,7 @@ def test_a_branch_does_not_vouch_for_itself(sandbox: Sandbox) -> None:
     sandbox.memory("dec-b")
     sandbox.write(".memory/config.toml", '[trust]\nref = "HEAD"\n')
     sandbox.commit()
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     tree = ws.tree()
     trust = {path[-8:-3]: origin.trust for path, origin in ws.origins(tree, tree.records).items()}
     assert trust == {"dec-a": "trusted", "dec-b": "committed"}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
 LIMIT_S = 2.0
 WORK_S = LIMIT_S / 8
@@ -41,7 +41,7 @@ def main(args: Sequence[str]) -> int:
     alarm = _Alarm()
     contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
     told = _Told(contract.silence if contract is not None else "")
-    place: list[Workspace] = []
+    place: list[Context] = []
     alarm.set(told.give_up)
     try:
         why = _attempt(list(args), told, place, began)
@@ -55,7 +55,7 @@ def main(args: Sequence[str]) -> int:
     return 0
 
 
-def _attempt(args: list[str], told: _Told, place: list[Workspace], began: float) -> str:
+def _attempt(args: list[str], told: _Told, place: list[Context], began: float) -> str:
     """Answer, and return what went wrong; empty where nothing did."""
     try:
         _answer(args, told, place, began)
@@ -66,7 +66,7 @@ def _attempt(args: list[str], told: _Told, place: list[Workspace], began: float)
         return "interrupted"
     except MemtoolError as error:
         return "" if error.code in NORMAL else error.message
-    except contracts.Unreadable as error:
+    except contracts.UnreadableEvent as error:
         return f"what the host sent cannot be read: {error}"
     except Exception:  # noqa: BLE001  # a bug of ours must not stop the agent
         import traceback
@@ -75,16 +75,14 @@ def _attempt(args: list[str], told: _Told, place: list[Workspace], began: float)
     return ""
 
 
-def _hasten(place: list[Workspace]) -> None:
+def _hasten(place: list[Context]) -> None:
     """Let another process finish what there was no time for, so that the next call is fast."""
     if not place or time.process_time() < WORK_S:
         return
-    from memtool.hosts import warming
-
-    ws = place[0]
-    repository = ws.repository
+    context = place[0]
+    repository = context.repository
     top = repository.top or repository.git_dir
-    warming.warm(repository.cache_dir, top, ws.env, time.time())
+    log.warm(repository.cache_dir, top, context.env, time.time())
 
 
 class _Told:
@@ -108,34 +106,34 @@ class _Told:
         os._exit(0)
 
 
-def _answer(args: list[str], told: _Told, place: list[Workspace], began: float) -> None:
+def _answer(args: list[str], told: _Told, place: list[Context], began: float) -> None:
     from memtool.cli import arguments
 
     call = arguments.parse(args)
-    if isinstance(call, arguments.Page):
-        from memtool.cli import pages
+    if isinstance(call, arguments.HelpPage):
+        from memtool.cli import manual
 
-        told.tell(pages.text(call))
+        told.tell(manual.text(call))
         return
     from memtool.commands import hook
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
     if os.environ.get("MEMTOOL_OFF"):
         told.tell()
         return
     given = contracts.read(hook.sent(call.options["input"]))
-    ws = Workspace.at(given.cwd or call.directory, os.environ)
-    place.append(ws)
+    context = Context.at(given.cwd or call.directory, os.environ)
+    place.append(context)
     host, event = call.positional
-    value = hook.answered(ws, host, event, given, is_dry=call.options["dry_run"])
+    value = hook.answered(context, host, event, given, is_dry=call.options["dry_run"])
     told.tell(output.as_json(value) if call.as_json else value.answer)
-    from memtool.commands import noting  # only now: the answer is out
+    from memtool.commands import _record  # only now: the answer is out
 
     elapsed_ms = (time.perf_counter() - began) * 1000
-    noting.note(ws, "hook", value, elapsed_ms)
+    _record.note(context, "hook", value, elapsed_ms)
     if log.is_kept(log.ALL, os.environ.get(log.VARIABLE, "")):
         shown = ", ".join(item.id for item in value.items) or "nothing"
-        _log(ws, args, f"{shown} in {elapsed_ms:.0f} ms")
+        _log(context, args, f"{shown} in {elapsed_ms:.0f} ms")
 
 
 class _Alarm:
@@ -164,7 +162,7 @@ class _Alarm:
         _signal.signal(_signal.SIGALRM, self._before)
 
 
-def _complain(place: list[Workspace], args: Sequence[str], why: str) -> None:
+def _complain(place: list[Context], args: Sequence[str], why: str) -> None:
     """Note what went wrong in the repository that it was about, and tell a person at a terminal."""
     if sys.stderr is not None and (sys.stderr.isatty() or os.environ.get("MEMTOOL_DEBUG")):
         output.tell(f"memtool: {output.visible(why)}")
@@ -172,21 +170,21 @@ def _complain(place: list[Workspace], args: Sequence[str], why: str) -> None:
         return
     try:
         if not place:
-            from memtool.workspace import Workspace
+            from memtool.store.context import Context
 
-            place.append(Workspace.at(".", os.environ))
-        ws = place[0]
-        if os.path.isdir(os.path.join(ws.repository.top, ws.directory)):
-            _log(ws, args, log.FAILED + why)
-            from memtool.commands import noting
+            place.append(Context.at(".", os.environ))
+        context = place[0]
+        if os.path.isdir(os.path.join(context.repository.top, context.directory)):
+            _log(context, args, log.FAILED + why)
+            from memtool.commands import _record
 
-            noting.note_failure(ws)
+            _record.note_failure(context)
     except MemtoolError:
         return
 
 
-def _log(ws: Workspace, args: Sequence[str], how: str) -> None:
-    from memtool.memory import moments
+def _log(context: Context, args: Sequence[str], how: str) -> None:
+    from memtool.memory import timestamps
 
     what = " ".join(args[:3])
-    log.note(ws.repository.cache_dir, moments.render(int(time.time())), what, how)
+    log.note(context.repository.cache_dir, timestamps.render(int(time.time())), what, how)

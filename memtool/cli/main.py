@@ -1,14 +1,24 @@
-"""The entry point: how a process starts that answers one command line, and how it ends."""
+"""The entry point: one command line to a verb, its value to stdout, and the one error boundary.
+
+A closed pipe is success.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+
+from memtool.cli import arguments, output
+from memtool.errors import MemtoolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
+
+    from memtool.cli.arguments import Call
+    from memtool.store.context import Context
 
 GARBAGE = 200_000
 """Objects that may be made before Python looks for circles among them; a verb makes a few."""
@@ -40,6 +50,122 @@ def main(argv: Sequence[str] | None = None) -> int:
         from memtool.cli import hooks  # a boundary of its own: agents never hear of an error
 
         return hooks.main(args)
-    from memtool.cli import running
 
-    return running.run(args)
+    return run(args)
+
+
+SURFACES = {"mcp": "memtool.mcp"}
+"""Verbs that start another surface, and the room that serves it."""
+
+EXIT_CODES: dict[int, str] = {
+    0: "fine",
+    1: "problems were found, and told on stdout",
+    2: "a wrong call, setting, file or state of git; told on stderr with the next step",
+    3: "a bug; stderr names the log file",
+    130: "interrupted",
+}
+
+
+def run(args: list[str]) -> int:
+    """Run one command line and return the exit code."""
+    try:
+        return _run(args)
+    except MemtoolError as error:
+        _tell(error, args)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
+        _tell(bug(error), args)
+        return 3
+
+
+def _run(args: list[str]) -> int:
+    began = time.perf_counter()
+    call = arguments.parse(args)
+    if isinstance(call, arguments.HelpPage):
+        from memtool.cli import manual
+
+        output.write(manual.text(call))
+        return 0
+    if call.face.name in SURFACES:  # it opens repositories itself, and stdout is its own
+        surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
+        return int(surface.serve(call, os.environ))
+    context = _opened(call)
+    value = _answer(context, call)
+    output.write(output.as_json(value) if call.as_json else output.as_text(call.face.render(value)))
+    for note in context.notes:
+        output.tell(f"memtool: {output.visible(note)}")
+    from memtool.commands import _record  # only now: the answer is out
+
+    _record.note(context, call.face.name, value, (time.perf_counter() - began) * 1000)
+    return int(getattr(value, "exit_code", 0))
+
+
+def _opened(call: Call) -> Context:
+    """Open the repository of a call; what holds for all projects of a user needs none."""
+    from memtool.store.context import Context
+
+    if call.is_global:
+        return Context.at_global(os.environ)
+    try:
+        return Context.at(call.directory, os.environ)
+    except MemtoolError as error:
+        if error.code != "no-repository" or not call.options.get("user"):
+            raise
+        return Context.at_global(os.environ)
+
+
+def _answer(context: Context, call: Call) -> Any:
+    """Run the verb of a call."""
+    options = call.options
+    if context.is_global:
+        from memtool.commands import _filters
+
+        options = _filters.options(context, call.face.run, options)
+    try:
+        return call.face.run(context, *call.positional, **options)
+    except MemtoolError as error:
+        from memtool.commands import _filters
+
+        _filters.pointed(context, error, call.face.name, call.positional)
+        raise
+
+
+def _tell(error: MemtoolError, args: list[str]) -> None:
+    if not arguments.wants_json(args):
+        output.tell(f"memtool: {output.visible(error.message)}")
+        if error.hint:
+            output.tell(f"hint: {output.visible(error.hint)}")
+        return
+    from memtool.memory import timestamps
+
+    body = {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "recoverable": error.recoverable,
+        "timestamp": timestamps.render(int(time.time())),
+    }
+    output.tell(output.as_json({"error": body}).rstrip("\n"))
+
+
+def bug(error: Exception) -> MemtoolError:
+    """Write the traceback to a log file and return an error that says where it is."""
+    import tempfile
+    import traceback
+
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="memtool-bug-", suffix=".log", delete=False, encoding="utf-8",
+            errors="backslashreplace",
+        ) as log:  # fmt: skip
+            log.write("".join(traceback.format_exception(error)))
+        where = f"the details are in {log.name}; please report them"
+    except OSError:
+        where = "the log could not be written; MEMTOOL_DEBUG=1 shows the details"
+    if os.environ.get("MEMTOOL_DEBUG"):
+        traceback.print_exception(error)
+    return MemtoolError(
+        f"a bug: {type(error).__name__}: {error}", hint=where, code="bug", recoverable=False
+    )

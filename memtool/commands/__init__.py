@@ -1,6 +1,6 @@
 """The verbs, one module each.
 
-A module holds a typed function that takes the workspace and returns a value, and a function
+A module holds a typed function that takes the context and returns a value, and a function
 `render` that writes the value as text.
 
 A verb's parameters, types, defaults and help stand once: in its signature and docstring. The

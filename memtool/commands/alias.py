@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import listing, writing
-from memtool.commands.columns import columns
+from memtool.authoring import write
+from memtool.commands import listing
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.search import aliases
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.config import read_toml
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 __all__ = ["alias", "render"]
 
@@ -36,7 +37,7 @@ class Aliases(Value):
 
 
 def alias(
-    ws: Workspace,
+    context: Context,
     action: Literal["list", "add", "remove"] = "list",
     word: str = "",
     *expansions: str,
@@ -63,7 +64,9 @@ def alias(
     if action == "list":
         if expansions:
             raise MemtoolError("list takes one word", hint="memtool alias add WORD EXPANSION…")
-        return Aliases(listing.aliases_path(ws), _rows(listing.aliases_file(ws), ws, wanted))
+        return Aliases(
+            listing.aliases_path(context), _rows(listing.aliases_file(context), context, wanted)
+        )
     if not wanted:
         raise MemtoolError(f"{action} needs a word", hint=f"memtool alias {action} WORD")
     if action == "add" and not expansions:
@@ -73,7 +76,7 @@ def alias(
     if action == "remove" and expansions:
         raise MemtoolError("remove takes one word", hint=f"memtool alias remove {wanted}")
     added = tuple(dict.fromkeys(map(aliases.key, expansions)))
-    return _changed(ws, action, wanted, added, commit=commit, dry_run=dry_run)
+    return _changed(context, action, wanted, added, commit=commit, dry_run=dry_run)
 
 
 def render(shown: Aliases) -> str:
@@ -88,7 +91,7 @@ def render(shown: Aliases) -> str:
 
 
 def _changed(
-    ws: Workspace,
+    context: Context,
     action: str,
     word: str,
     added: tuple[str, ...],
@@ -96,18 +99,18 @@ def _changed(
     commit: bool,
     dry_run: bool,
 ) -> Aliases:
-    writing.prepare(ws)
-    path = listing.aliases_path(ws)
-    with files.locked(ws.repository.cache_dir, "write.lock"):
-        before = listing.aliases_file(ws)
+    write.prepare(context)
+    path = listing.aliases_path(context)
+    with files.locked(context.repository.cache_dir, "write.lock"):
+        before = listing.aliases_file(context)
         after = _edited(before or b"", path, action, word, added)
         changed = after != (before or b"")
         if changed and not dry_run:
-            files.replace(ws.repository.top, path, after, expected=before)
+            files.replace(context.repository.top, path, after, expected=before)
     done = None
     if changed and commit and not dry_run:
-        done = commit_files(ws.repository, [path], f"memory: {action} alias {word}"[:72], {})
-    return Aliases(path, _rows(after, ws, word), changed, done, dry_run)
+        done = commit_files(context.repository, [path], f"memory: {action} alias {word}"[:72], {})
+    return Aliases(path, _rows(after, context, word), changed, done, dry_run)
 
 
 def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ...]) -> bytes:
@@ -116,7 +119,7 @@ def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ..
     Raises:
         MemtoolError: the file is broken, or there is no such word to remove.
     """
-    from memtool.store import toml_edit
+    from memtool.store import config
 
     own = aliases.written(data, path)
     spelled = next((raw for raw in read_toml(data, path) if aliases.key(raw) == word), word)
@@ -129,11 +132,11 @@ def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ..
         )
     else:
         row = [] if word in aliases.DEFAULTS else None
-    return toml_edit.set_key(data.decode(), (spelled,), row).encode()
+    return config.set_key(data.decode(), (spelled,), row).encode()
 
 
-def _rows(data: bytes | None, ws: Workspace, word: str) -> tuple[Alias, ...]:
-    path = listing.aliases_path(ws)
+def _rows(data: bytes | None, context: Context, word: str) -> tuple[Alias, ...]:
+    path = listing.aliases_path(context)
     own = {} if data is None else aliases.written(data, path)
     found = aliases.merged(own)
     return tuple(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
-from memtool.commands.writing import render_changed as render
+from memtool.authoring import write
+from memtool.authoring.write import Changed
+from memtool.authoring.write import render_changed as render
 from memtool.memory.memory import Fields, Memory
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["archive", "render"]
 
 
 def archive(
-    ws: Workspace, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
+    context: Context, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
 ) -> Changed:
     """Put a memory away: list, search and inject leave it out until they are asked for it.
 
@@ -28,10 +28,12 @@ def archive(
         dry_run: say what would change, write nothing
     """
     if why and not commit:
-        ws.notes.append("the reason is kept in a commit only: add --commit")
-    return writing.change(ws, id, _archived, "archive", commit=commit, dry_run=dry_run, reason=why)
+        context.notes.append("the reason is kept in a commit only: add --commit")
+    return write.change(
+        context, id, _archived, "archive", commit=commit, dry_run=dry_run, reason=why
+    )
 
 
 def _archived(memory: Memory) -> Fields:
-    writing.refuse_deleted(memory)
+    write.refuse_deleted(memory)
     return {"status": "archived"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from memtool.commands.config import config
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 __all__ = ["auto", "render"]
 
@@ -28,7 +28,7 @@ class Auto(Value):
 
 
 def auto(
-    ws: Workspace,
+    context: Context,
     switch: Literal["", "on", "off"] = "",
     *,
     commit: bool = False,
@@ -51,12 +51,12 @@ def auto(
         dry_run: say what would change, write nothing
     """
     if not switch:
-        return Auto(ws.is_capturing, _off_by(ws), ws.config_path)
+        return Auto(context.is_capturing, _off_by(context), context.config_path)
     wanted = str(switch == "on").lower()
-    shown = config(ws, KEY, wanted, commit=commit, dry_run=dry_run)
+    shown = config(context, KEY, wanted, commit=commit, dry_run=dry_run)
     is_on = switch == "on"
-    off_by = tuple(who for who in _off_by(ws) if who != ws.config_path)
-    off_by = off_by if is_on else (ws.config_path, *off_by)
+    off_by = tuple(who for who in _off_by(context) if who != context.config_path)
+    off_by = off_by if is_on else (context.config_path, *off_by)
     return Auto(not off_by, off_by, shown.path, shown.changed, shown.commit, dry_run)
 
 
@@ -69,11 +69,11 @@ def render(shown: Auto) -> str:
     return "\n".join(rows)
 
 
-def _off_by(ws: Workspace) -> tuple[str, ...]:
-    settings = ws.settings
+def _off_by(context: Context) -> tuple[str, ...]:
+    settings = context.settings
     said = (
-        (ws.config_path, settings.given.get(KEY, True)),
+        (context.config_path, settings.given.get(KEY, True)),
         ("your global settings", settings.personal.get(KEY, True)),
-        ("MEMTOOL_OFF", not ws.is_off),
+        ("MEMTOOL_OFF", not context.is_off),
     )
     return tuple(who for who, is_on in said if not is_on)

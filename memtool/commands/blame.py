@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memtool.commands.columns import columns
-from memtool.commands.writing import as_text
+from memtool.authoring.write import as_text
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
-from memtool.store import blame as blaming
-from memtool.store import versions
+from memtool.store import history as blaming
+from memtool.store import snapshot
+from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ OPENING = "(opening)"
 """The name of the text before the first heading."""
 
 
-class Part(Value):
+class BlamePart(Value):
     """A field or section and the newest commit among its lines.
 
     `state` is committed, uncommitted (some line is in no commit), or shallow (history is cut off
@@ -46,11 +46,11 @@ class Blame(Value):
 
     id: str
     path: str
-    fields: tuple[Part, ...]
-    sections: tuple[Part, ...]
+    fields: tuple[BlamePart, ...]
+    sections: tuple[BlamePart, ...]
 
 
-def blame(ws: Workspace, id: str, *, at: str | None = None) -> Blame:
+def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     """Show which commit each field and section of a memory comes from, and who wrote it.
 
     Of several commits the newest counts. Lines that no commit holds yet are marked.
@@ -62,18 +62,18 @@ def blame(ws: Workspace, id: str, *, at: str | None = None) -> Blame:
         id: the memory, by its id or the beginning of it
         at: a revision instead of the worktree
     """
-    from memtool.memory import strict
-    from memtool.memory.body import sections
+    from memtool.memory import frontmatter
+    from memtool.memory.memory import sections
     from memtool.store.history import History, tip
 
-    tree = ws.catalog(at, exact=True)
+    tree = context.catalog(at, exact=True)
     record = tree.find(id)
-    head = tip(ws.repository, at)
+    head = tip(context.repository, at)
     entries = tuple(entry for entry in tree.snapshot.entries if entry.path == record.path)
     read = next(data for _entry, data in tree.snapshot.replace(entries=entries).read())
     data = read if isinstance(read, bytes) else b""
-    memory = versions.of_bytes(data, record.path, ws.settings.categories).memory
-    parts = strict.split(data.decode().removeprefix("\ufeff")) if memory else None
+    memory = snapshot.of_bytes(data, record.path, context.settings.categories).memory
+    parts = frontmatter.split(data.decode().removeprefix("\ufeff")) if memory else None
     if memory is None or parts is None:
         raise MemtoolError(
             f"{record.path} changed while it was read",
@@ -85,13 +85,13 @@ def blame(ws: Workspace, id: str, *, at: str | None = None) -> Blame:
     start = len(rows) - len(body.split("\n"))
     spans = [
         (key, as_text(memory.fields.get(key)), first, last)
-        for key, (first, last) in strict.read_header(header).spans.items()
+        for key, (first, last) in frontmatter.read_header(header).spans.items()
     ]
     texts = [
         (part.title or OPENING, part.text, start + part.first_line, start + part.last_line)
         for part in sections(body)
     ]
-    with History(ws.repository) as history:
+    with History(context.repository) as history:
         commits = blaming.lines(history, tree.snapshot, head, record.path, data)
         fields = tuple(_part(history, commits, rows, *span) for span in spans)
         told = tuple(_part(history, commits, rows, *span) for span in texts)
@@ -123,17 +123,17 @@ def _part(
     value: str,
     first: int,
     last: int,
-) -> Part:
+) -> BlamePart:
     """Find the newest commit of some lines; blank ones at the end belong to what comes next."""
     last = min(last, len(rows))
     while last > first and not rows[last - 1].strip():
         last -= 1
     among = commits[first - 1 : last]
     if blaming.UNCOMMITTED in among:
-        return Part(name, value, "", "", "", "uncommitted", first, last)
+        return BlamePart(name, value, "", "", "", "uncommitted", first, last)
     commit = history.author_of(history.newest(among))
     state = "committed" if commit.id else "shallow"
-    return Part(name, value, commit.id, commit.author, commit.date, state, first, last)
+    return BlamePart(name, value, commit.id, commit.author, commit.date, state, first, last)
 
 
 def _short(value: str) -> str:

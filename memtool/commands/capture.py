@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from memtool.commands import auditing
 from memtool.commands import sessions as telling
+from memtool.store import usage_log
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from memtool.sessions.head import Head
     from memtool.sessions.intake import Transcript
     from memtool.sessions.transcripts.reading import Reading
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
 MOST_STDIN = 64 << 20
 _NOBODY = ("chat", "plain")
 """Formats that name no agent."""
 
 
-class Captured(Value):
+class CaptureReport(Value):
     """What was captured: how many messages, from number `first` to `last`, 0 for none.
 
     `broken` counts lines that could not be read, `future` messages whose time has not come, `lost`
@@ -44,14 +44,14 @@ class Captured(Value):
 
 
 def capture(
-    ws: Workspace,
+    context: Context,
     transcript: str,
     *,
     session: str = "",
     host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "chat", "plain"] = "",
     end: bool = False,
     dry_run: bool = False,
-) -> Captured:
+) -> CaptureReport:
     """Take a transcript of an agent into a session: who said what, which tools ran and failed.
 
     Known are Claude Code, Codex, Gemini, OpenCode (its database, or what opencode export prints),
@@ -76,8 +76,8 @@ def capture(
     from memtool.commands import judging
     from memtool.sessions import ending, intake, learning
 
-    sessions = telling.opened(ws)
-    source = _source(ws, transcript, host, session)
+    sessions = telling.opened(context)
+    source = _source(context, transcript, host, session)
 
     def begin(id: str, read: Reading) -> Head:
         if not dry_run:
@@ -86,24 +86,24 @@ def capture(
         asked = next((one.text for one in read.messages if one.role == "user"), "")
         started = next((one.moment for one in read.messages if one.moment), 0)
         return telling.beginning(
-            ws, sessions, id=id, host=read.host, agent=agent, title=asked, started=started
+            context, sessions, id=id, host=read.host, agent=agent, title=asked, started=started
         )
 
-    with source.file, auditing.act(ws, "capture", dry_run=dry_run) as act:
-        done = intake.capture(sessions, source, begin, ws.now, dry_run=dry_run)
+    with source.file, usage_log.act(context, "capture", dry_run=dry_run) as act:
+        done = intake.capture(sessions, source, begin, context.now, dry_run=dry_run)
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
-    ws.notes.extend(done.notes)
+    context.notes.extend(done.notes)
     if not dry_run:
         if end or learning.is_due(sessions, done.session):
             learning.learn(sessions, done.session)
         if end and sessions.head(done.session).status == "open":
-            ending.end(sessions, done.session, "", ws.now)
-            judging.count(ws, sessions)
+            ending.end(sessions, done.session, "", context.now)
+            judging.count(context, sessions)
     numbers = [one.number for one in done.messages]
     roles: dict[str, int] = {}
     for one in done.messages:
         roles[one.role] = roles.get(one.role, 0) + 1
-    return Captured(
+    return CaptureReport(
         session=done.session,
         host=done.host,
         captured=len(numbers),
@@ -119,7 +119,7 @@ def capture(
     )
 
 
-def render(done: Captured) -> str:
+def render(done: CaptureReport) -> str:
     """Return one line on what was captured, and one on what could not be."""
     would = "would capture" if done.dry_run else "captured"
     roles = ", ".join(f"{count:,} {role}" for role, count in done.roles.items())
@@ -139,17 +139,17 @@ def render(done: Captured) -> str:
     return "\n".join(rows)
 
 
-def _source(ws: Workspace, transcript: str, host: str, session: str) -> Transcript:
+def _source(context: Context, transcript: str, host: str, session: str) -> Transcript:
     """Return the transcript that is named, opened. Raises MemtoolError where it is none."""
     from memtool.sessions.intake import Transcript, name_for
     from memtool.sessions.transcripts import reading
 
-    tops = (ws.repository.top, os.path.dirname(ws.repository.common_dir))
-    id_ = name_for(telling.opened(ws), host or "session", session) if session else ""
+    tops = (context.repository.top, os.path.dirname(context.repository.common_dir))
+    id_ = name_for(telling.opened(context), host or "session", session) if session else ""
     if transcript == "-":
         file, path = _stdin(), ""
     else:
-        path = os.path.realpath(os.path.join(ws.cwd, transcript))
+        path = os.path.realpath(os.path.join(context.cwd, transcript))
         file = reading.opened(path)
     return Transcript(file, path, tops, host, id_)
 
@@ -158,6 +158,6 @@ def _stdin() -> BinaryIO:
     """Return stdin as a file that can be read twice."""
     import io
 
-    from memtool.commands.receiving import received
+    from memtool.commands._filters import received
 
     return io.BytesIO(received(MOST_STDIN))

@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from memtool.commands.progress import Progress
+    from memtool.commands._render import Progress
     from memtool.gate.content import Content
     from memtool.memory.problem import Problem
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
 ERROR = "error"
 
@@ -41,7 +41,7 @@ class Checked(Value):
 
 
 def check(
-    ws: Workspace, *path: str, staged: bool = False, range: str = "", history: bool = False
+    context: Context, *path: str, staged: bool = False, range: str = "", history: bool = False
 ) -> Checked:
     """Check memories: are they valid, free of secrets, unchanged where they must be, and linked.
 
@@ -69,40 +69,42 @@ def check(
             hint="give one of them",
         )
     if staged:
-        return _staged(ws, path)
-    from memtool.commands.progress import Progress
+        return _staged(context, path)
+    from memtool.commands._render import Progress
 
     with Progress(sys.stderr) as progress:
         if history:
-            from memtool.gate import past
+            from memtool.gate import sources
 
             progress.begin("looking for secrets in every commit")
-            found = past.scan(ws.repository, ws.directory, ws.settings)
+            found = sources.scan(context.repository, context.directory, context.settings)
             return Checked(found.checked, found.problems)
-        content = _content(ws, path, range)
+        content = _content(context, path, range)
         if content is None:
             return Checked(0, (), is_quiet=True)
-        return _checked(ws, content, path, progress)
+        return _checked(context, content, path, progress)
 
 
-def _staged(ws: Workspace, path: tuple[str, ...]) -> Checked:
+def _staged(context: Context, path: tuple[str, ...]) -> Checked:
     """Check what is staged; that nothing is costs little."""
-    _refuse_bare(ws)
-    from memtool.gate import differences
+    _refuse_bare(context)
+    from memtool.gate import index_diff
 
-    sides, head = differences.of_index(ws.repository, ws.directory, ws.env)
+    sides, head = index_diff.of_index(context.repository, context.directory, context.env)
     if not any(sides):
         return Checked(0, (), is_quiet=True)
-    from memtool.commands.progress import Progress
-    from memtool.gate import staged
+    from memtool.commands._render import Progress
+    from memtool.gate import sources
 
-    with Progress(sys.stderr) as progress, ws.repository.git.reading():
-        content = staged.take(ws.repository, ws.directory, ws.now, ws.env, sides, head)
-        return _checked(ws, content, path, progress, is_quiet=True)
+    with Progress(sys.stderr) as progress, context.repository.git.reading():
+        content = sources.of_staged(
+            context.repository, context.directory, context.now, context.env, sides, head
+        )
+        return _checked(context, content, path, progress, is_quiet=True)
 
 
 def _checked(
-    ws: Workspace,
+    context: Context,
     content: Content,
     path: tuple[str, ...],
     progress: Progress,
@@ -113,31 +115,33 @@ def _checked(
 
     problems = gate.problems(content, lambda name: progress.begin(f"checking: {name}"))
     if path:
-        from memtool.gate.worktree import is_chosen
+        from memtool.gate.sources import is_chosen
 
-        chosen = _inside(ws, path)
+        chosen = _inside(context, path)
         problems = tuple(p for p in problems if is_chosen(p.path, chosen))
     else:
-        problems = (*problems, *_blocks(ws, content))
+        problems = (*problems, *_blocks(context, content))
     return Checked(len(content.files), problems, is_quiet)
 
 
-def _blocks(ws: Workspace, content: Content) -> list[Problem]:
+def _blocks(context: Context, content: Content) -> list[Problem]:
     """Return what is wrong with the blocks of files such as AGENTS.md; where there are none, none.
 
     Before a commit those on disk are looked at, beside the memories on disk.
     """
-    from memtool.inject import marked
+    from memtool.inject import agents_md
 
     at = content.head if content.kind == "commit" else None
-    found = marked.candidates(
-        lambda path: ws.stored_file(path, at) if at else marked.read_at(ws.repository.top, path)
+    found = agents_md.agent_files(
+        lambda path: (
+            context.stored_file(path, at) if at else agents_md.read_at(context.repository.top, path)
+        )
     )
     if not found:
         return []
-    from memtool.commands import marking
+    from memtool.inject import agents_md
 
-    return marking.problems(ws, found, at)
+    return agents_md.problems(context, found, at)
 
 
 def render(checked: Checked) -> str:
@@ -158,23 +162,30 @@ def render(checked: Checked) -> str:
     return "\n".join([*rows, f"{files} checked: {', '.join(told) or 'nothing is wrong'}"])
 
 
-def _content(ws: Workspace, path: tuple[str, ...], range_: str) -> Content | None:
-    repository = ws.repository
+def _content(context: Context, path: tuple[str, ...], range_: str) -> Content | None:
+    repository = context.repository
     if range_:
-        from memtool.gate import span
+        from memtool.gate import sources
 
-        start, end = _ends(ws, range_)
-        settings = _settings_at(ws, end)
-        return span.take(repository, ws.directory, settings, ws.now, start, end)
-    _refuse_bare(ws)
-    from memtool.gate import worktree
+        start, end = _ends(context, range_)
+        settings = _settings_at(context, end)
+        return sources.of_range(repository, context.directory, settings, context.now, start, end)
+    _refuse_bare(context)
+    from memtool.gate import sources
 
-    ws.refuse_absent()
-    return worktree.take(repository, ws.directory, ws.settings, ws.now, ws.env, _inside(ws, path))
+    context.refuse_absent()
+    return sources.of_worktree(
+        repository,
+        context.directory,
+        context.settings,
+        context.now,
+        context.env,
+        _inside(context, path),
+    )
 
 
-def _refuse_bare(ws: Workspace) -> None:
-    if ws.repository.is_bare:
+def _refuse_bare(context: Context) -> None:
+    if context.repository.is_bare:
         raise MemtoolError(
             "a bare repository has no work tree and stages nothing",
             hint="memtool check --range A..B, or memtool check --history",
@@ -182,36 +193,38 @@ def _refuse_bare(ws: Workspace) -> None:
         )
 
 
-def _settings_at(ws: Workspace, commit: str) -> Any:
+def _settings_at(context: Context, commit: str) -> Any:
     from memtool.store import config as config_file
 
-    data = ws.stored_file(ws.config_path, commit)
-    return config_file.DEFAULTS if data is None else config_file.parse(data, ws.config_path)
+    data = context.stored_file(context.config_path, commit)
+    return config_file.DEFAULTS if data is None else config_file.parse(data, context.config_path)
 
 
-def _inside(ws: Workspace, paths: tuple[str, ...]) -> tuple[str, ...]:
+def _inside(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return paths from the top. Raises MemtoolError for one outside of the memory directory."""
     found = []
     for path in paths:
-        full = os.path.normpath(os.path.join(os.path.realpath(ws.cwd), path))
-        inside = os.path.relpath(full, os.path.realpath(ws.repository.top)).replace(os.sep, "/")
+        full = os.path.normpath(os.path.join(os.path.realpath(context.cwd), path))
+        inside = os.path.relpath(full, os.path.realpath(context.repository.top)).replace(
+            os.sep, "/"
+        )
         inside = "" if inside == "." else inside
-        above = not inside or f"{ws.directory}/".startswith(f"{inside}/")
-        if not above and not inside.startswith(f"{ws.directory}/"):
+        above = not inside or f"{context.directory}/".startswith(f"{inside}/")
+        if not above and not inside.startswith(f"{context.directory}/"):
             raise MemtoolError(
-                f"{path} is not in {ws.directory}",
+                f"{path} is not in {context.directory}",
                 hint="memtool check without a path checks every memory",
             )
         found.append("" if above else inside)
     return tuple(found)
 
 
-def _ends(ws: Workspace, range_: str) -> tuple[str, str]:
+def _ends(context: Context, range_: str) -> tuple[str, str]:
     """Return the commits that a range starts behind and ends with.
 
     A start of only zeros, which forges send for a new branch, stands for no commit.
     """
-    git = ws.repository.git
+    git = context.repository.git
     left, dots, right = range_.partition("..")
     if not dots:
         raise MemtoolError(

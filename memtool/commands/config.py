@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from memtool.commands import writing
+from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.store import config as settings
-from memtool.store import files, options
+from memtool.store import config as config_file
+from memtool.store import files
 from memtool.store.commits import commit_files
-from memtool.store.config import Scalar, Setting
-from memtool.store.options import Option
+from memtool.store.config import Option, Scalar, Setting
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 
-class Row(Value):
+class SettingRow(Value):
     """One setting with its value; `is_default` says that no file sets it.
 
     `is_personal` says that it is set beside the user's global memories, for all projects.
@@ -29,25 +28,25 @@ class Row(Value):
     is_personal: bool = False
 
 
-class Settings(Value):
+class SettingsReport(Value):
     """The settings that were asked for, and the commit if one was changed and committed."""
 
     path: str
-    settings: tuple[Row, ...]
+    settings: tuple[SettingRow, ...]
     changed: bool = False
     commit: str | None = None
     dry_run: bool = False
 
 
 def config(
-    ws: Workspace,
+    context: Context,
     key: str = "",
     value: str = "",
     *,
     unset: bool = False,
     commit: bool = False,
     dry_run: bool = False,
-) -> Settings:
+) -> SettingsReport:
     """Show the settings, or change one in the config.toml of the memory directory.
 
     Without a value the setting is shown. Comments and order of the file are kept. The category
@@ -72,31 +71,33 @@ def config(
     if not key and unset:
         raise MemtoolError("--unset needs the setting", hint="memtool config KEY --unset")
     if not key:
-        rows = tuple(_row(option, ws.settings) for option in options.OPTIONS)
-        return Settings(ws.config_path, rows)
-    option = options.option(key)
+        rows = tuple(_row(option, context.settings) for option in config_file.OPTIONS)
+        return SettingsReport(context.config_path, rows)
+    option = config_file.option(key)
     if not value and not unset:
-        return Settings(ws.config_path, (_row(option, ws.settings),))
+        return SettingsReport(context.config_path, (_row(option, context.settings),))
     if value and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
-    writing.prepare(ws)
+    write.prepare(context)
     new = None if unset else _typed(option, key, value)
-    repository = ws.repository
+    repository = context.repository
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
-        before = writing.bytes_of(repository.top, ws.config_path)
-        after = _edited(before or b"", key, new, ws.config_path)
-        config_after = settings.parse(after, ws.config_path)
-        config_after = config_after.replace(personal=ws.settings.personal)
+        before = write.bytes_of(repository.top, context.config_path)
+        after = _edited(before or b"", key, new, context.config_path)
+        config_after = config_file.parse(after, context.config_path)
+        config_after = config_after.replace(personal=context.settings.personal)
         changed = after != (before or b"")
         if changed and not dry_run:
-            files.replace(repository.top, ws.config_path, after, expected=before)
+            files.replace(repository.top, context.config_path, after, expected=before)
     done = None
-    if commit and not dry_run and (changed or writing.is_dirty(repository, ws.config_path)):
-        done = commit_files(repository, [ws.config_path], f"memory: set {key}", {})
-    return Settings(ws.config_path, (_row(option, config_after),), changed, done, dry_run)
+    if commit and not dry_run and (changed or write.is_dirty(repository, context.config_path)):
+        done = commit_files(repository, [context.config_path], f"memory: set {key}", {})
+    return SettingsReport(
+        context.config_path, (_row(option, config_after),), changed, done, dry_run
+    )
 
 
-def render(shown: Settings) -> str:
+def render(shown: SettingsReport) -> str:
     """Return one line per setting: `key = value`, what it means, and the default."""
     rows = []
     for row in shown.settings:
@@ -108,9 +109,9 @@ def render(shown: Settings) -> str:
     return "\n".join(rows)
 
 
-def _row(option: Option, config: settings.Config) -> Row:
+def _row(option: Option, config: config_file.Config) -> SettingRow:
     is_personal = option.key in config.personal and option.key not in config.given
-    return Row(
+    return SettingRow(
         key=option.key,
         value=config.setting(option.key),
         default=option.default,
@@ -138,7 +139,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
         return _reason(option, key, text)
     if wanted is tuple:
         texts = tuple(part.strip() for part in text.split(","))
-        options.checked(option, texts, "the value")
+        config_file.checked(option, texts, "the value")
         return texts
     value: Scalar = text
     try:
@@ -148,7 +149,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
             value = wanted(text)
     except (ValueError, KeyError):
         pass  # the check below says what it must be
-    options.checked(option, value, "the value")
+    config_file.checked(option, value, "the value")
     return float(value) if wanted is float else value
 
 
@@ -161,12 +162,10 @@ def _reason(option: Option, key: str, text: str) -> str:
             hint=f'memtool config {option.key}.FINGERPRINT "the reason"',
             code="config",
         )
-    options.checked(option, {name: text}, "the value")
+    config_file.checked(option, {name: text}, "the value")
     return text
 
 
 def _edited(data: bytes, key: str, value: Scalar | tuple[str, ...] | None, path: str) -> bytes:
-    from memtool.store import toml_edit
-
-    settings.read_toml(data, path)  # a broken file is told with its line, and left alone
-    return toml_edit.set_key(data.decode(), key, value).encode()
+    config_file.read_toml(data, path)  # a broken file is told with its line, and left alone
+    return config_file.set_key(data.decode(), key, value).encode()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
-from memtool.commands.writing import render_changed as render
-from memtool.memory import moments
+from memtool.authoring import write
+from memtool.authoring.write import Changed
+from memtool.authoring.write import render_changed as render
+from memtool.memory import timestamps
 from memtool.memory.memory import Fields, Memory
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["confirm", "render"]
 
 
-def confirm(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def confirm(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
     """Vouch for a memory as it stands: a candidate becomes confirmed, an old one lives again.
 
     The file records when, who, and at which commit the code was looked at. The time to live of the
@@ -26,14 +26,14 @@ def confirm(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = Fal
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    head = ws.repository.git.head()
-    checked = {"at": moments.render(ws.now), "by": writing.author(ws)}
+    head = context.repository.git.head()
+    checked = {"at": timestamps.render(context.now), "by": write.author(context)}
     if head:
         checked["commit"] = head
 
     def confirmed(memory: Memory) -> Fields:
-        writing.refuse_deleted(memory)
+        write.refuse_deleted(memory)
         status = "pinned" if memory.status == "pinned" else "confirmed"
         return {"status": status, "checked": checked}
 
-    return writing.change(ws, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
+    return write.change(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)

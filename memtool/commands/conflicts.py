@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from memtool.commands import listing
-from memtool.commands.columns import columns
+from memtool.commands._render import columns
 from memtool.gate import conflicts as gate
 from memtool.gate import neighbours, places
 from memtool.gate.duplicates import THRESHOLD_KEY
-from memtool.memory import moments
+from memtool.memory import timestamps
+from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value, plain
-from memtool.workspace import Workspace
 
 
-class Side(Value):
+class ConflictSide(Value):
     """One memory of a conflict. `date` is that of its last commit, empty without one."""
 
     id: str
@@ -31,14 +31,14 @@ class Side(Value):
     path: str
 
 
-class Conflict(Value):
+class ConflictRow(Value):
     """A conflict with its sides, in the order of `ids`."""
 
     kind: str
     ids: tuple[str, ...]
     reason: str
     accepted: bool
-    sides: tuple[Side, ...]
+    sides: tuple[ConflictSide, ...]
 
 
 class Conflicts(Value):
@@ -47,7 +47,7 @@ class Conflicts(Value):
     `since` is the commit that they were compared with, empty for none.
     """
 
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[ConflictRow, ...]
     since: str = ""
 
     @property
@@ -61,7 +61,7 @@ class Conflicts(Value):
 
 
 def conflicts(
-    ws: Workspace,
+    context: Context,
     *ids: str,
     at: str | None = None,
     since: str = "",
@@ -87,24 +87,24 @@ def conflicts(
         since: a revision; only what is new since then
         all: also those that were accepted
     """
-    base = ws.repository.git.rev(since) if since else ""
-    if base and not ids and not _names(ws, at) - _names(ws, base):
+    base = context.repository.git.rev(since) if since else ""
+    if base and not ids and not _names(context, at) - _names(context, base):
         return Conflicts((), base)  # most merges bring no memory, and need not wait
-    tree = ws.catalog(at, exact=True)
-    now, categories = ws.now, ws.settings.categories
+    tree = context.catalog(at, exact=True)
+    now, categories = context.now, context.settings.categories
     wanted = {tree.find(id_).id for id_ in ids}
     found: list[gate.Conflict] = []
-    new = _new_since(ws, tree, base) if since else None
+    new = _new_since(context, tree, base) if since else None
     if new is None or new:
-        cache_dir = ws.repository.cache_dir if ws.is_cached else ""
+        cache_dir = context.repository.cache_dir if context.is_cached else ""
         found = gate.contradictions(tree, now, categories, cache_dir)
     if new:
         judged = [record for record in gate.living(tree, now, categories) if record.id in new]
         near = neighbours.among(())
         if judged:
-            place = (ws.repository, ws.directory, categories)
+            place = (context.repository, context.directory, categories)
             near = places.of_commit(*place, at) if at else places.of_worktree(*place)
-        threshold = ws.settings.number(THRESHOLD_KEY)
+        threshold = context.settings.number(THRESHOLD_KEY)
         found += gate.repetitions(tree, judged, near, threshold, now, categories)
     found = [
         conflict
@@ -113,25 +113,27 @@ def conflicts(
         and (not wanted or wanted.intersection(conflict.ids))
         and (new is None or new.intersection(conflict.ids))
     ]
-    return Conflicts(_with_sides(ws, tree, found), base)
+    return Conflicts(_with_sides(context, tree, found), base)
 
 
-def _new_since(ws: Workspace, tree: Tree, base: str) -> set[str]:
+def _new_since(context: Context, tree: Tree, base: str) -> set[str]:
     """Return the ids of the memories that a commit does not have."""
-    there = _names(ws, base)
+    there = _names(context, base)
     return {record.id for record in tree.records if f"{record.id}.md" not in there}
 
 
-def _names(ws: Workspace, at: str | None) -> set[str]:
+def _names(context: Context, at: str | None) -> set[str]:
     """Return the names of the files of a tree that may be memories."""
-    return {entry.path.rpartition("/")[2] for entry in ws.snapshot(at).entries}
+    return {entry.path.rpartition("/")[2] for entry in context.snapshot(at).entries}
 
 
-def _with_sides(ws: Workspace, tree: Tree, found: list[gate.Conflict]) -> tuple[Conflict, ...]:
+def _with_sides(
+    context: Context, tree: Tree, found: list[gate.Conflict]
+) -> tuple[ConflictRow, ...]:
     records = {id_: tree.by_id[id_] for conflict in found for id_ in conflict.ids}
-    origins = ws.origins(tree, records.values())
+    origins = context.origins(tree, records.values())
     return tuple(
-        Conflict(
+        ConflictRow(
             kind=conflict.kind,
             ids=conflict.ids,
             reason=conflict.reason,
@@ -142,14 +144,14 @@ def _with_sides(ws: Workspace, tree: Tree, found: list[gate.Conflict]) -> tuple[
     )
 
 
-def _side(record: Record, origin: Origin) -> Side:
+def _side(record: Record, origin: Origin) -> ConflictSide:
     memory = record.memory
-    return Side(
+    return ConflictSide(
         id=record.id,
         title=memory.title,
         source=memory.items("source"),
         author=origin.author,
-        date=moments.render(origin.date) if origin.commit else "",
+        date=timestamps.render(origin.date) if origin.commit else "",
         commit=origin.commit or None,
         confidence=memory.confidence,
         trust=origin.trust,
@@ -165,7 +167,7 @@ def render(found: Conflicts) -> str:
     return "\n\n".join("\n".join(_rows(conflict)) for conflict in found.conflicts)
 
 
-def _rows(conflict: Conflict) -> list[str]:
+def _rows(conflict: ConflictRow) -> list[str]:
     sides = conflict.sides
     state = ", accepted" if conflict.accepted else ""
     table = columns(

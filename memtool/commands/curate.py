@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from memtool.commands import reading, writing
+from memtool.authoring import write
+from memtool.commands import reading
 from memtool.commands.candidates import alive_heads
 from memtool.memory.memory import Fields, Memory
 from memtool.sessions import curating
 from memtool.sessions.curating import PIN, Action
 from memtool.store.commits import commit_files
+from memtool.store.context import Context
 from memtool.store.tree import Record
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Step(Value):
+class CurationStep(Value):
     """One action of the plan, with the titles of the memories. `is_done` after it was applied."""
 
     do: str
@@ -29,15 +30,15 @@ class Step(Value):
     is_done: bool = False
 
 
-class Plan(Value):
+class CurationPlan(Value):
     """What is proposed, by `rules` or by the name of the model, and the commit that did it."""
 
     by: str
-    steps: tuple[Step, ...]
+    steps: tuple[CurationStep, ...]
     commit: str | None = None
 
 
-def curate(ws: Workspace, *, apply: bool = False, commit: bool = False) -> Plan:
+def curate(context: Context, *, apply: bool = False, commit: bool = False) -> CurationPlan:
     """Propose how candidates fit in: what they supersede, resolve, go with, and what to pin.
 
     The plan is shown; --apply carries it out. Only candidates get new relations, and only
@@ -53,35 +54,36 @@ def curate(ws: Workspace, *, apply: bool = False, commit: bool = False) -> Plan:
         apply: carry the plan out
         commit: commit what --apply changed, and nothing else
     """
-    writing.prepare(ws)
-    tree = ws.tree()
-    alive = alive_heads(ws, tree)
+    write.prepare(context)
+    tree = context.tree()
+    alive = alive_heads(context, tree)
     candidates = [record for record in alive if record.memory.status == "candidate"]
     others = [record for record in alive if record.memory.status != "candidate"]
-    by, proposed = _proposed(ws, candidates, others) if candidates else ("rules", [])
+    by, proposed = _proposed(context, candidates, others) if candidates else ("rules", [])
     actions = curating.fitting(proposed, candidates, others, tree.lineage)
     dropped = len(proposed) - len(actions)
     if dropped:
-        ws.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
+        context.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
     if not candidates:
-        ws.notes.append("there are no candidates; memtool promote makes them of sessions")
+        context.notes.append("there are no candidates; memtool promote makes them of sessions")
     titles = {record.id: record.memory.title for record in alive}
-    changed = [_applied(ws, action) for action in actions] if apply else []
+    changed = [_applied(context, action) for action in actions] if apply else []
     steps = tuple(
-        Step(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply) for a in actions
+        CurationStep(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply)
+        for a in actions
     )
     done = None
     if commit and changed:
         done = commit_files(
-            ws.repository,
+            context.repository,
             sorted(set(changed)),
             f"memory: curate {len(actions)} relations of candidates",
             {"Memory-Id": ", ".join(sorted({action.id for action in actions}))},
         )
-    return Plan(by, steps, done)
+    return CurationPlan(by, steps, done)
 
 
-def render(plan: Plan) -> str:
+def render(plan: CurationPlan) -> str:
     """Return a paragraph per step, and the next command."""
     rows = []
     for step in plan.steps:
@@ -99,23 +101,23 @@ def render(plan: Plan) -> str:
 
 
 def _proposed(
-    ws: Workspace, candidates: list[Record], others: list[Record]
+    context: Context, candidates: list[Record], others: list[Record]
 ) -> tuple[str, list[Action]]:
     from memtool.sessions.model import Unusable
 
-    model = reading.model(ws)
+    model = reading.model(context)
     if model is not None:
         try:
             return model.name, curating.by_model(model, candidates, others)
         except Unusable as error:
-            ws.notes.append(f"{error.message}; the rules were used instead")
+            context.notes.append(f"{error.message}; the rules were used instead")
     return "rules", curating.by_rules(candidates, others)
 
 
-def _applied(ws: Workspace, action: Action) -> str:
+def _applied(context: Context, action: Action) -> str:
     """Carry out one action, and return the path of the file that it changed."""
     verb = "pin" if action.do == PIN else "relate"
-    return writing.change(ws, action.id, _changes(action), verb).path
+    return write.change(context, action.id, _changes(action), verb).path
 
 
 def _changes(action: Action) -> Callable[[Memory], Fields]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
-from memtool.commands.writing import render_changed as render
+from memtool.authoring import write
+from memtool.authoring.write import Changed
+from memtool.authoring.write import render_changed as render
 from memtool.memory.memory import Fields, Memory
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["deprecate", "render"]
 
 
 def deprecate(
-    ws: Workspace, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
+    context: Context, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
 ) -> Changed:
     """Keep a memory findable, but no longer inject it.
 
@@ -28,12 +28,12 @@ def deprecate(
         dry_run: say what would change, write nothing
     """
     if why and not commit:
-        ws.notes.append("the reason is kept in a commit only: add --commit")
-    return writing.change(
-        ws, id, _deprecated, "deprecate", commit=commit, dry_run=dry_run, reason=why
+        context.notes.append("the reason is kept in a commit only: add --commit")
+    return write.change(
+        context, id, _deprecated, "deprecate", commit=commit, dry_run=dry_run, reason=why
     )
 
 
 def _deprecated(memory: Memory) -> Fields:
-    writing.refuse_deleted(memory)
+    write.refuse_deleted(memory)
     return {"status": "deprecated"}

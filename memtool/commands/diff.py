@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from memtool.commands.columns import columns
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory.changes import Change, Version, compare, sentence
-from memtool.store import versions
+from memtool.store import snapshot
+from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
 from memtool.value import Value, plain
-from memtool.workspace import Workspace
 
 WORKTREE = "worktree"
 
@@ -31,7 +31,7 @@ class Diff(Value):
         return {"from": self.old, "to": self.new, "changes": plain(self.changes)}
 
 
-def diff(ws: Workspace, range: str = "") -> Diff:
+def diff(context: Context, range: str = "") -> Diff:
     """Show what changed between two revisions, in memory terms.
 
     A..B compares two revisions, A...B the second with where they parted, A alone compares with
@@ -44,15 +44,15 @@ def diff(ws: Workspace, range: str = "") -> Diff:
     Args:
         range: A..B, A...B or A; an empty side of the dots is HEAD
     """
-    old, new = _ends(ws, range)
-    categories = ws.settings.categories
+    old, new = _ends(context, range)
+    categories = context.settings.categories
     if new:
-        taken = ws.snapshot(new)
-        changes = compare(*versions.between(ws.snapshot(old), taken, categories))
-        return Diff(old, new, _titled(changes, versions.called(taken, _bare(changes), categories)))
-    tree = ws.catalog(exact=True)
-    before = ws.snapshot(old) if old else None
-    changes = compare(*versions.uncommitted(tree, before, categories))
+        taken = context.snapshot(new)
+        changes = compare(*snapshot.between(context.snapshot(old), taken, categories))
+        return Diff(old, new, _titled(changes, snapshot.called(taken, _bare(changes), categories)))
+    tree = context.catalog(exact=True)
+    before = context.snapshot(old) if old else None
+    changes = compare(*snapshot.uncommitted(tree, before, categories))
     records = [tree.by_id[id_] for id_ in sorted(_bare(changes)) if id_ in tree.by_id]
     known = {record.id: Version(record.path, record.memory) for record in records}
     return Diff(old, WORKTREE, _titled(changes, known))
@@ -88,13 +88,13 @@ def _titled(changes: tuple[Change, ...], known: dict[str, Version]) -> tuple[Cha
     )
 
 
-def _ends(ws: Workspace, range_: str) -> tuple[str, str]:
+def _ends(context: Context, range_: str) -> tuple[str, str]:
     """Return the commit ids of both ends; empty for no commit yet, and for the worktree."""
-    git = ws.repository.git
+    git = context.repository.git
     left, dots, right = range_.partition("..")
     is_merge_base = right.startswith(".")
     right = right.removeprefix(".") if dots else ""
-    if not dots and ws.repository.is_bare:
+    if not dots and context.repository.is_bare:
         raise MemtoolError(
             "a bare repository has no worktree to compare with",
             hint=f"memtool diff {left or 'HEAD~1'}..HEAD",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from memtool.commands import reading, writing
+from memtool.authoring import write
+from memtool.commands import reading
 from memtool.errors import MemtoolError
 from memtool.gate.allowing import allowed
-from memtool.memory import identity
+from memtool.memory import ids
 from memtool.store import files
 from memtool.store.commits import commit_files
-from memtool.upkeep import digests
-from memtool.upkeep.digests import EMPTY, UNCHANGED, Digest
+from memtool.store.context import Context
+from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, memories, standing, sum_up
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LEAST = 2
 """Living memories of a category that `--all` sums up."""
 
 
-class Page(Value):
+class DigestChange(Value):
     """What became of the digest of a category: `new`, `changed`, `unchanged`, or `archived`.
 
     `id` and `path` are those of the digest that stands now. `told` counts the memories on it,
@@ -46,13 +46,13 @@ class Page(Value):
 class Digested(Value):
     """The digests that were looked at, and the commit of those that changed."""
 
-    digests: tuple[Page, ...]
+    digests: tuple[DigestChange, ...]
     commit: str | None = None
     dry_run: bool = False
 
 
 def digest(
-    ws: Workspace,
+    context: Context,
     category: str = "",
     *,
     all: bool = False,
@@ -80,21 +80,21 @@ def digest(
         commit: commit the digests, and nothing else
         dry_run: show the digests, write nothing
     """
-    _refuse_unclear(ws, category, all_=all)
-    writing.prepare(ws)
-    with nullcontext() if dry_run else files.locked(ws.repository.cache_dir, "digest.lock"):
-        tree = ws.tree()
+    _refuse_unclear(context, category, all_=all)
+    write.prepare(context)
+    with nullcontext() if dry_run else files.locked(context.repository.cache_dir, "digest.lock"):
+        tree = context.tree()
         planned = [
-            digests.sum_up(tree, name, ws.now, ws.settings.categories, ws.random,
-                           word=None if dry_run else lambda told: _worded(ws, told))
-            for name in ([category] if category else _worth(ws, tree))
+            sum_up(tree, name, context.now, context.settings.categories, context.random,
+                           word=None if dry_run else lambda told: _worded(context, told))
+            for name in ([category] if category else _worth(context, tree))
         ]  # fmt: skip
         for plan in planned:
             _refuse_nothing(plan, is_named=bool(category))
-        pages = tuple(_written(ws, plan, dry_run=dry_run) for plan in planned)
+        pages = tuple(_written(context, plan, dry_run=dry_run) for plan in planned)
     done = None
     if commit and not dry_run:
-        done = _committed(ws, pages)
+        done = _committed(context, pages)
     return Digested(pages, done, dry_run)
 
 
@@ -114,14 +114,14 @@ def render(digested: Digested) -> str:
     return "\n".join(rows) or "no category has two living memories yet"
 
 
-def _refuse_unclear(ws: Workspace, category: str, *, all_: bool) -> None:
+def _refuse_unclear(context: Context, category: str, *, all_: bool) -> None:
     """Raise MemtoolError unless one known category, or all of them, were asked for."""
-    known = ws.settings.categories
+    known = context.settings.categories
     if bool(category) == all_:
         what = "--all and a category do not go together" if all_ else "no category is named"
         raise MemtoolError(what, hint=f"memtool digest {category or 'decision'}, or --all")
     if category and category not in known:
-        near = identity.nearest(category, sorted(known))
+        near = ids.nearest(category, sorted(known))
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         raise MemtoolError(
             f"there is no category {category!r}",
@@ -139,66 +139,66 @@ def _refuse_nothing(plan: Digest, *, is_named: bool) -> None:
         )
 
 
-def _worth(ws: Workspace, tree: Tree) -> list[str]:
+def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
-    now, known = ws.now, ws.settings.categories
-    have = {record.memory.category for record in digests.standing(tree)}
+    now, known = context.now, context.settings.categories
+    have = {record.memory.category for record in standing(tree)}
     return sorted(
-        name
-        for name in known
-        if name in have or len(digests.memories(tree, name, now, known)) >= LEAST
+        name for name in known if name in have or len(memories(tree, name, now, known)) >= LEAST
     )
 
 
-def _worded(ws: Workspace, told: Sequence[Memory]) -> Mapping[str, str]:
+def _worded(context: Context, told: Sequence[Memory]) -> Mapping[str, str]:
     """Return the words of the user's model, none where they have set none or it fails."""
-    chosen = reading.model(ws)
+    chosen = reading.model(context)
     if chosen is None:
         return {}
     from memtool.sessions.model import Unusable
-    from memtool.upkeep import retelling
+    from memtool.upkeep.digest import words
 
     try:
-        return retelling.words(chosen, allowed(ws.settings), told)
+        return words(chosen, allowed(context.settings), told)
     except Unusable as error:
-        ws.notes.append(f"{error.message}; the memories' own words were used instead")
+        context.notes.append(f"{error.message}; the memories' own words were used instead")
         return {}
 
 
-def _written(ws: Workspace, plan: Digest, *, dry_run: bool) -> Page:
+def _written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
     """Write the digest of a plan, or archive the one that has nothing left to sum up."""
     old = tuple(one.id for one in plan.replaces)
     if plan.memory is None:
         first = plan.replaces[0]
         if plan.change == EMPTY:
             for one in plan.replaces:
-                writing.change(ws, one.id, lambda _old: {"status": "archived"}, "archive",
+                write.change(context, one.id, lambda _old: {"status": "archived"}, "archive",
                                dry_run=dry_run)  # fmt: skip
         change = "archived" if plan.change == EMPTY else plan.change
         gone = old if plan.change == EMPTY else ()
-        return Page(plan.category, change, first.id, first.path, plan.told, plan.left_out, gone)
+        return DigestChange(
+            plan.category, change, first.id, first.path, plan.told, plan.left_out, gone
+        )
     memory = plan.memory
-    written = writing.write_new(
-        ws,
+    written = write.write_new(
+        context,
         memory,
-        draw=lambda: identity.make_id(memory.type, ws.now, memory.title, ws.random(3)),
+        draw=lambda: ids.make_id(memory.type, context.now, memory.title, context.random(3)),
         dry_run=dry_run,
     )
-    return Page(
+    return DigestChange(
         plan.category, plan.change, written.id, written.path, plan.told, plan.left_out, old,
         written.text if dry_run else "",
     )  # fmt: skip
 
 
-def _committed(ws: Workspace, pages: Sequence[Page]) -> str | None:
+def _committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
     """Commit what is not committed yet of the digests, in one commit; None where all is."""
-    due = [page for page in pages if writing.is_dirty(ws.repository, page.path)]
+    due = [page for page in pages if write.is_dirty(context.repository, page.path)]
     if not due:
         return None
     trailers = {"Memory-Id": ", ".join(page.id for page in due)}
-    old = [id_ for page in due if page.change == digests.CHANGED for id_ in page.replaces]
+    old = [id_ for page in due if page.change == CHANGED for id_ in page.replaces]
     if old:
         trailers["Supersedes"] = ", ".join(old)
     what = due[0].category if len(due) == 1 else f"{len(due)} categories"
     paths = [page.path for page in due]
-    return commit_files(ws.repository, paths, f"memory: digest {what}", trailers)
+    return commit_files(context.repository, paths, f"memory: digest {what}", trailers)

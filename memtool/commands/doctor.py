@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memtool.commands import examining
-from memtool.commands.examining import ABSENT, BROKEN, GOOD, WARNING, Sign
 from memtool.errors import MemtoolError
+from memtool.hosts import diagnostics
+from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
-    from memtool.hosts.host import Host
-    from memtool.hosts.site import Site
-    from memtool.workspace import Workspace
+    from memtool.hosts.install import Host, Site
+    from memtool.store.context import Context
 
 MARKS = {GOOD: "ok", ABSENT: "-", WARNING: "!", BROKEN: "BROKEN"}
 MOST_ROWS = 6
@@ -34,7 +33,7 @@ class Diagnosed(Value):
 
 
 def doctor(
-    ws: Workspace,
+    context: Context,
     host: Literal["", "claude", "codex", "gemini", "opencode", "cursor"] = "",
     *,
     fix: bool = False,
@@ -53,12 +52,12 @@ def doctor(
         host: only this host; all that are in use without it
         fix: compile the modules, and make the caches anew where they are broken
     """
-    mended = tuple(examining.mend(ws)) if fix else ()
+    mended = tuple(diagnostics.mend(context)) if fix else ()
     signs: list[Sign] = []
     if not host:
-        signs += [*examining.of_memtool(ws), *examining.of_repository(ws)]
-    signs += _of_hosts(ws, host)
-    ws.notes.clear()  # what is wrong is the answer here
+        signs += [*diagnostics.of_memtool(context), *diagnostics.of_repository(context)]
+    signs += _of_hosts(context, host)
+    context.notes.clear()  # what is wrong is the answer here
     return Diagnosed(tuple(signs), mended)
 
 
@@ -80,34 +79,34 @@ def render(diagnosed: Diagnosed) -> str:
     return "\n".join(rows)
 
 
-def _of_hosts(ws: Workspace, only: str) -> Iterator[Sign]:
-    from memtool.commands.installing import site_of
+def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
     from memtool.hosts import AGENTS, agent
+    from memtool.hosts.install import site_of
 
-    if ws.repository.is_bare:
+    if context.repository.is_bare:
         if only:
             yield Sign(only, "installed", ABSENT, "no agent works in a bare repository")
         return
     prompt = ""
     for name in [only] if only else AGENTS:
         host = agent(name)
-        is_used = host.is_used(ws.repository.top, ws.env)
+        is_used = host.is_used(context.repository.top, context.env)
         if not is_used and not only:
             continue
-        sites = [site_of(ws, name, user=user) for user in (False, True)]
+        sites = [site_of(context, name, user=user) for user in (False, True)]
         levels = [(site, _is_installed(host, site)) for site in sites]
         if not any(installed for _site, installed in levels):
             detail = "not installed" if is_used else "not installed; the host is not in use here"
             yield Sign(name, "installed", ABSENT, detail, f"memtool install {name}")
             continue
-        prompt = prompt or _sample(ws)
+        prompt = prompt or _sample(context)
         for site, installed in levels:
             if installed:
-                yield from _of_site(ws, host, site, prompt)
+                yield from _of_site(context, host, site, prompt)
 
 
 def _is_installed(host: Host, site: Site) -> bool:
-    from memtool.hosts.host import read
+    from memtool.hosts.install import read
 
     for part in host.parts(site):
         try:
@@ -119,7 +118,7 @@ def _is_installed(host: Host, site: Site) -> bool:
     return False
 
 
-def _of_site(ws: Workspace, host: Host, site: Site, prompt: str) -> Iterator[Sign]:
+def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[Sign]:
     level = "all projects" if site.is_user else "project"
     yield Sign(host.name, "installed", GOOD, f"for {level}: {site.shown(site.folder)}")
     again = f"memtool install {host.name}{' --user' if site.is_user else ''}"
@@ -137,9 +136,9 @@ def _of_site(ws: Workspace, host: Host, site: Site, prompt: str) -> Iterator[Sig
             return  # the hooks are not those that this version would run
     else:
         yield Sign(host.name, "current", GOOD, "as this version writes it")
-    from memtool.hosts.rehearsal import rehearse
+    from memtool.hosts.diagnostics import rehearse
 
-    for one in rehearse(host, site, prompt, ws.env):
+    for one in rehearse(host, site, prompt, context.env):
         name = f"works: {one.event}"
         if one.fault:
             yield Sign(host.name, name, BROKEN, one.fault, "memtool hook --help")
@@ -148,10 +147,10 @@ def _of_site(ws: Workspace, host: Host, site: Site, prompt: str) -> Iterator[Sig
         yield Sign(host.name, name, GOOD, f"{seen}, {one.took_ms:.0f} ms", shown=one.text)
 
 
-def _sample(ws: Workspace) -> str:
+def _sample(context: Context) -> str:
     """Return a prompt that some memory answers, where there is one."""
     try:
-        records = ws.tree().records
+        records = context.tree().records
     except MemtoolError:
         return "What do we know about this project?"
     return next(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memtool.commands import listing
-from memtool.commands.columns import columns
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory.problem import Problem
 from memtool.search import measures
@@ -15,9 +15,9 @@ from memtool.search.facts import Facts
 from memtool.search.finding import Found, Hit, Scope
 from memtool.search.golden import GOLDEN_NAME, Golden, parse
 from memtool.search.prose import search_prose
-from memtool.store.reading import read_regular
+from memtool.store.context import Context
+from memtool.store.files import read_regular
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 __all__ = ["eval", "render"]
 
@@ -27,7 +27,7 @@ SCORE_DIGITS = 6
 MOST_BYTES = 256 << 20
 
 
-class Asked(Value):
+class QueryResult(Value):
     """What one query gave. `ranks` holds the rank of each expected memory that was found.
 
     `missed` are the expected ones that were not found, `results` the ids that were, in order.
@@ -46,7 +46,7 @@ class Asked(Value):
         found = _rounded(fields.pop("measures"))
         return {"qid": fields.pop("qid"), "query": fields.pop("query"), **found, **fields}
 
-    def cut(self, limit: int) -> Asked:
+    def cut(self, limit: int) -> QueryResult:
         """Return the same with so many results at most."""
         return self.replace(results=self.results[:limit])
 
@@ -73,7 +73,7 @@ class Evaluated(Value):
     measures: dict[str, float]
     below: dict[str, float]
     problems: tuple[Problem, ...]
-    asked: tuple[Asked, ...] | None = None
+    asked: tuple[QueryResult, ...] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -92,7 +92,7 @@ class Evaluated(Value):
 
 
 def eval(  # noqa: A001  # a verb is named as the user types it
-    ws: Workspace,
+    context: Context,
     golden: str = "",
     *,
     verbose: bool = False,
@@ -132,22 +132,22 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         raise MemtoolError(
             f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
         )
-    name = golden or f"{ws.directory}/{GOLDEN_NAME}"
-    place = os.path.join(ws.cwd if golden else ws.repository.top or ws.cwd, name)
+    name = golden or f"{context.directory}/{GOLDEN_NAME}"
+    place = os.path.join(context.cwd if golden else context.repository.top or context.cwd, name)
     queries = parse(_read(place, name), name)
     depth = max(limit, measures.DEPTH)
     found: dict[str, Found] = {}
     problems: list[Problem] = []
     for moment in sorted({query.as_of for query in queries}):
         those = [query for query in queries if query.as_of == moment]
-        scope = _scope(ws, those[0], name, at, moment or as_of)
+        scope = _scope(context, those[0], name, at, moment or as_of)
         for query in those:
             found[query.qid] = search_prose(scope, query.query, query.files, depth, is_gated=gated)
         problems += _problems(those, scope, name)
     if run:
         rows = [row for query in queries for row in _run_rows(query, found[query.qid].hits[:limit])]
-        _write(os.path.join(ws.cwd, run), run, "".join(rows))
-    ws.notes += dict.fromkeys(note for one in found.values() for note in one.notes)
+        _write(os.path.join(context.cwd, run), run, "".join(rows))
+    context.notes += dict.fromkeys(note for one in found.values() for note in one.notes)
     asked = tuple(_asked(query, found[query.qid]) for query in queries)
     means = measures.mean([one.measures for one in asked])
     return Evaluated(
@@ -177,7 +177,7 @@ def render(evaluated: Evaluated) -> str:
     return "\n".join(lines)
 
 
-def _told(one: Asked) -> tuple[str, ...]:
+def _told(one: QueryResult) -> tuple[str, ...]:
     ranks = [f"{id_} at {rank}" for id_, rank in one.ranks.items()]
     missed = [f"{id_} not found" for id_ in one.missed]
     recall, gain = one.measures["recall@5"], one.measures["ndcg@10"]
@@ -217,11 +217,11 @@ def _read(place: str, name: str) -> bytes:
     return data
 
 
-def _scope(ws: Workspace, query: Golden, name: str, at: str | None, as_of: str | None) -> Scope:
+def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: str | None) -> Scope:
     """Return what is searched from a moment, read and opened once for all queries of it."""
     try:
-        tree = ws.catalog(at, as_of, exact=True)
-        scope = listing.scope(ws, tree, ws.moment_of(as_of))
+        tree = context.catalog(at, as_of, exact=True)
+        scope = listing.scope(context, tree, context.moment_of(as_of))
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":
             raise
@@ -232,10 +232,10 @@ def _scope(ws: Workspace, query: Golden, name: str, at: str | None, as_of: str |
     return KeptScope(**fields, kept=scope.facts())
 
 
-def _asked(query: Golden, found: Found) -> Asked:
+def _asked(query: Golden, found: Found) -> QueryResult:
     ranked = tuple(hit.record.id for hit in found.hits)
     ranks = {id_: rank for rank, id_ in enumerate(ranked, 1) if id_ in query.expect}
-    return Asked(
+    return QueryResult(
         qid=query.qid,
         query=query.query,
         measures=measures.measure(ranked, query.expect),

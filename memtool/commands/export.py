@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from memtool.commands import listing
+from memtool.importing import jsonl
 from memtool.search import finding, query
-from memtool.upkeep import exporting
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 
 class Exported(Value):
@@ -23,10 +23,12 @@ class Exported(Value):
 
 def render(exported: Exported) -> str:
     """Return one line of JSON per memory."""
-    return "".join(f"{exporting.line(row)}\n" for row in exported.rows)
+    return "".join(f"{jsonl.line(row)}\n" for row in exported.rows)
 
 
-def export(ws: Workspace, *filters: str, at: str | None = None, no_body: bool = False) -> Exported:
+def export(
+    context: Context, *filters: str, at: str | None = None, no_body: bool = False
+) -> Exported:
     """Write memories as JSON lines: every key, the body and the path.
 
     From all of them memtool import jsonl makes the same files again. Without filters everything
@@ -42,10 +44,10 @@ def export(ws: Workspace, *filters: str, at: str | None = None, no_body: bool = 
         at: the memories of this revision instead of the worktree
         no_body: leave the bodies out
     """
-    tree = ws.tree(at)
+    tree = context.tree(at)
     records = list(tree.records)
     if filters:
-        scope = listing.scope(ws, tree, ws.now)
+        scope = listing.scope(context, tree, context.now)
         records = finding.select(scope, query.parse(" ".join(filters)))
-    rows = [exporting.row(record, has_body=not no_body) for record in records]
+    rows = [jsonl.row(record, has_body=not no_body) for record in records]
     return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

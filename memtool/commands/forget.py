@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
+from memtool.authoring import write
+from memtool.authoring.write import Changed
 from memtool.errors import MemtoolError
-from memtool.memory import digest, moments
+from memtool.memory import memory, timestamps
 from memtool.memory.memory import Fields, Memory
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 
-class Forgotten(Value):
+class ForgetResult(Value):
     """What was forgotten, one change per memory."""
 
     forgotten: tuple[Changed, ...]
 
 
 def forget(
-    ws: Workspace,
+    context: Context,
     *wanted: str,
     why: str = "",
     all: bool = False,
     commit: bool = False,
     dry_run: bool = False,
-) -> Forgotten:
+) -> ForgetResult:
     """Delete a memory softly: it is no longer listed, found or injected, and can be restored.
 
     The file stays, with the moment, the person and the reason written into it. Instead of an id a
@@ -45,36 +45,42 @@ def forget(
             "forgetting needs a reason",
             hint=f'memtool forget {" ".join(wanted) or "ID"} --why "REASON"',
         )
-    writing.prepare(ws, begins=False)
-    deleted = {"at": moments.render(ws.now), "by": writing.author(ws), "reason": why.strip()}
+    write.prepare(context, begins=False)
+    deleted = {
+        "at": timestamps.render(context.now),
+        "by": write.author(context),
+        "reason": why.strip(),
+    }
 
     def forgotten(memory: Memory) -> Fields:
         if memory.status == "deleted":
             return {}
         return {"status": "deleted", "deleted": deleted | {"was": memory.status}}
 
-    return Forgotten(
+    return ForgetResult(
         tuple(
-            writing.change(ws, id_, forgotten, "forget", commit=commit, dry_run=dry_run, reason=why)
-            for id_ in _meant(ws, wanted, all_=all)
+            write.change(
+                context, id_, forgotten, "forget", commit=commit, dry_run=dry_run, reason=why
+            )
+            for id_ in _meant(context, wanted, all_=all)
         )
     )
 
 
-def render(forgotten: Forgotten) -> str:
+def render(forgotten: ForgetResult) -> str:
     """Return what changed in each memory, and how to undo it."""
-    rows = [writing.render_changed(changed) for changed in forgotten.forgotten]
+    rows = [write.render_changed(changed) for changed in forgotten.forgotten]
     if any(changed.changes and not changed.dry_run for changed in forgotten.forgotten):
         rows.append("undo: memtool restore ID")
     return "\n".join(rows)
 
 
-def _meant(ws: Workspace, wanted: tuple[str, ...], *, all_: bool) -> tuple[str, ...]:
+def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[str, ...]:
     """Return the ids that were meant: one that is named, or those that a query finds."""
     text = " ".join(wanted).strip()
     if not text:
         raise MemtoolError("nothing is named", hint='memtool forget ID --why "REASON"')
-    tree = ws.tree()
+    tree = context.tree()
     try:
         return (tree.find(text).id,)
     except MemtoolError as error:
@@ -85,8 +91,8 @@ def _meant(ws: Workspace, wanted: tuple[str, ...], *, all_: bool) -> tuple[str, 
     # A digest only quotes what is meant; the next one does not.
     found = tuple(
         result.id
-        for result in search(ws, text, limit=50).results
-        if not digest.is_generated(tree.find(result.id).memory)
+        for result in search(context, text, limit=50).results
+        if not memory.is_generated(tree.find(result.id).memory)
     )
     if not found:
         raise MemtoolError(f"no memory answers {text!r}", hint="memtool list", code="unknown-id")

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from memtool.commands.inject import Injected
-    from memtool.commands.passages import Item
-    from memtool.inject.tiers import Verdict
-    from memtool.workspace import Workspace
+    from memtool.inject.candidates import CandidateVerdict
+    from memtool.inject.gather import BlockItem
+    from memtool.store.context import Context
 
 MOST_NAMED = 20
 """Files of a prompt that are looked for on disk."""
@@ -40,8 +40,8 @@ class Hooked(Value):
     meaning: str
     session: str = ""
     prompt: str = ""
-    items: tuple[Item, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    items: tuple[BlockItem, ...] = ()
+    verdicts: tuple[CandidateVerdict, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
 
@@ -61,7 +61,7 @@ class Hooked(Value):
 
 
 def hook(
-    ws: Workspace,
+    context: Context,
     host: Literal["claude", "codex", "gemini", "cursor", "opencode"],
     event: str,
     *,
@@ -91,19 +91,19 @@ def hook(
     """
     try:
         given = contracts.read(sent(input))
-    except contracts.Unreadable as error:
+    except contracts.UnreadableEvent as error:
         raise MemtoolError(
             f"the event cannot be read: {error}", hint="give the host's JSON", code="bad-event"
         ) from None
-    return answered(ws, host, event, given, is_dry=dry_run)
+    return answered(context, host, event, given, is_dry=dry_run)
 
 
-def answered(ws: Workspace, host: str, event: str, given: Given, *, is_dry: bool) -> Hooked:
+def answered(context: Context, host: str, event: str, given: Given, *, is_dry: bool) -> Hooked:
     """Answer an event that was read already, in the repository that it is about."""
     contract = contract_of(host, event)
     session = context_of(given)
-    happened = Event(contract, given, is_dry)
-    injected = None if ws.is_off else _REPLIES[contract.meaning](ws, happened)
+    happened = HookCall(contract, given, is_dry)
+    injected = None if context.is_off else _REPLIES[contract.meaning](context, happened)
     if injected is None:
         return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
     return Hooked(
@@ -150,7 +150,7 @@ def context_of(given: Given) -> str:
     return f"{given.session}/{given.agent}" if given.session and given.agent else given.session
 
 
-class Event(Value):
+class HookCall(Value):
     """What happened: the contract, what the host said, and whether nothing may be noted of it."""
 
     contract: Contract
@@ -163,68 +163,69 @@ class Event(Value):
         return self.contract.host
 
 
-def _start(ws: Workspace, event: Event) -> Injected:
-    from memtool.commands import priming
-    from memtool.store import shown
+def _start(context: Context, event: HookCall) -> Injected:
+    from memtool.inject import session_primer, session_seen
 
     session = context_of(event.given)
     is_noted = bool(session) and not event.is_dry
     if is_noted:
-        shown.forget(ws.repository.cache_dir, session)
-    primed = priming.prime(ws, for_=event.host, budget=_budget(ws, event), session=session)
+        session_seen.forget(context.repository.cache_dir, session)
+    primed = session_primer.prime(
+        context, for_=event.host, budget=_budget(context, event), session=session
+    )
     if is_noted:
-        priming.begin(ws, session)
+        session_primer.begin(context, session)
     return primed
 
 
-def _prompt(ws: Workspace, event: Event) -> Injected:
+def _prompt(context: Context, event: HookCall) -> Injected:
     from memtool.commands import inject
 
     given = event.given
     answer = inject.inject(
-        ws,
+        context,
         prompt=given.prompt,
-        files=(*given.files, *named_files(ws, given.prompt)),
+        files=(*given.files, *named_files(context, given.prompt)),
         for_=event.host,
-        budget=_budget(ws, event),
+        budget=_budget(context, event),
         session=context_of(given),
     )
     assert isinstance(answer, inject.Injected)
     return answer
 
 
-def _edit(ws: Workspace, event: Event) -> Injected | None:
+def _edit(context: Context, event: HookCall) -> Injected | None:
     if not event.given.files:
         return None
-    from memtool.commands import governing
+    from memtool.inject import file_rules
 
-    budget, session = _budget(ws, event), context_of(event.given)
-    return governing.governing(
-        ws, event.given.files, for_=event.host, budget=budget, session=session
+    budget, session = _budget(context, event), context_of(event.given)
+    return file_rules.governing(
+        context, event.given.files, for_=event.host, budget=budget, session=session
     )
 
 
-def _compact(ws: Workspace, event: Event) -> None:
-    from memtool.store import shown
+def _compact(context: Context, event: HookCall) -> None:
+    from memtool.inject import session_seen
 
     if event.given.session and not event.is_dry:  # not every host says when it goes on
-        shown.forget(ws.repository.cache_dir, context_of(event.given))
-    _close(ws, event)
+        session_seen.forget(context.repository.cache_dir, context_of(event.given))
+    _close(context, event)
 
 
-def _close(ws: Workspace, event: Event) -> None:
+def _close(context: Context, event: HookCall) -> None:
     """Hand the transcript on to a process of its own: it may be long, and a host does not wait."""
-    ws.refuse_absent()
+    context.refuse_absent()
     given = event.given
     if event.is_dry or given.agent:
         return
     from memtool.sessions import capturing
 
     name = ENDED if event.contract.meaning == contracts.END else event.contract.event
-    capturing.capture_hook(ws, event.contract.host, given.session, given.transcript, name)
+    capturing.capture_hook(context, event.contract.host, given.session, given.transcript, name)
 
 
-_REPLIES: dict[str, Callable[[Workspace, Event], Injected | None]] = {
+_REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {
     contracts.START: _start,
     contracts.PROMPT: _prompt,
     contracts.EDIT: _edit,
@@ -235,14 +236,14 @@ _REPLIES: dict[str, Callable[[Workspace, Event], Injected | None]] = {
 """What is done for an event, by its meaning; what is returned is what the agent should know."""
 
 
-def _budget(ws: Workspace, event: Event) -> int:
+def _budget(context: Context, event: HookCall) -> int:
     """Return the tokens of an answer: the usual ones, but never more than the host would show."""
-    own = ws.budget_tokens
-    usual = ws.settings.count("inject.budget_tokens") if own is None else own
+    own = context.budget_tokens
+    usual = context.settings.count("inject.budget_tokens") if own is None else own
     return min(usual, contracts.most_tokens(event.contract.host))
 
 
-def named_files(ws: Workspace, prompt: str) -> tuple[str, ...]:
+def named_files(context: Context, prompt: str) -> tuple[str, ...]:
     """Return the files of the worktree that a prompt names, as it writes them."""
     found: dict[str, None] = {}
     looked = 0
@@ -251,10 +252,12 @@ def named_files(ws: Workspace, prompt: str) -> tuple[str, ...]:
             break
         if word not in found:
             looked += 1
-            if os.path.lexists(os.path.join(ws.cwd, word)):
+            if os.path.lexists(os.path.join(context.cwd, word)):
                 found[word] = None
-            elif ws.repository.top and os.path.lexists(os.path.join(ws.repository.top, word)):
-                found[os.path.join(ws.repository.top, word)] = None
+            elif context.repository.top and os.path.lexists(
+                os.path.join(context.repository.top, word)
+            ):
+                found[os.path.join(context.repository.top, word)] = None
     return tuple(found)
 
 

@@ -7,27 +7,28 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Literal
 
-from memtool.commands import assignments, writing
+from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
-from memtool.gate import admission, allowing
+from memtool.gate import allowing
+from memtool.gate.checks import secrets
+from memtool.importing import base, originals
+from memtool.importing.base import Target
+from memtool.importing.originals import ForeignRecord
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.problem import Problem
 from memtool.store.commits import commit_files
+from memtool.store.context import Context
 from memtool.store.snapshot import is_memory_path
-from memtool.upkeep import importing, originals
-from memtool.upkeep.draft import Draft
-from memtool.upkeep.importing import Target
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 SHOWN_PROBLEMS = 20
 IMPORTERS: dict[str, str] = {
-    "adr": "memtool.upkeep.import_adr",
-    "pep": "memtool.upkeep.import_pep",
-    "claude": "memtool.upkeep.import_agents",
-    "jsonl": "memtool.upkeep.import_jsonl",
+    "adr": "memtool.importing.adr",
+    "pep": "memtool.importing.pep",
+    "claude": "memtool.importing.agents",
+    "jsonl": "memtool.importing.jsonl",
 }
 """Modules with a function `drafts` from a path and the repository's top to drafts and problems."""
 
@@ -72,7 +73,7 @@ def render(imported: Imported) -> str:
 
 
 def import_(
-    ws: Workspace,
+    context: Context,
     from_: Literal["adr", "pep", "claude", "jsonl"],
     path: str,
     *,
@@ -106,18 +107,18 @@ def import_(
         commit: commit all of them, in one commit
         dry_run: say what would be written, write nothing
     """
-    writing.prepare(ws)
+    write.prepare(context)
     target = Target(
-        tree=ws.tree(),
+        tree=context.tree(),
         tool=from_,
-        overrides=_overrides(ws, set) | ({"scope": "global"} if ws.is_global else {}),
-        categories=ws.settings.categories,
-        now=ws.now,
-        allowed=allowing.allowed(ws.settings),
+        overrides=_overrides(context, set) | ({"scope": "global"} if context.is_global else {}),
+        categories=context.settings.categories,
+        now=context.now,
+        allowed=allowing.allowed(context.settings),
         redacts=redact,
     )
-    place = originals.located(os.path.join(ws.cwd, path))
-    plan = importing.plan(_drafts(ws, from_, place, map), place, target)
+    place = originals.located(os.path.join(context.cwd, path))
+    plan = base.plan(_drafts(context, from_, place, map), place, target)
     if not plan.found and not plan.problems:
         raise MemtoolError(
             f"there is no record in {path}",
@@ -127,12 +128,12 @@ def import_(
     done = None
     paths = [one.path for one in plan.placed]
     if paths and not dry_run:
-        importing.write(ws.repository, plan.placed)
+        base.write(context.repository, plan.placed)
         if commit:
             subject = f"memory: import {len(paths)} from {originals.tail(place)}"[:72]
-            done = commit_files(ws.repository, paths, subject, {"Memory-Import": from_})
+            done = commit_files(context.repository, paths, subject, {"Memory-Import": from_})
     if commit and plan.unchanged and not dry_run:
-        _tell_uncommitted(ws)
+        _tell_uncommitted(context)
     return Imported(
         found=plan.found,
         written=len(paths),
@@ -145,15 +146,15 @@ def import_(
     )
 
 
-def _tell_uncommitted(ws: Workspace) -> None:
+def _tell_uncommitted(context: Context) -> None:
     """Note memories that an import without --commit wrote: a later one does not take them along."""
-    others = ws.repository.git.run("ls-files", "--others", "-z", "--", ws.directory)
+    others = context.repository.git.run("ls-files", "--others", "-z", "--", context.directory)
     paths = [os.fsdecode(path) for path in others.split(b"\0")]
-    count = sum(is_memory_path(path, ws.directory) for path in paths)
+    count = sum(is_memory_path(path, context.directory) for path in paths)
     if count:
-        ws.notes.append(
+        context.notes.append(
             f"{count:,} memories that were written before are not committed;"
-            f" git add {ws.directory} and git commit take them along"
+            f" git add {context.directory} and git commit take them along"
         )
 
 
@@ -166,31 +167,33 @@ _WANTED = {
 
 
 def _drafts(
-    ws: Workspace, from_: str, place: str, pairs: tuple[str, ...]
-) -> Iterable[Draft | Problem]:
+    context: Context, from_: str, place: str, pairs: tuple[str, ...]
+) -> Iterable[ForeignRecord | Problem]:
     module: Any = import_module(IMPORTERS[from_])
     if from_ == "jsonl":
-        found: Iterable[Draft | Problem] = module.drafts(place, ws.repository.top, pairs)
+        found: Iterable[ForeignRecord | Problem] = module.drafts(
+            place, context.repository.top, pairs
+        )
     elif pairs:
         raise MemtoolError(
             f"--map is for jsonl, {from_} records have names of their own",
             hint="--set KEY=VALUE sets a key of every memory",
         )
     else:
-        found = module.drafts(place, ws.repository.top)
+        found = module.drafts(place, context.repository.top)
     return found
 
 
-def _overrides(ws: Workspace, pairs: tuple[str, ...]) -> Fields:
+def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
     """Read `--set`. Raises MemtoolError for what cannot be the same in every memory, or at all."""
     types = [pair for pair in pairs if pair.startswith("type=")]
-    found = assignments.read([pair for pair in pairs if pair not in types])
+    found = draft.read([pair for pair in pairs if pair not in types])
     if types:
         found["type"] = types[-1].partition("=")[2]
-    admission.refuse_secrets("\n".join(pairs), allowing.allowed(ws.settings))
+    secrets.refuse_secrets("\n".join(pairs), allowing.allowed(context.settings))
     for key, value in found.items():
         field = BY_NAME.get(key)
-        fault = schema.value_fault(field, value, ws.settings.categories) if field else ""
+        fault = schema.value_fault(field, value, context.settings.categories) if field else ""
         if fault:
             raise MemtoolError(f"--set {key}: {fault}", hint=field.doc if field else "")
     return found

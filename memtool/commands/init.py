@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 
 from memtool import templates
-from memtool.commands import writing
+from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.memory.fields import TYPES
-from memtool.store import files, foreign
+from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY, POINTER_NAME
+from memtool.store.context import Context
+from memtool.store.repository import owner, refuse
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 ATTRIBUTES_NAME = ".gitattributes"
 
@@ -27,7 +28,7 @@ class Initialized(Value):
 
 
 def init(
-    ws: Workspace, *, directory: str = "", commit: bool = False, dry_run: bool = False
+    context: Context, *, directory: str = "", commit: bool = False, dry_run: bool = False
 ) -> Initialized:
     """Make the memory directory of a repository: settings, templates, and a line for git.
 
@@ -42,33 +43,31 @@ def init(
         commit: commit just these files
         dry_run: say which files would be written, write nothing
     """
-    if not (ws.repository.is_made or dry_run):
+    if not (context.repository.is_made or dry_run):
         if directory:
             raise MemtoolError(
-                f"the memories of the global repository are in {ws.directory}",
+                f"the memories of the global repository are in {context.directory}",
                 hint="memtool init --global",
             )
-        from memtool.commands import founding  # it asks this verb for the files
-
-        founding.make(ws)
-    repository = ws.repository
+        write.make(context)
+    repository = context.repository
     if repository.is_bare:
         raise MemtoolError(
             "a bare repository has no work tree to write to",
             hint="run memtool init in a clone",
             code="bare",
         )
-    chosen = _chosen(ws, directory) if directory else ws.directory
-    foreign.refuse(repository.top, chosen)
-    planned = _planned(ws, chosen)
-    if commit and ATTRIBUTES_NAME in planned and writing.is_dirty(repository, ATTRIBUTES_NAME):
+    chosen = _chosen(context, directory) if directory else context.directory
+    refuse(repository.top, chosen)
+    planned = _planned(context, chosen)
+    if commit and ATTRIBUTES_NAME in planned and write.is_dirty(repository, ATTRIBUTES_NAME):
         raise MemtoolError(
             f"{ATTRIBUTES_NAME} has changes of yours that are not committed",
             hint=f"git commit {ATTRIBUTES_NAME}, or leave out --commit",
         )
     if not dry_run:
         for path, data in planned.items():
-            before = writing.bytes_of(repository.top, path)
+            before = write.bytes_of(repository.top, path)
             files.replace(repository.top, path, data, expected=before)
     done = None
     if commit and planned and not dry_run:
@@ -86,7 +85,7 @@ def render(initialized: Initialized) -> str:
     return "\n".join([*rows, 'next: memtool new decision "TITLE", or memtool import adr DIR'])
 
 
-def _chosen(ws: Workspace, directory: str) -> str:
+def _chosen(context: Context, directory: str) -> str:
     """Return the directory that was asked for. Raises MemtoolError where none can be there."""
     chosen = directory.strip().rstrip("/")
     parts = chosen.split("/")
@@ -95,13 +94,13 @@ def _chosen(ws: Workspace, directory: str) -> str:
             f"{directory!r} is not a directory inside the repository, of letters, digits and . _ -",
             hint="memtool init --directory docs/memory",
         )
-    is_taken = chosen != ws.directory and (
-        ws.directory != DEFAULT_DIRECTORY or _holds_ours(ws.repository.top)
+    is_taken = chosen != context.directory and (
+        context.directory != DEFAULT_DIRECTORY or _holds_ours(context.repository.top)
     )
     if is_taken:
         raise MemtoolError(
-            f"the memories of this repository are in {ws.directory}",
-            hint=f'git mv {ws.directory} {chosen}, and write directory = "{chosen}" '
+            f"the memories of this repository are in {context.directory}",
+            hint=f'git mv {context.directory} {chosen}, and write directory = "{chosen}" '
             f"into {POINTER_NAME}",
         )
     return chosen
@@ -119,12 +118,12 @@ def _holds_ours(top: str) -> bool:
         is_empty = not os.listdir(os.path.join(top, DEFAULT_DIRECTORY))
     except OSError:
         return False
-    return not is_empty and foreign.owner(top, DEFAULT_DIRECTORY) is None
+    return not is_empty and owner(top, DEFAULT_DIRECTORY) is None
 
 
-def _planned(ws: Workspace, directory: str) -> dict[str, bytes]:
+def _planned(context: Context, directory: str) -> dict[str, bytes]:
     """Return the files that are missing or lack our line, with the bytes that they shall have."""
-    top = ws.repository.top
+    top = context.repository.top
     wanted = {f"{directory}/{CONFIG_NAME}": templates.read("config.toml")}
     for type_ in TYPES:
         wanted[f"{directory}/_{type_}.md"] = templates.read(f"memory/{type_}.md")
@@ -134,10 +133,10 @@ def _planned(ws: Workspace, directory: str) -> dict[str, bytes]:
         if not os.path.lexists(os.path.join(top, path))
     }
     line = f"{directory}/** -text\n".encode()
-    attributes = writing.bytes_of(top, ATTRIBUTES_NAME) or b""
+    attributes = write.bytes_of(top, ATTRIBUTES_NAME) or b""
     if line.strip() not in map(bytes.strip, attributes.splitlines()):
         gap = b"" if not attributes or attributes.endswith(b"\n") else b"\n"
         planned[ATTRIBUTES_NAME] = attributes + gap + line
-    if directory not in {DEFAULT_DIRECTORY, ws.directory}:
+    if directory not in {DEFAULT_DIRECTORY, context.directory}:
         planned[POINTER_NAME] = f'directory = "{directory}"\n'.encode()
     return planned

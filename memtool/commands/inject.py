@@ -5,26 +5,34 @@ from __future__ import annotations
 import os
 import sys
 
-from memtool.commands.passages import Item, item_of, written
-from memtool.commands.sides import Asked, choose, missed, replaced, sides_of
+from memtool.inject import block
 from memtool.inject import budget as budgets
-from memtool.inject import formats, tiers
 from memtool.inject.block import PREAMBLE, frame_bytes, write_block
 from memtool.inject.budget import Budget
-from memtool.inject.tiers import Candidate, Verdict
+from memtool.inject.candidates import PINNED, PROJECT, RETRIEVAL, Candidate, CandidateVerdict, fill
+from memtool.inject.gather import (
+    BlockItem,
+    GatherRequest,
+    choose,
+    item_of,
+    missed,
+    replaced,
+    sides_of,
+    written,
+)
 from memtool.search import presets
 from memtool.search.catalog import EXACT
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Literal
 
-    from memtool.commands.marking import Block
-    from memtool.commands.sides import Side
-    from memtool.inject.tiers import Taken
+    from memtool.inject.agents_md import Block
+    from memtool.inject.candidates import BlockEntry
+    from memtool.inject.gather import Side
 
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
@@ -39,14 +47,14 @@ class Injected(Value):
     """
 
     budget: Budget
-    items: tuple[Item, ...]
+    items: tuple[BlockItem, ...]
     text: str
     format: str
     session: str
     freshness: str
-    explain: tuple[Verdict, ...] | None
+    explain: tuple[CandidateVerdict, ...] | None
     prompt: str = ""
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[CandidateVerdict, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
 
     def plain(self) -> dict[str, Any]:
@@ -67,7 +75,7 @@ class Injected(Value):
 
 
 def inject(
-    ws: Workspace,
+    context: Context,
     *,
     prompt: str = "",
     files: tuple[str, ...] = (),
@@ -126,21 +134,23 @@ def inject(
         write: refresh the block in this file, instead of printing one
         dry_run: with --write, only say what would be done
     """
-    if ws.is_off:
-        return _silent(ws, format, session)
+    if context.is_off:
+        return _silent(context, format, session)
     if primer or write or dry_run:
-        from memtool.commands import priming  # not at every prompt
+        from memtool.inject import session_primer  # not at every prompt
 
-        return priming.asked(
-            ws, write=write, is_dry=dry_run, is_primer=primer, is_prompt=bool(prompt or files),
+        return session_primer.asked(
+            context, write=write, is_dry=dry_run, is_primer=primer, is_prompt=bool(prompt or files),
             is_explained=explain, for_=for_, format=format, budget=budget, remaining=remaining,
             session=session, at=at, as_of=as_of, exact=exact, no_global=no_global,
         )  # fmt: skip
     if budget is None and remaining is None:
-        budget = ws.budget_tokens
-    shares = budgets.plan(ws.settings, budget, remaining)
-    form = formats.BY_NAME[formats.HOSTS[for_] if format in ("", "json") else format]
-    asked = Asked(ws, _read_prompt(prompt), inside(ws, files), session, at, as_of, explain)
+        budget = context.budget_tokens
+    shares = budgets.plan(context.settings, budget, remaining)
+    form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
+    asked = GatherRequest(
+        context, _read_prompt(prompt), inside(context, files), session, at, as_of, explain
+    )
     sides = sides_of(asked, with_global=at is None and not no_global, exact=exact)
     by_scope = {side.grounds.scope: side for side in sides}
 
@@ -150,16 +160,16 @@ def inject(
 
     preamble = _preamble(candidate for side in sides for candidate in side.candidates)
     room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form, preamble)
-    chosen, verdicts = choose(sides, tiers.PINNED)
-    count = ws.settings.count
-    taken, said = tiers.fill(chosen, text_of, count("inject.pinned_most"), shares.pinned, room)
+    chosen, verdicts = choose(sides, PINNED)
+    count = context.settings.count
+    taken, said = fill(chosen, text_of, count("inject.pinned_most"), shares.pinned, room)
     verdicts += said
     shares = shares.after_pinned(sum(one.tokens for one in taken))
     room -= sum(len(one.text.encode()) for one in taken)
-    threshold = presets.preset(ws.settings).threshold
+    threshold = presets.preset(context.settings).threshold
     shown = [one.candidate for one in taken]
-    chosen, dropped = choose(sides, tiers.RETRIEVAL, threshold, shown)
-    more, said = tiers.fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)
+    chosen, dropped = choose(sides, RETRIEVAL, threshold, shown)
+    more, said = fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)
     taken += more
     verdicts += dropped + said
     for side in sides:
@@ -183,18 +193,18 @@ def inject(
         versions=sum(versions, ()),
     )
     if explain and format != "json":
-        ws.notes.extend(map(_explained, injected.explain or ()))
+        context.notes.extend(map(_explained, injected.explain or ()))
         if not injected.explain:
-            ws.notes.append("nothing is pinned, nothing answers the prompt")
+            context.notes.append("nothing is pinned, nothing answers the prompt")
     return injected
 
 
 def render(injected: Injected | Block) -> str:
     """Return exactly the block, or the JSON that was asked for as a format."""
     if not isinstance(injected, Injected):
-        from memtool.commands import marking
+        from memtool.inject import agents_md
 
-        return marking.rendered(injected)
+        return agents_md.rendered(injected)
     if injected.format != "json":
         return injected.text
     import json
@@ -211,14 +221,14 @@ def _read_prompt(prompt: str) -> str:
     return sys.stdin.buffer.read(MAX_PROMPT).decode(errors="replace")
 
 
-def inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
+def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:
     """Return the paths from the top of the repository; those outside are no memory's concern."""
-    top = ws.repository.top or ws.cwd
+    top = context.repository.top or context.cwd
     found = []
     for path in files:
         if not path or "\0" in path:
             continue
-        folder, name = os.path.split(os.path.normpath(os.path.join(ws.cwd, path)))
+        folder, name = os.path.split(os.path.normpath(os.path.join(context.cwd, path)))
         place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
         if place != ".." and not place.startswith("../"):
             found.append(place)
@@ -226,36 +236,36 @@ def inside(ws: Workspace, files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _preamble(candidates: Iterable[Candidate]) -> str:
-    if all(candidate.scope == tiers.PROJECT for candidate in candidates):
+    if all(candidate.scope == PROJECT for candidate in candidates):
         return PREAMBLE
-    from memtool.inject import worlds
+    from memtool.inject import gather
 
-    return PREAMBLE + worlds.NOTE
+    return PREAMBLE + gather.NOTE
 
 
-def _item(taken: Taken, by_scope: Mapping[str, Side]) -> Item:
+def _item(taken: BlockEntry, by_scope: Mapping[str, Side]) -> BlockItem:
     side = by_scope[taken.candidate.scope]
     return item_of(taken, side.grounds, side.origins)
 
 
-def _silent(ws: Workspace, format: str, session: str) -> Injected:
+def _silent(context: Context, format: str, session: str) -> Injected:
     """Return the answer of a memtool that is switched off."""
-    return Injected(budgets.plan(ws.settings, 0, None), (), "", format, session, EXACT, None)
+    return Injected(budgets.plan(context.settings, 0, None), (), "", format, session, EXACT, None)
 
 
-def _final(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]:
     """Keep one verdict for each memory: that it was taken, else the first reason against it.
 
     What was taken comes first.
     """
-    kept: dict[str, Verdict] = {}
+    kept: dict[str, CandidateVerdict] = {}
     for verdict in verdicts:
         if verdict.id not in kept or (verdict.is_taken and not kept[verdict.id].is_taken):
             kept[verdict.id] = verdict
     return tuple(sorted(kept.values(), key=lambda verdict: not verdict.is_taken))
 
 
-def _explained(verdict: Verdict) -> str:
+def _explained(verdict: CandidateVerdict) -> str:
     fate = "taken" if verdict.is_taken else "not taken"
     numbers = [] if verdict.score is None else [f"score {verdict.score:.3f}"]
     numbers += [f"{name} {value:.3f}" for name, value in sorted(verdict.factors.items())]

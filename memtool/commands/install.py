@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from memtool.commands.installing import Installed
-from memtool.commands.installing import render_installed as render
+from memtool.hosts.install import Installed
+from memtool.hosts.install import render_installed as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    from memtool.hosts.plan import Plan
-    from memtool.workspace import Workspace
+    from memtool.hosts.install import InstallPlan
+    from memtool.store.context import Context
 
 __all__ = ["install", "render"]
 
 
 def install(
-    ws: Workspace,
+    context: Context,
     host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
     *,
     all: bool = False,
@@ -54,27 +54,28 @@ def install(
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.commands import installing
-    from memtool.hosts import GIT, agent, git
+    from memtool.hosts import GIT, agent, git, install
 
     if mcp:
         _refuse_absent_mcp()
-    names = installing.names_of(ws, host, every=all, user=user, verb="install")
+    names = install.names_of(context, host, every=all, user=user, verb="install")
 
-    def plan_of(name: str) -> Plan:
+    def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return installing.plan_of_git(ws, git.install, every=all)
-        site = installing.site_of(ws, name, user=user)
+            return install.plan_of_git(context, git.install, every=all)
+        site = install.site_of(context, name, user=user)
         return agent(name).install(site, with_server=mcp)
 
     unused = [agent(name) for name in names if name != GIT]
-    unused = [one for one in unused if not one.is_used(ws.repository.top, ws.env)]
-    done = installing.run(ws, names, plan_of, yes=yes, dry_run=dry_run)
-    ws.notes.extend(f"{one.title} is not in use on this machine" for one in unused)
+    unused = [one for one in unused if not one.is_used(context.repository.top, context.env)]
+    done = install.run(context, names, plan_of, yes=yes, dry_run=dry_run)
+    context.notes.extend(f"{one.title} is not in use on this machine" for one in unused)
     if names in ([], [GIT]) and all:
-        ws.notes.append("no agent host is in use here: memtool install claude puts it there anyway")
+        context.notes.append(
+            "no agent host is in use here: memtool install claude puts it there anyway"
+        )
     if names != [GIT]:
-        _tell_what_is_missing(ws, user=user)
+        _tell_what_is_missing(context, user=user)
     return done
 
 
@@ -91,12 +92,18 @@ def _refuse_absent_mcp() -> None:
         )
 
 
-def _tell_what_is_missing(ws: Workspace, *, user: bool) -> None:
+def _tell_what_is_missing(context: Context, *, user: bool) -> None:
     """Say what the hooks will not find: memtool itself, or a memory directory."""
     import os
     import shutil
 
-    if not user and shutil.which("memtool", path=ws.env.get("PATH")) is None:
-        ws.notes.append("the hooks run memtool, which is not on your PATH: pipx install memtool")
-    if not ws.is_global and not os.path.isdir(os.path.join(ws.repository.top, ws.directory)):
-        ws.notes.append(f"there is no {ws.directory} yet, so agents get nothing: memtool init")
+    if not user and shutil.which("memtool", path=context.env.get("PATH")) is None:
+        context.notes.append(
+            "the hooks run memtool, which is not on your PATH: pipx install memtool"
+        )
+    if not context.is_global and not os.path.isdir(
+        os.path.join(context.repository.top, context.directory)
+    ):
+        context.notes.append(
+            f"there is no {context.directory} yet, so agents get nothing: memtool init"
+        )

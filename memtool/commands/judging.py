@@ -12,9 +12,9 @@ from memtool.sessions.head import Head
 from memtool.sessions.points import Preset
 from memtool.sessions.promoting import Promotion
 from memtool.sessions.store import Sessions
+from memtool.store.context import Context
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Judged(Value):
         return bool(self.blocker)
 
 
-class Past(Value):
+class PromotedBefore(Value):
     """What was promoted before, by finding and by fingerprint, and the memories as they stand."""
 
     by_finding: dict[str, Promotion]
@@ -54,7 +54,7 @@ class Past(Value):
 
 
 def judge(
-    ws: Workspace,
+    context: Context,
     sessions: Sessions,
     heads: Sequence[Head],
     read: Mapping[str, Finding],
@@ -74,7 +74,7 @@ def judge(
         for one in learning.known(sessions, head.id).findings:
             all_.setdefault(one.id, one)
     support = agreement.supports(list(all_.values()), promoting.roots(heads))
-    past = remembered(ws, sessions)
+    past = remembered(context, sessions)
     by_id = {head.id: head for head in heads}
     judged = []
     for one in read.values():
@@ -87,7 +87,7 @@ def judge(
     return sorted(judged, key=lambda one: (-one.points, -one.finding.importance, one.finding.id))
 
 
-def count(ws: Workspace, sessions: Sessions) -> None:
+def count(context: Context, sessions: Sessions) -> None:
     """Note how many findings would be promoted now, for the start of the next session.
 
     Where they cannot be judged, what was noted before stands.
@@ -95,18 +95,18 @@ def count(ws: Workspace, sessions: Sessions) -> None:
     try:
         heads, _wrong = sessions.heads()
         read = {one.id: one for h in heads for one in learning.known(sessions, h.id).findings}
-        preset = points.PRESETS[ws.settings.text("promote.preset")]
-        judged = judge(ws, sessions, heads, read, preset)
+        preset = points.PRESETS[context.settings.text("promote.preset")]
+        judged = judge(context, sessions, heads, read, preset)
     except MemtoolError:
         return
     waiting.note(sessions.directory, sum(not one.lack for one in judged))
 
 
-def remembered(ws: Workspace, sessions: Sessions) -> Past:
+def remembered(context: Context, sessions: Sessions) -> PromotedBefore:
     """Return what was promoted, and what the memories of the worktree say to it."""
     rows = promoting.promotions(sessions)
     try:
-        tree: Tree | None = ws.tree()
+        tree: Tree | None = context.tree()
     except MemtoolError as error:
         if error.code != "no-memory":
             raise
@@ -118,7 +118,7 @@ def remembered(ws: Workspace, sessions: Sessions) -> Past:
         if record.memory.status == "deleted"
         or (tree is not None and not tree.lineage.is_head(record.id))
     )
-    return Past(
+    return PromotedBefore(
         by_finding={row.finding: row for row in rows},
         by_fingerprint={row.fingerprint: row for row in rows},
         tree=tree,
@@ -126,11 +126,11 @@ def remembered(ws: Workspace, sessions: Sessions) -> Past:
             (record.memory.items("source"), record.memory.title): record.id for record in records
         },
         dead=dead,
-        threshold=ws.settings.number(duplicates.THRESHOLD_KEY),
+        threshold=context.settings.number(duplicates.THRESHOLD_KEY),
     )
 
 
-def _against(past: Past, judged: Judged) -> Judged:
+def _against(past: PromotedBefore, judged: Judged) -> Judged:
     """Return a finding with what the past says to it: promoted, forgotten, or replaced since."""
     one = judged.finding
     row = past.by_finding.get(one.id)
@@ -151,7 +151,7 @@ def _against(past: Past, judged: Judged) -> Judged:
     return judged
 
 
-def _memory_of_twin(past: Past, one: Finding) -> str:
+def _memory_of_twin(past: PromotedBefore, one: Finding) -> str:
     row = past.by_fingerprint.get(findings.fingerprint(one.content))
     return row.memory if row else ""
 
@@ -160,12 +160,12 @@ def _denied(judged: Judged, id_: str, why: str) -> Judged:
     return judged.replace(lack=f"denied: {id_} {why}", blocker=id_)
 
 
-def _is_deleted(past: Past, id_: str) -> bool:
+def _is_deleted(past: PromotedBefore, id_: str) -> bool:
     record = past.tree.by_id.get(id_) if past.tree is not None else None
     return record is not None and record.memory.status == "deleted"
 
 
-def _newer(past: Past, id_: str) -> Record | None:
+def _newer(past: PromotedBefore, id_: str) -> Record | None:
     """Return the newest memory that took the place of one."""
     assert past.tree is not None
     heads = past.tree.lineage.heads_of(id_)

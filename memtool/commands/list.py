@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import asking, listing
-from memtool.commands.columns import columns
-from memtool.commands.listing import Row
+from memtool.commands import _filters, listing
+from memtool.commands._render import columns
+from memtool.commands.listing import MemoryRow
 from memtool.search import finding, query
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 __all__ = ["list", "render"]
 
 
-class Listed(Value):
+class MemoryList(Value):
     """Rows in order; `total` counts all that match, before the limit."""
 
     total: int
-    memories: tuple[Row, ...]
+    memories: tuple[MemoryRow, ...]
 
 
 def list(  # noqa: A001  # a verb is named as the user types it
-    ws: Workspace,
+    context: Context,
     *filters: str,
     limit: int | None = None,
     sort: Literal["newest", "oldest", "importance", "title", "id"] = "newest",
     at: str | None = None,
     as_of: str | None = None,
-) -> Listed:
+) -> MemoryList:
     """List the memories that match filters, the newest first.
 
     Filters are those of search: type: category: tag: file: status: confidence: importance: since:
@@ -48,17 +48,17 @@ def list(  # noqa: A001  # a verb is named as the user types it
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
     """
-    most = listing.limit_of(ws, limit)
-    asked = query.parse(asking.text(ws, filters))
-    tree = ws.catalog(at, as_of, exact=True)
-    found = finding.select(listing.scope(ws, tree, ws.moment_of(as_of)), asked)
+    most = listing.limit_of(context, limit)
+    asked = query.parse(_filters.text(context, filters))
+    tree = context.catalog(at, as_of, exact=True)
+    found = finding.select(listing.scope(context, tree, context.moment_of(as_of)), asked)
     shown = sorted(found, key=listing.SORTS[sort])[:most]
-    origins = ws.origins(tree, shown)
-    listing.tell_rest(ws, len(shown), len(found), "--limit N lists more")
-    return Listed(len(found), tuple(listing.row(record, origins) for record in shown))
+    origins = context.origins(tree, shown)
+    listing.tell_rest(context, len(shown), len(found), "--limit N lists more")
+    return MemoryList(len(found), tuple(listing.row(record, origins) for record in shown))
 
 
-def render(listed: Listed) -> str:
+def render(listed: MemoryList) -> str:
     """Return one line per memory: id, day, type and category, status, trust, title."""
     return "\n".join(
         columns(

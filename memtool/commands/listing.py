@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.search import aliases, cutoffs
 from memtool.search.finding import Scope
+from memtool.store.context import Context
 from memtool.store.provenance import Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     SortKey = Callable[[Record], tuple[float | str, ...]]
 
 
-class Row(Value):
+class MemoryRow(Value):
     """A memory as a list shows it. `commit` is the full id of the last one, None without one."""
 
     id: str
@@ -45,11 +45,11 @@ SORTS: dict[str, SortKey] = {
 """Orders that need no score. Every key ends in the id, so that no two memories are equal."""
 
 
-def row(record: Record, origins: Mapping[str, Origin]) -> Row:
+def row(record: Record, origins: Mapping[str, Origin]) -> MemoryRow:
     """Return the row of a memory."""
     memory = record.memory
     origin = origins[record.path]
-    return Row(
+    return MemoryRow(
         id=record.id,
         title=memory.title,
         type=memory.type,
@@ -63,65 +63,67 @@ def row(record: Record, origins: Mapping[str, Origin]) -> Row:
     )
 
 
-def scope(ws: Workspace, tree: Tree, now: int) -> Scope:
+def scope(context: Context, tree: Tree, now: int) -> Scope:
     """Return what a search of a tree needs to know, as seen at the second `now`."""
     return Scope(
         tree=tree,
         now=now,
-        config=ws.settings,
-        aliases=aliases.parse(aliases_file(ws), aliases_path(ws)),
-        cache_dir=ws.repository.cache_dir,
-        origins=lambda: ws.origins(tree, tree.records),
-        accesses=lambda ids: _accesses(ws, ids),
-        companions=lambda files: _companions(ws, tree, files),
+        config=context.settings,
+        aliases=aliases.parse(aliases_file(context), aliases_path(context)),
+        cache_dir=context.repository.cache_dir,
+        origins=lambda: context.origins(tree, tree.records),
+        accesses=lambda ids: _accesses(context, ids),
+        companions=lambda files: _companions(context, tree, files),
     )
 
 
-def _accesses(ws: Workspace, ids: Iterable[str]) -> Mapping[str, int]:
-    from memtool.store import tallies  # only where a setting asks for them
+def _accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
+    from memtool.store import usage_log  # only where a setting asks for them
 
-    return tallies.accesses(ws.repository.cache_dir, ids)
+    return usage_log.accesses(context.repository.cache_dir, ids)
 
 
-def _companions(ws: Workspace, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:
-    basis = None if ws.is_global else ws.witness(tree).basis  # the files are a project's
+def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:
+    basis = None if context.is_global else context.witness(tree).basis  # the files are a project's
     if basis is None:
         return ()
     from memtool.store import cochange  # most prompts come without files
 
     repository, directory = basis.repository, basis.directory
-    return cochange.companions(repository, directory, basis.head, files, is_cached=ws.is_cached)
+    return cochange.companions(
+        repository, directory, basis.head, files, is_cached=context.is_cached
+    )
 
 
-def timed(ws: Workspace, scope: Scope) -> Scope:
+def timed(context: Context, scope: Scope) -> Scope:
     """Return a scope with a time limit, and cut-offs that heed how long answers took so far.
 
     What is asked as of another moment, of a revision or at a fixed clock is asked again to get the
     same answer: there nothing depends on the machine.
     """
-    is_replay = ws.env.get("MEMTOOL_NOW") or scope.now != ws.now
+    is_replay = context.env.get("MEMTOOL_NOW") or scope.now != context.now
     if is_replay or scope.tree.snapshot.kind != "worktree":
         return scope
-    from memtool.store import tallies
+    from memtool.store import usage_log
 
-    slowest = tallies.p95(ws.repository.cache_dir, "inject")
+    slowest = usage_log.p95(context.repository.cache_dir, "inject")
     return scope.replace(clock=time.monotonic, cutoffs=cutoffs.plan(*slowest))
 
 
-def aliases_path(ws: Workspace) -> str:
+def aliases_path(context: Context) -> str:
     """Return where the aliases stand, relative to the top."""
-    return f"{ws.directory}/{aliases.ALIASES_NAME}"
+    return f"{context.directory}/{aliases.ALIASES_NAME}"
 
 
-def aliases_file(ws: Workspace) -> bytes | None:
+def aliases_file(context: Context) -> bytes | None:
     """Return the bytes of the aliases, of HEAD in a bare repository; None where there are none."""
-    return ws.file(aliases_path(ws), "bad-alias")
+    return context.file(aliases_path(context), "bad-alias")
 
 
-def limit_of(ws: Workspace, limit: int | None) -> int:
+def limit_of(context: Context, limit: int | None) -> int:
     """Return how many results are wanted. Raises MemtoolError for less than none."""
     if limit is None:
-        return ws.settings.count("search.limit")
+        return context.settings.count("search.limit")
     if limit < 0:
         raise MemtoolError(
             f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
@@ -129,12 +131,12 @@ def limit_of(ws: Workspace, limit: int | None) -> int:
     return limit
 
 
-def tell_rest(ws: Workspace, shown: int, total: int, hint: str) -> None:
+def tell_rest(context: Context, shown: int, total: int, hint: str) -> None:
     """Note on stderr that there is more than was printed."""
     if shown < total:
-        ws.notes.append(f"{shown} of {total} shown; {hint}")
+        context.notes.append(f"{shown} of {total} shown; {hint}")
 
 
 def day(timestamp: str) -> str:
     """Return the UTC day of a moment as it stands in a memory."""
-    return moments.date(moments.parse(timestamp))
+    return timestamps.date(timestamps.parse(timestamp))

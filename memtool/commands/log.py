@@ -1,34 +1,37 @@
-"""`memtool log`: what happened to the memories, told from git's history."""
+"""`memtool log`: the history of memories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from memtool.commands.columns import columns
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
-from memtool.store import snapshot, versions
+from memtool.store import ledger, snapshot, usage_log
+from memtool.store.context import Context
+from memtool.store.history import Walk, trace
 from memtool.store.provenance import SHORT
-from memtool.store.trace import Walk, trace
+from memtool.store.snapshot import Stamp, stamps_of
 from memtool.store.tree import Tree
-from memtool.store.versions import Stamp, stamps_of
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from memtool.commands.acts import Act
-    from memtool.commands.injections import Injection
-    from memtool.store.history import Commit, History, Touch  # heavy to import
+    from memtool.store.history import (
+        Commit,  # heavy to import
+        History,  # heavy to import
+        Touch,  # heavy to import
+    )
 
 READ_AT_ONCE = 500
 """Changed files that are read and compared together."""
 NOT_COMMITTED = "not committed"
 
 
-class Event(Value):
+class LogEntry(Value):
     """One change of one memory and the commit that made it; `commit` is empty for none.
 
     Commit, author and date are empty too where a shallow clone hides them. `reason` is the
@@ -57,9 +60,9 @@ class Log(Value):
     id: str
     removed: bool
     more: bool
-    events: tuple[Event, ...]
-    injections: tuple[Injection, ...] | None = None
-    audit: tuple[Act, ...] | None = None
+    events: tuple[LogEntry, ...]
+    injections: tuple[InjectionRow, ...] | None = None
+    audit: tuple[AuditRow, ...] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON: `injections` and `audit` only where asked for."""
@@ -71,7 +74,7 @@ class Log(Value):
 
 
 def log(
-    ws: Workspace,
+    context: Context,
     id: str = "",
     *,
     at: str | None = None,
@@ -115,33 +118,31 @@ def log(
     if injected or audit:
         _refuse_mixed(at, injected=injected, audit=audit)
         if audit:
-            from memtool.commands import acts
-
-            told = acts.find(ws, id, limit, since, kind)
+            told = find_acts(context, id, limit, since, kind)
             return Log(told.id, False, told.more, (), audit=told.acts)
-        return _injected(ws, id, limit)
+        return _injected(context, id, limit)
     from memtool.store.history import History, tip
 
-    tree = ws.catalog(at, exact=True)
-    head = tip(ws.repository, at)
-    pending = _pending(ws, tree, head) if at is None else ()
+    tree = context.catalog(at, exact=True)
+    head = tip(context.repository, at)
+    pending = _pending(context, tree, head) if at is None else ()
     names: frozenset[str] | None = None
     wanted = ""
-    with History(ws.repository) as history:
+    with History(context.repository) as history:
         walk: Iterator[tuple[str, tuple[Touch, ...]]]
-        walk = history.walk(head, ws.directory) if head else iter(())
+        walk = history.walk(head, context.directory) if head else iter(())
         if id:
-            whole = [(commit, _memories(ws, touches)) for commit, touches in walk]
-            traced = trace(tree, whole, pending, ws.settings.categories, id)
+            whole = [(commit, _memories(context, touches)) for commit, touches in walk]
+            traced = trace(tree, whole, pending, context.settings.categories, id)
             wanted, names = traced.id, traced.names
             walk = iter(whole)
-        events: list[Event] = []
-        for event in _events(ws, tree, history, walk, pending, names, limit):
+        events: list[LogEntry] = []
+        for event in _events(context, tree, history, walk, pending, names, limit):
             events.append(event)
             if limit and len(events) > limit:
                 break
         if history.boundary:
-            ws.notes.append(
+            context.notes.append(
                 "this clone is shallow: what is older than its boundary is not known, "
                 "git fetch --unshallow brings it"
             )
@@ -161,10 +162,9 @@ def _refuse_mixed(at: str | None, *, injected: bool, audit: bool) -> None:
         )
 
 
-def _injected(ws: Workspace, id: str, limit: int) -> Log:
-    from memtool.commands import injections
+def _injected(context: Context, id: str, limit: int) -> Log:
 
-    found = injections.find(ws, id, limit)
+    found = find_injections(context, id, limit)
     return Log(found.id, found.removed, found.more, (), found.injections)
 
 
@@ -175,13 +175,9 @@ def render(log: Log) -> str:
     an act one with its moment, kind, outcome, subjects and detail.
     """
     if log.audit is not None:
-        from memtool.commands import acts
-
-        return acts.text(log.id, log.audit, more=log.more)
+        return acts_text(log.id, log.audit, more=log.more)
     if log.injections is not None:
-        from memtool.commands import injections
-
-        return injections.text(log.id, log.injections, more=log.more)
+        return injections_text(log.id, log.injections, more=log.more)
     rows = [
         (
             event.date[:10],
@@ -202,14 +198,14 @@ def render(log: Log) -> str:
     return "\n".join(text)
 
 
-def _details(event: Event) -> str:
+def _details(event: LogEntry) -> str:
     change = Change(event.kind, event.id, event.title, event.path, event.details)
     told = [sentence(change), event.reason if event.details.get("reason") != event.reason else ""]
     said = "; ".join(filter(None, told))
     return f"{event.title} ({said})" if said and event.title else said or event.title
 
 
-def _titled(event: Event, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> Event:
+def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> LogEntry:
     """Give an event that came without them the title and path of now, or else of another event."""
     if event.title and event.path:
         return event
@@ -220,29 +216,29 @@ def _titled(event: Event, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> 
     return event.replace(title=event.title or title, path=event.path or path)
 
 
-def _memories(ws: Workspace, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
+def _memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
     return tuple(
         touch
         for touch in touches
-        if snapshot.is_memory_path(touch.path, ws.directory)
-        or snapshot.is_memory_path(touch.old_path, ws.directory)
+        if snapshot.is_memory_path(touch.path, context.directory)
+        or snapshot.is_memory_path(touch.old_path, context.directory)
     )
 
 
-def _pending(ws: Workspace, tree: Tree, head: str) -> tuple[Change, ...]:
-    stored = ws.snapshot(head) if head else None
-    return compare(*versions.uncommitted(tree, stored, ws.settings.categories))
+def _pending(context: Context, tree: Tree, head: str) -> tuple[Change, ...]:
+    stored = context.snapshot(head) if head else None
+    return compare(*snapshot.uncommitted(tree, stored, context.settings.categories))
 
 
 def _events(
-    ws: Workspace,
+    context: Context,
     tree: Tree,
     history: History,
     walk: Iterator[tuple[str, tuple[Touch, ...]]],
     pending: tuple[Change, ...],
     names: frozenset[str] | None,
     limit: int,
-) -> Iterator[Event]:
+) -> Iterator[LogEntry]:
     """Yield events newest first; `names` limits them to some ids.
 
     A `limit` of more than 0 says how many are likely to be taken.
@@ -250,11 +246,11 @@ def _events(
     yield from (_event(c, None) for c in pending if names is None or c.id in names)
     held = {(record.path, record.oid): record.memory for record in tree.records}
     first = min(limit + 1, READ_AT_ONCE) if limit else READ_AT_ONCE
-    for batch in _batches(ws, walk, names, first):
-        read = versions.of_stamps(
-            ws.repository,
+    for batch in _batches(context, walk, names, first):
+        read = snapshot.of_stamps(
+            context.repository,
             [stamp for _commit, touches in batch for stamp in stamps_of(touches)],
-            ws.settings.categories,
+            context.settings.categories,
             held,
         )
         for commit, touches in batch:
@@ -274,7 +270,7 @@ def _events(
 
 
 def _batches(
-    ws: Workspace,
+    context: Context,
     walk: Iterator[tuple[str, tuple[Touch, ...]]],
     names: frozenset[str] | None,
     most: int,
@@ -285,7 +281,7 @@ def _batches(
     for commit, touches in walk:
         wanted = tuple(
             touch
-            for touch in _memories(ws, touches)
+            for touch in _memories(context, touches)
             if names is None or stem(touch.path) in names or stem(touch.old_path) in names
         )
         if wanted:
@@ -305,8 +301,8 @@ def _compared(touches: tuple[Touch, ...], read: Mapping[Stamp, Version]) -> tupl
     return compare(before, after, paired)
 
 
-def _event(change: Change, commit: Commit | None) -> Event:
-    return Event(
+def _event(change: Change, commit: Commit | None) -> LogEntry:
+    return LogEntry(
         kind=change.kind,
         id=change.id,
         title=change.title,
@@ -318,3 +314,152 @@ def _event(change: Change, commit: Commit | None) -> Event:
         subject=commit.subject if commit else "",
         reason=commit.trailer("Reason") if commit else "",
     )
+
+
+class AuditRow(Value):
+    """One act: when it began, and its outcome: running, done, refused or interrupted.
+
+    `subjects` are ids of memories, findings and sessions, or paths. `detail` is a reason, the code
+    of what refused it, or a count.
+    """
+
+    moment: str
+    kind: str
+    outcome: str
+    subjects: tuple[str, ...]
+    detail: str
+
+
+class Acts(Value):
+    """Acts, newest first; `more` says that the limit cut something off."""
+
+    id: str
+    more: bool
+    acts: tuple[AuditRow, ...]
+
+
+def find_acts(context: Context, id: str, limit: int, since: str, kind: tuple[str, ...]) -> Acts:
+    """Return the acts on one subject, or on all; a limit of 0 means no limit.
+
+    Raises:
+        MemtoolError: there is no such kind, or the ledger cannot be read.
+    """
+    for name in kind:
+        if name not in usage_log.KINDS:
+            near = ids.nearest(name, list(usage_log.KINDS))
+            raise MemtoolError(
+                f"the audit has no kind {name!r}",
+                hint=f"did you mean {' or '.join(near)}?" if near else
+                f"the kinds are {', '.join(usage_log.KINDS)}",
+            )  # fmt: skip
+    begin = context.moment(since) if since else None
+    directory = context.repository.cache_dir
+    usage_log.tell_cut_off(context)
+    try:
+        ledger.fold(directory)
+    except MemtoolError as error:
+        context.notes.append(f"the latest acts are not shown: {error}")
+    with ledger.reading(directory) as held:
+        found = [
+            act
+            for act in held.acts()
+            if (not kind or act.kind in kind)
+            and (begin is None or act.moment >= begin)
+            and (not id or any(subject.startswith(id) for subject in act.subjects))
+        ]
+    shown = found[:limit] if limit else found
+    return Acts(id, len(found) > len(shown), tuple(map(_act_row, shown)))
+
+
+def acts_text(id: str, acts: Iterable[AuditRow], *, more: bool) -> str:
+    """Return a line per act: moment, kind, outcome, subjects and detail."""
+    lines = columns(
+        (act.moment, act.kind, act.outcome, " ".join(act.subjects), act.detail) for act in acts
+    )
+    if not lines:
+        lines = [f"the audit holds nothing about {id}" if id else "the audit holds nothing of that"]
+    if more:
+        lines.append("more is there: --limit 0 shows all")
+    return "\n".join(lines)
+
+
+def _act_row(act: ledger.Act) -> AuditRow:
+    return AuditRow(timestamps.render(act.moment), act.kind, act.outcome, act.subjects, act.detail)
+
+
+class InjectionRow(Value):
+    """A memory of a block that an agent got; `prompt` is the hash of what was asked.
+
+    `score` is None for what was not searched.
+    """
+
+    moment: str
+    id: str
+    tier: str
+    score: float | None
+    reason: str
+    prompt: str
+    session: str
+
+
+class Injections(Value):
+    """Injections, newest first; `id`, `removed` and `more` as in the log of events."""
+
+    id: str
+    removed: bool
+    more: bool
+    injections: tuple[InjectionRow, ...]
+
+
+def find_injections(context: Context, id: str, limit: int) -> Injections:
+    """Return the injections of one memory, or of all; a limit of 0 means no limit.
+
+    Raises:
+        MemtoolError: neither the tree nor the ledger knows the id, or several ids begin so.
+    """
+    directory = context.repository.cache_dir
+    try:
+        ledger.fold(directory)
+    except MemtoolError as error:
+        context.notes.append(f"the latest answers are not shown: {error}")
+    tree = context.tree()
+    most = limit + 1 if limit else 0
+    with ledger.reading(directory) as held:
+        wanted, found = id, held.injections(id, most)
+        if id and not found:  # perhaps the beginning of an id, perhaps never injected
+            wanted = tree.find(id).id
+            found = held.injections(wanted, most)
+    shown = found[:limit] if limit else found
+    return Injections(
+        id=wanted,
+        removed=bool(wanted) and wanted not in tree.by_id,
+        more=len(found) > len(shown),
+        injections=tuple(_injection_row(one) for one in shown),
+    )
+
+
+def injections_text(id: str, injections: Iterable[InjectionRow], *, more: bool) -> str:
+    """Return a line per injection: moment, prompt, session, tier, score, memory and reason."""
+    lines = columns(
+        (
+            one.moment,
+            one.prompt or "no prompt",
+            one.session,
+            one.tier,
+            "" if one.score is None else f"{one.score:.3f}",
+            one.id,
+            one.reason,
+        )
+        for one in injections
+    )
+    if not lines:
+        lines = [f"{id} was never injected here" if id else "nothing was injected here yet"]
+    if more:
+        name = f" {id}" if id else ""
+        lines.append(f"more is there: memtool log{name} --injected --limit 0")
+    return "\n".join(lines)
+
+
+def _injection_row(one: ledger.Injection) -> InjectionRow:
+    fields = {name: getattr(one, name) for name in InjectionRow.field_names}
+    return InjectionRow(**fields | {"moment": timestamps.render(one.moment)})

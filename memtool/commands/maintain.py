@@ -1,25 +1,151 @@
-"""`memtool maintain`: upkeep of the memories, as a plan and as one commit."""
+"""`memtool maintain`: upkeep as one commit."""
 
 from __future__ import annotations
 
-from memtool.commands import auditing, tending
+import fcntl
+import os
+from contextlib import contextmanager
+
+from memtool.authoring import write as checking
 from memtool.commands import sessions as telling
-from memtool.commands import writing as checking
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
+from memtool.store import ledger, usage_log
 from memtool.store.commits import message
+from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.upkeep import applying, branching, chores, planning, writing
-from memtool.upkeep.branching import Branch
-from memtool.upkeep.chores import Chore
-from memtool.upkeep.planning import MONTHLY, PERIODS, Flag, Plan
-from memtool.upkeep.steps import Grounds, Step
+from memtool.upkeep import cleanup, commit, steps
+from memtool.upkeep import plan as upkeep_plan
+from memtool.upkeep.cleanup import Chore
+from memtool.upkeep.commit import Branch
+from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan
+from memtool.upkeep.steps import PlanInputs, UpkeepStep
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memtool.store.repository import Repository
     from memtool.store.tree import Tree
+
+LOCK = "maintain.lock"
+UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+"""Names in a git directory that say that something else must be finished before a commit."""
+
+
+def is_here(repository: Repository, target: Branch | None) -> bool:
+    """Tell whether the commit goes where the worktree stands. Raises MemtoolError for elsewhere."""
+    if target is None:
+        return True
+    if not target.worktree:
+        return False
+    if repository.is_bare or os.path.realpath(target.worktree) != repository.top:
+        raise MemtoolError(
+            f"{target.ref} is checked out in {target.worktree}",
+            hint=f"memtool -C {target.worktree} maintain --apply",
+            code="elsewhere",
+        )
+    return True
+
+
+@contextmanager
+def alone(repository: Repository) -> Iterator[None]:
+    """Hold the lock of upkeep. Raises MemtoolError where another process does."""
+    path = os.path.join(repository.cache_dir, LOCK)
+    try:
+        os.makedirs(repository.cache_dir, mode=0o700, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}",
+            hint="give yourself permission; without --apply only the plan is shown",
+            code="disk",
+        ) from None
+    try:
+        _take(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _take(handle: int) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise MemtoolError(
+            "another memtool maintain is at work in this repository",
+            hint="run the same command again when it is done",
+            code="busy",
+        ) from None
+
+
+def refuse_unready(repository: Repository) -> None:
+    """Raise MemtoolError where a commit would be lost, or would get in the way of another one."""
+    if repository.is_bare:
+        raise MemtoolError(
+            "a bare repository has no branch checked out",
+            hint="memtool maintain --apply --branch memtool/maintain",
+            code="bare",
+        )
+    if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
+        raise MemtoolError(
+            "a merge or rebase is unfinished",
+            hint="finish it first; --branch NAME works meanwhile",
+            code="merging",
+        )
+    if not repository.git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
+        raise MemtoolError(
+            "HEAD is detached, so that no branch would keep the commit",
+            hint="git switch BRANCH, or memtool maintain --apply --branch NAME",
+            code="detached",
+        )
+
+
+def recover(context: Context) -> None:
+    """Take back what a run wrote that was killed, and say so."""
+    found = commit.recover(context.repository)
+    if found.undone:
+        count = len(found.undone)
+        files = "1 file" if count == 1 else f"{count} files"
+        context.notes.append(
+            f"an earlier run was interrupted: {files} that it wrote are taken back"
+        )
+    if found.left:
+        context.notes.append(
+            f"an earlier run was interrupted; changed since: {', '.join(found.left)}"
+        )
+
+
+def accesses(context: Context) -> steps.Uses:
+    """Return what the ledger has counted; nothing where it cannot be read."""
+    directory = context.repository.cache_dir
+    try:
+        ledger.fold(directory)
+        return steps.read(directory)
+    except MemtoolError as error:
+        context.notes.append(f"accesses are not counted: {error}")
+        return steps.Uses()
+
+
+def dirty_memories(context: Context) -> tuple[str, ...]:
+    """Return the memory files that are not as HEAD has them, or not in this checkout, by path."""
+    git = context.repository.git
+    rows = git.run(
+        "status",
+        "--porcelain",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--",
+        context.directory,
+    )
+    found = {os.fsdecode(row[3:]) for row in rows.split(b"\0")[:-1]}
+    if os.path.exists(os.path.join(context.repository.git_dir, "info", "sparse-checkout")):
+        listed = git.run("ls-files", "-t", "-z", "--", context.directory).split(b"\0")[:-1]
+        found |= {os.fsdecode(row[2:]) for row in listed if row.startswith(b"S ")}
+    return tuple(sorted(path for path in found if path.endswith(".md")))
+
 
 SHOWN = 20
 """Rows of each kind that the text tells; `--json` has all."""
@@ -35,7 +161,7 @@ class Maintained(Value):
     periods: tuple[str, ...]
     base: str
     branch: str
-    steps: tuple[Step, ...]
+    steps: tuple[UpkeepStep, ...]
     chores: tuple[Chore, ...]
     flags: tuple[Flag, ...]
     left_out: tuple[str, ...]
@@ -45,7 +171,7 @@ class Maintained(Value):
 
 
 def maintain(
-    ws: Workspace,
+    context: Context,
     *,
     nightly: bool = False,
     weekly: bool = False,
@@ -81,98 +207,108 @@ def maintain(
     """
     chosen = tuple(p for p, is_on in zip(PERIODS, (nightly, weekly, monthly), strict=True) if is_on)
     periods = chosen or PERIODS
-    does = apply and not dry_run and ws.repository.is_made
-    if not ws.repository.is_bare:
-        checking.prepare(ws, begins=False) if does else ws.refuse_absent()
-    target = branching.find(ws.repository, branch) if branch else None
-    here = tending.is_here(ws.repository, target)
+    does = apply and not dry_run and context.repository.is_made
+    if not context.repository.is_bare:
+        checking.prepare(context, begins=False) if does else context.refuse_absent()
+    target = commit.find(context.repository, branch) if branch else None
+    here = is_here(context.repository, target)
     if not does:
-        return _planned(ws, periods, target, here=here)[0].replace(dry_run=dry_run)
-    with tending.alone(ws.repository):
+        return _planned(context, periods, target, here=here)[0].replace(dry_run=dry_run)
+    with alone(context.repository):
         if here:
-            tending.refuse_unready(ws.repository)
-            tending.recover(ws)
-        found, tree, plan = _planned(ws, periods, target, here=here)
+            refuse_unready(context.repository)
+            recover(context)
+        found, tree, plan = _planned(context, periods, target, here=here)
         ids = [step.id for step in plan.steps]
-        with auditing.act(ws, "maintain", *ids, detail=" ".join(periods), dry_run=not ids):
-            done = _committed(ws, tree, plan, found, target, here=here) if plan.steps else None
-        _do_chores(ws, plan, periods)
+        with usage_log.act(context, "maintain", *ids, detail=" ".join(periods), dry_run=not ids):
+            done = _committed(context, tree, plan, found, target, here=here) if plan.steps else None
+        _do_chores(context, plan, periods)
     return found.replace(applied=True, commit=done)
 
 
 def _planned(
-    ws: Workspace, periods: tuple[str, ...], target: Branch | None, *, here: bool
-) -> tuple[Maintained, Tree, Plan]:
-    repository = ws.repository
+    context: Context, periods: tuple[str, ...], target: Branch | None, *, here: bool
+) -> tuple[Maintained, Tree, MaintenancePlan]:
+    repository = context.repository
     base, lacking = repository.git.head(), 0
     branch = ""
     if target is not None:
-        branch = target.ref.removeprefix(branching.HEADS)
-        base, lacking = branching.base(repository, target, base)
+        branch = target.ref.removeprefix(commit.HEADS)
+        base, lacking = commit.base(repository, target, base)
     if lacking:
-        ws.notes.append(f"{branch} is planned as it is: not merged, and {lacking} commits behind")
+        context.notes.append(
+            f"{branch} is planned as it is: not merged, and {lacking} commits behind"
+        )
     if not base:
-        ws.notes.append("nothing is committed yet, so there is nothing to look after")
+        context.notes.append("nothing is committed yet, so there is nothing to look after")
         nothing = Maintained(periods, "", branch, (), (), (), ())
-        return nothing, ws.tree(), Plan()
-    if here and applying.is_interrupted(repository):
-        ws.notes.append("an earlier run was interrupted; --apply takes back what it wrote")
-    tree = ws.tree(base)
-    dirty = tending.dirty(ws) if here and not repository.is_bare else ()
+        return nothing, context.tree(), MaintenancePlan()
+    if here and commit.is_interrupted(repository):
+        context.notes.append("an earlier run was interrupted; --apply takes back what it wrote")
+    tree = context.tree(base)
+    dirty = dirty_memories(context) if here and not repository.is_bare else ()
     odd = {record.path for record in tree.records if "\n" in record.path}  # git takes one a line
     frozen = odd.union(dirty)
-    grounds = Grounds(ws.now, ws.settings, tending.accesses(ws), ws.directory, frozenset(frozen))
-    plan = planning.plan(
-        tree, grounds, telling.opened(ws), repository.cache_dir, periods, ws.random
+    grounds = PlanInputs(
+        context.now, context.settings, accesses(context), context.directory, frozenset(frozen)
     )
-    ws.notes.extend(plan.notes)
+    plan = upkeep_plan.plan(
+        tree, grounds, telling.opened(context), repository.cache_dir, periods, context.random
+    )
+    context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
-        ws.notes.append("this clone is shallow: which commits are missing, nobody can tell")
+        context.notes.append("this clone is shallow: which commits are missing, nobody can tell")
     found = Maintained(periods, base, branch, plan.steps, plan.chores, plan.flags, dirty)
     return found, tree, plan
 
 
 def _committed(
-    ws: Workspace, tree: Tree, plan: Plan, found: Maintained, target: Branch | None, *, here: bool
+    context: Context,
+    tree: Tree,
+    plan: MaintenancePlan,
+    found: Maintained,
+    target: Branch | None,
+    *,
+    here: bool,
 ) -> str:
-    repository, categories = ws.repository, ws.settings.categories
-    subject, body = writing.subject(plan.steps), writing.body(plan.steps)
-    trailers = {writing.TRAILER: ", ".join(found.periods)}
+    repository, categories = context.repository, context.settings.categories
+    subject, body = steps.subject(plan.steps), steps.body(plan.steps)
+    trailers = {steps.TRAILER: ", ".join(found.periods)}
     if here:
-        edits = writing.edits(plan.steps, lambda path: _read(ws, path), categories)
-        return applying.apply(repository, edits, subject, body, trailers)
+        edits = steps.edits(plan.steps, lambda path: _read(context, path), categories)
+        return commit.apply(repository, edits, subject, body, trailers)
     oids = {entry.path: entry.oid for entry in tree.snapshot.entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
     blobs = repository.git.blobs([oids[path] for path in changed], MAX_BYTES)
     data = dict(zip(changed, blobs, strict=True))
-    edits = writing.edits(plan.steps, data.__getitem__, categories)
+    edits = steps.edits(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in tree.snapshot.entries}
     said = message(subject, trailers, body)
-    return branching.commit(repository, target, found.base, edits, modes, said)
+    return commit.commit(repository, target, found.base, edits, modes, said)
 
 
-def _read(ws: Workspace, path: str) -> bytes:
-    data = checking.bytes_of(ws.repository.top, path)
+def _read(context: Context, path: str) -> bytes:
+    data = checking.bytes_of(context.repository.top, path)
     if data is None:
         raise MemtoolError(f"{path} is gone", hint="run the same command again", code="changed")
     return data
 
 
-def _do_chores(ws: Workspace, plan: Plan, periods: tuple[str, ...]) -> None:
-    directory = ws.repository.cache_dir
-    chores.do(plan.chores, directory, telling.opened(ws), ws.now)
-    if any(chore.do == "rebuild" for chore in plan.chores) and not ws.repository.is_bare:
-        ws.catalog(exact=True)
+def _do_chores(context: Context, plan: MaintenancePlan, periods: tuple[str, ...]) -> None:
+    directory = context.repository.cache_dir
+    cleanup.do(plan.chores, directory, telling.opened(context), context.now)
+    if any(chore.do == "rebuild" for chore in plan.chores) and not context.repository.is_bare:
+        context.catalog(exact=True)
     if MONTHLY in periods:
-        chores.note_rebuilt(directory, ws.now)
+        cleanup.note_rebuilt(directory, context.now)
 
 
 def render(done: Maintained) -> str:
     """Return the plan by kind of step, then what people should look at, then the commit."""
     rows = []
     if done.steps:
-        rows += [f"{writing.counted(done.steps)}:", *_some([_told(step) for step in done.steps])]
+        rows += [f"{steps.counted(done.steps)}:", *_some([_told(step) for step in done.steps])]
     if done.chores:
         rows += ["in this clone:", *_some([_chore(chore) for chore in done.chores])]
     if done.flags:
@@ -196,7 +332,7 @@ def _some(rows: list[str]) -> list[str]:
     return [*rows[:SHOWN], f"  and {more:,} more, which --json tells"] if more > 0 else rows
 
 
-def _told(step: Step) -> str:
+def _told(step: UpkeepStep) -> str:
     return f"  {step.do} {step.id}: {step.why}"
 
 

@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Never, NoReturn
 
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
 
-def mcp(ws: Workspace, *, read_only: bool = False) -> NoReturn:
+def mcp(context: Context, *, read_only: bool = False) -> NoReturn:
     """Serve the memories of this repository to an agent, over the Model Context Protocol.
 
     A host starts it and talks to it through standard input and output, until it closes them. The
@@ -32,7 +32,7 @@ def mcp(ws: Workspace, *, read_only: bool = False) -> NoReturn:
     Args:
         read_only: offer only the tools that read
     """
-    del ws, read_only
+    del context, read_only
     raise MemtoolError(
         "an MCP server has a process of its own, whose input and output it speaks through",
         hint="let the host run: memtool mcp",

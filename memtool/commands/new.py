@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from memtool.commands import drafting, repeating, writing
-from memtool.commands.writing import Written
-from memtool.commands.writing import render_written as render
+from memtool.authoring import draft as drafts
+from memtool.authoring import write
+from memtool.authoring.write import Written
+from memtool.authoring.write import render_written as render
 from memtool.errors import MemtoolError
 from memtool.memory.memory import Memory
+from memtool.store.context import Context
 from memtool.store.tree import Tree
-from memtool.workspace import Workspace
 
 __all__ = ["new", "render"]
 
 
 def new(
-    ws: Workspace,
+    context: Context,
     type: Literal["decision", "semantic", "episodic", "state"],
     title: str,
     *,
@@ -68,9 +69,9 @@ def new(
         commit: commit just this file
         dry_run: print the file instead of writing it
     """
-    writing.prepare(ws)
-    memory = drafting.draft(
-        ws,
+    write.prepare(context)
+    memory = drafts.draft(
+        context,
         type,
         title,
         body=body,
@@ -83,37 +84,37 @@ def new(
             "source": source,
             "tags": tag,
             "files": file,
-            "supersedes": replaceable(ws.tree(), supersedes) if supersedes else (),
+            "supersedes": replaceable(context.tree(), supersedes) if supersedes else (),
             "importance": "" if importance is None else f"{importance:g}",
             "valid_through": valid_through,
         },
     )
-    return finish(ws, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run)
+    return finish(context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run)
 
 
 def finish(
-    ws: Workspace, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
+    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
 ) -> Written:
     """Check, edit, write and commit a draft, as asked; what is said already is not written."""
     draft = ""
     if edit and not dry_run:
-        writing.check(ws, memory)
-        draft = drafting.draft_path(ws, memory.id)
-        edited = drafting.edit(ws, memory)
+        write.check(context, memory)
+        draft = drafts.draft_path(context, memory.id)
+        edited = drafts.edit(context, memory)
         has_own_id = has_own_id or edited.id != memory.id
         memory = edited
-    draw = None if has_own_id else lambda: drafting.draw_id(ws, memory.type, memory.title)
+    draw = None if has_own_id else lambda: drafts.draw_id(context, memory.type, memory.title)
     try:
         if draft and memory.supersedes:
-            memory = memory.with_fields(supersedes=replaceable(ws.tree(), memory.supersedes))
-        writing.check(ws, memory)
-        twin = repeating.twin_of(ws, memory, dry_run=dry_run)
+            memory = memory.with_fields(supersedes=replaceable(context.tree(), memory.supersedes))
+        write.check(context, memory)
+        twin = write.twin_of(context, memory, dry_run=dry_run)
         if twin is not None and (memory.supersedes or not twin.is_exact):
-            raise repeating.refusal(twin, memory)
+            raise write.refusal(twin, memory)
         if twin is not None:
-            written = repeating.strengthen(ws, twin, commit=commit, dry_run=dry_run)
+            written = write.strengthen(context, twin, commit=commit, dry_run=dry_run)
         else:
-            written = writing.write_new(ws, memory, draw=draw, commit=commit, dry_run=dry_run)
+            written = write.write_new(context, memory, draw=draw, commit=commit, dry_run=dry_run)
     except MemtoolError as error:
         if draft:
             error.hint = "; ".join(filter(None, (error.hint, f"the draft is kept in {draft}")))
@@ -132,8 +133,8 @@ def replaceable(tree: Tree, wanted: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     for name in wanted:
         record = tree.find(name)
-        writing.refuse_deleted(record.memory)
+        write.refuse_deleted(record.memory)
         if not tree.lineage.is_head(record.id):
-            raise writing.superseded(tree, record.id, "memtool supersede")
+            raise write.superseded(tree, record.id, "memtool supersede")
         found.append(record.id)
     return tuple(dict.fromkeys(found))

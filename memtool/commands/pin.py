@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
-from memtool.commands.writing import render_changed as render
+from memtool.authoring import write
+from memtool.authoring.write import Changed
+from memtool.authoring.write import render_changed as render
 from memtool.memory.memory import Fields, Memory
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["pin", "render"]
 
 
-def pin(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
     """Put a memory into the pinned tier, so that it is always injected first.
 
     A pinned memory does not expire by the time to live of its category.
@@ -24,9 +24,11 @@ def pin(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) 
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    return writing.change(ws, id, _pinned, "pin", commit=commit, dry_run=dry_run, needs_head=True)
+    return write.change(
+        context, id, _pinned, "pin", commit=commit, dry_run=dry_run, needs_head=True
+    )
 
 
 def _pinned(memory: Memory) -> Fields:
-    writing.refuse_deleted(memory)
+    write.refuse_deleted(memory)
     return {"status": "pinned"}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from memtool.commands import auditing, candidates, judging, reading, writing
+from memtool.authoring import write
+from memtool.commands import candidates, judging, reading
 from memtool.commands import sessions as telling
 from memtool.commands.candidates import Made
 from memtool.commands.judging import Judged
 from memtool.errors import MemtoolError
 from memtool.sessions import points, waiting
-from memtool.store import files
+from memtool.store import files, usage_log
+from memtool.store.context import Context
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MOST_AT_ONCE = 100
 """Memories of one run: more at a time is nothing that a person reads."""
 
 
-class Row(Value):
+class FindingRow(Value):
     """A finding as the list shows it. `why` is what it lacks, or what became of it."""
 
     id: str
@@ -48,7 +49,7 @@ class Promoted(Value):
     """All findings that were looked at, and the memories that were made of them."""
 
     preset: str
-    findings: tuple[Row, ...]
+    findings: tuple[FindingRow, ...]
     memories: tuple[Made, ...] = ()
     commit: str | None = None
     dry_run: bool = False
@@ -62,7 +63,7 @@ class Promoted(Value):
 
 
 def promote(
-    ws: Workspace,
+    context: Context,
     session: str = "",
     *,
     list: bool = False,
@@ -98,43 +99,46 @@ def promote(
         commit: commit the memories, and nothing else
         dry_run: say what would be promoted, write nothing
     """
-    name = preset or ws.settings.text("promote.preset")
-    if auto and not ws.is_capturing:
-        ws.notes.append("automatic promotion is off; memtool auto on switches it on again")
+    name = preset or context.settings.text("promote.preset")
+    if auto and not context.is_capturing:
+        context.notes.append("automatic promotion is off; memtool auto on switches it on again")
         return Promoted(name, (), dry_run=dry_run, is_list=list)
     writes = not (list or dry_run)
     if not list:
-        writing.prepare(ws)
-    sessions = telling.opened(ws)
+        write.prepare(context)
+    sessions = telling.opened(context)
     heads, wrong = sessions.heads()
-    ws.notes.extend(f"passed over: {one}" for one in wrong)
+    context.notes.extend(f"passed over: {one}" for one in wrong)
     ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
-    read = reading.learned(ws, sessions, ids, is_kept=not dry_run, with_model=writes)
+    read = reading.learned(context, sessions, ids, is_kept=not dry_run, with_model=writes)
     chosen = _meant(read, finding)
     if not read:
-        ws.notes.append("no session has taught anything yet; memtool capture reads transcripts")
+        context.notes.append(
+            "no session has taught anything yet; memtool capture reads transcripts"
+        )
     done = None
-    with files.locked(ws.repository.cache_dir, "promote.lock") if writes else nullcontext():
-        judged = judging.judge(ws, sessions, heads, read, points.PRESETS[name], chosen)
+    with files.locked(context.repository.cache_dir, "promote.lock") if writes else nullcontext():
+        judged = judging.judge(context, sessions, heads, read, points.PRESETS[name], chosen)
         if list:
             return Promoted(name, tuple(map(_row, judged)), dry_run=dry_run, is_list=True)
         _refuse_settled(judged, chosen)
         wanted = [one for one in judged if not one.lack and one.finding.id in (chosen or read)]
         if len(wanted) > MOST_AT_ONCE:
-            ws.notes.append(f"{len(wanted) - MOST_AT_ONCE} more qualify: run it again")
+            context.notes.append(f"{len(wanted) - MOST_AT_ONCE} more qualify: run it again")
         wanted = wanted[:MOST_AT_ONCE]
         named = [one.finding.id for one in wanted]
-        with auditing.act(ws, "promote", *named, dry_run=dry_run or not wanted) as act:
+        with usage_log.act(context, "promote", *named, dry_run=dry_run or not wanted) as act:
             made = {
                 one.finding.id: candidate
                 for one in wanted
-                if (candidate := candidates.make(ws, sessions, one, dry_run=dry_run)) is not None
+                if (candidate := candidates.make(context, sessions, one, dry_run=dry_run))
+                is not None
             }
             if commit and made and not dry_run:
-                done = candidates.commit(ws, tuple(made.values()))
+                done = candidates.commit(context, tuple(made.values()))
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
         if writes:
-            _tell(ws, judged, made)
+            _tell(context, judged, made)
         if writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
             waiting.note(sessions.directory, left)
@@ -142,14 +146,14 @@ def promote(
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 
 
-def _tell(ws: Workspace, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
+def _tell(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
     """Note what was denied, and say what contradicts a memory that stands."""
     for one in judged:
         if one.is_denied:
-            auditing.tell(ws, "deny", (one.finding.id, one.blocker), one.lack)
+            usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
     new = {one.id for one in made.values() if one.is_new}
     if new:
-        candidates.tell_opposed(ws, new)
+        candidates.tell_opposed(context, new)
 
 
 def render(promoted: Promoted) -> str:
@@ -166,7 +170,7 @@ def render(promoted: Promoted) -> str:
     return "\n".join(rows) or "nothing to promote; memtool promote --list shows what is lacking"
 
 
-def _told(row: Row) -> str:
+def _told(row: FindingRow) -> str:
     named = ", ".join(row.signals) or "no signal"
     head = f"{row.id}  {row.category}  {row.points} points ({named})"
     where = f"{row.session}#{','.join(map(str, row.messages))}"
@@ -207,12 +211,12 @@ def _refuse_settled(judged: Sequence[Judged], chosen: frozenset[str]) -> None:
             )
 
 
-def _row(judged: Judged, made: Made | None = None) -> Row:
+def _row(judged: Judged, made: Made | None = None) -> FindingRow:
     one = judged.finding
     why = judged.lack
     if made is not None:
         why = f"promoted: {made.id}" if made.is_new else f"{made.id} says so and was strengthened"
-    return Row(
+    return FindingRow(
         id=one.id,
         content=one.content,
         category=one.category,

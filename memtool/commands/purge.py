@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from memtool.commands import auditing, removing, writing
+from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.memory import moments
-from memtool.store import files
-from memtool.upkeep import purging
-from memtool.upkeep.purging import DUE, HELD, LATER, Parting
+from memtool.memory import timestamps
+from memtool.store import files, usage_log
+from memtool.store.context import Context
+from memtool.upkeep import purge as purge_rules
+from memtool.upkeep.purge import DUE, HELD, LATER, Parting
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from memtool.commands.rewriting import Leaked, Rewritten
     from memtool.store.tree import Record, Tree
+    from memtool.upkeep.rewrite_history import Leaked, Rewritten
 
 _SHOWN = 5
 
 
-class Forgotten(Value):
+class PurgeCandidate(Value):
     """A memory that was forgotten: `due`, `later` or `held`, for what `reason` then says.
 
     `deleted` and `due` are moments; from `due` on it may be removed.
@@ -44,7 +44,7 @@ class Purged(Value):
     `removed` are ids, `sessions` those of private sessions whose messages still hold the words.
     """
 
-    forgotten: tuple[Forgotten, ...]
+    forgotten: tuple[PurgeCandidate, ...]
     along: dict[str, str]
     sessions: tuple[str, ...]
     removed: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Purged(Value):
 
 
 def purge(
-    ws: Workspace,
+    context: Context,
     *id: str,
     apply: bool = False,
     commit: bool = False,
@@ -95,28 +95,28 @@ def purge(
     """
     apply = apply and not dry_run
     if history or secret:
-        from memtool.commands import rewriting
+        from memtool.upkeep import rewrite_history
 
         if not (id or secret or apply):
-            return rewriting.listed(ws)
-        return rewriting.rewrite(ws, id, secret, into, apply=apply)
+            return rewrite_history.listed(context)
+        return rewrite_history.rewrite(context, id, secret, into, apply=apply)
     if into:
         raise MemtoolError("--into is for --history", hint="memtool purge --history ID --into DIR")
-    writing.prepare(ws, begins=False)
-    lock = files.locked(ws.repository.cache_dir, "write.lock") if apply else nullcontext()
+    write.prepare(context, begins=False)
+    lock = files.locked(context.repository.cache_dir, "write.lock") if apply else nullcontext()
     with lock:
-        here = ws.tree()
-        head = ws.tree("HEAD") if ws.repository.git.head() else None
-        days = ws.settings.count("purge.after_days")
-        partings = _chosen(here, purging.plan(here, head, ws.now, days), id)
-        due = purging.of_state(partings, DUE)
+        here = context.tree()
+        head = context.tree("HEAD") if context.repository.git.head() else None
+        days = context.settings.count("purge.after_days")
+        partings = _chosen(here, purge_rules.plan(here, head, context.now, days), id)
+        due = purge_rules.of_state(partings, DUE)
         going = {one.record.id: one.record for one in due}
         along = _along(here, head, going.keys())
         held = _held(along, here, head)
-        findings = removing.findings_of(ws, {*going, *(one.id for one, _id in along)})
+        findings = purge_rules.findings_of(context, {*going, *(one.id for one, _id in along)})
         if cascade:
             going |= {one.id: one for one, _id in along}
-        _tell(ws, here, going, along, held, is_cascade=cascade)
+        _tell(context, here, going, along, held, is_cascade=cascade)
         plan = Purged(
             forgotten=tuple(map(_told, partings)),
             along={one.id: origin for one, origin in along},
@@ -126,19 +126,19 @@ def purge(
         if not apply or not going:
             return plan
         _refuse(going, held if cascade else [], head, commit=commit)
-        with auditing.act(ws, "purge", *sorted(going)):
-            done = removing.remove(ws, going, head)
+        with usage_log.act(context, "purge", *sorted(going)):
+            done = purge_rules.remove(context, going, head)
             if cascade:
-                removing.withdraw(ws, findings)
+                purge_rules.withdraw(context, findings)
     return plan.replace(removed=tuple(sorted(going)), commit=done)
 
 
 def render(purged: Purged | Rewritten | Leaked) -> str:
     """Return a line per memory, or the plan of a rewrite."""
     if not isinstance(purged, Purged):
-        from memtool.commands import rewriting
+        from memtool.upkeep import rewrite_history
 
-        return rewriting.text(purged)
+        return rewrite_history.text(purged)
     if purged.removed:
         rows = [f"removed {id_}" for id_ in purged.removed]
         return "\n".join([*rows, f"commit {purged.commit}"] if purged.commit else rows)
@@ -177,7 +177,7 @@ def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[
         one = (exact or found)[0]
         if one.state == LATER:
             raise MemtoolError(
-                f"{one.record.id} is due on {moments.date(one.due)}",
+                f"{one.record.id} is due on {timestamps.date(one.due)}",
                 hint=f"until then memtool restore {one.record.id} brings it back; "
                 "memtool config purge.after_days says how long that is",
                 code="not-due",
@@ -191,8 +191,8 @@ def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[
 
 def _along(here: Tree, head: Tree | None, ids: Collection[str]) -> list[tuple[Record, str]]:
     """Return what was derived from memories only, also what is gone from the worktree alone."""
-    found = {one.id: (one, origin) for one, origin in purging.along(head, ids)} if head else {}
-    found |= {one.id: (one, origin) for one, origin in purging.along(here, ids)}
+    found = {one.id: (one, origin) for one, origin in purge_rules.along(head, ids)} if head else {}
+    found |= {one.id: (one, origin) for one, origin in purge_rules.along(here, ids)}
     return [found[id_] for id_ in sorted(found)]
 
 
@@ -202,12 +202,12 @@ def _held(along: Sequence[tuple[Record, str]], here: Tree, head: Tree | None) ->
     return [
         record.id
         for record, _origin in along
-        if purging.held_by(here.by_id.get(record.id), known.get(record.id))
+        if purge_rules.held_by(here.by_id.get(record.id), known.get(record.id))
     ]
 
 
 def _tell(
-    ws: Workspace,
+    context: Context,
     here: Tree,
     going: Mapping[str, Record],
     along: Sequence[tuple[Record, str]],
@@ -219,24 +219,24 @@ def _tell(
     if not going:
         return
     if along and not is_cascade:
-        ws.notes.append(f"--cascade also removes what was derived from them: {_listed(along)}")
+        context.notes.append(f"--cascade also removes what was derived from them: {_listed(along)}")
     for id_ in held:
-        ws.notes.append(f"{id_} has changes that are not committed")
-    for record in purging.telling(here, going.keys()):
+        context.notes.append(f"{id_} has changes that are not committed")
+    for record in purge_rules.mentions(here, going.keys()):
         if record.id not in going:
-            ws.notes.append(f"{record.id} still quotes them; memtool digest "
+            context.notes.append(f"{record.id} still quotes them; memtool digest "
                             f"{record.memory.category} --commit writes it anew")  # fmt: skip
-    rows = ws.repository.git.run(
+    rows = context.repository.git.run(
         "for-each-ref", "--no-merged=HEAD", "--format=%(refname:short)", "refs/heads",
         "refs/remotes", allowed=(0, 128, 129),
     ).decode(errors="replace").split()  # fmt: skip
     if rows:
         more = ", …" if len(rows) > _SHOWN else ""
-        ws.notes.append(
+        context.notes.append(
             f"merge {', '.join(rows[:_SHOWN])}{more} first: where a branch edited a similar "
             "memory, git may take the removed file for it"
         )
-    ws.notes.append("history keeps what is removed; memtool purge --history ID plans that")
+    context.notes.append("history keeps what is removed; memtool purge --history ID plans that")
 
 
 def _listed(along: Sequence[tuple[Record, str]]) -> str:
@@ -258,13 +258,13 @@ def _refuse(
         )
 
 
-def _told(one: Parting) -> Forgotten:
-    return Forgotten(
+def _told(one: Parting) -> PurgeCandidate:
+    return PurgeCandidate(
         id=one.record.id,
         title=one.record.memory.title,
         path=one.record.path,
         state=one.state,
-        deleted=moments.render(one.deleted),
-        due=moments.render(one.due),
+        deleted=timestamps.render(one.deleted),
+        due=timestamps.render(one.due),
         reason=one.reason,
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from memtool.commands import sessions as telling
 from memtool.errors import MemtoolError
-from memtool.memory import moments, sources
+from memtool.memory import sources, timestamps
 from memtool.sessions import learning, promoting
 from memtool.sessions.finding import Finding
 from memtool.sessions.store import Sessions
+from memtool.store.context import Context
 from memtool.store.evidence import EXCERPT, Evidence
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KIND = "session"
 
 
-def messages(ws: Workspace, texts: Iterable[str]) -> dict[str, Evidence]:
+def messages(context: Context, texts: Iterable[str]) -> dict[str, Evidence]:
     """Return what became of sources `session:ID#N`, by their text; other sources are left out.
 
     Each session is read once. One that is not here, or cannot be read, is left out as well.
@@ -33,7 +33,7 @@ def messages(ws: Workspace, texts: Iterable[str]) -> dict[str, Evidence]:
         if source.kind == KIND:
             id_, _mark, number = source.target.partition("#")
             wanted.setdefault(id_, {})[text] = number
-    kept = telling.opened(ws)
+    kept = telling.opened(context)
     found: dict[str, Evidence] = {}
     for id_, numbers in wanted.items():
         try:
@@ -54,7 +54,7 @@ def _of_session(kept: Sessions, id: str, numbers: dict[str, str]) -> dict[str, E
             who = message.tool if is_tool else message.agent or message.role
             said = " ".join((message.text or message.call).split())
             quote = f'{who}: "{said[:EXCERPT]}{"…" if len(said) > EXCERPT else ""}"'
-            date = moments.render(message.moment) if message.moment > 0 else ""
+            date = timestamps.render(message.moment) if message.moment > 0 else ""
             found[text] = Evidence(text, KIND, "ok", quote, date=date)
         elif number and head.status == "pruned":
             found[text] = Evidence(text, KIND, "unknown", "its messages were pruned")
@@ -66,9 +66,9 @@ def _of_session(kept: Sessions, id: str, numbers: dict[str, str]) -> dict[str, E
     return found
 
 
-def findings(ws: Workspace) -> dict[str, list[Finding]]:
+def findings(context: Context) -> dict[str, list[Finding]]:
     """Return the findings that became memories here, by the ids of these, oldest first."""
-    kept = telling.opened(ws)
+    kept = telling.opened(context)
     found: dict[str, list[Finding]] = {}
     known: dict[str, dict[str, Finding]] = {}
     try:

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Literal
 
-from memtool.commands import auditing, writing
+from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.gate import allowing, keyfile, restaging, rewriting
 from memtool.gate.restaging import Staged
 from memtool.gate.rewriting import Found, Rewriting, Rules
-from memtool.store import files
+from memtool.store import files, usage_log
+from memtool.store.context import Context
 from memtool.store.snapshot import is_memory_path
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 FRAMEWORK = "PRE_COMMIT"
 """The variable by which the pre-commit framework tells its hooks that it runs them."""
@@ -35,7 +35,7 @@ class Spot(Value):
     where: str
 
 
-class File(Value):
+class RedactedFile(Value):
     """A file with findings; `staged` says whether what git has staged is rewritten as well."""
 
     path: str
@@ -47,7 +47,7 @@ class Redacted(Value):
     """What was redacted, or with `dry_run` would be; `checked` counts the files looked through."""
 
     checked: int
-    files: tuple[File, ...]
+    files: tuple[RedactedFile, ...]
     strategy: str
     dry_run: bool = False
 
@@ -65,7 +65,7 @@ class _Side(Value):
 
 
 def redact(
-    ws: Workspace,
+    context: Context,
     *path: str,
     strategy: Literal["redact", "hash", "token"] = "redact",
     staged: bool = False,
@@ -98,32 +98,36 @@ def redact(
         staged: only files with staged changes
         dry_run: say what would be replaced, write nothing
     """
-    writing.prepare(ws, begins=False)
+    write.prepare(context, begins=False)
     if not dry_run:
-        restaging.refuse_partial_commit(ws.env)
-    repository = ws.repository
-    named = tuple(dict.fromkeys(_located(ws, one) for one in path))
+        restaging.refuse_partial_commit(context.env)
+    repository = context.repository
+    named = tuple(dict.fromkeys(_located(context, one) for one in path))
     needs_key = strategy == "hash"
     key = keyfile.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
-    rules = Rules(allowing.allowed(ws.settings), strategy, key, ws.settings.categories)
+    rules = Rules(allowing.allowed(context.settings), strategy, key, context.settings.categories)
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
-        entries = restaging.staged(repository, named or (ws.directory,))
-        names = _paths(ws, named, entries, only_staged=staged)
+        entries = restaging.staged(repository, named or (context.directory,))
+        names = _paths(context, named, entries, only_staged=staged)
         found = {}
-        for name, on_disk, in_index in _sides(ws, names, entries, rules, is_strict=bool(named)):
+        for name, on_disk, in_index in _sides(
+            context, names, entries, rules, is_strict=bool(named)
+        ):
             if on_disk.new.found or in_index.new.found:
                 found[name] = on_disk, in_index
-        may_stage = FRAMEWORK not in ws.env
-        with auditing.act(ws, "redact", *found, dry_run=dry_run or not found):
+        may_stage = FRAMEWORK not in context.env
+        with usage_log.act(context, "redact", *found, dry_run=dry_run or not found):
             if not dry_run:
-                _write(ws, found, entries, may_stage=may_stage)
+                _write(context, found, entries, may_stage=may_stage)
     if found and not may_stage and not dry_run:
-        ws.notes.append("git add the files again; if they came back as they were, the framework "
-                        "undid this: memtool redact --staged")  # fmt: skip
+        context.notes.append(
+            "git add the files again; if they came back as they were, the framework undid this: "
+            "memtool redact --staged"
+        )
     return Redacted(
         checked=len(names),
         files=tuple(
-            File(name, _spots(*sides), may_stage and bool(sides[1].new.found))
+            RedactedFile(name, _spots(*sides), may_stage and bool(sides[1].new.found))
             for name, sides in found.items()
         ),
         strategy=strategy,
@@ -176,17 +180,17 @@ def _spot(found: Found, where: str) -> Spot:
 
 
 def _write(
-    ws: Workspace,
+    context: Context,
     found: dict[str, tuple[_Side, _Side]],
     entries: dict[str, Staged],
     *,
     may_stage: bool,
 ) -> None:
     """Write the index first, all at once: where it is locked, nothing is changed at all."""
-    top = ws.repository.top
+    top = context.repository.top
     if may_stage:
         restaging.restage(
-            ws.repository,
+            context.repository,
             [(entries[name], side.new.data) for name, (_disk, side) in found.items()
              if side.new.found],
         )  # fmt: skip
@@ -196,18 +200,18 @@ def _write(
 
 
 def _paths(
-    ws: Workspace, named: tuple[str, ...], entries: dict[str, Staged], *, only_staged: bool
+    context: Context, named: tuple[str, ...], entries: dict[str, Staged], *, only_staged: bool
 ) -> list[str]:
     """Return the paths to look at, those of all memories unless some are named, sorted."""
     found = set(named)
     if not named:
-        found = {entry.path for entry in ws.snapshot().entries}
-        found |= {path for path in entries if is_memory_path(path, ws.directory)}
-    return sorted(found & restaging.changed(ws.repository) if only_staged else found)
+        found = {entry.path for entry in context.snapshot().entries}
+        found |= {path for path in entries if is_memory_path(path, context.directory)}
+    return sorted(found & restaging.changed(context.repository) if only_staged else found)
 
 
 def _sides(
-    ws: Workspace,
+    context: Context,
     names: Sequence[str],
     entries: dict[str, Staged],
     rules: Rules,
@@ -219,11 +223,11 @@ def _sides(
     A file that cannot be redacted is an error if it was named, and is told otherwise.
     """
     oids = [entries[name].oid for name in names if name in entries]
-    blobs = ws.repository.git.blobs(oids, rewriting.MOST_BYTES)
+    blobs = context.repository.git.blobs(oids, rewriting.MOST_BYTES)
     for name in names:
         staged = next(blobs) if name in entries else b""
         try:
-            data = writing.bytes_of(ws.repository.top, name)
+            data = write.bytes_of(context.repository.top, name)
             if data is None and name not in entries:
                 raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
             on_disk = rewriting.rewrite(data or b"", name, rules)
@@ -231,17 +235,17 @@ def _sides(
         except MemtoolError as error:
             if is_strict:
                 raise
-            ws.notes.append(f"passed over: {error}")
+            context.notes.append(f"passed over: {error}")
             continue
         yield name, _Side(data or b"", on_disk), _Side(staged, same)
 
 
-def _located(ws: Workspace, given: str) -> str:
+def _located(context: Context, given: str) -> str:
     """Return a path that was given, from the top. Raises MemtoolError where it is no file here."""
-    folder, name = os.path.split(os.path.join(ws.cwd, given))
+    folder, name = os.path.split(os.path.join(context.cwd, given))
     try:
-        path = os.path.relpath(os.path.join(os.path.realpath(folder), name), ws.repository.top)
-        mode = os.lstat(os.path.join(ws.repository.top, path)).st_mode
+        path = os.path.relpath(os.path.join(os.path.realpath(folder), name), context.repository.top)
+        mode = os.lstat(os.path.join(context.repository.top, path)).st_mode
     except (FileNotFoundError, NotADirectoryError):
         mode = stat.S_IFREG  # perhaps it is staged, and deleted in the worktree
     except (OSError, ValueError) as error:

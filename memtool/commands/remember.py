@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from memtool.commands import drafting, new, writing
-from memtool.commands.writing import Written
-from memtool.commands.writing import render_written as render
+from memtool.authoring import draft, write
+from memtool.authoring.write import Written
+from memtool.authoring.write import render_written as render
+from memtool.commands import new
 from memtool.errors import MemtoolError
-from memtool.memory.titles import title_of
-from memtool.workspace import Workspace
+from memtool.memory.memory import title_of
+from memtool.store.context import Context
 
 __all__ = ["remember", "render"]
 
 
 def remember(
-    ws: Workspace,
+    context: Context,
     *text: str,
     category: str = "preference",
     tag: tuple[str, ...] = (),
@@ -36,15 +37,15 @@ def remember(
         commit: commit just this file
         dry_run: print the file instead of writing it
     """
-    writing.prepare(ws)
-    words = drafting.read_body(" ".join(text)).strip()
+    write.prepare(context)
+    words = draft.read_body(" ".join(text)).strip()
     if not words:
         raise MemtoolError(
             "there is nothing to remember",
             hint='memtool remember "Deploys run on Tuesdays only."',
         )
-    memory = drafting.draft(
-        ws,
+    memory = draft.draft(
+        context,
         "semantic",
         title_of(words),
         body=words,
@@ -52,10 +53,10 @@ def remember(
         fields={
             "category": category,
             "confidence": "high",
-            "source": (f"human:{writing.author(ws)}",),  # whoever writes it down for them
+            "source": (f"human:{write.author(context)}",),  # whoever writes it down for them
             "tags": tag,
             "files": file,
         },
         extra=(),
     )
-    return new.finish(ws, memory, has_own_id=False, edit=False, commit=commit, dry_run=dry_run)
+    return new.finish(context, memory, has_own_id=False, edit=False, commit=commit, dry_run=dry_run)

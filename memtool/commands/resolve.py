@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memtool.commands import drafting, new, parting, settling, writing
-from memtool.commands.settling import BOTH, MERGED, NEWER, Settled
+from memtool.authoring import draft, write
+from memtool.authoring import resolve as settlement
+from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settled
+from memtool.commands import new
 from memtool.errors import MemtoolError
 from memtool.gate.conflicts import contradictions
 from memtool.memory.memory import Memory
+from memtool.store.context import Context
 from memtool.store.tree import Tree
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 
 class Resolved(Value):
@@ -21,7 +23,7 @@ class Resolved(Value):
 
 
 def resolve(
-    ws: Workspace,
+    context: Context,
     *ids: str,
     keep: str = "",
     merge: str = "",
@@ -56,27 +58,27 @@ def resolve(
         commit: commit just these files, one commit for each conflict
         dry_run: say what would be done, write nothing
     """
-    writing.prepare(ws, begins=False)
+    write.prepare(context, begins=False)
     if keep_both:
         if keep or merge or body or all:
             raise MemtoolError(
                 "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
             )
-        return Resolved(tuple(parting.part_all(ws, ids, commit=commit, dry_run=dry_run)))
-    reason = writing.one_line(why)
+        return Resolved(tuple(settlement.part_all(context, ids, commit=commit, dry_run=dry_run)))
+    reason = write.one_line(why)
     _refuse_unclear(ids, keep, merge, body, reason, all_=all)
-    tree = ws.tree()
+    tree = context.tree()
     if all:
         found = [
             conflict
-            for conflict in contradictions(tree, ws.now, ws.settings.categories)
+            for conflict in contradictions(tree, context.now, context.settings.categories)
             if not conflict.accepted
         ]
         memories = {id_: tree.by_id[id_].memory for one in found for id_ in one.ids}
         return Resolved(
             tuple(
-                settling.settle_all(
-                    ws, found, memories, keep, reason, commit=commit, dry_run=dry_run
+                settlement.settle_all(
+                    context, found, memories, keep, reason, commit=commit, dry_run=dry_run
                 )
             )
         )
@@ -89,13 +91,15 @@ def resolve(
         )
     there = [tree.by_id[id_].memory for id_ in sides]
     if merge:
-        memory = _merged(ws, there, merge, body)
-        settled = settling.write(ws, memory, sides, MERGED, reason, commit=commit, dry_run=dry_run)
+        memory = _merged(context, there, merge, body)
+        settled = settlement.write_settlement(
+            context, memory, sides, MERGED, reason, commit=commit, dry_run=dry_run
+        )
     elif keep == BOTH:
-        settled = settling.accept(ws, there, reason, commit=commit, dry_run=dry_run)
+        settled = settlement.accept(context, there, reason, commit=commit, dry_run=dry_run)
     else:
-        winner = settling.newest(there) if keep == NEWER else _named(tree, keep, sides)
-        settled = settling.keep(ws, winner, sides, reason, commit=commit, dry_run=dry_run)
+        winner = settlement.newest(there) if keep == NEWER else _named(tree, keep, sides)
+        settled = settlement.keep(context, winner, sides, reason, commit=commit, dry_run=dry_run)
     return Resolved((settled,))
 
 
@@ -141,15 +145,15 @@ def _named(tree: Tree, wanted: str, sides: Sequence[str]) -> Memory:
     return record.memory
 
 
-def _merged(ws: Workspace, there: Sequence[Memory], title: str, body: str) -> Memory:
+def _merged(context: Context, there: Sequence[Memory], title: str, body: str) -> Memory:
     """Return a memory with a text of its own that is found by what either side was found by."""
-    first = settling.newest(there)
+    first = settlement.newest(there)
     both = {
         key: tuple(dict.fromkeys(item for memory in there for item in memory.items(key)))
         for key in ("tags", "files", "source", "privacy")
     }
-    return drafting.draft(
-        ws,
+    return draft.draft(
+        context,
         first.type,
         title,
         body=body,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
-from memtool.commands.writing import render_changed as render
+from memtool.authoring import write
+from memtool.authoring.write import Changed
+from memtool.authoring.write import render_changed as render
 from memtool.memory.memory import FieldValue, Memory
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["render", "restore"]
 
 
-def restore(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
     """Undo forget, archive or deprecate.
 
     A forgotten memory gets the status that it had before; any other is confirmed.
@@ -24,7 +24,7 @@ def restore(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = Fal
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    return writing.change(ws, id, _restored, "restore", commit=commit, dry_run=dry_run)
+    return write.change(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
 
 
 def _restored(memory: Memory) -> dict[str, FieldValue | None]:

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memtool.errors import MemtoolError
-from memtool.gate import governance
-from memtool.gate.governance import Rule
-from memtool.memory import body, lifecycle, sources
-from memtool.memory.memory import Memory
+from memtool.inject import file_rules
+from memtool.inject.file_rules import Rule
+from memtool.memory import lifecycle, sources
+from memtool.memory.memory import Memory, links
 from memtool.store import config as settings
+from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
 from memtool.store.tree import Tree
 from memtool.value import Value, plain
-from memtool.workspace import Workspace
 
 TRAILER = "Upholds"
 REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
@@ -39,7 +39,7 @@ class Governor(Value):
     reason: str
 
 
-class Touched(Value):
+class ReviewedFile(Value):
     """A file that the change touches; `old_path` differs from `path` where it was renamed."""
 
     path: str
@@ -57,7 +57,7 @@ class Review(Value):
     new: str
     policy: str
     touched: int
-    files: tuple[Touched, ...]
+    files: tuple[ReviewedFile, ...]
     unmentioned: int
 
     @property
@@ -77,7 +77,7 @@ class Review(Value):
         }
 
 
-def review(ws: Workspace, range: str) -> Review:
+def review(context: Context, range: str) -> Review:
     """Show which decisions and warnings govern the files of a change, and if it mentions them.
 
     Compared is what B changed since it parted from A, as in a pull request of B into A. A decision
@@ -94,29 +94,29 @@ def review(ws: Workspace, range: str) -> Review:
     Args:
         range: A..B; an empty side is HEAD, and A alone means A..HEAD
     """
-    target, base, new = _ends(ws, range)
-    files = dict(_touched(ws, base, new))
-    governing = ws.tree(target)
-    categories = ws.settings.categories
+    target, base, new = _ends(context, range)
+    files = dict(_touched(context, base, new))
+    governing = context.tree(target)
+    categories = context.settings.categories
     living = [
         record
         for record in governing.records
-        if governance.is_ruling(record)
+        if file_rules.is_ruling(record)
         and governing.lineage.is_head(record.id)
-        and lifecycle.state(record.memory, ws.now, categories) == lifecycle.ALIVE
+        and lifecycle.state(record.memory, context.now, categories) == lifecycle.ALIVE
     ]
-    rules = governance.rules(living, {path: (path, old) for path, old in files.items()})
+    rules = file_rules.rules(living, {path: (path, old) for path, old in files.items()})
     rows = {rule.record.id for those in rules.values() for rule in those}
-    states = _states(ws, governing, base, new, rows) if rows else {}
+    states = _states(context, governing, base, new, rows) if rows else {}
     touched = tuple(
-        Touched(path, files[path], tuple(_governor(rule, states) for rule in rules[path]))
+        ReviewedFile(path, files[path], tuple(_governor(rule, states) for rule in rules[path]))
         for path in sorted(files)
         if rules[path]
     )
     return Review(
         old=base,
         new=new,
-        policy=_policy(ws, target),
+        policy=_policy(context, target),
         touched=len(files),
         files=touched,
         unmentioned=sum(states[id_][0] == STATES[0] for id_ in rows),
@@ -161,15 +161,15 @@ def _governor(rule: Rule, states: dict[str, tuple[str, str]]) -> Governor:
     return Governor(record.id, record.memory.title, record.path, rule.by, state, reason)
 
 
-def _ends(ws: Workspace, range_: str) -> tuple[str, str, str]:
+def _ends(context: Context, range_: str) -> tuple[str, str, str]:
     """Return the commits A, where B parted from it, and B."""
-    git = ws.repository.git
+    git = context.repository.git
     left, _dots, right = range_.partition("..")
     target, new = git.rev(left or "HEAD"), git.rev(right.removeprefix(".") or "HEAD")
     try:
         return target, git.line("merge-base", target, new), new
     except GitError:
-        shallow = ws.repository.is_shallow
+        shallow = context.repository.is_shallow
         raise MemtoolError(
             f"{left or 'HEAD'} and {right or 'HEAD'} have no commit in common"
             + (" in this shallow clone" if shallow else ""),
@@ -178,38 +178,38 @@ def _ends(ws: Workspace, range_: str) -> tuple[str, str, str]:
         ) from None
 
 
-def _touched(ws: Workspace, old: str, new: str) -> Iterator[tuple[str, str]]:
+def _touched(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield each file that differs, with the path that it had; memories are none of them."""
-    answer = ws.repository.git.run("diff-tree", "-r", "-z", "-M", "--name-status", old, new)
+    answer = context.repository.git.run("diff-tree", "-r", "-z", "-M", "--name-status", old, new)
     tokens = iter(answer.split(b"\0")[:-1])
     for status in tokens:
         old_path = path = os.fsdecode(next(tokens))
         if status[:1] in b"RC":
             path = os.fsdecode(next(tokens))
-        if not path.startswith(ws.directory + "/"):
+        if not path.startswith(context.directory + "/"):
             yield path, old_path
 
 
-def _policy(ws: Workspace, commit: str) -> str:
+def _policy(context: Context, commit: str) -> str:
     """Return the policy of a commit's settings: no change excuses itself."""
-    git = ws.repository.git
-    row = git.run("ls-tree", "-z", "--full-tree", commit, "--", ws.config_path).split()
+    git = context.repository.git
+    row = git.run("ls-tree", "-z", "--full-tree", commit, "--", context.config_path).split()
     if not row:
         return settings.DEFAULTS.text("review.policy")
     data = next(git.blobs([row[2].decode()], settings.MOST_BYTES))
-    return settings.parse(data, ws.config_path).text("review.policy")
+    return settings.parse(data, context.config_path).text("review.policy")
 
 
 def _states(
-    ws: Workspace, governing: Tree, base: str, new: str, ids: Iterable[str]
+    context: Context, governing: Tree, base: str, new: str, ids: Iterable[str]
 ) -> dict[str, tuple[str, str]]:
     """Return state and reason of memories, the strongest that holds."""
-    after = ws.tree(new)
-    known = {*governing.by_id, *ws.tree(base).by_id}
+    after = context.tree(new)
+    known = {*governing.by_id, *context.tree(base).by_id}
     added = [r.memory for r in after.records if r.id not in known and r.memory.status != "deleted"]
     superseded = {old: memory.id for memory in added for old in memory.supersedes}
     referenced = {id_: memory.id for memory in added for id_ in _referred(memory)}
-    upheld = _upheld(ws, base, new, governing, after)
+    upheld = _upheld(context, base, new, governing, after)
     states = {}
     for id_ in ids:
         record = after.by_id.get(id_)
@@ -220,7 +220,7 @@ def _states(
             states[id_] = ("upheld", upheld[id_])
         elif id_ in referenced:
             states[id_] = ("referenced", referenced[id_])
-        elif status and status not in governance.RULING_STATUSES:
+        elif status and status not in file_rules.RULING_STATUSES:
             states[id_] = ("referenced", f"its status, {status}")
         else:
             states[id_] = (STATES[0], "")
@@ -235,12 +235,12 @@ def _referred(memory: Memory) -> Iterator[str]:
         if source.kind == "memory":
             yield source.target
     if "[[" in memory.body:
-        yield from (link.target for link in body.links(memory.body) if link.kind == "memory")
+        yield from (link.target for link in links(memory.body) if link.kind == "memory")
 
 
-def _upheld(ws: Workspace, base: str, new: str, governing: Tree, after: Tree) -> dict[str, str]:
+def _upheld(context: Context, base: str, new: str, governing: Tree, after: Tree) -> dict[str, str]:
     """Return the memories that commits say they uphold, with the newest such commit."""
-    answer = ws.repository.git.run(
+    answer = context.repository.git.run(
         "log", "-z", f"--format=%H %(trailers:key={TRAILER},valueonly,unfold,separator=%x20)",
         f"{base}..{new}",
     )  # fmt: skip
@@ -252,5 +252,5 @@ def _upheld(ws: Workspace, base: str, new: str, governing: Tree, after: Tree) ->
                 found.setdefault(governing.find(name).id, commit)
             except MemtoolError as error:
                 if name not in after.by_id:
-                    ws.notes.append(f"{TRAILER}: {name} of {commit[:SHORT]}: {error}")
+                    context.notes.append(f"{TRAILER}: {name} of {commit[:SHORT]}: {error}")
     return found

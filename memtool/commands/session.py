@@ -1,9 +1,18 @@
-"""`memtool session`: the private log of what happened, from which memories may come."""
+"""`memtool session`: private sessions."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 from memtool.commands import sessions as telling
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.sessions import checkpoints, journal, learning
+from memtool.sessions.head import Head
+from memtool.sessions.message import Message
+from memtool.sessions.store import CHECKPOINTS, MESSAGES, Sessions
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -11,9 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from memtool.commands.recounting import Listed, Shown
-    from memtool.sessions.store import Sessions
-    from memtool.workspace import Workspace
+    from memtool.store.context import Context
 
 MOST_TEXT = 1 << 20
 """Bytes of a message that is given by hand."""
@@ -51,7 +58,7 @@ class Said(Value):
     dry_run: bool = False
 
 
-class Marked(Value):
+class CheckpointMade(Value):
     """A checkpoint by hand, after the message of that number."""
 
     id: str
@@ -81,7 +88,7 @@ class Freed(Value):
 class _Call(Value):
     """What an action is given: the options are those that mean something to it."""
 
-    ws: Workspace
+    context: Context
     sessions: Sessions
     id: str
     text: str
@@ -90,7 +97,7 @@ class _Call(Value):
 
 
 def session(
-    ws: Workspace,
+    context: Context,
     action: Literal["list", "start", "add", "checkpoint", "end", "fork", "show", "prune"] = "list",
     id: str = "",
     *text: str,
@@ -107,7 +114,7 @@ def session(
     limit: int | None = None,
     reopen: bool = False,
     dry_run: bool = False,
-) -> Begun | Said | Marked | Ended | Freed | Shown | Listed:
+) -> Begun | Said | CheckpointMade | Ended | Freed | SessionView | SessionList:
     """Keep the log of a session: what was said, called and answered.
 
     Sessions are private: they stay in the git directory of this clone, shared by its worktrees,
@@ -154,12 +161,16 @@ def session(
         action, id, text, [name for name, value in given.items() if value or name == "limit"]
     )
     options = {name: given[name] for name in ACTIONS[action] if name in given}
-    answer: Begun | Said | Marked | Ended | Freed | Shown | Listed
-    answer = _DO[action](_Call(ws, telling.opened(ws), id, " ".join(text), options, dry_run))
+    answer: Begun | Said | CheckpointMade | Ended | Freed | SessionView | SessionList
+    answer = _DO[action](
+        _Call(context, telling.opened(context), id, " ".join(text), options, dry_run)
+    )
     return answer
 
 
-def render(answer: Begun | Said | Marked | Ended | Freed | Shown | Listed) -> str:
+def render(
+    answer: Begun | Said | CheckpointMade | Ended | Freed | SessionView | SessionList,
+) -> str:
     """Return an answer as text; of a session that was begun just the id."""
     would = "would " if getattr(answer, "dry_run", False) else ""
     if isinstance(answer, Begun):
@@ -167,7 +178,7 @@ def render(answer: Begun | Said | Marked | Ended | Freed | Shown | Listed) -> st
     if isinstance(answer, Said):
         said = f"{would}add {answer.id}#{answer.number} {answer.role}: {answer.text}"
         return said if would else f"{answer.id}#{answer.number}"
-    if isinstance(answer, Marked):
+    if isinstance(answer, CheckpointMade):
         return f"{would or 'made '}checkpoint after {answer.id}#{answer.message}"
     if isinstance(answer, Ended):
         return f"{would}end{'' if would else 'ed'} {answer.id}\n{answer.summary}"
@@ -175,11 +186,10 @@ def render(answer: Begun | Said | Marked | Ended | Freed | Shown | Listed) -> st
         rows = [f"{would}prune {id_}" if would else f"pruned {id_}" for id_ in answer.ids]
         freed = f"{telling.size(answer.freed)} freed, " if answer.ids else "nothing to prune, "
         return "\n".join([*rows, f"{freed}{telling.size(answer.size)} kept"])
-    from memtool.commands import recounting
 
-    if isinstance(answer, recounting.Shown):
-        return recounting.show_text(answer)
-    return recounting.list_text(answer)
+    if isinstance(answer, SessionView):
+        return show_text(answer)
+    return list_text(answer)
 
 
 def _refuse_stray(action: str, id: str, text: tuple[str, ...], given: list[str]) -> None:
@@ -205,16 +215,15 @@ def _refuse_stray(action: str, id: str, text: tuple[str, ...], given: list[str])
 def _start(call: _Call) -> Begun:
     from memtool.sessions.ending import refuse_full
 
-    head = telling.beginning(call.ws, call.sessions, **call.options)
+    head = telling.beginning(call.context, call.sessions, **call.options)
     if not call.dry_run:
         refuse_full(call.sessions)
-        head = telling.make(call.ws, head, call.sessions.create)
+        head = telling.make(call.context, head, call.sessions.create)
     return Begun(head.id, dry_run=call.dry_run)
 
 
 def _add(call: _Call) -> Said:
     from memtool.sessions import adding, cleaning
-    from memtool.sessions.message import Message
 
     name = call.sessions.find(call.id)
     said = _given(call.text).strip("\n")
@@ -226,7 +235,7 @@ def _add(call: _Call) -> Said:
         number=0,
         role=role or ("tool" if call.options["result"] else "assistant" if agent else "user"),
         text=said,
-        moment=call.ws.now,
+        moment=call.context.now,
         agent=" ".join(agent.split()),
         tool=" ".join(call.options["tool"].split()),
         call=" ".join(call.options["call"].split()),
@@ -237,34 +246,36 @@ def _add(call: _Call) -> Said:
         (clean,) = cleaning.cleaned([message], call.sessions.allowed)
         last = call.sessions.last(name)
         return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
-    added = adding.add(call.sessions, name, [message], call.ws.now, reopen=call.options["reopen"])
-    call.ws.notes.extend(added.notes)
+    added = adding.add(
+        call.sessions, name, [message], call.context.now, reopen=call.options["reopen"]
+    )
+    call.context.notes.extend(added.notes)
     (kept,) = added.messages
     return Said(name, kept.number, kept.role, kept.text)
 
 
-def _checkpoint(call: _Call) -> Marked:
+def _checkpoint(call: _Call) -> CheckpointMade:
     from memtool.sessions import adding
 
     name = call.sessions.find(call.id)
     note = _given(call.text).strip()
     if call.dry_run:
         last = call.sessions.last(name)
-        return Marked(name, last.number if last else 0, note, dry_run=True)
-    made = adding.mark(call.sessions, name, note, call.ws.now)
-    return Marked(name, made.message, made.note)
+        return CheckpointMade(name, last.number if last else 0, note, dry_run=True)
+    made = adding.mark(call.sessions, name, note, call.context.now)
+    return CheckpointMade(name, made.message, made.note)
 
 
 def _end(call: _Call) -> Ended:
-    from memtool.commands import auditing
-    from memtool.sessions import ending, learning
+    from memtool.sessions import ending
+    from memtool.store import usage_log
 
     name = call.sessions.find(call.id)
     said = _given(call.options["summary"]).strip()
     if not call.dry_run:
         learning.learn(call.sessions, name)
-    with auditing.act(call.ws, "session-end", name, dry_run=call.dry_run):
-        head, count = ending.end(call.sessions, name, said, call.ws.now, dry_run=call.dry_run)
+    with usage_log.act(call.context, "session-end", name, dry_run=call.dry_run):
+        head, count = ending.end(call.sessions, name, said, call.context.now, dry_run=call.dry_run)
     return Ended(name, count, head.summary, call.dry_run)
 
 
@@ -272,17 +283,18 @@ def _fork(call: _Call) -> Begun:
     from memtool.sessions import ending
 
     parent = call.sessions.find(call.id)
-    head = telling.beginning(call.ws, call.sessions, **call.options)
+    head = telling.beginning(call.context, call.sessions, **call.options)
     if not call.dry_run:
         ending.refuse_full(call.sessions)
     made, findings = ending.forked(call.sessions, parent, head)
     if not call.dry_run:
-        made = telling.make(call.ws, made, lambda head: ending.fork(call.sessions, head, findings))
+        made = telling.make(
+            call.context, made, lambda head: ending.fork(call.sessions, head, findings)
+        )
     return Begun(made.id, parent, made.parent_messages, len(findings), call.dry_run)
 
 
-def _show(call: _Call) -> Shown:
-    from memtool.commands import recounting
+def _show(call: _Call) -> SessionView:
 
     wanted, _mark, number = call.id.removeprefix("session:").partition("#")
     name = call.sessions.find(wanted)
@@ -291,27 +303,26 @@ def _show(call: _Call) -> Shown:
             f"{number!r} is no number of a message", hint=f"memtool session show {name}"
         )
     limit = call.options.get("limit", 0)
-    found = recounting.shown(call.sessions, name, int(number or 0), limit, call.ws.now)
+    found = shown(call.sessions, name, int(number or 0), limit, call.context.now)
     if found is None:
         raise MemtoolError(f"session {name} has no message {number}", code="no-message",
                            hint=f"memtool session show {name} --limit 0 prints all")  # fmt: skip
     return found
 
 
-def _list(call: _Call) -> Listed:
-    from memtool.commands import recounting
+def _list(call: _Call) -> SessionList:
 
     limit = call.options.get("limit", _MOST_LISTED)
-    found, wrong = recounting.listed(call.sessions, call.options["status"], limit)
-    call.ws.notes.extend(wrong)
+    found, wrong = listed(call.sessions, call.options["status"], limit)
+    call.context.notes.extend(wrong)
     return found
 
 
 def _prune(call: _Call) -> Freed:
-    from memtool.commands import auditing
     from memtool.sessions import ending
+    from memtool.store import usage_log
 
-    with auditing.act(call.ws, "session-purge", dry_run=call.dry_run) as act:
+    with usage_log.act(call.context, "session-purge", dry_run=call.dry_run) as act:
         done = ending.prune(call.sessions, dry_run=call.dry_run)
         act.subjects = done.ids
     return Freed(done.ids, done.freed, done.size, call.dry_run)
@@ -333,6 +344,195 @@ def _given(text: str) -> str:
     """Return a text, that of stdin where it is `-`. Raises MemtoolError where that is none."""
     if text != "-":
         return text
-    from memtool.commands.receiving import received
+    from memtool.commands._filters import received
 
     return received(MOST_TEXT).decode(errors="replace")
+
+
+FUTURE_S = timestamps.DAY_S
+"""A message that is later than now by more than this is said to be in the future."""
+
+
+class SessionRow(Value):
+    """A session in the list. Moments are text, empty for none; `size` is its bytes on disk."""
+
+    id: str
+    status: str
+    host: str
+    agent: str
+    title: str
+    parent: str
+    branch: str
+    worktree: str
+    started: str
+    last: str
+    ended: str
+    messages: int
+    findings: int
+    size: int
+
+
+class SessionList(Value):
+    """Sessions, newest first; `size` is the bytes of all that are kept, listed or not."""
+
+    total: int
+    size: int
+    sessions: tuple[SessionRow, ...]
+
+
+class Line(Value):
+    """A message as it is shown. `is_future` says that its clock was ahead of ours."""
+
+    number: int
+    role: str
+    agent: str
+    moment: str
+    is_future: bool
+    tool: str
+    call: str
+    is_ok: bool | None
+    files: tuple[str, ...]
+    text: str
+
+
+class SessionView(Value):
+    """A session with its messages, of which `more` before them are not shown."""
+
+    session: SessionRow
+    summary: str
+    parent_messages: int
+    torn: int
+    more: int
+    checkpoints: tuple[checkpoints.Checkpoint, ...]
+    messages: tuple[Line, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields of the session beside the others, with the times as text."""
+        fields = super().plain()
+        for row in fields["checkpoints"]:
+            row["moment"] = telling.moment(row["moment"])
+        head: dict[str, Any] = fields.pop("session")
+        return head | fields
+
+
+def listed(sessions: Sessions, status: str, limit: int) -> tuple[SessionList, list[str]]:
+    """Return the sessions of a status or of any, newest first, and what is wrong with others."""
+    heads, wrong = sessions.heads()
+    sizes = {head.id: sessions.size(head.id) for head in heads}
+    wanted = [head for head in heads if status in ("", head.status)]
+    wanted.sort(key=lambda head: head.id)
+    wanted.sort(key=lambda head: head.started, reverse=True)
+    rows = tuple(
+        _row(sessions, head, sizes[head.id], sessions.last(head.id))
+        for head in (wanted[:limit] if limit else wanted)
+    )
+    return SessionList(len(wanted), sum(sizes.values()), rows), wrong
+
+
+def shown(sessions: Sessions, id: str, number: int, limit: int, now: int) -> SessionView | None:
+    """Return a session with its last messages, or with one of them; None where it has no such."""
+    head = sessions.head(id)
+    known, torn = sessions.messages(id)
+    wanted = [one for one in known if number in (0, one.number)]
+    if number and not wanted:
+        return None
+    part = wanted[-limit:] if limit else wanted
+    rows, bad = journal.read(sessions.path(id, CHECKPOINTS))
+    made = tuple(one for one in map(checkpoints.read, rows) if one is not None)
+    return SessionView(
+        session=_row(sessions, head, sessions.size(id), known[-1] if known else None),
+        summary=head.summary,
+        parent_messages=head.parent_messages,
+        torn=torn + bad + _set_aside(sessions.folder(id)),
+        more=len(wanted) - len(part),
+        checkpoints=made,
+        messages=tuple(_line(one, now) for one in part),
+    )
+
+
+def list_text(listed: SessionList) -> str:
+    """Return one line per session."""
+    if not listed.sessions:
+        return "no sessions"
+    rows = columns(
+        (
+            row.id,
+            row.status,
+            row.agent or row.host,
+            f"{row.messages:,} messages",
+            f"{row.findings:,} findings" if row.findings else "",
+            row.last or row.started,
+            telling.size(row.size),
+            row.title,
+        )
+        for row in listed.sessions
+    )
+    more = listed.total - len(listed.sessions)
+    if more:
+        rows.append(f"{more} more: memtool session list --limit 0")
+    return "\n".join(rows)
+
+
+def show_text(shown: SessionView) -> str:
+    """Return a session as text: what it is, then its messages."""
+    row = shown.session
+    rows = [" ".join(filter(None, (f"{row.id}  {row.status}", row.agent or row.host, row.title)))]
+    facts = {
+        "started": row.started,
+        "ended": row.ended,
+        "branch": row.branch,
+        "worktree": row.worktree,
+        "forked from": f"{row.parent} after message {shown.parent_messages}" * bool(row.parent),
+        "torn lines": str(shown.torn) if shown.torn else "",
+    }
+    rows += [f"{name}: {value}" for name, value in facts.items() if value]
+    if shown.summary:
+        rows += ["summary:", *_indented(shown.summary)]
+    if shown.more:
+        rows.append(f"{shown.more:,} messages before these: --limit 0 shows all")
+    for one in shown.messages:
+        rows += _message_rows(one)
+    return "\n".join(rows)
+
+
+def _message_rows(one: Line) -> Iterator[str]:
+    failed = {True: "worked", False: "failed", None: ""}[one.is_ok]
+    words = (f"#{one.number}", one.moment, "(in the future)" * one.is_future, one.role, one.agent,
+             one.tool, failed)  # fmt: skip
+    yield " ".join(filter(None, words))
+    if one.call:
+        yield f"  $ {one.call}"
+    yield from _indented(one.text)
+
+
+def _indented(text: str) -> Iterator[str]:
+    return (f"  {line}".rstrip() for line in text.split("\n")) if text else iter(())
+
+
+def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> SessionRow:
+    return SessionRow(
+        **{name: getattr(head, name) for name in SessionRow.field_names if hasattr(head, name)}
+        | {"started": telling.moment(head.started), "ended": telling.moment(head.ended)},
+        last=telling.moment(last.moment if last else 0),
+        messages=last.number if last else 0,
+        findings=len(learning.known(sessions, head.id).findings),
+        size=size,
+    )
+
+
+def _set_aside(folder: str) -> int:
+    """Return how many half lines were cut off the messages of a session."""
+    from memtool.store.files import read_regular
+
+    try:
+        return read_regular(os.path.join(folder, MESSAGES + journal.TORN_SUFFIX)).count(b"\n")
+    except OSError:
+        return 0
+
+
+def _line(one: Message, now: int) -> Line:
+    fields = {name: getattr(one, name) for name in Line.field_names if hasattr(one, name)}
+    return Line(
+        **fields | {"moment": telling.moment(one.moment)},
+        is_future=one.moment > now + FUTURE_S,
+    )

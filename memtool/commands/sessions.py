@@ -1,16 +1,16 @@
-"""The sessions of a workspace: opened with its settings, drawn with its clock, told as text."""
+"""The sessions of a context: opened with its settings, drawn with its clock, told as text."""
 
 from __future__ import annotations
 
 import os
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.sessions import names
 from memtool.sessions.head import Head
 from memtool.sessions.names import FOLDER
 from memtool.sessions.store import MEGABYTE, Exists, Sessions
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 _DRAWS = 1_000
 
 
-def opened(ws: Workspace) -> Sessions:
+def opened(context: Context) -> Sessions:
     """Return the sessions of this clone, with the limits and allowances of the settings."""
     from memtool.gate.allowing import allowed
 
     return Sessions(
-        directory=os.path.join(ws.repository.cache_dir, FOLDER),
-        allowed=allowed(ws.settings),
-        most_bytes=ws.settings.count("sessions.session_mb") * MEGABYTE,
-        most_total=ws.settings.count("sessions.total_mb") * MEGABYTE,
+        directory=os.path.join(context.repository.cache_dir, FOLDER),
+        allowed=allowed(context.settings),
+        most_bytes=context.settings.count("sessions.session_mb") * MEGABYTE,
+        most_total=context.settings.count("sessions.total_mb") * MEGABYTE,
     )
 
 
 def beginning(
-    ws: Workspace,
+    context: Context,
     sessions: Sessions,
     *,
     id: str = "",
@@ -48,11 +48,11 @@ def beginning(
     from memtool.sessions.cleaning import clean_texts
     from memtool.sessions.wording import line
 
-    branch, top = _branch(ws), ws.repository.top
+    branch, top = _branch(context), context.repository.top
     clean = clean_texts({host, agent, title, branch, top}, sessions.allowed)
     return Head(
-        id=id or names.draw(ws.now, ws.random(3)),
-        started=started or ws.now,
+        id=id or names.draw(context.now, context.random(3)),
+        started=started or context.now,
         host=clean[host],
         agent=" ".join(clean[agent].split()),
         title=line(clean[title]),
@@ -61,7 +61,7 @@ def beginning(
     )
 
 
-def make(ws: Workspace, head: Head, create: Callable[[Head], None]) -> Head:
+def make(context: Context, head: Head, create: Callable[[Head], None]) -> Head:
     """Create a session under the first drawn id that is free, and return its head.
 
     Raises:
@@ -71,7 +71,7 @@ def make(ws: Workspace, head: Head, create: Callable[[Head], None]) -> Head:
         try:
             create(head)
         except Exists:
-            head = head.replace(id=names.draw(ws.now, ws.random(3)))
+            head = head.replace(id=names.draw(context.now, context.random(3)))
         else:
             return head
     raise MemtoolError("no free id for a session was found", hint="run the same command again")
@@ -79,7 +79,7 @@ def make(ws: Workspace, head: Head, create: Callable[[Head], None]) -> Head:
 
 def moment(second: int) -> str:
     """Return a second as text, empty for none."""
-    return moments.render(second) if second else ""
+    return timestamps.render(second) if second else ""
 
 
 def size(count: int) -> str:
@@ -87,6 +87,6 @@ def size(count: int) -> str:
     return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"
 
 
-def _branch(ws: Workspace) -> str:
-    answer = ws.repository.git.run("symbolic-ref", "-q", "--short", "HEAD", allowed=(0, 1))
+def _branch(context: Context) -> str:
+    answer = context.repository.git.run("symbolic-ref", "-q", "--short", "HEAD", allowed=(0, 1))
     return answer.decode(errors="replace").strip()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from memtool.authoring.write import as_text
 from memtool.commands import listing
-from memtool.commands.columns import columns
-from memtool.commands.listing import Row
-from memtool.commands.writing import as_text
-from memtool.memory import identity, lifecycle, moments
-from memtool.memory.body import Section, sections
+from memtool.commands._render import columns
+from memtool.commands.listing import MemoryRow
+from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
-from memtool.memory.memory import Fields, FieldValue
+from memtool.memory.memory import Fields, FieldValue, Section, sections
 from memtool.search import picking
+from memtool.store.context import Context
 from memtool.store.provenance import cite
 from memtool.store.tree import Tree
-from memtool.workspace import Workspace
 
 __all__ = ["render", "show"]
 
@@ -28,7 +27,7 @@ REVERSE = {
 """The reverse of each relation, by its name in the answer."""
 
 
-class Shown(Row):
+class MemoryView(MemoryRow):
     """A memory in full.
 
     `fields` are the keys as they stand in the file. `heads` are the memories that it leads to,
@@ -57,12 +56,14 @@ class Shown(Row):
             key: _typed(key, self.fields[key]) for key in sorted(fields.pop("fields"), key=order)
         }
         relations = fields.pop("relations")
-        answer = {name: fields.pop(name) for name in Row.field_names}
+        answer = {name: fields.pop(name) for name in MemoryRow.field_names}
         answer.update((key, value) for key, value in keys.items() if key not in answer)
         return {**answer, **fields, **relations}
 
 
-def show(ws: Workspace, id: str, *, at: str | None = None, as_of: str | None = None) -> Shown:
+def show(
+    context: Context, id: str, *, at: str | None = None, as_of: str | None = None
+) -> MemoryView:
     """Show one memory: its keys, its text, and what follows from the other memories.
 
     Example:
@@ -73,31 +74,31 @@ def show(ws: Workspace, id: str, *, at: str | None = None, as_of: str | None = N
         at: the memory as it is in this revision instead of the worktree
         as_of: as it stood at this moment: a date, an RFC 3339 moment, or an age such as 30d
     """
-    tree: Tree = ws.catalog(at, as_of, exact=True)
+    tree: Tree = context.catalog(at, as_of, exact=True)
     record = tree.find(id)
     memory = record.memory
-    origins = ws.origins(tree, [record])
+    origins = context.origins(tree, [record])
     origin = origins[record.path]
     row = listing.row(record, origins)
-    end = lifecycle.expires_at(memory, ws.settings.categories)
-    return Shown(
-        **{name: getattr(row, name) for name in Row.field_names},
+    end = lifecycle.expires_at(memory, context.settings.categories)
+    return MemoryView(
+        **{name: getattr(row, name) for name in MemoryRow.field_names},
         fields=memory.fields,
         body=memory.body,
         sections=sections(memory.body),
         superseded_by=tree.lineage.superseded_by.get(record.id, ()),
         heads=tree.lineage.heads_of(record.id),
         relations=_relations(tree, record.id),
-        fingerprint=identity.fingerprint(memory),
-        state=lifecycle.state(memory, ws.moment_of(as_of), ws.settings.categories),
-        expires_at=None if end is None else moments.render(end),
+        fingerprint=ids.fingerprint(memory),
+        state=lifecycle.state(memory, context.moment_of(as_of), context.settings.categories),
+        expires_at=None if end is None else timestamps.render(end),
         author=origin.author,
-        committed_at=moments.render(origin.date) if origin.commit else None,
+        committed_at=timestamps.render(origin.date) if origin.commit else None,
         citation=cite(record.id, origin),
     )
 
 
-def render(shown: Shown) -> str:
+def render(shown: MemoryView) -> str:
     """Return the title, the keys and what is derived as a table, and the body."""
     derived = {
         "state": shown.state + (f", until {shown.expires_at}" if shown.expires_at else ""),

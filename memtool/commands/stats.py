@@ -6,17 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
-from memtool.commands import auditing
-from memtool.commands.columns import columns
+from memtool.commands._render import columns
 from memtool.errors import MemtoolError
-from memtool.memory import moments
-from memtool.store import ledger
-from memtool.store.audit import INTERRUPTED
+from memtool.memory import timestamps
+from memtool.store import ledger, usage_log
+from memtool.store.context import Context
 from memtool.store.ledger import Counted
-from memtool.store.tallies import Latency
 from memtool.store.tree import Tree
+from memtool.store.usage_log import INTERRUPTED, Latency
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 __all__ = ["render", "stats"]
 
@@ -68,7 +66,7 @@ class Stats(Value):
     """Acts that were cut off before they ended."""
 
 
-def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
+def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     """Show sizes, latencies, and which memories are used most.
 
     Latencies are those of the last 1,000 answers of each verb: the median and the 95th percentile,
@@ -85,20 +83,20 @@ def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
     """
     if limit < 0:
         raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
-    tree = ws.tree(at)
-    directory = ws.repository.cache_dir
-    auditing.tell_cut_off(ws)
+    tree = context.tree(at)
+    directory = context.repository.cache_dir
+    usage_log.tell_cut_off(context)
     try:
         ledger.fold(directory)
     except MemtoolError as error:
-        ws.notes.append(f"the latest answers are not counted: {error}")
+        context.notes.append(f"the latest answers are not counted: {error}")
     with ledger.reading(directory) as held:
         answers, since = held.answers()
         latencies = tuple(held.latencies())
         accessed, injected = held.most("", limit), held.most_injected(limit)
         acts = held.acts()
     memories = [record.memory for record in tree.records]
-    trees = _shown_here(ws, tree)
+    trees = _shown_here(context, tree)
     return Stats(
         memories=len(memories),
         types=dict(sorted(Counter(memory.type for memory in memories).items())),
@@ -106,7 +104,7 @@ def stats(ws: Workspace, *, at: str | None = None, limit: int = 10) -> Stats:
         statuses=dict(sorted(Counter(memory.status for memory in memories).items())),
         superseded=sum(not tree.lineage.is_head(memory.id) for memory in memories),
         sizes=(_memories(tree), *_kept(directory)),
-        since=None if since is None else moments.render(since),
+        since=None if since is None else timestamps.render(since),
         answers=answers,
         latencies=latencies,
         most_accessed=tuple(_used(row, trees) for row in accessed),
@@ -151,10 +149,10 @@ def render(stats: Stats) -> str:
     return "\n".join(parts)
 
 
-def _shown_here(ws: Workspace, tree: Tree) -> list[Tree]:
+def _shown_here(context: Context, tree: Tree) -> list[Tree]:
     """Return the trees whose memories answers show: also that of the global ones, if any."""
     try:
-        return [tree] if ws.beside is None else [tree, ws.beside.catalog()]
+        return [tree] if context.beside is None else [tree, context.beside.catalog()]
     except MemtoolError:
         return [tree]
 
@@ -162,7 +160,7 @@ def _shown_here(ws: Workspace, tree: Tree) -> list[Tree]:
 def _used(row: Counted, trees: Iterable[Tree]) -> Used:
     record = next((tree.by_id[row.id] for tree in trees if row.id in tree.by_id), None)
     title = record.memory.title if record else ""
-    return Used(row.id, title, row.count, moments.render(row.last))
+    return Used(row.id, title, row.count, timestamps.render(row.last))
 
 
 def _memories(tree: Tree) -> Size:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from memtool.errors import MemtoolError
-from memtool.gate.lineage import PURGES, purged_by
-from memtool.memory import lifecycle, moments
+from memtool.gate.checks.lineage import PURGES, purged_by
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.problem import Problem
 from memtool.store import provenance
+from memtool.store.context import Context
 from memtool.store.tree import Tree, lineage_problems
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 EXPIRES_SOON_DAYS = 14
 
@@ -47,7 +47,7 @@ class Status(Value):
         return int(any(problem.severity == "error" for problem in self.problems))
 
 
-def status(ws: Workspace, *, at: str | None = None, as_of: str | None = None) -> Status:
+def status(context: Context, *, at: str | None = None, as_of: str | None = None) -> Status:
     """Show how many memories there are, what waits for somebody, and what is wrong.
 
     Where a file is no memory, or a relation leads nowhere, the exit code is 1.
@@ -59,22 +59,22 @@ def status(ws: Workspace, *, at: str | None = None, as_of: str | None = None) ->
         at: a revision instead of the worktree
         as_of: the moment to look from: a date, an RFC 3339 moment, or an age such as 30d
     """
-    beside = ws if ws.is_global else ws.beside
-    said = [*ws.notes]
-    tree = ws.catalog(at, as_of, exact=True)
-    now = ws.moment_of(as_of)
-    categories = ws.settings.categories
+    beside = context if context.is_global else context.beside
+    said = [*context.notes]
+    tree = context.catalog(at, as_of, exact=True)
+    now = context.moment_of(as_of)
+    categories = context.settings.categories
     memories = [record.memory for record in tree.records]
     states = {memory.id: lifecycle.state(memory, now, categories) for memory in memories}
     heads = [memory for memory in memories if tree.lineage.is_head(memory.id)]
     living = [memory for memory in heads if states[memory.id] == lifecycle.ALIVE]
-    soon = now + EXPIRES_SOON_DAYS * moments.DAY_S
-    head = ws.repository.git.head()
-    ws.notes[:] = said  # the problems are the answer here
-    trusted, witness = _trusted(ws, tree)
+    soon = now + EXPIRES_SOON_DAYS * timestamps.DAY_S
+    head = context.repository.git.head()
+    context.notes[:] = said  # the problems are the answer here
+    trusted, witness = _trusted(context, tree)
     origins = witness.origins(tree.records)
     return Status(
-        directory=ws.directory,
+        directory=context.directory,
         revision=tree.snapshot.name if at else head,
         trusted_ref=trusted,
         total=len(memories),
@@ -92,23 +92,23 @@ def status(ws: Workspace, *, at: str | None = None, as_of: str | None = None) ->
             for memory in living
             if (lifecycle.expires_at(memory, categories) or soon + 1) <= soon
         ),
-        problems=(*tree.problems, *lineage_problems(tree, _purged(ws, tree, head))),
+        problems=(*tree.problems, *lineage_problems(tree, _purged(context, tree, head))),
         global_directory=beside.repository.top if beside is not None else "",
-        auto=ws.is_capturing,
+        auto=context.is_capturing,
     )
 
 
-def _trusted(ws: Workspace, tree: Tree) -> tuple[str, provenance.Witness]:
+def _trusted(context: Context, tree: Tree) -> tuple[str, provenance.Witness]:
     """Return the commit of the trusted ref, and who tells what is committed.
 
     A ref of the settings that is not there is noted: a report on how things stand needs none.
     """
     try:
-        ref = ws.trust_settings.text("trust.ref")
-        return provenance.resolve_trusted(ws.repository, ref), ws.witness(tree)
+        ref = context.trust_settings.text("trust.ref")
+        return provenance.resolve_trusted(context.repository, ref), context.witness(tree)
     except MemtoolError as error:
-        ws.notes.append(f"{error}; {error.hint}")
-        return "", provenance.Witness(tree.snapshot, is_cached=ws.is_cached)
+        context.notes.append(f"{error}; {error.hint}")
+        return "", provenance.Witness(tree.snapshot, is_cached=context.is_cached)
 
 
 def render(status: Status) -> str:
@@ -138,11 +138,11 @@ def render(status: Status) -> str:
     return "\n".join(rows)
 
 
-def _purged(ws: Workspace, tree: Tree, head: str) -> frozenset[str]:
+def _purged(context: Context, tree: Tree, head: str) -> frozenset[str]:
     """Return the ids that commits have removed for good, where something is missing."""
     if not (head and tree.lineage.dangling()):
         return frozenset()
-    said = ws.repository.git.run(
+    said = context.repository.git.run(
         "log", f"--grep=^{PURGES}: ",
         f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", head, "--",
     )  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import drafting, new, writing
-from memtool.commands.writing import Written
-from memtool.commands.writing import render_written as render
+from memtool.authoring import draft, write
+from memtool.authoring.write import Written
+from memtool.authoring.write import render_written as render
+from memtool.commands import new
 from memtool.memory.fields import FIELDS
 from memtool.memory.memory import Fields
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["render", "supersede"]
 
@@ -18,7 +19,7 @@ INHERITED = {field.name for field in FIELDS if field.group == "retrieval"} | {"p
 
 
 def supersede(
-    ws: Workspace,
+    context: Context,
     old: str,
     title: str,
     *,
@@ -68,8 +69,8 @@ def supersede(
         commit: commit just this file, with the trailers Memory-Id and Supersedes
         dry_run: print the file instead of writing it
     """
-    writing.prepare(ws, begins=False)
-    tree = ws.tree()
+    write.prepare(context, begins=False)
+    tree = context.tree()
     ids = new.replaceable(tree, (old, *supersedes))
     replaced = tree.by_id[ids[0]].memory
     kind = type or replaced.type
@@ -89,8 +90,8 @@ def supersede(
         "importance": "" if importance is None else f"{importance:g}",
         "valid_through": valid_through,
     }
-    memory = drafting.draft(
-        ws,
+    memory = draft.draft(
+        context,
         kind,
         title,
         body=body,
@@ -98,4 +99,6 @@ def supersede(
         extra=set,
         fields=inherited | {key: value for key, value in given.items() if value},
     )
-    return new.finish(ws, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run)
+    return new.finish(
+        context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
+    )

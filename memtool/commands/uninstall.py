@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from memtool.commands.installing import Installed
-from memtool.commands.installing import render_installed as render
+from memtool.hosts.install import Installed
+from memtool.hosts.install import render_installed as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    from memtool.hosts.plan import Plan
-    from memtool.workspace import Workspace
+    from memtool.hosts.install import InstallPlan
+    from memtool.store.context import Context
 
 __all__ = ["render", "uninstall"]
 
 
 def uninstall(
-    ws: Workspace,
+    context: Context,
     host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
     *,
     all: bool = False,
@@ -41,16 +41,15 @@ def uninstall(
         yes: change files that others write too without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.commands import installing
-    from memtool.hosts import AGENTS, GIT, agent, git
+    from memtool.hosts import AGENTS, GIT, agent, git, install
 
-    names = installing.names_of(ws, host, every=all, user=user, verb="uninstall")
+    names = install.names_of(context, host, every=all, user=user, verb="uninstall")
     if all:  # also where the host itself is gone by now
         names = [*AGENTS, *([] if user else [GIT])]
 
-    def plan_of(name: str) -> Plan:
+    def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return installing.plan_of_git(ws, git.uninstall, every=all)
-        return agent(name).uninstall(installing.site_of(ws, name, user=user))
+            return install.plan_of_git(context, git.uninstall, every=all)
+        return agent(name).uninstall(install.site_of(context, name, user=user))
 
-    return installing.run(ws, names, plan_of, yes=yes, dry_run=dry_run)
+    return install.run(context, names, plan_of, yes=yes, dry_run=dry_run)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from memtool.commands import writing
-from memtool.commands.writing import Changed
-from memtool.commands.writing import render_changed as render
+from memtool.authoring import write
+from memtool.authoring.write import Changed
+from memtool.authoring.write import render_changed as render
 from memtool.errors import MemtoolError
 from memtool.memory.memory import Fields, Memory
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 __all__ = ["render", "unpin"]
 
 
-def unpin(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def unpin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
     """Take a memory out of the pinned tier; it is confirmed as before.
 
     Example:
@@ -23,7 +23,7 @@ def unpin(ws: Workspace, id: str, *, commit: bool = False, dry_run: bool = False
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    return writing.change(ws, id, _unpinned, "unpin", commit=commit, dry_run=dry_run)
+    return write.change(context, id, _unpinned, "unpin", commit=commit, dry_run=dry_run)
 
 
 def _unpinned(memory: Memory) -> Fields:

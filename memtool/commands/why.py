@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memtool.memory import moments, sources
+from memtool.memory import sources, timestamps
+from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
-from memtool.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Why(Value):
     sources: tuple[Ground, ...]
 
 
-def why(ws: Workspace, id: str, *, at: str | None = None) -> Why:
+def why(context: Context, id: str, *, at: str | None = None) -> Why:
     """Show the chain of sources behind a memory, as a tree down to commits and files.
 
     Other memories that it cites, supersedes or is derived from are followed. Every memory is
@@ -71,19 +71,19 @@ def why(ws: Workspace, id: str, *, at: str | None = None) -> Why:
     from memtool.store import evidence
     from memtool.store.history import History, tip
 
-    tree = ws.catalog(at, exact=True)
+    tree = context.catalog(at, exact=True)
     record = tree.find(id)
     records = _reached(tree, record)
     texts = [text for each in records for text in each.memory.items("source")]
-    origins = ws.origins(tree, records)
-    with History(ws.repository) as history:
-        found = evidence.resolve(history, tree.snapshot, tip(ws.repository, at), texts)
+    origins = context.origins(tree, records)
+    with History(context.repository) as history:
+        found = evidence.resolve(history, tree.snapshot, tip(context.repository, at), texts)
     learned: dict[str, list[Finding]] = {}
     if any(text.startswith("session:") for text in texts):
         from memtool.commands import recalling
 
-        found |= recalling.messages(ws, texts)
-        learned = recalling.findings(ws)
+        found |= recalling.messages(context, texts)
+        learned = recalling.findings(context)
     grounds = _Grounds(tree, found, origins, learned).of(record)
     origin = origins[record.path]
     return Why(
@@ -211,4 +211,4 @@ def _made(commit: str, author: str, date: str) -> str:
 
 
 def _date(origin: Origin) -> str:
-    return moments.render(origin.date) if origin.commit else ""
+    return timestamps.render(origin.date) if origin.commit else ""

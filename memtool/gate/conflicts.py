@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from memtool.gate.neighbours import Neighbours
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.store.tree import Record, Tree
 
 KIND = "clashes"

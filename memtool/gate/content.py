@@ -1,4 +1,4 @@
-"""Content: the files that a check looks at, what they are compared with, and what lies around.
+"""What a check looks at: the files, where they come from, and what came before them.
 
 However it is taken (the worktree, what git's index stages, a range of commits), the checks see it
 in this one form. So each rule is written once, and every door of the gate has the same ones.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memtool.memory import document
 from memtool.memory.changes import Version
+from memtool.memory.memory import Memory
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
 
     from memtool.gate.kin import Kin
     from memtool.gate.neighbours import Neighbours
-    from memtool.gate.recalled import Known
-    from memtool.memory.memory import Memory
+    from memtool.memory.memory import Fields
     from memtool.memory.problem import Problem
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Kind
+    from memtool.store.snapshot import Kind, Stamp
     from memtool.store.tree import Record
-    from memtool.store.versions import Stamp
 
 
 class File(Value):
@@ -66,7 +65,7 @@ class Text(Value):
     where: str = ""
 
 
-class Step(Value):
+class ParentStep(Value):
     """What became of memories on the way from one commit: their versions there, and now.
 
     Only what differs is in it. `where` gives the commit that made a change, by id, where it is
@@ -96,7 +95,7 @@ class Content:
         now: int,
         files: Sequence[File],
         texts: Iterable[Text],
-        steps: Sequence[Step],
+        steps: Sequence[ParentStep],
         kin: Kin,
         head: str,
         kind: Kind,
@@ -171,8 +170,6 @@ def read(
 ) -> File:
     """Read one memory file as far as possible; one that is known when it is asked for more."""
     if known is not None:
-        from memtool.gate.recalled import Recalled  # only checks of a whole tree know files
-
         recalled = Recalled(known, lambda: document.read(data, path, categories))
         return File(path, oid, mode, data.decode(), recalled, (), known)
     try:
@@ -190,3 +187,59 @@ def version_of(file: File) -> Version:
     """Return a file as one side of a comparison."""
     fault = file.problems[0].message if file.problems else ""
     return Version(file.path, file.memory, fault)
+
+
+Name = tuple[str, str, int, str]
+"""What a file names: kind, target, line, and how it says so (see `links.Wanted`)."""
+
+
+class Known(Value):
+    """What is kept of a file in which nothing was wrong.
+
+    `latest` is the last second that it speaks of as past; `names` are what it names.
+    """
+
+    id: str
+    status: str
+    supersedes: tuple[str, ...]
+    latest: int
+    names: tuple[Name, ...]
+
+
+class Recalled(Memory):
+    """A memory of which id, status and kin are known; all else is read where it is asked for."""
+
+    known: Known
+    read: Callable[[], Memory]
+    whole: list[Memory]
+
+    def __init__(self, known: Known, read: Callable[[], Memory]) -> None:
+        object.__setattr__(self, "known", known)
+        object.__setattr__(self, "read", read)
+        object.__setattr__(self, "whole", [])
+
+    @property
+    def id(self) -> str:
+        return self.known.id
+
+    @property
+    def status(self) -> str:
+        return self.known.status
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        return self.known.supersedes
+
+    @property  # type: ignore[misc]  # no attribute, but read like one
+    def fields(self) -> Fields:
+        return self._memory.fields
+
+    @property  # type: ignore[misc]
+    def body(self) -> str:
+        return self._memory.body
+
+    @property
+    def _memory(self) -> Memory:
+        if not self.whole:
+            self.whole.append(self.read())
+        return self.whole[0]

@@ -7,8 +7,7 @@ is a conflict. A memory that names its twin in a relation was written knowing it
 
 from __future__ import annotations
 
-from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.memory.fields import RELATIONS
+from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
 from memtool.memory.problem import Problem
 from memtool.value import Value
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from memtool.gate.neighbours import Found, Neighbours
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.store.tree import Record
 
@@ -120,10 +119,11 @@ def _best(
 
 def _lives(memory: Memory, now: int, categories: Mapping[str, Category]) -> bool:
     """Tell whether a memory is alive and says something itself, as no generated digest does."""
-    from memtool.memory import digest, lifecycle  # most memories are like no other
+    from memtool.memory import lifecycle
+    from memtool.memory.memory import is_generated  # most memories are like no other
 
     is_alive = lifecycle.state(memory, now, categories) == lifecycle.ALIVE
-    return is_alive and not digest.is_generated(memory)
+    return is_alive and not is_generated(memory)
 
 
 def _order(twin: Twin) -> tuple[bool, float, str, str]:

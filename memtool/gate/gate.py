@@ -1,27 +1,35 @@
-"""The gate: every check in one table, and their problems in one order.
+"""The gate: every check in one table, run over one content.
 
 `memtool check`, the hook and CI differ in the content that they bring. The rules are the same.
+
+By path and blob, under the rules and settings of that check. So a check of a whole tree reads the
+bytes of every file, and takes apart only those that it has not seen.
 """
 
 from __future__ import annotations
 
-from memtool.gate import claims, lineage, links, schema, secrets, silent, validity
+from memtool.gate import kept
+from memtool.gate.checks import duplicates, immutable_claims, lineage, links, schema, secrets
+from memtool.gate.content import Known
 from memtool.memory.problem import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from memtool.gate.content import Content
+    from memtool.gate.content import Content, File
+    from memtool.store.config import Config
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Stamp
 
 CHECKS: dict[str, Callable[[Content], Iterable[Problem]]] = {
     "schema": schema.check,
     "secrets": secrets.check,
-    "silent": silent.check,
+    "silent": immutable_claims.check,
     "lineage": lineage.check,
-    "claims": claims.check,
+    "claims": duplicates.check,
     "links": links.check,
-    "validity": validity.check,
+    "validity": schema.check_dates,
 }
 """Every check by its name, in the order in which they run."""
 _OF_FILES = ("schema", "validity")
@@ -51,9 +59,53 @@ def problems(
             for problem in told
         }
     if content.known is not None:
-        from memtool.gate import knowledge
-
-        knowledge.keep(content, content.known, spoiled)
+        keep(content, content.known, spoiled)
     if content.warned is not None:
         found = {p for p in found if p.severity == "error" or p.path in content.warned}
     return tuple(sorted(found, key=lambda p: (p.path, p.line, p.code, p.message, p.hint)))
+
+
+KIND = "right"
+
+
+def load(repository: Repository, settings: Config) -> dict[Stamp, Known]:
+    """Return what is known of files, by path and blob."""
+    rows = kept.load(repository.cache_dir, KIND, _name(settings)) or []
+    return {
+        (path, oid): Known(id_, status, tuple(olds), latest, tuple(map(tuple, names)))
+        for path, oid, id_, status, olds, latest, names in rows
+    }
+
+
+def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str]) -> None:
+    """Keep what is known of the files of a whole tree; of those that are spoiled, nothing."""
+    rows = {}
+    for file in content.files:
+        if file.memory is not None and file.path not in spoiled:
+            rows[file.path, file.oid] = file.known or _known(file)
+    if rows.keys() != known.keys():
+        kept.store(
+            content.repository.cache_dir,
+            KIND,
+            _name(content.settings),
+            [
+                (*stamp, one.id, one.status, one.supersedes, one.latest, one.names)
+                for stamp, one in rows.items()
+            ],
+        )
+
+
+def _known(file: File) -> Known:
+    memory = file.memory
+    assert memory is not None
+    return Known(
+        memory.id,
+        memory.status,
+        memory.supersedes,
+        schema.latest(memory),
+        tuple((one.kind, one.target, one.line, one.said) for one in links.named(file)),
+    )
+
+
+def _name(settings: Config) -> str:
+    return kept.rules(sorted(settings.categories))

@@ -10,7 +10,7 @@ import json
 import os
 import zlib
 
-from memtool.gate.verdicts import ROOM
+from memtool.gate.checks.secrets import ROOM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

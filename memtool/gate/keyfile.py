@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.store.reading import TEMP_PREFIX, read_regular
+from memtool.store.files import TEMP_PREFIX, read_regular
 
 NAME = "redaction.key"
 LENGTH = 32

@@ -7,7 +7,7 @@ holds in tests does not oppose what holds in production; and where values differ
 from __future__ import annotations
 
 from memtool.gate.statements import Statement, statements
-from memtool.memory import digest
+from memtool.memory.memory import is_generated
 from memtool.memory.signs import TYPES
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
@@ -99,7 +99,7 @@ def said_by(memory: Memory) -> list[Statement]:
 
     A digest that memtool wrote states nothing but what its sources state.
     """
-    may_clash = memory.type in TYPES and not digest.is_generated(memory)
+    may_clash = memory.type in TYPES and not is_generated(memory)
     return list(statements(memory)) if may_clash else []
 
 

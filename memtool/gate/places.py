@@ -13,13 +13,13 @@ import zlib
 
 from memtool.gate import recent, sketches
 from memtool.gate.census import Census
-from memtool.gate.differences import EMPTY_TREE, Difference, without_index
+from memtool.gate.index_diff import EMPTY_TREE, Difference, without_index
 from memtool.gate.neighbours import Neighbours, row_of
 from memtool.gate.sketches import Damaged, Row, Table
 from memtool.memory import document
 from memtool.memory.changes import stem
+from memtool.store.files import read_regular
 from memtool.store.git import GitError
-from memtool.store.reading import read_regular
 from memtool.store.snapshot import is_memory_path
 from memtool.store.tree import Record
 from memtool.value import Value

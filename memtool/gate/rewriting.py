@@ -10,8 +10,7 @@ from memtool.errors import MemtoolError
 from memtool.gate import redaction
 from memtool.gate.redaction import Allowed
 from memtool.memory import document
-from memtool.memory.changes import changed_keys
-from memtool.memory.marks import is_redacted
+from memtool.memory.changes import changed_keys, is_redacted
 from memtool.value import Value
 
 TYPE_CHECKING = False

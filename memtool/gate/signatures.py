@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 
 from memtool.gate.sketches import SHARED as SHARED  # noqa: PLC0414  # given on
-from memtool.memory import identity
+from memtool.memory import ids
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
 
@@ -60,7 +60,7 @@ def signature(memory: Memory) -> Signature:
         stated = sorted(sorted(stated, key=_number)[:STATED])
     pairs = {f"{one}\0{other}" for at, one in enumerate(stated) for other in stated[at + 1 :]}
     sampled = {*_sampled(runs), *_sampled(pairs or set(stated))}
-    return Signature(int(identity.fingerprint(memory), 16), tuple(sorted(sampled)))
+    return Signature(int(ids.fingerprint(memory), 16), tuple(sorted(sampled)))
 
 
 def _sampled(features: Iterable[str]) -> list[int]:

@@ -8,7 +8,7 @@ read: the rest of a memory weighs alternatives, and those would oppose everythin
 from __future__ import annotations
 
 from memtool.gate.quantities import NUMBERS, measure
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.memory.signs import CHOOSING, NEGATORS, OPPOSITES, STOPPING, WEAK, word_set
 from memtool.search.terms import is_stop, terms
 from memtool.value import Value
@@ -247,7 +247,7 @@ def _is_path(word: str) -> bool:
 
 def _is_date(word: str) -> bool:
     try:
-        moments.start(word)
+        timestamps.start(word)
     except ValueError:
         return False
     return True

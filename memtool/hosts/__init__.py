@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memtool.hosts.host import Host
+    from memtool.hosts.install import Host
 
 GIT = "git"
 AGENTS = ("claude", "codex", "gemini", "opencode", "cursor")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 
-from memtool.hosts import servers
+from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.host import Host, hooks
-from memtool.hosts.parts import Part, Whole
-from memtool.hosts.prompts import SKILL, commands, skill
-from memtool.hosts.site import home_of
+from memtool.hosts.edits import SKILL, Edit, WholeFile, commands, skill
+from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.hosts.site import Site
+    from memtool.hosts.install import Site
 
 SETTINGS = "settings.json"
 LOCAL = "settings.local.json"
@@ -35,26 +33,26 @@ def home(env: Mapping[str, str]) -> str:
     return env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude")
 
 
-def parts(site: Site) -> list[Part]:
+def parts(site: Site) -> list[Edit]:
     """Return hooks, slash commands and the skill."""
     local = os.path.join(site.project, ".claude", LOCAL)
     found = hooks("claude", site, SETTINGS, levels=(local,), matchers=MATCHERS)
     for prompt in commands(site.verbs):
         hint = {"argument-hint": f"[{prompt.arguments}]"} if prompt.arguments else {}
         text = prompt.markdown(**ALLOWED, **hint)
-        found.append(Whole(*site.at(f"commands/{prompt.name}.md"), text))
+        found.append(WholeFile(*site.at(f"commands/{prompt.name}.md"), text))
     text = skill().markdown(name=SKILL)
-    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Part:
+def server(site: Site) -> Edit:
     """Return the MCP server, which lies beside the directory of Claude Code, not inside it."""
     inside = os.path.join(site.project, ".mcp.json")
     everywhere = f"{site.folder if site.is_user else site.other}.json"
     if os.path.basename(everywhere) != ".claude.json":  # CLAUDE_CONFIG_DIR holds it inside
         everywhere = os.path.join(everywhere.removesuffix(".json"), ".claude.json")
     path, other = (everywhere, inside) if site.is_user else (inside, everywhere)
-    return servers.server(site, path, (other,))
+    return edits.server(site, path, (other,))
 
 
 HOST = Host(

@@ -9,17 +9,14 @@ from __future__ import annotations
 import os
 
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.host import Host, hooks
-from memtool.hosts.parts import MARK, Part, Whole
-from memtool.hosts.prompts import ARGUMENTS, SKILL, commands, skill
-from memtool.hosts.servers import TomlServer
-from memtool.hosts.site import home_of
+from memtool.hosts.edits import ARGUMENTS, MARK, SKILL, Edit, TomlServer, WholeFile, commands, skill
+from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.hosts.site import Site
+    from memtool.hosts.install import Site
 
 MATCHERS = {EDIT: "apply_patch|Edit|Write"}
 EXPLICIT = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"
@@ -31,19 +28,19 @@ def home(env: Mapping[str, str]) -> str:
     return env.get("CODEX_HOME") or os.path.join(home_of(env), ".codex")
 
 
-def parts(site: Site) -> list[Part]:
+def parts(site: Site) -> list[Edit]:
     """Return hooks and skills."""
     levels = tuple(os.path.join(folder, "config.toml") for folder in (site.folder, site.other))
     found = hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
     for prompt in commands(site.verbs):
         text = prompt.markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
-        found.append(Whole(*site.at(f"skills/{prompt.name}/SKILL.md"), text))
-        found.append(Whole(*site.at(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT))
+        found.append(WholeFile(*site.at(f"skills/{prompt.name}/SKILL.md"), text))
+        found.append(WholeFile(*site.at(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT))
     text = skill().markdown(name=SKILL)
-    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Part:
+def server(site: Site) -> Edit:
     """Return the MCP server."""
     path, elsewhere = site.at("config.toml")
     return TomlServer(path, elsewhere, name=site.shown(path), command=site.program)

@@ -32,7 +32,7 @@ UNHEARD = ""
 """For an event whose answer never reaches the model."""
 
 
-class Unreadable(Exception):
+class UnreadableEvent(Exception):
     """What a host sent is no event."""
 
 
@@ -138,15 +138,15 @@ def read(data: bytes) -> Given:
         Unreadable: it is no JSON object, or too large.
     """
     if len(data) > MOST_INPUT:
-        raise Unreadable(f"it has more than {MOST_INPUT:,} bytes")
+        raise UnreadableEvent(f"it has more than {MOST_INPUT:,} bytes")
     try:
         event = json.loads(data)
     except ValueError as error:
-        raise Unreadable(str(error)) from None
+        raise UnreadableEvent(str(error)) from None
     except RecursionError:
-        raise Unreadable("it is nested too deeply") from None
+        raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
-        raise Unreadable("it is no JSON object")
+        raise UnreadableEvent("it is no JSON object")
     roots = event.get("workspace_roots")
     cwd = event.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
     return Given(

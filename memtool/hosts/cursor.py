@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 
-from memtool.hosts import servers
+from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.host import Host, hooks
-from memtool.hosts.parts import Part, Whole
-from memtool.hosts.prompts import SKILL, commands, skill
-from memtool.hosts.site import home_of
+from memtool.hosts.edits import SKILL, Edit, WholeFile, commands, skill
+from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.hosts.site import Site
+    from memtool.hosts.install import Site
 
 MATCHERS = {EDIT: "Write"}
 
@@ -29,22 +27,22 @@ def home(env: Mapping[str, str]) -> str:
     return os.path.join(home_of(env), ".cursor")
 
 
-def parts(site: Site) -> list[Part]:
+def parts(site: Site) -> list[Edit]:
     """Return hooks, slash commands and the rule; rules for all projects are not kept in files."""
     found = hooks(
         "cursor", site, "hooks.json", matchers=MATCHERS, start={"version": 1}, grouped=False
     )
     for prompt in commands(site.verbs):
-        found.append(Whole(*site.at(f"commands/{prompt.name}.md"), prompt.bare()))
+        found.append(WholeFile(*site.at(f"commands/{prompt.name}.md"), prompt.bare()))
     if not site.is_user:
         rule = skill().markdown(alwaysApply=True)
-        found.append(Whole(*site.at(f"rules/{SKILL}.mdc"), rule))
+        found.append(WholeFile(*site.at(f"rules/{SKILL}.mdc"), rule))
     return found
 
 
-def server(site: Site) -> Part:
+def server(site: Site) -> Edit:
     """Return the MCP server."""
-    return servers.server(site, *site.at("mcp.json"))
+    return edits.server(site, *site.at("mcp.json"))
 
 
 HOST = Host(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 
-from memtool.hosts import servers
+from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.host import Host, hooks
-from memtool.hosts.parts import Part, Whole
-from memtool.hosts.prompts import SKILL, commands, skill
-from memtool.hosts.site import home_of
+from memtool.hosts.edits import SKILL, Edit, WholeFile, commands, skill
+from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.hosts.site import Site
+    from memtool.hosts.install import Site
 
 SETTINGS = "settings.json"
 MATCHERS = {EDIT: "write_file|replace"}
@@ -26,18 +24,18 @@ def home(env: Mapping[str, str]) -> str:
     return os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini")
 
 
-def parts(site: Site) -> list[Part]:
+def parts(site: Site) -> list[Edit]:
     """Return hooks, slash commands and the skill."""
     found = hooks("gemini", site, SETTINGS, matchers=MATCHERS, comments=True, unit=1000)
     for prompt in commands(site.verbs):
-        found.append(Whole(*site.at(f"commands/{prompt.name}.toml"), prompt.toml()))
+        found.append(WholeFile(*site.at(f"commands/{prompt.name}.toml"), prompt.toml()))
     text = skill().markdown(name=SKILL)
-    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Part:
+def server(site: Site) -> Edit:
     """Return the MCP server."""
-    return servers.server(site, *site.at(SETTINGS), comments=True)
+    return edits.server(site, *site.at(SETTINGS), comments=True)
 
 
 HOST = Host(

@@ -12,7 +12,7 @@ import sys
 
 from memtool import templates
 from memtool.errors import MemtoolError
-from memtool.hosts.plan import Step, bytes_at, is_program
+from memtool.hosts.install import FileStep, bytes_at, is_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ KEPT = ".before-memtool"
 """Ends the name under which a hook that was there before is kept."""
 
 
-def install(repository: Repository) -> list[Step]:
+def install(repository: Repository) -> list[FileStep]:
     """Plan the hooks: keep what is there, write ours; nothing for those that are up to date."""
     folder = hooks_folder(repository)
     steps = []
@@ -41,12 +41,12 @@ def install(repository: Repository) -> list[Step]:
                     hint=f"see what each of them does, and remove one: {path + KEPT}",
                     code="hook-taken",
                 )
-            steps.append(Step("keep", path, path + KEPT))
-        steps.append(Step("write", path, data=wanted))
+            steps.append(FileStep("keep", path, path + KEPT))
+        steps.append(FileStep("write", path, data=wanted))
     return steps
 
 
-def uninstall(repository: Repository) -> list[Step]:
+def uninstall(repository: Repository) -> list[FileStep]:
     """Plan to remove our hooks, and to put back those that were there before."""
     folder = hooks_folder(repository)
     steps = []
@@ -54,9 +54,9 @@ def uninstall(repository: Repository) -> list[Step]:
         path = os.path.join(folder, name)
         if not is_ours(path):
             continue
-        steps.append(Step("remove", path))
+        steps.append(FileStep("remove", path))
         if os.path.lexists(path + KEPT):
-            steps.append(Step("keep", path + KEPT, path))
+            steps.append(FileStep("keep", path + KEPT, path))
     return steps
 
 

@@ -1,4 +1,7 @@
-"""JSON edited in place: one value put in or taken out, every other byte kept.
+"""Edits of JSON files that keep every other byte.
+
+Comments and a comma after the last value are taken where the host takes them. Names that occur
+twice in one object are refused: which of them counts is up to the reader.
 
 Taking out what was just put in gives the very text from before. Nothing is noted for it; how a
 value stands tells where it came from. A value that found its place empty follows the bracket at
@@ -9,10 +12,9 @@ then the place goes with it.
 from __future__ import annotations
 
 import json
+import re
 
 from memtool.errors import MemtoolError
-from memtool.hosts import json_text
-from memtool.hosts.json_text import Child, Node
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -22,10 +24,208 @@ if TYPE_CHECKING:
 
     Path = Sequence[str | int]
 
+MOST_DEPTH = 100
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None}
+_SPACE = " \t\r\n"
+
+
+class Node(Value):
+    """A value of the text at [start, end). Children are those of an object or array, in order."""
+
+    start: int
+    end: int
+    value: Any
+    children: tuple[JsonMember, ...] = ()
+
+    def child(self, key: str | int) -> JsonMember | None:
+        """Return the member of a name, or the item of a number; None where there is none."""
+        return next((child for child in self.children if child.key == key), None)
+
+
+class JsonMember(Value):
+    """A member or item; `start` is where it begins, for a member its name.
+
+    `comma` is where the comma after it stands, -1 where there is none.
+    """
+
+    key: str | int
+    start: int
+    node: Node
+    comma: int
+
+
+def read(text: str, name: str, *, comments: bool = False) -> Node:
+    """Return the value that a text holds; `name` is what errors call the text.
+
+    Raises:
+        MemtoolError: it is not JSON, with line and column.
+    """
+    return _JsonReader(text, name, comments=comments).whole()
+
+
+def place_of(text: str, position: int) -> str:
+    """Return a position as `LINE:COLUMN`, both from 1."""
+    before = text[:position]
+    return f"{before.count(chr(10)) + 1}:{position - before.rfind(chr(10))}"
+
+
+def comments_end(text: str, start: int, end: int, *, same_line: bool = False) -> int:
+    """Return where the last comment between two values ends, `start` where there is none.
+
+    With `same_line` only comments that begin on the line of `start` count.
+    """
+    last = position = start
+    while position < end:
+        if text[position] == "/":
+            position = last = _skipped(text, position)
+        elif same_line and text[position] == "\n":
+            break
+        else:
+            position += 1
+    return last
+
+
+def _skipped(text: str, position: int) -> int:
+    """Return where the comment at a position ends, -1 where it is none or does not end."""
+    if text.startswith("//", position):
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        return end - (text[end - 1] == "\r")
+    end = text.find("*/", position + 2) if text.startswith("/*", position) else -1
+    return end + 2 if end >= 0 else -1
+
+
+class _JsonReader:
+    """One pass over a text."""
+
+    def __init__(self, text: str, name: str, *, comments: bool) -> None:
+        self.text = text
+        self.name = name
+        self.comments = comments
+        self.position = 0
+
+    def whole(self) -> Node:
+        self.skip()
+        node = self.node(0)
+        self.skip()
+        if self.position < len(self.text):
+            raise self.error("more text after the end of the value")
+        return node
+
+    def error(self, what: str) -> MemtoolError:
+        return MemtoolError(
+            f"{self.name}:{place_of(self.text, self.position)} is not JSON: {what}; "
+            "nothing was changed",
+            hint=f"mend {self.name}, then run the same command again",
+            code="broken-settings",
+        )
+
+    def skip(self) -> None:
+        """Go over blanks, and comments where they are allowed."""
+        text = self.text
+        while self.position < len(text):
+            if text[self.position] in _SPACE:
+                self.position += 1
+            elif text[self.position] == "/" and self.comments:
+                end = _skipped(text, self.position)
+                if end < 0:
+                    raise self.error("a comment that is none or does not end")
+                self.position = end
+            else:
+                return
+
+    def node(self, depth: int) -> Node:
+        if depth > MOST_DEPTH:
+            raise self.error(f"more than {MOST_DEPTH} levels")
+        start = self.position
+        first = self.text[start : start + 1]
+        if first == "{":
+            children = self.children("}", depth)
+            value: Any = {child.key: child.node.value for child in children}
+            return Node(start, self.position, value, children)
+        if first == "[":
+            children = self.children("]", depth)
+            return Node(start, self.position, [child.node.value for child in children], children)
+        if first == '"':
+            text = self.string()
+            return Node(start, self.position, text)
+        return self.plain(start)
+
+    def plain(self, start: int) -> Node:
+        for word, value in _WORDS.items():
+            if self.text.startswith(word, start):
+                self.position += len(word)
+                return Node(start, self.position, value)
+        number = _NUMBER.match(self.text, start)
+        if number is None:
+            raise self.error("a value is missing" if start < len(self.text) else "it ends too soon")
+        self.position = number.end()
+        digits = number.group()
+        is_whole = digits.removeprefix("-").isdigit()
+        if is_whole and len(digits) > 300:
+            raise self.error("a number of more than 300 digits")
+        return Node(start, self.position, int(digits) if is_whole else float(digits))
+
+    def string(self) -> str:
+        from json import JSONDecodeError, JSONDecoder
+
+        try:
+            value, self.position = JSONDecoder().raw_decode(self.text, self.position)
+        except JSONDecodeError as error:
+            self.position = error.pos
+            raise self.error("a text that does not end, or holds what must be escaped") from None
+        assert isinstance(value, str)
+        return value
+
+    def children(self, close: str, depth: int) -> tuple[JsonMember, ...]:
+        """Read members or items to the closing bracket."""
+        found: list[JsonMember] = []
+        names: set[str] = set()
+        self.position += 1
+        self.skip()
+        while not self.text.startswith(close, self.position):
+            if found and found[-1].comma < 0:
+                raise self.error(f"a comma or {close} is missing")
+            start = self.position
+            key: str | int = len(found)
+            if close == "}":
+                key = self.key(names)
+            node = self.node(depth + 1)
+            self.skip()
+            comma = -1
+            if self.text.startswith(",", self.position):
+                comma = self.position
+                self.position += 1
+                self.skip()
+                if self.text.startswith(close, self.position) and not self.comments:
+                    raise self.error(f"a comma before {close}")
+            found.append(JsonMember(key, start, node, comma))
+        self.position += 1
+        return tuple(found)
+
+    def key(self, names: set[str]) -> str:
+        """Read a name and its colon."""
+        if not self.text.startswith('"', self.position):
+            raise self.error("a name in quotes is missing")
+        start = self.position
+        name = self.string()
+        if name in names:
+            self.position = start
+            raise self.error(f"{name!r} stands there twice")
+        names.add(name)
+        self.skip()
+        if not self.text.startswith(":", self.position):
+            raise self.error("a colon is missing")
+        self.position += 1
+        self.skip()
+        return name
+
+
 INDENT = "  "
 
 
-class Document(Value):
+class JsonDocument(Value):
     """A JSON text, what errors call it, and whether comments may stand in it."""
 
     text: str
@@ -34,7 +234,7 @@ class Document(Value):
 
     def root(self) -> Node:
         """Read it. Raises MemtoolError where it is not JSON, or no object."""
-        root = json_text.read(self.text, self.name, comments=self.comments)
+        root = read(self.text, self.name, comments=self.comments)
         if not isinstance(root.value, dict):
             raise self.wrong_type("it", root)
         return root
@@ -47,7 +247,7 @@ class Document(Value):
             node = child.node if child else None
         return node.value if node else None
 
-    def put(self, path: Path, value: Any) -> Document:
+    def put(self, path: Path, value: Any) -> JsonDocument:
         """Return it with a member set; objects on the way are made where they are missing."""
         holder, missing = self._reach(path)
         if not missing:
@@ -57,7 +257,7 @@ class Document(Value):
             value = _Made({key: value})
         return self._inserted(holder, first, value)
 
-    def append(self, path: Path, value: Any) -> Document:
+    def append(self, path: Path, value: Any) -> JsonDocument:
         """Return it with an item at the end of a list; the list is made where it is missing."""
         holder, missing = self._reach(path)
         if missing:
@@ -66,7 +266,7 @@ class Document(Value):
             raise self.wrong_type(path[-1], holder, "a list")
         return self._inserted(holder, None, value)
 
-    def drop(self, path: Path) -> Document:
+    def drop(self, path: Path) -> JsonDocument:
         """Return it without the value at a path, and without the places made only for it."""
         nodes = [self.root()]
         for key in path:
@@ -81,7 +281,7 @@ class Document(Value):
 
     def wrong_type(self, key: str | int, node: Node, wanted: str = "an object") -> MemtoolError:
         """Return the error for a value that cannot hold what is to be put into it."""
-        where = json_text.place_of(self.text, node.start)
+        where = place_of(self.text, node.start)
         return MemtoolError(
             f"{self.name}:{where}: {key} is not {wanted}; nothing was changed",
             hint=f"mend {self.name}, then run the same command again",
@@ -100,10 +300,10 @@ class Document(Value):
             node = child.node
         return node, ()
 
-    def _with(self, start: int, end: int, text: str) -> Document:
+    def _with(self, start: int, end: int, text: str) -> JsonDocument:
         return self.replace(text=self.text[:start] + text + self.text[end:])
 
-    def _inserted(self, holder: Node, key: str | int | None, value: Any) -> Document:
+    def _inserted(self, holder: Node, key: str | int | None, value: Any) -> JsonDocument:
         """Put a child at the end of a holder."""
         named = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
         if not holder.children:
@@ -111,7 +311,7 @@ class Document(Value):
             return self._with(at, at, named + self._dumped(value, holder.start))
         last = holder.children[-1]
         comma = last.node.end if last.comma < 0 else last.comma + 1
-        end = json_text.comments_end(self.text, comma, holder.end - 1, same_line=True)
+        end = comments_end(self.text, comma, holder.end - 1, same_line=True)
         noted = self.text[comma:end]  # a comment beside the last value stays beside it
         gap = self._gap(holder, last)
         if "\n" not in gap and self.text.rfind("//", comma, end) > self.text.rfind(
@@ -123,7 +323,7 @@ class Document(Value):
             return self._with(comma, end, f",{noted}{gap}{said}")
         return self._with(comma, end, f"{noted}{gap}{said},")
 
-    def _without(self, holder: Node, key: str | int) -> Document:
+    def _without(self, holder: Node, key: str | int) -> JsonDocument:
         """Take a child out of a holder, with the comma that it needed."""
         number = next(n for n, child in enumerate(holder.children) if child.key == key)
         child = holder.children[number]
@@ -133,7 +333,7 @@ class Document(Value):
             end = self._next_start(holder, number)
             return self._with(start, end, after)
         before = holder.children[number - 1].comma
-        noted = self.text[before + 1 : json_text.comments_end(self.text, before + 1, child.start)]
+        noted = self.text[before + 1 : comments_end(self.text, before + 1, child.start)]
         end = child.node.end if child.comma < 0 else child.comma + 1
         following = (after + self.text[end:]).lstrip(" \t")[:1]
         if "//" in noted and following not in "\r\n":
@@ -162,7 +362,7 @@ class Document(Value):
         trail = self.text[child.node.end : holder.end - 1]
         return lead != "" and not lead.strip() and not trail.strip()
 
-    def _gap(self, holder: Node, last: Child) -> str:
+    def _gap(self, holder: Node, last: JsonMember) -> str:
         """Return what stands before a new last child: as before the one that is last now."""
         number = len(holder.children) - 1
         begin = holder.children[number - 1].comma if number else holder.start

@@ -1,14 +1,22 @@
-"""The log of the hooks: a hook never tells the agent that it failed, so a private file does.
+"""The log of hooks, and indexing in the background.
 
 The file is `hook.log` in memtool's directory of the git directory. When it is full it becomes
 `hook.log.old`, whose own content is dropped. Where it cannot be written, nothing is.
+
+In a fresh clone of many memories the first answer takes longer than a hook has. It would be given
+up at every prompt, and nobody would ever finish the index.
 """
 
 from __future__ import annotations
 
 import os
 
-from memtool.store.reading import read_regular
+from memtool.sessions import capturing
+from memtool.store.files import read_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NAME = "hook.log"
 OLD = ".old"
@@ -57,3 +65,38 @@ def note(directory: str, moment: str, what: str, how: str) -> None:
             os.close(handle)
     except OSError:
         return
+
+
+WARM_NAME = "warming"
+"""The file that names the process at work, in the cache directory."""
+SEARCH = ("search", "--limit", "1", "--", "memory")
+"""Makes everything that a hook needs; nothing is noted of it."""
+
+
+def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
+    """Start a search in the background unless one is under way; return whether one was started."""
+    path = os.path.join(directory, WARM_NAME)
+    if _is_under_way(path, now):
+        return False
+    process = capturing.start(["-C", top, *SEARCH], {**env, "MEMTOOL_NO_LEDGER": "1"})
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        handle = os.open(path, flags, 0o600)
+        try:
+            os.write(handle, str(process).encode())
+        finally:
+            os.close(handle)
+    except OSError:  # then the next hook may start another one
+        return bool(process)
+    return bool(process)
+
+
+def _is_under_way(path: str, now: float) -> bool:
+    """Tell whether the process that a file names runs, and may run still."""
+    try:
+        if os.stat(path).st_mtime < now - capturing.MOST_S:
+            return False
+        os.kill(int(read_regular(path, 20)), 0)
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True

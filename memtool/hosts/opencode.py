@@ -6,17 +6,14 @@ import json
 import os
 
 from memtool import templates
-from memtool.hosts.host import Host
-from memtool.hosts.parts import Part, Whole
-from memtool.hosts.prompts import SKILL, commands, skill
-from memtool.hosts.servers import Server
-from memtool.hosts.site import home_of
+from memtool.hosts.edits import SKILL, Edit, Server, WholeFile, commands, skill
+from memtool.hosts.install import Host, home_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.hosts.site import Site
+    from memtool.hosts.install import Site
 
 PLUGIN = "plugins/memtool.js"
 SETTINGS = ("opencode.json", "opencode.jsonc")
@@ -28,19 +25,19 @@ def home(env: Mapping[str, str]) -> str:
     return os.path.join(base, "opencode")
 
 
-def parts(site: Site) -> list[Part]:
+def parts(site: Site) -> list[Edit]:
     """Return the plugin, slash commands and the skill."""
     plugin = templates.read("hosts/opencode.js").replace("@PROGRAM@", json.dumps(site.program))
-    found: list[Part] = [Whole(*site.at(PLUGIN), plugin)]
+    found: list[Edit] = [WholeFile(*site.at(PLUGIN), plugin)]
     found += (
-        Whole(*site.at(f"command/{prompt.name}.md"), prompt.markdown())
+        WholeFile(*site.at(f"command/{prompt.name}.md"), prompt.markdown())
         for prompt in commands(site.verbs)
     )
     text = skill().markdown(name=SKILL)
-    return [*found, Whole(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Part:
+def server(site: Site) -> Edit:
     """Return the MCP server, in the settings that are there."""
     everywhere = site.folder if site.is_user else site.other
     here, there = (everywhere, site.project) if site.is_user else (site.project, everywhere)

@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memtool.store.context import Context
     from memtool.store.tree import Record
-    from memtool.workspace import Workspace
 
 SCHEME = "memory://"
 TEMPLATE = f"{SCHEME}{{id}}"
@@ -29,7 +29,7 @@ PAGE = 100
 """Memories of one page, and completions of one answer: as many as the protocol allows."""
 
 
-class Listed(Value):
+class ResourcePage(Value):
     """A page of resources; `cursor` asks for the next one, empty at the end."""
 
     resources: tuple[Resource, ...]
@@ -46,7 +46,7 @@ class Resource(Value):
     modified: str
 
 
-def page(ws: Workspace, cursor: str) -> Listed:
+def page(context: Context, cursor: str) -> ResourcePage:
     """Return the memories behind the one that a cursor names.
 
     Raises:
@@ -54,15 +54,15 @@ def page(ws: Workspace, cursor: str) -> Listed:
     """
     if cursor and not is_id(cursor):
         raise MemtoolError(f"{cursor[:60]!r} is no cursor", hint="list from the beginning")
-    found = list(islice(_current(ws, cursor, is_after=True), PAGE + 1))
+    found = list(islice(_current(context, cursor, is_after=True), PAGE + 1))
     shown = found[:PAGE]
-    return Listed(
+    return ResourcePage(
         tuple(_resource(record) for record in shown),
         shown[-1].id if len(found) > len(shown) else "",
     )
 
 
-def read(ws: Workspace, uri: str) -> str:
+def read(context: Context, uri: str) -> str:
     """Return a memory as text: its title, citation, keys, what is derived from it, and its body.
 
     Raises:
@@ -71,26 +71,26 @@ def read(ws: Workspace, uri: str) -> str:
     id_ = uri.removeprefix(SCHEME).rstrip("/")
     if not uri.startswith(SCHEME) or not is_id(id_):
         raise MemtoolError(f"{uri[:200]!r} is not {TEMPLATE}", hint="list the resources")
-    shown = show(ws, id_)
+    shown = show(context, id_)
     if shown.id != id_:  # `show` also takes the beginning of an id
         raise MemtoolError(f"no memory has the id {id_!r}", hint=SCHEME + shown.id)
     return visible(render(shown))
 
 
-def complete(ws: Workspace, prefix: str) -> tuple[str, ...]:
+def complete(context: Context, prefix: str) -> tuple[str, ...]:
     """Return the ids of living heads that begin so, sorted, as many as one answer may hold."""
     found: list[str] = []
-    for record in _current(ws, prefix, is_after=False):
+    for record in _current(context, prefix, is_after=False):
         if not record.id.startswith(prefix) or len(found) == PAGE:
             break
         found.append(record.id)
     return tuple(found)
 
 
-def _current(ws: Workspace, start: str, *, is_after: bool) -> Iterator[Record]:
+def _current(context: Context, start: str, *, is_after: bool) -> Iterator[Record]:
     """Yield the living heads from an id on, or from the one after it."""
-    catalog = ws.catalog()
-    facts = listing.scope(ws, catalog, ws.now).facts()
+    catalog = context.catalog()
+    facts = listing.scope(context, catalog, context.now).facts()
     find = bisect_right if is_after else bisect_left
     first = find(catalog.records, start, key=lambda record: record.id)
     last = ""

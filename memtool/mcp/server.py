@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 
 from memtool.errors import MemtoolError
-from memtool.inject.formats import HOSTS
-from memtool.mcp import calling, resources, wire
-from memtool.mcp.calling import Answer, Place
+from memtool.inject.block import HOSTS
+from memtool.mcp import call, resources, transport
+from memtool.mcp.call import Answer, ServedRepository
 from memtool.mcp.tools import EFFECTS, Tool, tools
-from memtool.mcp.wire import Turns
+from memtool.mcp.transport import Turns
 
 if TYPE_CHECKING:
-    from memtool.mcp.wire import Context
+    from memtool.mcp.transport import RequestContext
 
 INSTRUCTIONS = (
     "The memory of this repository: decisions, facts, traces of failures and where the work "
@@ -39,43 +39,43 @@ NOWHERE = ("no-repository", "no-directory")
 class Served:
     """What one process serves: the tools, and the place that they work on."""
 
-    def __init__(self, place: Place, *, read_only: bool) -> None:
+    def __init__(self, place: ServedRepository, *, read_only: bool) -> None:
         self.place = place
         self.is_off = bool(place.env.get("MEMTOOL_OFF"))
         self.tools: dict[str, Tool] = {} if self.is_off else tools(read_only=read_only)
         self.turns = Turns()
 
-    async def settle(self, context: Context) -> None:
+    async def settle(self, context: RequestContext) -> None:
         """Where the directory is in no repository, move to a root of the client that is in one."""
         if _is_somewhere(self.place):
             return
-        for root in await wire.roots(context):
+        for root in await transport.roots(context):
             place = self.place.replace(directory=root)
             if _is_somewhere(place):
                 self.place = place
                 return
 
     async def list_tools(
-        self, _context: Context, _params: types.PaginatedRequestParams | None
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """Answer with every tool; they do not change while the process lives."""
         return types.ListToolsResult(tools=[_described(tool) for tool in self.tools.values()])
 
     async def call_tool(
-        self, context: Context, params: types.CallToolRequestParams
+        self, context: RequestContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Run a tool. A refusal is a result that says so, for the model to read."""
         tool = self.tools.get(params.name)
         if tool is None:
-            raise wire.refused(f"there is no tool {params.name[:60]!r}")
+            raise transport.refused(f"there is no tool {params.name[:60]!r}")
         await self.settle(context)
-        place = self.place.replace(agent=wire.client_of(context))
-        work = partial(calling.call, tool, params.arguments or {}, place)
+        place = self.place.replace(agent=transport.client_of(context))
+        work = partial(call.call, tool, params.arguments or {}, place)
         answer = await self.turns.take(work)
         return _result(answer)
 
     async def list_resources(
-        self, context: Context, params: types.PaginatedRequestParams | None
+        self, context: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """Answer with a page of living memories; with none where there is no repository."""
         await self.settle(context)
@@ -96,20 +96,20 @@ class Served:
             next_cursor=found.cursor or None,
         )
 
-    def _page(self, cursor: str) -> resources.Listed:
-        nothing = resources.Listed((), "")
+    def _page(self, cursor: str) -> resources.ResourcePage:
+        nothing = resources.ResourcePage((), "")
         if self.is_off:
             return nothing
         try:
-            workspace = self.place.open()
-            return resources.page(workspace, cursor) if workspace.is_begun else nothing
+            context = self.place.open()
+            return resources.page(context, cursor) if context.is_begun else nothing
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing
-            raise wire.refused(*_said(error)) from None
+            raise transport.refused(*_said(error)) from None
 
     async def list_templates(
-        self, _context: Context, _params: types.PaginatedRequestParams | None
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """Answer with the one way in which memories are addressed."""
         template = types.ResourceTemplate(
@@ -123,7 +123,7 @@ class Served:
         return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read_resource(
-        self, context: Context, params: types.ReadResourceRequestParams
+        self, context: RequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Answer with one memory as text."""
         await self.settle(context)
@@ -135,10 +135,10 @@ class Served:
         try:
             return resources.read(self.place.open(), uri)
         except MemtoolError as error:
-            raise wire.refused(*_said(error)) from None
+            raise transport.refused(*_said(error)) from None
 
     async def list_prompts(
-        self, _context: Context, _params: types.PaginatedRequestParams | None
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         """Answer with the primer, which hosts without hooks let their users ask for."""
         if self.is_off:
@@ -153,23 +153,21 @@ class Served:
         return types.ListPromptsResult(prompts=[primer])
 
     async def get_prompt(
-        self, context: Context, params: types.GetPromptRequestParams
+        self, context: RequestContext, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         """Answer with the primer as one message."""
         if params.name != PRIMER or self.is_off:
-            raise wire.refused(f"there is no prompt {params.name[:60]!r}")
+            raise transport.refused(f"there is no prompt {params.name[:60]!r}")
         await self.settle(context)
         given = {"primer": True, **(params.arguments or {})}
-        answer = await self.turns.take(
-            partial(calling.call, self.tools["inject"], given, self.place)
-        )
+        answer = await self.turns.take(partial(call.call, self.tools["inject"], given, self.place))
         if answer.error is not None:
-            raise wire.refused(answer.text, answer.error["code"])
+            raise transport.refused(answer.text, answer.error["code"])
         content = types.TextContent(text=answer.text or "There is no memory to begin with.")
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
     async def complete(
-        self, context: Context, params: types.CompleteRequestParams
+        self, context: RequestContext, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         """Answer with the ids or agents that begin like the argument; else with nothing."""
         values: tuple[str, ...] = ()
@@ -193,7 +191,7 @@ class Served:
 
 def serve(directory: str, env: Mapping[str, str], *, is_global: bool, read_only: bool) -> int:
     """Serve until the client leaves, and return the exit code."""
-    served = Served(Place(directory, env, is_global), read_only=read_only)
+    served = Served(ServedRepository(directory, env, is_global), read_only=read_only)
     handlers = {
         "on_list_tools": served.list_tools,
         "on_call_tool": served.call_tool,
@@ -204,7 +202,7 @@ def serve(directory: str, env: Mapping[str, str], *, is_global: bool, read_only:
         "on_get_prompt": served.get_prompt,
         "on_completion": served.complete,
     }
-    wire.run("memtool", "memtool: the memory of this repository", INSTRUCTIONS, handlers)
+    transport.run("memtool", "memtool: the memory of this repository", INSTRUCTIONS, handlers)
     return 0
 
 
@@ -240,7 +238,7 @@ def _said(error: MemtoolError) -> tuple[str, str]:
     return (f"{error.message}; {error.hint}" if error.hint else error.message), error.code
 
 
-def _is_somewhere(place: Place) -> bool:
+def _is_somewhere(place: ServedRepository) -> bool:
     try:
         place.open()
     except MemtoolError as error:

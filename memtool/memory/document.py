@@ -7,9 +7,8 @@ body, the comments, the order, the line ends and the byte-order mark.
 
 from __future__ import annotations
 
-from memtool.memory import canonical, schema
-from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.memory.fields import BY_NAME, order
+from memtool.memory import frontmatter, schema
+from memtool.memory.fields import BY_NAME, DEFAULT_CATEGORIES, order
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.problem import Problem
 
@@ -17,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from memtool.memory.strict import Header
+    from memtool.memory.frontmatter import Header
 
 MAX_BYTES = 64 * 1024
 MAX_HEADER = 16 * 1024
@@ -72,7 +71,7 @@ class Reader:
         if len(data) > MAX_BYTES or b"\0" in data or b"\n<<<<<<< " in data:
             return None
         try:
-            parts = canonical.split(data.decode())
+            parts = frontmatter.split_plain(data.decode())
         except UnicodeDecodeError:
             return None
         if parts is None or len(parts[0]) > MAX_HEADER:
@@ -96,8 +95,8 @@ class Reader:
         """
         value: FieldValue
         key, colon, value = row.partition(": ")
-        if not (colon and key in BY_NAME and canonical.is_plain(value)):
-            read = canonical.read(row.replace("\0", "\n") + "\n")
+        if not (colon and key in BY_NAME and frontmatter.is_plain(value)):
+            read = frontmatter.read(row.replace("\0", "\n") + "\n")
             if read is None:
                 return None
             ((key, value),) = read[0].items()
@@ -112,7 +111,7 @@ class Reader:
 
 def write(memory: Memory) -> bytes:
     """Return the canonical bytes: fields in the table's order, LF, the body as it is."""
-    return f"---\n{canonical.write(memory.fields)}---\n{memory.body}".encode()
+    return f"---\n{frontmatter.write(memory.fields)}---\n{memory.body}".encode()
 
 
 def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") -> bytes:
@@ -128,7 +127,7 @@ def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") 
     rows = header.split("\n")
     for key in sorted(changes, key=order, reverse=True):
         value = changes[key]
-        new = [] if value is None else canonical.write_key(key, value).split("\n")[:-1]
+        new = [] if value is None else frontmatter.write_key(key, value).split("\n")[:-1]
         new = [row + newline[:-1] for row in new]
         if key in spans:
             first, last = spans[key]
@@ -187,9 +186,9 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
                 )
             ]
         )
-    parts = canonical.split(text)
+    parts = frontmatter.split_plain(text)
     if parts is not None and len(parts[0]) <= MAX_HEADER:
-        known = canonical.read(parts[0])
+        known = frontmatter.read(parts[0])
         if known is not None:
             return known[0], known[1], parts[1]
     header, body = _split_strictly(text, path)
@@ -198,9 +197,7 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
 
 
 def _split_strictly(text: str, path: str) -> tuple[str, str]:
-    from memtool.memory import strict  # YAML costs three interpreter starts
-
-    parts = strict.split(text)
+    parts = frontmatter.split(text)
     if parts is None:
         raise Unreadable([_no_frontmatter(path)])
     header, body = parts
@@ -218,11 +215,9 @@ def _split_strictly(text: str, path: str) -> tuple[str, str]:
 
 
 def _read_strictly(header: str, path: str) -> Header:
-    from memtool.memory import strict
-
     try:
-        return strict.read_header(header)
-    except strict.NotStrict as error:
+        return frontmatter.read_header(header)
+    except frontmatter.NotStrict as error:
         raise Unreadable(
             [
                 Problem(

@@ -1,4 +1,4 @@
-"""The field table: every key a memory may have, what it holds, and when it may change.
+"""The table of frontmatter fields, and the table of categories.
 
 It validates (`schema`), orders and writes (`document`), is the reference in the manual, and
 says which keys are the *claim* of a memory: those never change once it is confirmed and committed.
@@ -112,3 +112,41 @@ def is_mutable(key: str) -> bool:
 def order(key: str) -> tuple[int, str]:
     """Sort key of canonical writing: the table's order, then the user's own keys by name."""
     return (ORDER.get(key, len(FIELDS)), key)
+
+
+class Category(Value):
+    """One row.
+
+    `weight` is a rank factor around 1, `ttl_days` 0 means for ever, `decay_per_day` is the rate of
+    exponential fading per day.
+    """
+
+    name: str
+    weight: float
+    ttl_days: int
+    decay_per_day: float
+    temporal_class: str
+    doc: str
+
+
+CATEGORIES: tuple[Category, ...] = (
+    Category("decision", 1.2, 90, 0.003, "long_term", "a choice between alternatives"),
+    Category("architecture", 1.2, 180, 0.002, "long_term", "how the parts fit together"),
+    Category("pattern", 1.1, 180, 0.003, "long_term", "how things are done here"),
+    Category("warning", 1.15, 30, 0.01, "medium_term", "a trap, and how to avoid it"),
+    Category("discovery", 1.0, 21, 0.02, "medium_term", "something found out"),
+    Category("error", 1.1, 90, 0.01, "medium_term", "a failure and what fixed it"),
+    Category("preference", 1.1, 365, 0.001, "long_term", "how the user wants it"),
+    Category("file_change", 0.8, 21, 0.05, "short_term", "what was changed, and why"),
+    Category("task_progress", 0.8, 14, 0.1, "ephemeral", "where the work stands"),
+)
+
+DEFAULT_BY_TYPE = {
+    "decision": "decision",
+    "semantic": "pattern",
+    "episodic": "error",
+    "state": "task_progress",
+}
+"""The category of a memory that names none."""
+
+DEFAULT_CATEGORIES: dict[str, Category] = {row.name: row for row in CATEGORIES}

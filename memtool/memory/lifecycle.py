@@ -1,18 +1,33 @@
-"""Lifecycle: is a memory alive at a moment, since when not, and why.
+"""What time does to a memory: expiry, due dates, decay and fading.
 
 Alive means: not deleted, not archived, inside its validity window, and inside the time to live of
 its category. Lineage (superseded or not) is a separate question.
+
+All formulas give 1 for a memory of this second and fall towards 0. They say nothing of whether it
+is alive, which is `lifecycle`'s to say; nothing that they give is ever written into a file.
+
+- `exponential`: e^(-rate x days), the forgetting curve after Ebbinghaus (1885), at the rate of the
+  category or the memory's own; each access adds a twentieth of it, up to 1.
+- `half-life`: 1 / (1 + days / half-life), the hyperbola of Mazur (1987): it falls as fast at first,
+  and keeps more of what is old.
+- `weekly`: 0.95 a week, 0.9 of it for a candidate, times 0.5 + 0.05 for each access, up to 1.
+
+Accesses are what one clone observed: where nobody counts them, no formula asks for them, so that
+every clone gives the same.
 """
 
 from __future__ import annotations
 
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_CATEGORIES, Category
+import math
+
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES, Category
 from memtool.memory.memory import Memory
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 ALIVE = "alive"
 DELETED = "deleted"
@@ -24,7 +39,7 @@ EXPIRED = "expired"
 def confirmed_at(memory: Memory) -> int:
     """Return the second of the last confirmation, or of the writing where there was none."""
     at = memory.table("checked").get("at")
-    return max(memory.timestamp, moments.parse(at)) if at else memory.timestamp
+    return max(memory.timestamp, timestamps.parse(at)) if at else memory.timestamp
 
 
 def expires_at(
@@ -37,13 +52,13 @@ def expires_at(
     """
     end = memory.text("valid_through")
     if end:
-        return moments.end(end)
+        return timestamps.end(end)
     if memory.status == "pinned" or memory.text("temporal_class") == "eternal":
         return None
     row = categories.get(memory.category)
     if row is None or row.ttl_days == 0:
         return None
-    return confirmed_at(memory) + row.ttl_days * moments.DAY_S
+    return confirmed_at(memory) + row.ttl_days * timestamps.DAY_S
 
 
 def state(memory: Memory, now: int, categories: Mapping[str, Category] = DEFAULT_CATEGORIES) -> str:
@@ -53,12 +68,117 @@ def state(memory: Memory, now: int, categories: Mapping[str, Category] = DEFAULT
     """
     if memory.status == "deleted":
         at = memory.table("deleted").get("at")
-        if at is None or moments.parse(at) <= now:
+        if at is None or timestamps.parse(at) <= now:
             return DELETED
     if memory.status == "archived":
         return ARCHIVED
     begin = memory.text("valid_from")
-    if begin and now < moments.start(begin):
+    if begin and now < timestamps.start(begin):
         return PENDING
     end = expires_at(memory, categories)
     return EXPIRED if end is not None and now > end else ALIVE
+
+
+DEFAULT_PER_DAY = 0.003
+"""The rate of a category that has no row."""
+PER_ACCESS = 0.05
+WEEKLY = 0.95
+UNSEEN = 0.5
+"""What the weekly formula leaves of a memory that nobody has looked at."""
+CANDIDATE = 0.9
+
+
+class Age(Value):
+    """What formulas are of. `accesses` is None where nobody counts them."""
+
+    days: float
+    rate_per_day: float
+    half_life_days: float
+    accesses: int | None = None
+    is_candidate: bool = False
+
+
+class Fading(Value):
+    """How memories fade: the name of a formula, and the days in which half is lost."""
+
+    formula: str = "exponential"
+    half_life_days: float = 90.0
+
+
+def exponential(age: Age) -> float:
+    """Return e^(-rate x days) x (1 + 0.05 x accesses), 1 at most."""
+    kept = math.exp(-age.rate_per_day * age.days)
+    return min(1.0, kept * (1 + PER_ACCESS * (age.accesses or 0)))
+
+
+def half_life(age: Age) -> float:
+    """Return 1 / (1 + days / half-life)."""
+    return 1 / (1 + age.days / age.half_life_days)
+
+
+def weekly(age: Age) -> float:
+    """Return 0.95^(days / 7), less for a candidate and for what is seldom looked at."""
+    kept = math.pow(WEEKLY, age.days / 7)
+    if age.is_candidate:
+        kept *= CANDIDATE
+    return kept if age.accesses is None else kept * min(1.0, UNSEEN + PER_ACCESS * age.accesses)
+
+
+FORMULAS: dict[str, Callable[[Age], float]] = {
+    "exponential": exponential,
+    "half-life": half_life,
+    "weekly": weekly,
+}
+"""Each formula by its name in the settings; the first is the one that was always there."""
+USUAL = Fading()
+
+
+def rate_per_day(memory: Memory, categories: Mapping[str, Category]) -> float:
+    """Return how fast a memory fades: its own rate, else its category's.
+
+    What is eternal has no end, but of two that say something about the same the newer one is
+    still likelier to be meant; a fade rate of 0 says that it is not.
+    """
+    own = memory.text("fade_rate")
+    if own:
+        return float(own)
+    row = categories.get(memory.category)
+    return DEFAULT_PER_DAY if row is None else row.decay_per_day
+
+
+class Pace(Value):
+    """How memories of one kind fade: at a rate a day, 0 for never, by one of the formulas."""
+
+    rate_per_day: float
+    is_candidate: bool
+    fading: Fading
+
+    def kept(self, seconds: int, accesses: int | None = None) -> float:
+        """Return what is left, 0 to 1, so many seconds after a memory was last confirmed."""
+        if self.rate_per_day == 0:
+            return 1.0
+        days = max(0, seconds) / timestamps.DAY_S
+        half_life = self.fading.half_life_days
+        age = Age(days, self.rate_per_day, half_life, accesses, self.is_candidate)
+        return FORMULAS[self.fading.formula](age)
+
+
+def pace(memory: Memory, categories: Mapping[str, Category], fading: Fading = USUAL) -> Pace:
+    """Return how a memory fades; a pinned one does not."""
+    rate = 0.0 if memory.status == "pinned" else rate_per_day(memory, categories)
+    return Pace(rate, memory.status == "candidate", fading)
+
+
+def kept(
+    memory: Memory,
+    now: int,
+    categories: Mapping[str, Category],
+    fading: Fading = USUAL,
+    accesses: int | None = None,
+) -> float:
+    """Return what is left of a memory's freshness, 0 to 1, since it was last confirmed.
+
+    A pinned memory and one with a fade rate of 0 never fade, nor does one from the future.
+    """
+    seconds = now - confirmed_at(memory)
+    return pace(memory, categories, fading).kept(seconds, accesses)

@@ -1,9 +1,18 @@
-"""The Memory value: the fields of the frontmatter as written, and the body."""
+"""A memory as a value: its fields, its body and the sections in it.
+
+Its source names the tool, with a fingerprint of what was summed up. It says nothing of its own:
+it repeats nobody, contradicts nobody, and is written anew when the fingerprint changes.
+"""
 
 from __future__ import annotations
 
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_BY_TYPE
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_BY_TYPE
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -74,7 +83,7 @@ class Memory(Value):
     @property
     def timestamp(self) -> int:
         """The second at which it was written."""
-        return moments.parse(self.text("timestamp"))
+        return timestamps.parse(self.text("timestamp"))
 
     @property
     def importance(self) -> float:
@@ -123,3 +132,114 @@ def _paragraphs(body: str) -> Iterator[tuple[str, str]]:
             lines = []
         if text.startswith("#"):
             heading = text.strip("# ").lower()
+
+
+class Section(Value):
+    """A heading and what stands below it. Lines count from 1 within the body, both inclusive.
+
+    The text before the first heading is the section with level 0 and an empty title.
+    """
+
+    title: str
+    level: int
+    first_line: int
+    last_line: int
+    text: str
+
+
+class Link(Value):
+    """A reference out of the body: `[[id]]` has kind `memory`, a markdown link kind `url`."""
+
+    kind: str
+    target: str
+    line: int
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": True}).enable(["table"])
+
+
+def sections(body: str) -> tuple[Section, ...]:
+    """Split a body at its top-level headings; headings inside code or quotes do not count."""
+    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # as markdown-it does
+    lines = lines[:-1] if lines[-1] == "" else lines
+    starts: list[tuple[str, int, int, int]] = []  # title, level, first line, first line of text
+    tokens = _parser().parse(body)
+    for number, token in enumerate(tokens):
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            title = tokens[number + 1].content
+            starts.append((title, int(token.tag[1:]), token.map[0] + 1, token.map[1]))
+    found = []
+    first_heading = starts[0][2] if starts else len(lines) + 1
+    opening = "\n".join(lines[: first_heading - 1]).strip()
+    if opening:
+        found.append(Section("", 0, 1, first_heading - 1, opening))
+    for number, (title, level, first, text_start) in enumerate(starts):
+        last = starts[number + 1][2] - 1 if number + 1 < len(starts) else len(lines)
+        text = "\n".join(lines[text_start:last]).strip()
+        found.append(Section(title, level, first, last, text))
+    return tuple(found)
+
+
+def links(body: str) -> tuple[Link, ...]:
+    """Return every `[[id]]` and markdown link of the text, not of code, in reading order."""
+    found = []
+    for token in _parser().parse(body):
+        if token.type == "inline" and token.children:
+            line = token.map[0] + 1 if token.map else 1
+            found.extend(_inline_links(token.children, line))
+    return tuple(found)
+
+
+def _inline_links(children: list[Token], line: int) -> list[Link]:
+    found = []
+    for child in children:
+        if child.type in ("softbreak", "hardbreak"):
+            line += 1
+        elif child.type == "link_open":
+            found.append(Link("url", str(child.attrGet("href") or ""), line))
+        elif child.type == "text":
+            for part in child.content.split("[[")[1:]:
+                target, closed, _rest = part.partition("]]")
+                if closed:
+                    found.append(Link("memory", target.strip(), line))
+    return found
+
+
+MOST_TITLE = 100
+"""Characters of a title that is made of a text."""
+_MARKS = ".!?"
+
+
+def title_of(text: str) -> str:
+    """Return the first sentence of a text: one line, without its full stop, cut between words."""
+    line = " ".join(text.split())
+    ends = (at for at, char in enumerate(line) if char in _MARKS and _is_end(line, at))
+    line = line[: next(ends, len(line))]
+    line = line.rstrip(".") or line
+    if len(line) <= MOST_TITLE:
+        return line
+    return (line[: MOST_TITLE - 2].rpartition(" ")[0] or line[: MOST_TITLE - 2]) + " …"
+
+
+def _is_end(line: str, at: int) -> bool:
+    """Tell whether a sentence ends at a mark; `e.g. this` goes on."""
+    return at > 0 and line[at + 1 : at + 2] == " " and not line[at + 2 : at + 3].islower()
+
+
+SOURCE = "tool:digest/"
+"""Begins the source of a digest that memtool wrote; the fingerprint of its inputs follows."""
+
+
+def inputs_of(memory: Memory) -> str:
+    """Return the fingerprint of what a digest sums up, empty for what is no such digest."""
+    for source in memory.items("source"):
+        if source.startswith(SOURCE):
+            return source[len(SOURCE) :]
+    return ""
+
+
+def is_generated(memory: Memory) -> bool:
+    """Tell whether memtool wrote a memory as the digest of others."""
+    return bool(inputs_of(memory))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memtool.memory import canonical, moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import frontmatter, timestamps
 from memtool.memory.fields import (
     BY_NAME,
+    DEFAULT_CATEGORIES,
     LIST_KINDS,
     OWN_PREFIX,
     REQUIRED,
@@ -92,8 +92,8 @@ def _number_fault(text: str, most: float) -> str:
 
 _SCALAR_FAULTS: dict[str, Callable[[str], str]] = {
     "id": lambda t: "" if is_id(t) else f"{t!r} is not an id: 3 to 120 of a-z 0-9 . _ -",
-    "moment": _parses(moments.parse, "2026-02-22T19:33:00Z"),
-    "when": _parses(moments.start, "2026-12-31 or 2026-02-22T19:33:00Z"),
+    "moment": _parses(timestamps.parse, "2026-02-22T19:33:00Z"),
+    "when": _parses(timestamps.start, "2026-12-31 or 2026-02-22T19:33:00Z"),
     "line": lambda t: "" if t.strip() else "is empty",
     "flag": lambda t: "" if t in ("true", "false") else f"{t!r} is neither true nor false",
     "count": lambda t: "" if t.isascii() and t.isdigit() else f"{t!r} is not a whole number",
@@ -187,7 +187,7 @@ def is_sound(key: str, value: FieldValue, categories: Collection[str]) -> bool:
     field = BY_NAME.get(key)
     if field is not None:
         return not value_fault(field, value, categories)
-    is_own = key.startswith(OWN_PREFIX) and canonical.is_key(key)
+    is_own = key.startswith(OWN_PREFIX) and frontmatter.is_key(key)
     return is_own and isinstance(value, str) and is_line(value)
 
 
@@ -223,7 +223,7 @@ def _key_problems(
                 f"no memory has the key {key!r}{near}",
                 f"for a key of your own write {OWN_PREFIX}{key}",
             )
-        elif not canonical.is_key(key):
+        elif not frontmatter.is_key(key):
             yield Problem(
                 path,
                 line,
@@ -249,7 +249,7 @@ def _window_problems(fields: Fields, lines: dict[str, int], path: str) -> Iterat
     if (
         isinstance(begin, str)
         and isinstance(finish, str)
-        and moments.end(finish) < moments.start(begin)
+        and timestamps.end(finish) < timestamps.start(begin)
     ):
         yield Problem(
             path,

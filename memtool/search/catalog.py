@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.problem import Problem
     from memtool.search.parts import Parts
     from memtool.search.state import Stat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.search import gatekeeper
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -67,7 +67,7 @@ def why_hidden(record: Record, facts: Facts) -> str:
     state = facts.state(record)
     if state == lifecycle.EXPIRED:
         end = lifecycle.expires_at(record.memory, facts.categories)
-        return state if end is None else f"{state} on {moments.date(end)}"
+        return state if end is None else f"{state} on {timestamps.date(end)}"
     if state == lifecycle.PENDING:
         return f"{state}, valid from {record.memory.text('valid_from')}"
     return "" if state == lifecycle.ALIVE else state

@@ -6,7 +6,7 @@ its lineage, its words, and, at the price of a few git processes, where it comes
 
 from __future__ import annotations
 
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.search import scoring, terms
 from memtool.search.catalog import StoredCatalog
 from memtool.search.shelf import StoredMemory
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.search.parts import Parts
     from memtool.store.provenance import Origin
@@ -256,7 +256,7 @@ def fields(record: Record) -> tuple[tuple[str, str], ...]:
             found += [(key, item) for item in value if item]
         elif value and isinstance(value, str):
             found.append((key, value))
-    found.append(("day", _day(memory.timestamp // moments.DAY_S)))
+    found.append(("day", _day(memory.timestamp // timestamps.DAY_S)))
     found.append(("body", memory.body))
     return tuple(found)
 
@@ -267,7 +267,7 @@ def _day(number: int) -> str:
     if found is None:
         if len(_days) >= _MOST_DAYS:
             _days.clear()
-        year, month, day = moments.date(number * moments.DAY_S).split("-")
+        year, month, day = timestamps.date(number * timestamps.DAY_S).split("-")
         found = _days[number] = f"{int(day)} {MONTHS[int(month) - 1]} {year}"
     return found
 

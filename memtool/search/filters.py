@@ -6,7 +6,7 @@ A row reads the value once into a predicate; the predicate is then asked about e
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.search import globs
 from memtool.search.facts import HIDDEN, SUPERSEDED, Facts, flat, governed
@@ -116,7 +116,7 @@ def _importance(value: str, _facts: Facts) -> Predicate:
 
 def _moment(value: str, now: int) -> int:
     try:
-        return moments.parse_when(value, now)
+        return timestamps.parse_when(value, now)
     except (ValueError, IndexError):
         raise ValueError(f"{value!r} is not a time such as 30d, 12h or 2026-01-31") from None
 
@@ -129,7 +129,7 @@ def _since(value: str, facts: Facts) -> Predicate:
 def _until(value: str, facts: Facts) -> Predicate:
     last = _moment(value, facts.now)
     if len(value) == 10 and value[4] == "-":
-        last = moments.end(value)
+        last = timestamps.end(value)
     return lambda record, _facts: record.memory.timestamp <= last
 
 

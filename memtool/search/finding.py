@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from _bisect import insort_right as insort
 
-from memtool.memory.decay import Fading
+from memtool.memory.lifecycle import Fading
 from memtool.search import cutoffs, ranking, relevance
 from memtool.search.catalog import StoredCatalog
 from memtool.search.cutoffs import Cutoffs

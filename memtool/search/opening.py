@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.problem import Problem
     from memtool.search.freshness import Seen
     from memtool.search.renewal import Renewal

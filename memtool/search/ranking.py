@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import math
 
-from memtool.memory import decay
-from memtool.memory.decay import Fading, Pace
+from memtool.memory import lifecycle
+from memtool.memory.lifecycle import Fading, Pace
 from memtool.search.facts import flat, governed
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -86,7 +86,7 @@ class Situation(Value):
     trust: Mapping[str, str] = {}
     accesses: Mapping[str, int] = {}
     access: float = 0.0
-    fading: Fading = decay.USUAL
+    fading: Fading = lifecycle.USUAL
     is_counting: bool = False
 
 
@@ -109,7 +109,7 @@ def situation(text: str, files: tuple[str, ...]) -> Situation:
 
 def _recency(record: Record, facts: Facts, at: Situation) -> float:
     accesses = at.accesses.get(record.id, 0) if at.is_counting else None
-    kept = decay.kept(record.memory, facts.now, facts.categories, at.fading, accesses)
+    kept = lifecycle.kept(record.memory, facts.now, facts.categories, at.fading, accesses)
     return 1 + RECENCY * kept
 
 
@@ -287,7 +287,7 @@ def _kind(sample: Memory, facts: Facts, at: Situation) -> Kind:
     for name, _least, most, _weigh in others:
         highest *= most / factors[name]
     is_plain = not (at.is_counting or sample.text("checked"))
-    pace = decay.pace(sample, facts.categories, at.fading) if is_plain else None
+    pace = lifecycle.pace(sample, facts.categories, at.fading) if is_plain else None
     return Kind(factors, others, highest, pace)
 
 

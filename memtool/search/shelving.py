@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from memtool.memory import lifecycle, moments
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.problem import Problem
 from memtool.search import layout
 from memtool.search.shelf import (
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from memtool.memory.categories import Category
+    from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.store.tree import Record
 
@@ -93,10 +93,10 @@ def _lives(
         until = EVER if until is None else until
         if memory.status == "deleted":
             at = memory.table("deleted").get("at")
-            until = min(until, moments.parse(at) - 1 if at else NEVER)
+            until = min(until, timestamps.parse(at) - 1 if at else NEVER)
         elif memory.status == "archived":
             until = NEVER
-        begins.append(moments.start(begin) if begin else NEVER)
+        begins.append(timestamps.start(begin) if begin else NEVER)
         untils.append(until)
     return begins, untils
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
 
     class Place(Protocol):
-        """What of a workspace a capture needs to know."""
+        """What of a context a capture needs to know."""
 
         @property
         def env(self) -> Mapping[str, str]: ...
@@ -41,20 +41,22 @@ command()
 """
 
 
-def capture_hook(ws: Place, host: str, session_id: str, transcript_path: str, event: str) -> bool:
+def capture_hook(
+    context: Place, host: str, session_id: str, transcript_path: str, event: str
+) -> bool:
     """Start a capture of a transcript in the background; return whether one was started.
 
     None is where it is switched off, or where the path is no file of this user. `event` is what
     the host told: at the end of a session nothing more will come, and it is ended. A host that
     names no transcript may keep all of them in one place.
     """
-    transcript_path = transcript_path or kept_by(host, ws.env)
-    if not ws.is_capturing or not is_own(transcript_path):
+    transcript_path = transcript_path or kept_by(host, context.env)
+    if not context.is_capturing or not is_own(transcript_path):
         return False
-    args = ["-C", ws.repository.top or ws.repository.git_dir, "capture", "--host", host]
+    args = ["-C", context.repository.top or context.repository.git_dir, "capture", "--host", host]
     args += ["--session", session_id] if session_id else []
     args += ["--end"] if event == "session-end" else []
-    return bool(start([*args, "--", transcript_path], ws.env))
+    return bool(start([*args, "--", transcript_path], context.env))
 
 
 def kept_by(host: str, env: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ import os
 from memtool.errors import MemtoolError
 from memtool.sessions import journal, parts
 from memtool.sessions.store import MESSAGES, Sessions
-from memtool.store.reading import read_regular
+from memtool.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

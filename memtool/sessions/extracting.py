@@ -7,8 +7,8 @@ no clock; the same messages give the same findings.
 
 from __future__ import annotations
 
-from memtool.memory import moments
-from memtool.memory.titles import title_of
+from memtool.memory import timestamps
+from memtool.memory.memory import title_of
 from memtool.sessions import finding as findings
 from memtool.sessions import refuting
 from memtool.sessions.claim import Claim, printable, tags_of
@@ -46,7 +46,7 @@ def extract(messages: Sequence[Message], session: str, agent: str = "") -> tuple
     scene = Scene(taken)
     claims = [claim for rule in RULES.values() for claim in rule(scene)]
     agents = {message.number: message.agent for message in taken if message.agent}
-    said = {m.number: moments.render(m.moment) for m in taken if 0 < m.moment < MOST_MOMENT}
+    said = {m.number: timestamps.render(m.moment) for m in taken if 0 < m.moment < MOST_MOMENT}
     found: dict[str, Finding] = {}
     for claim in refuting.remaining(claims, scene):
         facts = {

@@ -6,7 +6,7 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.sessions import private
-from memtool.store.reading import read_regular
+from memtool.store.files import read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False

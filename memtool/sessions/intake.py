@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.sessions import adding, descent, ending, journal, names
 from memtool.sessions.cleaning import clean_row, clean_texts
 from memtool.sessions.journal import Writer
@@ -31,7 +31,7 @@ MOST_TEXT = 16_000
 """Characters that are kept of a message; a session is what happened, not what was printed."""
 AT_ONCE = 500
 """Messages that are written together."""
-FUTURE_S = moments.DAY_S
+FUTURE_S = timestamps.DAY_S
 
 
 class Transcript(Value):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from memtool import templates
 from memtool.memory.fields import CONFIDENCES
+from memtool.memory.memory import title_of
 from memtool.memory.signs import NEGATORS, word_set
-from memtool.memory.titles import title_of
 from memtool.search.terms import is_stop, terms
 from memtool.sessions import extracting
 from memtool.sessions import finding as findings

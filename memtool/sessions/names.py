@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memtool.memory import moments
-from memtool.memory.identity import ALPHABET, SUFFIX_LENGTH
+from memtool.memory import timestamps
+from memtool.memory.ids import ALPHABET, SUFFIX_LENGTH
 
 FOLDER = "sessions"
 """Where they all are, below the directory of private files in the git directory."""
@@ -18,7 +18,7 @@ def draw(second: int, random: bytes) -> str:
     """Return `ses-<date>-<4 base32 characters>`; `random` gives at least 3 bytes."""
     bits = int.from_bytes(random[:3], "big")
     suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))
-    return f"{PREFIX}-{moments.date(second)}-{suffix}"
+    return f"{PREFIX}-{timestamps.date(second)}-{suffix}"
 
 
 def is_name(text: str) -> bool:

@@ -10,7 +10,7 @@ import os
 
 from memtool.sessions import private
 from memtool.sessions.private import refusal
-from memtool.store.reading import read_regular
+from memtool.store.files import read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ import errno
 import os
 
 from memtool.errors import MemtoolError
-from memtool.store.reading import TEMP_PREFIX
+from memtool.store.files import TEMP_PREFIX
 
 FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """How every file here is opened: no link is followed, and no pipe waited for."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.sessions import finding as findings
 from memtool.sessions import journal
 from memtool.sessions.claim import printable
@@ -127,7 +127,7 @@ def said_at(finding: Finding, head: Head | None) -> int:
     """Return the second in which a finding was last said, 0 where nobody knows."""
     text = finding.field("said")
     try:
-        return moments.parse(text) if text else (head.started if head else 0)
+        return timestamps.parse(text) if text else (head.started if head else 0)
     except ValueError:
         return head.started if head else 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.store.reading import read_regular
+from memtool.store.files import read_regular
 
 NAME = "waiting"
 _MOST_BYTES = 20

@@ -1,20 +1,33 @@
-"""Settings: one table of options, read from `config.toml` in the memory directory.
+"""Settings: the table of options, the TOML that holds them, and edits that keep its comments.
 
 The table is the only place that names an option: it gives defaults, and through `options` it
 validates, and is printed by `memtool config` and in the manual. Anything unknown is an error, never
 a silent default.
+
+It answers None for anything else, and `config.read_toml` then asks `tomllib`, at one and a half
+times the cost of an interpreter start. Whatever this reader accepts means the same to `tomllib`: a
+property test holds it.
+
+    # a comment
+    [section]  [section.name]
+    key = "text"    key = 12    key = 0.5    key = true    key = ["text", "text"]
 """
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
 from memtool.errors import MemtoolError
-from memtool.memory.categories import DEFAULT_CATEGORIES, Category
+from memtool.memory.fields import DEFAULT_CATEGORIES, Category
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     Row = (
         tuple[str, "Setting", str]
@@ -168,9 +181,7 @@ DEFAULTS = Config(given={}, categories=DEFAULT_CATEGORIES)
 
 def _table_of(key: str) -> Setting:
     """Return the default of the table that a key is an entry of. Raises MemtoolError for none."""
-    from memtool.store import options
-
-    return options.option(key).default
+    return option(key).default
 
 
 def parse(data: bytes, path: str) -> Config:
@@ -182,9 +193,8 @@ def parse(data: bytes, path: str) -> Config:
     tables = read_toml(data, path)
     if not tables:
         return DEFAULTS
-    from memtool.store import options  # most files hold comments alone
 
-    return options.parsed(tables, path)
+    return parsed(tables, path)
 
 
 def read_toml(data: bytes, path: str) -> dict[str, Any]:
@@ -194,9 +204,8 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
                            hint=f"edit {path}", code="config")  # fmt: skip
     try:
         text = data.decode()
-        from memtool.store import plain_toml  # where there is no file, nothing reads one
 
-        known = plain_toml.read(text)
+        known = read(text)
         if known is not None:
             return known
         import tomllib  # more than an interpreter start, so only where it is needed
@@ -205,3 +214,282 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
         raise MemtoolError(f"{path} is not TOML: {error}", hint=f"edit {path}",
                            code="config") from None  # fmt: skip
+
+
+FINGERPRINT_DIGITS = 16
+"""Hexadecimal digits that name a secret in a table of what is allowed."""
+MOST_IN_CATEGORY = 1_000_000
+CATEGORY_KEYS = ("weight", "ttl_days", "decay_per_day", "temporal_class")
+_HEX = frozenset("0123456789abcdef")
+
+
+class Option(Value):
+    """One setting `section.name`. Numbers lie between `least` and `most`, both allowed.
+
+    No text of a list or table is empty; the keys of a table are fingerprints of secrets.
+    `is_personal` says that it is about the user: where a project is silent, the settings beside
+    their global memories hold.
+    """
+
+    key: str
+    default: Setting
+    doc: str
+    least: float = 0
+    most: float = 0
+    choices: tuple[str, ...] = ()
+    is_personal: bool = False
+
+
+def _option(row: Row) -> Option:
+    key, default, doc, *rest = row
+    allowed: Any = rest[0] if rest else (0, 0)
+    is_choice = isinstance(allowed[0], str)
+    least, most = (0, 0) if is_choice else allowed
+    return Option(
+        key, default, doc, least, most, allowed if is_choice else (), is_personal=key in PERSONAL
+    )
+
+
+OPTIONS: tuple[Option, ...] = tuple(map(_option, ROWS))
+BY_KEY: dict[str, Option] = {option.key: option for option in OPTIONS}
+
+
+def option(key: str) -> Option:
+    """Return the row of a key, which may also name one entry of a table, as `section.name.entry`.
+
+    Raises:
+        MemtoolError: there is none; the hint names the nearest.
+    """
+    if key in BY_KEY:
+        return BY_KEY[key]
+    table = BY_KEY.get(key.rpartition(".")[0])
+    if table is not None and isinstance(table.default, dict):
+        return table
+    import difflib
+
+    near = difflib.get_close_matches(key, BY_KEY, n=2, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else "memtool config lists every setting"
+    raise MemtoolError(f"there is no setting {key!r}", hint=hint, code="config")
+
+
+def parsed(tables: dict[str, Any], path: str) -> Config:
+    """Return the settings that the tables of a file give.
+
+    Raises:
+        MemtoolError: there is no such setting, or it cannot be so.
+    """
+    categories = dict(DEFAULT_CATEGORIES)
+    for name, row in _table(tables.pop("categories", {}), "categories", path).items():
+        categories[name] = _category(name, _table(row, f"categories.{name}", path), path)
+    given: dict[str, Setting] = {}
+    for section, table in tables.items():
+        for name, value in _table(table, section, path).items():
+            key = f"{section}.{name}"
+            given[key] = checked(option(key), value, path)
+    return Config(given=given, categories=categories)
+
+
+def checked(row: Option, value: object, path: str) -> Setting:
+    """Return a value as the option wants it. Raises MemtoolError where it does not fit."""
+    if isinstance(row.default, tuple):
+        if not isinstance(value, list | tuple) or not all(map(_is_said, value)):
+            raise _refusal(path, row.key, "must be a list of texts, none of them empty")
+        return tuple(value)
+    if isinstance(row.default, dict):
+        return _reasons(row, value, path)
+    wanted = type(row.default)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, str | int | float) or type(value) is not wanted:
+        names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+        raise _refusal(path, row.key, f"must be {names[wanted]}")
+    if row.choices and value not in row.choices:
+        raise _refusal(path, row.key, f"must be one of {', '.join(row.choices)}")
+    if isinstance(value, int | float) and wanted is not bool and not row.least <= value <= row.most:
+        raise _refusal(path, row.key, f"must be between {row.least:g} and {row.most:g}")
+    return value
+
+
+def _reasons(row: Option, value: object, path: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(map(_is_said, value.values())):
+        raise _refusal(path, row.key, 'must be a table of lines FINGERPRINT = "the reason"')
+    for name in value:
+        if len(name) != FINGERPRINT_DIGITS or not _HEX.issuperset(name):
+            raise _refusal(
+                path, f"{row.key}.{name}", f"must be named by {FINGERPRINT_DIGITS} of 0-9 a-f"
+            )
+    return {name: value[name] for name in sorted(value)}
+
+
+def _is_said(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _table(value: object, name: str, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _refusal(path, name, "must be a table")
+    return value
+
+
+def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
+    from memtool.memory.fields import TEMPORAL_CLASSES
+    from memtool.memory.schema import is_id
+
+    where = f"categories.{name}"
+    if not is_id(name):
+        raise _refusal(path, where, "must be a name of 3 or more of a-z 0-9 . _ -")
+    unknown = sorted(set(row) - {*CATEGORY_KEYS, "doc"})
+    if unknown:
+        raise _refusal(path, f"{where}.{unknown[0]}", f"is not one of {', '.join(CATEGORY_KEYS)}")
+    for key in CATEGORY_KEYS[:3]:
+        value = row.get(key, 0)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 <= value <= MOST_IN_CATEGORY  # not so for nan either
+        ):
+            raise _refusal(path, f"{where}.{key}", f"must be from 0 to {MOST_IN_CATEGORY:,}")
+    base = DEFAULT_CATEGORIES.get(name, Category(name, 1.0, 0, 0.003, "long_term", ""))
+    temporal_class = row.get("temporal_class", base.temporal_class)
+    if temporal_class not in TEMPORAL_CLASSES:
+        raise _refusal(path, f"{where}.temporal_class",
+                       f"must be one of {', '.join(TEMPORAL_CLASSES)}")  # fmt: skip
+    return Category(
+        name=name,
+        weight=float(row.get("weight", base.weight)),
+        ttl_days=int(row.get("ttl_days", base.ttl_days)),
+        decay_per_day=float(row.get("decay_per_day", base.decay_per_day)),
+        temporal_class=temporal_class,
+        doc=str(row.get("doc", base.doc)),
+    )
+
+
+def _refusal(path: str, key: str, what: str) -> MemtoolError:
+    return MemtoolError(f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE",
+                        code="config")  # fmt: skip
+
+
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+_WORDS = {"true": True, "false": False}
+_MOST_DIGITS = 15
+
+
+def read(text: str) -> dict[str, Any] | None:
+    """Return the tables of a text, None where it holds anything that is not plain."""
+    tables: dict[str, Any] = {}
+    table = tables
+    opened = set()
+    for row in text.replace("\r\n", "\n").split("\n"):
+        line = row.strip(" \t")
+        if not line or line[0] == "#":
+            if not line.replace("\t", " ").isprintable():
+                return None
+            continue
+        if line[0] == "[":
+            names = line[1:-1].split(".")
+            # A table that is opened again, or after one inside it, is for tomllib to judge.
+            if line[-1] != "]" or not all(map(_is_bare, names)) or line in opened:
+                return None
+            opened.add(line)
+            table = tables
+            for name in names:
+                table = table.setdefault(name, {})
+                if not isinstance(table, dict):
+                    return None
+            if table:
+                return None
+            continue
+        key, equals, rest = line.partition("=")
+        key = key.rstrip(" \t")
+        value = _value(rest.lstrip(" \t")) if equals else None
+        if value is None or not _is_bare(key) or key in table:
+            return None
+        table[key] = value
+    return tables
+
+
+def _is_bare(name: str) -> bool:
+    return bool(name) and _BARE.issuperset(name)
+
+
+def _value(text: str) -> str | int | float | bool | list[str] | None:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[:1] == "[" and text[-1:] == "]":
+        return _texts(text[1:-1].strip(" \t"))
+    return _text(text) if text[:1] == '"' else _number(text)
+
+
+def _texts(inner: str) -> list[str] | None:
+    """Return the texts of a list; one with a comma inside is not plain."""
+    found = []
+    for part in inner.split(",") if inner else ():
+        text = _text(part.strip(" \t"))
+        if text is None:
+            return None
+        found.append(text)
+    return found
+
+
+def _text(text: str) -> str | None:
+    inner = text[1:-1]
+    is_whole = len(text) > 1 and text[0] == text[-1] == '"'
+    return inner if is_whole and inner.isprintable() and not {'"', "\\"} & {*inner} else None
+
+
+def _number(text: str) -> int | float | None:
+    whole, point, part = text.removeprefix("-").partition(".")
+    digits = whole + part
+    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+        return None
+    if (len(whole) > 1 and whole[0] == "0") or bool(point) != bool(part):
+        return None
+    return float(text) if point else int(text)
+
+
+TomlValue = str | int | float | bool | Sequence[str]
+
+
+def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> str:
+    """Return the text with a key set, or removed where the value is None.
+
+    `key` is dotted, or a tuple of parts where a part itself may hold a dot. Missing tables are
+    made; a table that loses its last key goes too, unless comments stand in it. Comments, order
+    and spacing stay as they are.
+
+    Raises:
+        MemtoolError: the text is not TOML, or a part of the key is not a table there.
+    """
+    *tables, name = key.split(".") if isinstance(key, str) else key
+    try:
+        document = tomlkit.parse(text)
+        holders: list[MutableMapping[str, Any]] = [document]
+        for part in tables:
+            if part not in holders[-1]:
+                if value is None:
+                    return text
+                holders[-1][part] = tomlkit.table()
+            inner = holders[-1][part]
+            if not isinstance(inner, MutableMapping):
+                raise MemtoolError(
+                    f"{part} is not a table there, so it cannot hold {name}", code="config"
+                )
+            holders.append(inner)
+        if value is None:
+            _remove(holders, [*tables, name])
+        else:
+            holders[-1][name] = value if isinstance(value, str | int | float) else list(value)
+        return tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise MemtoolError(f"not TOML: {error}", code="config") from None
+
+
+def _remove(holders: list[MutableMapping[str, Any]], parts: list[str]) -> None:
+    """Drop a key from the innermost holder, then the tables that hold nothing any more."""
+    if parts[-1] not in holders[-1]:
+        return
+    del holders[-1][parts[-1]]
+    while len(holders) > 1 and not tomlkit.dumps(holders[-1]).strip():
+        parts.pop()
+        holders.pop()
+        del holders[-1][parts[-1]]

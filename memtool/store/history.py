@@ -1,4 +1,4 @@
-"""History: commits, what they touched, and who wrote a line, as GitPython reads them.
+"""History by GitPython: the log of a memory, blame of its lines, renames.
 
 The one place that imports `git`. GitPython gets full commit ids and literal paths only, never a
 user's text, with the hardened environment of `store.git`. Its index, references, configuration
@@ -12,16 +12,21 @@ import logging
 import os
 import posixpath
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from configparser import Error as SettingsError
 from contextlib import contextmanager
-from typing import Any, Self
+from difflib import SequenceMatcher
+from typing import Any, Self, TypeAlias
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
-from memtool.store import global_
+from memtool.memory import timestamps
+from memtool.memory.changes import Change, Version, is_renamed, stem
+from memtool.memory.lineage import Lineage
+from memtool.store import snapshot, user_repository
 from memtool.store.git import hardened_environment
 from memtool.store.repository import Repository
+from memtool.store.snapshot import Snapshot, Stamp, stamps_of
+from memtool.store.tree import Tree
 from memtool.value import Value
 
 try:
@@ -111,7 +116,7 @@ class History:
                 code="unsupported",
             )
         if not repository.is_made:
-            raise global_.nothing()
+            raise user_repository.nothing()
         self.boundary = repository.shallow_commits()
         with _told():
             self._repo = _open(repository)
@@ -259,7 +264,7 @@ def _read(commit: git.Commit) -> Commit:
             id=commit.hexsha,
             author=commit.author.name or "",
             email=commit.author.email or "",
-            date=moments.render(commit.authored_date),
+            date=timestamps.render(commit.authored_date),
             subject=message.partition("\n")[0].strip(),
             trailers=_trailers(message),
         )
@@ -302,3 +307,179 @@ def _told() -> Iterator[None]:
         raise MemtoolError(
             f"an object of the history is not here: {error}", hint="git fsck", code="git"
         ) from None
+
+
+UNCOMMITTED = ""
+"""Stands where a line has no commit yet."""
+MAX_COMPARED = 3_000
+"""Changed lines that are matched one by one: a memory of 64 KiB may have 65,536 equal ones."""
+
+
+def lines(history: History, snapshot: Snapshot, head: str, path: str, data: bytes) -> list[str]:
+    """Return the commit of each line of a file, in order, UNCOMMITTED for lines that have none.
+
+    `data` is the file as it stands in the snapshot, `head` the commit that the snapshot belongs
+    to. Git is never asked about the worktree itself, where it would run the filters of the
+    repository; lines of the worktree are matched with those of the commit.
+    """
+    rows = data.split(b"\n")
+    origin = _committed_path(snapshot, head, path) if head else ""
+    stored = history.stored(head, origin) if origin else None
+    if stored is None or stored.kind != "file":
+        return [UNCOMMITTED] * len(rows)
+    blamed = history.blame(head, origin)
+    found = [UNCOMMITTED] * len(rows)
+    for old, new in _matches(stored.data.split(b"\n"), rows):
+        found[new] = blamed.get(old + 1, UNCOMMITTED)
+    if len(rows) > 1 and rows[-1] == b"":
+        found[-1] = found[-2]  # what stands behind the last line feed is no line
+    return found
+
+
+def _matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of lines that stayed; none of a middle that is too long to compare."""
+    shorter = min(len(before), len(after))
+    head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
+    rest = shorter - head
+    tail = next((n for n in range(rest) if before[-1 - n] != after[-1 - n]), rest)
+    yield from ((n, n) for n in range(head))
+    yield from ((len(before) - n, len(after) - n) for n in range(1, tail + 1))
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    if max(len(old), len(new)) <= MAX_COMPARED:
+        for block in SequenceMatcher(None, old, new).get_matching_blocks():
+            for step in range(block.size):
+                yield head + block.a + step, head + block.b + step
+
+
+def _committed_path(snapshot: Snapshot, head: str, path: str) -> str:
+    """Return where the memory of a path lies in a commit; it may have moved since."""
+    if snapshot.kind == "commit":
+        return path
+    answer = snapshot.repository.git.run(
+        "ls-tree", "-r", "-z", "--name-only", "--full-tree", head, "--", snapshot.directory
+    )
+    paths = [row.decode(errors="surrogateescape") for row in answer.split(b"\0")]
+    same_id = [other for other in paths if stem(other) == stem(path)]
+    return path if path in same_id else min(same_id, default="")
+
+
+Walk: TypeAlias = "list[tuple[str, tuple[Touch, ...]]]"
+"""Commits, newest first, with the memory files that each one changed."""
+
+
+class Trace(Value):
+    """A memory through history: its id, and every id of it and of its lineage, old names too."""
+
+    id: str
+    is_removed: bool
+    names: frozenset[str]
+
+
+class _Seen(Value):
+    """What history knows of names: the newest version of those that are not in the tree."""
+
+    stamps: dict[str, Stamp]
+    suspects: tuple[Touch, ...]
+    """Files that git found renamed to another id."""
+
+
+def trace(
+    tree: Tree, walk: Walk, pending: Iterable[Change], categories: Collection[str], wanted: str
+) -> Trace:
+    """Find a memory in a tree or in history, and all ids that belong to its story.
+
+    `walk` is the whole history; `pending` what is not committed. Only files of removed and of
+    renamed memories are read.
+
+    Raises:
+        MemtoolError: neither the tree nor history knows the id, or several ids begin so.
+    """
+    seen = _seen(tree, walk)
+    id_ = _find(tree, seen.stamps, wanted)
+    read = snapshot.of_blobs(
+        tree.snapshot.repository,
+        [*seen.stamps.values(), *stamps_of(seen.suspects)],
+        categories,
+    )
+    renamed = _renamed(seen.suspects, read, pending)
+    gone = [read[stamp].memory for name, stamp in seen.stamps.items() if name not in tree.by_id]
+    lineages = (tree.lineage, Lineage(memory for memory in gone if memory is not None))
+    own = _reach(id_, renamed)
+    known = sorted(name for name in own if name in tree.by_id)
+    return Trace(
+        id=known[0] if known and id_ not in tree.by_id else id_,
+        is_removed=not known and not _is_broken(tree, id_),
+        names=frozenset(
+            _reach(id_, renamed, *(lineage.supersedes for lineage in lineages))
+            | _reach(id_, renamed, *(lineage.superseded_by for lineage in lineages))
+        ),
+    )
+
+
+def _seen(tree: Tree, walk: Walk) -> _Seen:
+    present = {stem(record.path) for record in tree.records}
+    stamps: dict[str, Stamp] = {}
+    suspects: list[Touch] = []
+    for _commit, touches in walk:
+        for touch in touches:
+            new, old = stem(touch.path), stem(touch.old_path)
+            if new not in present and (touch.oid or touch.old_oid):
+                newest = (touch.path, touch.oid) if touch.oid else (touch.old_path, touch.old_oid)
+                stamps.setdefault(new, newest)
+            if new != old and touch.old_oid:
+                suspects.append(touch)
+                if old not in present:
+                    stamps.setdefault(old, (touch.old_path, touch.old_oid))
+    return _Seen(stamps, tuple(suspects))
+
+
+def _find(tree: Tree, stamps: Mapping[str, Stamp], wanted: str) -> str:
+    """Return the id of a memory of the tree, or of one that only history knows."""
+    if wanted in stamps:
+        return wanted
+    try:
+        return tree.find(wanted).id
+    except MemtoolError as error:
+        if error.code != "unknown-id" or not wanted:
+            raise
+        name = stem(wanted)
+        matches = sorted(id_ for id_ in stamps if id_.startswith(name))
+        if name not in matches and len(matches) != 1:
+            raise
+        return name if name in matches else matches[0]
+
+
+def _is_broken(tree: Tree, id_: str) -> bool:
+    return any(stem(problem.path) == id_ for problem in tree.problems)
+
+
+def _renamed(
+    suspects: Iterable[Touch], read: Mapping[Stamp, Version], pending: Iterable[Change]
+) -> dict[str, set[str]]:
+    """Return which ids are names of one memory, in both directions."""
+    pairs: list[tuple[str, str]] = []
+    for touch in suspects:
+        old, new = read.get((touch.old_path, touch.old_oid)), read.get((touch.path, touch.oid))
+        if old and new and is_renamed(old, new):
+            pairs.append((old.id, new.id))
+    for change in pending:
+        old_id = change.details.get("from_id")
+        if isinstance(old_id, str):
+            pairs.append((old_id, change.id))
+    names: dict[str, set[str]] = {}
+    for one, other in pairs:
+        names.setdefault(one, set()).add(other)
+        names.setdefault(other, set()).add(one)
+    return names
+
+
+def _reach(start: str, *edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return all ids that edges lead to, from one on."""
+    found = {start}
+    todo = [start]
+    while todo:
+        id_ = todo.pop()
+        near = {one for known in edges for one in known.get(id_, ())} - found
+        found |= near
+        todo += near
+    return found

@@ -1,8 +1,8 @@
-"""The ledger: which memories were shown, for what and why, and how long the answers took.
+"""The ledger: usage counts, latencies and audited acts in SQLite, filled from the usage log.
 
-It also keeps the audit, what was done that git alone does not tell (`store.audit`). A SQLite
-database in the git directory, filled from the spool. Nothing depends on it: deleting it, or any
-file beside it, loses statistics only. It never holds what somebody asked, only a hash.
+Nothing depends on it: deleting it, or any file beside it, loses statistics only. It never holds a
+prompt, only its hash. Audited acts are bounded: beyond `MOST` the oldest go until `LEFT` remain,
+but for deletions and redactions of the last 90 days.
 """
 
 from __future__ import annotations
@@ -14,11 +14,96 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 
 from memtool.errors import MemtoolError
-from memtool.store import audit, events, spool, tallies
-from memtool.store.events import Act
-from memtool.store.spool import Note
-from memtool.store.tallies import Latency
+from memtool.memory.timestamps import DAY_S
+from memtool.store.usage_log import (
+    INTENT,
+    KEPT_DAYS,
+    KEPT_KINDS,
+    SPOOL_FOLDER,
+    AuditEvent,
+    Latency,
+    Note,
+    claim,
+    read_events,
+    read_notes,
+    seal,
+    sealed,
+    write_tallies,
+)
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+MOST = 5_000
+LEFT = 4_000
+ONCE = "deny"
+"""The kind that is kept once for the same subjects: every promotion comes upon it again."""
+RUNNING = "running"
+_AUDIT_SCHEMA = """
+CREATE TABLE IF NOT EXISTS audit (
+    number INTEGER PRIMARY KEY, moment INTEGER NOT NULL, operation TEXT NOT NULL,
+    kind TEXT NOT NULL, phase TEXT NOT NULL, subjects TEXT NOT NULL, detail TEXT NOT NULL)
+"""
+
+
+class Act(Value):
+    """One act: when it began, and its outcome: running, done, refused or interrupted."""
+
+    moment: int
+    kind: str
+    outcome: str
+    subjects: tuple[str, ...]
+    detail: str
+    operation: str
+
+
+def prepare(connection: Connection) -> None:
+    """Make the table where it is absent: a ledger may be older than the audit."""
+    connection.execute(_AUDIT_SCHEMA)
+
+
+def insert(connection: Connection, events: Iterable[AuditEvent]) -> None:
+    """Take events over, inside a transaction of the caller, and drop what is too old."""
+    for event in events:
+        subjects = " ".join(event.subjects)
+        if event.kind == ONCE and _is_known(connection, event.kind, subjects):
+            continue
+        connection.execute(
+            "INSERT INTO audit (moment, operation, kind, phase, subjects, detail) "
+            "VALUES (?,?,?,?,?,?)",
+            (event.moment, event.operation, event.kind, event.phase, subjects, event.detail),
+        )
+    count, last, newest = connection.execute(
+        "SELECT count(*), max(number), max(moment) FROM audit"
+    ).fetchone()
+    if count > MOST:
+        marks = ",".join("?" * len(KEPT_KINDS))
+        connection.execute(
+            f"DELETE FROM audit WHERE number <= ? AND NOT (kind IN ({marks}) AND moment >= ?)",  # noqa: S608  # question marks alone
+            (last - LEFT, *KEPT_KINDS, newest - KEPT_DAYS * DAY_S),
+        )
+
+
+def audited_acts(connection: Connection) -> list[Act]:
+    """Return the acts, those that began last first. A ledger without the table has none."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit'").fetchone():
+        return []
+    query = "SELECT moment, operation, kind, phase, subjects, detail FROM audit ORDER BY number"
+    found: dict[str, Act] = {}
+    for moment, operation, kind, phase, subjects, detail in connection.execute(query):
+        began = found.get(operation)
+        outcome = RUNNING if phase == INTENT else phase
+        at = began.moment if began else moment
+        found[operation] = Act(at, kind, outcome, tuple(subjects.split()), detail, operation)
+    return sorted(found.values(), key=lambda act: (-act.moment, act.operation))
+
+
+def _is_known(connection: Connection, kind: str, subjects: str) -> bool:
+    query = "SELECT 1 FROM audit WHERE kind = ? AND subjects = ?"
+    return connection.execute(query, (kind, subjects)).fetchone() is not None
+
 
 NAME = "ledger.db"
 FORMAT = 1
@@ -148,7 +233,7 @@ class Ledger:
 
     def acts(self) -> list[Act]:
         """Return what was done that git alone does not tell, newest first."""
-        return events.acts(self._connection)
+        return audited_acts(self._connection)
 
 
 def fold(directory: str, *, is_patient: bool = True) -> None:
@@ -161,14 +246,14 @@ def fold(directory: str, *, is_patient: bool = True) -> None:
         MemtoolError: the ledger cannot be written.
     """
     try:
-        handle = os.open(os.path.join(directory, spool.FOLDER), os.O_RDONLY | os.O_DIRECTORY)
+        handle = os.open(os.path.join(directory, SPOOL_FOLDER), os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
         return
     except OSError as error:
         raise _refusal(error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if is_patient else fcntl.LOCK_NB))
-        spool.seal(directory)
+        seal(directory)
         try:
             _fold(directory)
         except sqlite3.DatabaseError as error:
@@ -203,7 +288,7 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         connection = sqlite3.connect(":memory:")
         connection.executescript(_SCHEMA)
-        events.prepare(connection)
+        prepare(connection)
         return connection
     from urllib.parse import quote
 
@@ -214,20 +299,20 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
 
 def _fold(directory: str) -> None:
     with closing(_connect(os.path.join(directory, NAME))) as connection:
-        for path in spool.sealed(directory):
-            handle = spool.claim(path)
+        for path in sealed(directory):
+            handle = claim(path)
             if handle is not None:
                 try:
                     _take(connection, path, handle)
                     os.unlink(path)
                 finally:
                     os.close(handle)
-        left = {os.path.basename(path) for path in spool.sealed(directory)}
+        left = {os.path.basename(path) for path in sealed(directory)}
         names = [name for (name,) in connection.execute("SELECT name FROM taken").fetchall()]
         gone = [(name,) for name in names if name not in left]
         connection.executemany("DELETE FROM taken WHERE name = ?", gone)
         held = Ledger(connection)
-        tallies.write(directory, held.counts(), held.latencies())
+        write_tallies(directory, held.counts(), held.latencies())
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -246,7 +331,7 @@ def _connect(path: str) -> sqlite3.Connection:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("PRAGMA synchronous = NORMAL")
-        events.prepare(connection)
+        prepare(connection)
     except BaseException:
         connection.close()
         raise
@@ -261,8 +346,8 @@ def _take(connection: sqlite3.Connection, path: str, handle: int) -> None:
     with _transaction(connection):
         row = connection.execute("SELECT bytes FROM taken WHERE name = ?", (name,)).fetchone()
         new = data[row[0] if row else 0 :]
-        _insert(connection, spool.read(new))
-        events.insert(connection, audit.read(new))
+        _insert(connection, read_notes(new))
+        insert(connection, read_events(new))
         connection.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (name, len(data)))
 
 

@@ -1,25 +1,365 @@
-"""Provenance of the memories of a tree: last commit, author, date, and what git proves of them.
+"""Provenance: commit, author, date and trust of each memory, asked of git once and cached.
+
+This is the slow side of `provenance`: it starts git, walks history, and is imported only where
+the table of `citations` does not know the answer yet.
+
+One file for each commit that is read from, `<cache>/citations/<scope>-<commit>-<trust>`, mapped
+and never changed: hashes of the paths in order, and a row for each. A warm answer finds its few
+rows here and starts no git. `citing` makes the tables.
+
+Every row is guarded by a checksum, and the hashes are checked before a path is called absent. A
+file that is missing, damaged or of another version costs time, never the answer.
 
 Trust is computed, never read from a file: `local` (only here) < `committed` (in HEAD) < `trusted`
 (the same path and bytes in the trusted ref, as last fetched) < `signed` (and its last commit there
 carries a good signature by a key that the trusted ref itself allows). It never means "reviewed".
+
+After a few plain commits the rows of what they did not touch are taken from an older table, so
+that a long history is walked once, not after every commit.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
+import sys
+from _bisect import bisect_left
+from contextlib import suppress
+from zlib import crc32
+
 from memtool.errors import MemtoolError
-from memtool.store import citations, refs
-from memtool.store.citations import Basis
+from memtool.store import refs
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Self
 
-    from memtool.store.citations import Row
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
     from memtool.store.tree import Record
+
+LISTED_MOST = 50
+"""Paths that are named to git one by one; for more the whole directory is walked."""
+STEPS_MOST = 1_000
+"""Commits between two states that are looked at one by one."""
+
+
+def blobs(repository: Repository, commit: str, directory: str) -> dict[str, str]:
+    """Return the blob of each path below a directory of a commit."""
+    answer = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
+    found = {}
+    for row in answer.split(b"\0")[:-1]:
+        meta, _tab, raw = row.partition(b"\t")
+        found[os.fsdecode(raw)] = meta.split()[2].decode()
+    return found
+
+
+def last_commits(
+    repository: Repository,
+    revision: str,
+    paths: Iterable[str],
+    directory: str,
+    present: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the newest commit that gave each path its present bytes, in one walk over history.
+
+    `present` says which bytes those are, by path, if the caller knows it already. Newest is by
+    descent, not by date: dates are whatever the author wrote. A commit that wrote other bytes on
+    a branch, and lost them in the merge, does not count.
+    """
+    wanted = set(paths)
+    present = blobs(repository, revision, directory) if present is None else present
+    limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
+    answer = repository.git.run(
+        "log",
+        "-c",
+        "--full-history",
+        "--topo-order",
+        "--format=commit:%H",
+        "--raw",
+        "--no-abbrev",
+        "-z",
+        "--no-renames",
+        "--no-ext-diff",
+        "--end-of-options",
+        revision,
+        "--",
+        *limit,
+    )
+    last: dict[str, str] = {}
+    commit = ""
+    blob = ""
+    for token in answer.split(b"\0"):
+        text = token.lstrip(b"\n")
+        if text.startswith(b"commit:"):
+            commit = text[7:].decode()
+        elif text.startswith(b":"):  # modes and blobs of the parents, then of the commit; what
+            blob = text.split()[-2].decode()
+        elif text:
+            path = os.fsdecode(text)
+            if path in wanted and present.get(path) == blob:
+                last.setdefault(path, commit)
+    return last
+
+
+def is_straight(repository: Repository, old: str, new: str) -> bool:
+    """Tell whether a few commits without a merge among them lead from one commit to another.
+
+    Then what they did not touch has the same last commit in both.
+    """
+    answer = repository.git.run(
+        "rev-list", "--parents", "--topo-order", f"--max-count={STEPS_MOST}",
+        "--end-of-options", f"{old}..{new}", allowed=(0, 128),
+    )  # fmt: skip
+    at = new
+    for row in answer.decode().splitlines():
+        commit, *parents = row.split()
+        if commit != at or len(parents) != 1:
+            return False
+        at = parents[0]
+    return at == old
+
+
+def authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, int]]:
+    """Return (author, second of writing) of each commit."""
+    if not commits:
+        return {}
+    answer = repository.git.run(
+        "log",
+        "--no-walk=unsorted",
+        "--stdin",
+        "-z",
+        "--format=%H%n%at%n%an",
+        stdin="\n".join(sorted(commits)).encode() + b"\n",
+    )
+    found = {}
+    for row in answer.decode(errors="replace").split("\0"):
+        commit, _line, rest = row.partition("\n")
+        second, _line, author = rest.partition("\n")
+        if commit:
+            found[commit] = (author, int(second) if second.lstrip("-").isdigit() else 0)
+    return found
+
+
+def signed_by_git(
+    repository: Repository, commits: set[str], trusted_at: str, allowed_signers: str
+) -> set[str]:
+    """Return the commits with a good signature by a key that the trusted commit allows."""
+    import tempfile
+
+    keys = repository.git.run(
+        "cat-file", "blob", f"{trusted_at}:{allowed_signers}", allowed=(0, 128)
+    )
+    if not keys or not commits:
+        return set()
+    with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
+        file.write(keys)
+        file.flush()
+        # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
+        settings: Mapping[str, str] = {
+            "gpg.program": "false",
+            "gpg.openpgp.program": "false",
+            "gpg.x509.program": "false",
+            "gpg.ssh.program": "ssh-keygen",
+            "gpg.ssh.allowedSignersFile": file.name,
+        }
+        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        answer = repository.git.run(
+            *options, "log", "--no-walk=unsorted", "--stdin", "--format=%H %G?",
+            stdin="\n".join(sorted(commits)).encode() + b"\n",
+        )  # fmt: skip
+    rows = (row.split() for row in answer.decode().splitlines())
+    return {commit for commit, verdict in rows if verdict == "G"}
+
+
+MAGIC = b"memtool citations 1\n"
+HEADER_BYTES = 32
+"""The magic, then the number of rows, the checksum of hashes and ends, and the size of the file."""
+SEPARATOR = b"\0"
+FILE = "file-"
+"""How the names of files begin that hold one small file of a commit."""
+SIGNED = "signed-"
+"""How the names of files begin that hold which commits an allowed key has signed."""
+
+
+class Broken(Exception):
+    """The file is not a table of this version, or damaged."""
+
+
+class Citation(Value):
+    """What git says of one path in one commit. Empty texts and 0 mean: not known.
+
+    `trusted_oid` is the blob at the path in the trusted commit. Where signatures count, and the
+    same bytes stand there, `trusted_commit` wrote them, unless history was cut off before.
+    """
+
+    oid: str
+    commit: str
+    author: str
+    date: int
+    is_shallow: bool
+    trusted_oid: str
+    trusted_commit: str
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.oid == self.trusted_oid
+
+
+class Basis(Value):
+    """What rows depend on. Ids are full; `trusted_at` is empty where no ref is trusted."""
+
+    repository: Repository
+    directory: str
+    head: str
+    trusted_at: str
+    allowed_signers: str
+
+    @property
+    def folder(self) -> str:
+        return folder(self.repository)
+
+    @property
+    def scope(self) -> str:
+        """The first part of the file's name: tables of one scope can be made from each other."""
+        cut = ",".join(sorted(self.repository.shallow_commits()))
+        return digest(MAGIC.decode(), sys.byteorder, self.directory, cut)
+
+    @property
+    def name(self) -> str:
+        return f"{self.scope}-{self.head}-{digest(self.trusted_at, self.allowed_signers)}"
+
+    @property
+    def signed_name(self) -> str:
+        return SIGNED + digest(self.trusted_at, self.allowed_signers)
+
+
+def folder(repository: Repository) -> str:
+    """Return where the tables are kept."""
+    return os.path.join(repository.cache_dir, "citations")
+
+
+def digest(*parts: str) -> str:
+    """Return 16 hexadecimal digits that name some texts without NUL."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    joined = "\0".join(parts).encode(errors="surrogateescape")
+    return blake2b(joined, digest_size=8).hexdigest()
+
+
+class ProvenanceTable:
+    """The rows of one commit."""
+
+    def __init__(self, data: memoryview) -> None:
+        """Take the bytes of a file. Raises Broken."""
+        header = bytes(data[:HEADER_BYTES])
+        if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+            raise Broken("not a table of this version")
+        count, self._checksum, size = memoryview(header[len(MAGIC) :]).cast("I")
+        if size != len(data) or HEADER_BYTES + 12 * count + 4 > size:
+            raise Broken("the table is cut off, or longer than it was")
+        numbers = data[HEADER_BYTES : HEADER_BYTES + 12 * count + 4].cast("I")
+        self._hashes, self._ends = numbers[:count], numbers[count : 2 * count + 1]
+        self._sums = numbers[2 * count + 1 :]
+        self._data = data
+        self._is_whole = False
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Map a file. Raises Broken, also where it is missing."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return cls(memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ)))
+            finally:
+                os.close(handle)
+        except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
+            raise Broken(str(error)) from None
+
+    def row(self, path: str) -> Citation | None:
+        """Return the row of a path, None where the commit does not hold it. Raises Broken."""
+        wanted = os.fsencode(path)
+        key = crc32(wanted)
+        at = bisect_left(self._hashes, key)
+        while at < len(self._hashes) and self._hashes[at] == key:
+            name, *fields = self._fields(at)
+            if name == wanted:
+                return _row(fields)
+            at += 1
+        self._check()
+        return None
+
+    def _fields(self, at: int) -> list[bytes]:
+        raw = bytes(self._data[self._ends[at] : self._ends[at + 1]])
+        if crc32(raw, at) != self._sums[at]:
+            raise Broken(f"row {at} is damaged")
+        return raw.split(SEPARATOR)
+
+    def _check(self) -> None:
+        """Check what a search went by, once. Raises Broken."""
+        if not self._is_whole and crc32(self._ends, crc32(self._hashes)) != self._checksum:
+            raise Broken("the hashes are damaged")
+        self._is_whole = True
+
+
+def _row(fields: list[bytes]) -> Citation:
+    oid, commit, author, date, is_shallow, trusted_oid, trusted_commit = (
+        field.decode(errors="surrogateescape") for field in fields
+    )
+    is_cut = bool(is_shallow)
+    return Citation(oid, commit, author, int(date), is_cut, trusted_oid, trusted_commit)
+
+
+def table_of(basis: Basis) -> ProvenanceTable:
+    """Return the table of a commit, from the cache or from git, which is then kept."""
+    try:
+        return ProvenanceTable.open(os.path.join(basis.folder, basis.name))
+    except Broken:
+        return ProvenanceTable(memoryview(made(basis)))
+
+
+def signed(basis: Basis, commits: set[str]) -> set[str]:
+    """Return the commits that are signed by a key that the trusted commit allows."""
+    known: dict[str, bool] = {}
+    try:
+        with open(os.path.join(basis.folder, basis.signed_name), "rb") as file:
+            lines = unsealed(file.read()).decode().splitlines()
+        known = {line[:-2]: line[-1] == "+" for line in lines}
+    except (OSError, Broken):
+        known = {}
+    if not commits <= known.keys():
+        known = ask_signed(basis, commits - known.keys(), known)
+    return {commit for commit in commits if known[commit]}
+
+
+def file_at(
+    repository: Repository, commit: str, path: str, read: Callable[[], bytes | None]
+) -> bytes | None:
+    """Return a small file of a commit, None where it has none; `read` asks git, at most once."""
+    name = FILE + digest(commit, path)
+    try:
+        with open(os.path.join(folder(repository), name), "rb") as file:
+            kept = unsealed(file.read())
+        return kept[1:] if kept[:1] == b"+" else None
+    except (OSError, Broken):
+        data = read()
+        store(folder(repository), name, sealed(b"-" if data is None else b"+" + data))
+        return data
+
+
+def sealed(data: bytes) -> bytes:
+    """Return bytes with their checksum before them."""
+    return b"%08x\n" % crc32(data) + data
+
+
+def unsealed(data: bytes) -> bytes:
+    """Return the bytes without their checksum. Raises Broken where it is another."""
+    if data[:9] != b"%08x\n" % crc32(data[9:]):
+        raise Broken("the file is damaged")
+    return data[9:]
+
 
 TRUST_LEVELS = ("local", "committed", "trusted", "signed")
 SHORT = 10
@@ -74,7 +414,7 @@ class Witness:
         self.trusted_ref = trusted_ref
         self.allowed_signers = allowed_signers
         self.is_cached = is_cached
-        self._table: citations.Table | None = None
+        self._table: ProvenanceTable | None = None
 
     @cached_property
     def basis(self) -> Basis | None:
@@ -117,30 +457,26 @@ class Witness:
             for path, row in rows.items()
         }
 
-    def _rows(self, records: list[Record]) -> dict[str, Row]:
+    def _rows(self, records: list[Record]) -> dict[str, Citation]:
         if self.basis is None or not records:
             return {}
         paths = [record.path for record in records]
         if not self.is_cached:
-            from memtool.store import citing
-
-            return citing.computed(self.basis, paths)
+            return computed(self.basis, paths)
         try:
             return self._kept(self.basis, paths)
-        except citations.Broken:
-            from memtool.store import citing
-
-            self._table = citations.Table(memoryview(citing.made(self.basis)))
+        except Broken:
+            self._table = ProvenanceTable(memoryview(made(self.basis)))
             return self._kept(self.basis, paths)
 
-    def _kept(self, basis: Basis, paths: list[str]) -> dict[str, Row]:
+    def _kept(self, basis: Basis, paths: list[str]) -> dict[str, Citation]:
         """Look paths up in the table. Raises Broken."""
         if self._table is None:
-            self._table = citations.table_of(basis)
+            self._table = table_of(basis)
         table = self._table
         return {path: row for path in paths if (row := table.row(path)) is not None}
 
-    def _lift(self, found: dict[str, Origin], rows: Mapping[str, Row]) -> None:
+    def _lift(self, found: dict[str, Origin], rows: Mapping[str, Citation]) -> None:
         """Raise what is trusted to signed, where its commit in the trusted ref is."""
         asked = {path: rows[path].trusted_commit for path, origin in found.items()
                  if origin.trust == TRUST_LEVELS[2] and rows[path].trusted_commit}  # fmt: skip
@@ -148,13 +484,11 @@ class Witness:
             return
         commits = set(asked.values())
         if self.is_cached:
-            good = citations.signed(self.basis, commits)
+            good = signed(self.basis, commits)
         else:
-            from memtool.store import ancestry
-
             trusted_at = self.basis.trusted_at
             repository = self.snapshot.repository
-            good = ancestry.signed(repository, commits, trusted_at, self.allowed_signers)
+            good = signed_by_git(repository, commits, trusted_at, self.allowed_signers)
         for path, commit in asked.items():
             if commit in good:
                 found[path] = found[path].replace(trust=TRUST_LEVELS[3])
@@ -197,3 +531,164 @@ def _asked(repository: Repository, trusted_ref: str) -> str:
             hint="git fetch, or memtool config trust.ref REF",
             code="config",
         ) from None
+
+
+KEPT = 4
+"""Tables that stay: those last made, since branches and worktrees share the cache."""
+TRIED = 2
+"""Older tables that are looked at for rows that still hold."""
+TEMP_PREFIX = ".tmp-"
+STALE_S = 3600
+_MOST_BYTES = 1 << 32
+
+
+def made(basis: Basis) -> bytes:
+    """Return the bytes of the table of a commit, and keep them where that is possible."""
+    data = written(computed(basis))
+    store(basis.folder, basis.name, data)
+    return data
+
+
+def computed(basis: Basis, paths: Collection[str] | None = None) -> dict[str, Citation]:
+    """Return the row of every path of the directory, or of some; None means all.
+
+    For all of them an older table helps. Costs a few git processes.
+    """
+    repository, directory = basis.repository, basis.directory
+    present = blobs(repository, basis.head, directory)
+    wanted = list(present) if paths is None else [path for path in paths if path in present]
+    trusted = blobs(repository, basis.trusted_at, directory) if basis.trusted_at else {}
+    known, last = _known(basis, present) if paths is None else ({}, {})
+    unknown = [path for path in wanted if path not in known and path not in last]
+    if unknown:
+        walked = last_commits(repository, basis.head, unknown, directory, present)
+        last = last | walked
+    there = _there(basis, wanted, present, trusted)
+    people = authors(repository, set(last.values()))
+    boundary = repository.shallow_commits()
+    found = {}
+    for path in wanted:
+        row = known.get(path)
+        if row is None:
+            commit = last.get(path, "")
+            is_shallow = commit in boundary
+            author, date = ("", 0) if is_shallow else people.get(commit, ("", 0))
+            commit = "" if is_shallow else commit
+            row = Citation(present[path], commit, author, date, is_shallow, "", "")
+        own = there.get(path, "")
+        own = "" if own in boundary else own
+        found[path] = row.replace(trusted_oid=trusted.get(path, ""), trusted_commit=own)
+    return found
+
+
+def _there(
+    basis: Basis, wanted: Iterable[str], present: dict[str, str], trusted: dict[str, str]
+) -> dict[str, str]:
+    """Return the commit in the trusted ref that wrote each path, where signatures count."""
+    if not basis.allowed_signers:
+        return {}
+    same = [path for path in wanted if trusted.get(path) == present[path]]
+    return last_commits(
+        basis.repository, basis.trusted_at, same, basis.directory, trusted
+    ) if same else {}  # fmt: skip
+
+
+def _known(basis: Basis, present: dict[str, str]) -> tuple[dict[str, Citation], dict[str, str]]:
+    """Return the rows of an older table that still hold, and the last commits of what came since.
+
+    Nothing where history is not straight: then even untouched files may have another last commit.
+    """
+    repository, directory = basis.repository, basis.directory
+    for name in _older(basis)[:TRIED]:
+        head = name.split("-")[1]
+        if not is_straight(repository, head, basis.head):
+            continue
+        with suppress(Broken):
+            table = ProvenanceTable.open(os.path.join(basis.folder, name))
+            since = f"{head}..{basis.head}"
+            last = last_commits(repository, since, present, directory, present)
+            found = {}
+            for path, oid in present.items():
+                row = None if path in last else table.row(path)
+                if row is not None and row.oid == oid:
+                    found[path] = row
+            return found, last
+    return {}, {}
+
+
+def _older(basis: Basis) -> list[str]:
+    """Return the names of the tables of the same scope, the newest first."""
+    ages = []
+    with suppress(OSError):
+        names = [name for name in os.listdir(basis.folder) if name.startswith(f"{basis.scope}-")]
+        ages = [(os.stat(os.path.join(basis.folder, name)).st_mtime_ns, name) for name in names]
+    return [name for _age, name in sorted(ages, reverse=True)]
+
+
+def written(found: dict[str, Citation]) -> bytes:
+    """Return the bytes of a table."""
+    order = sorted((crc32(os.fsencode(path)), os.fsencode(path), path) for path in found)
+    raws = [SEPARATOR.join([name, *_fields(found[path])]) for _key, name, path in order]
+    start = HEADER_BYTES + 12 * len(raws) + 4
+    ends = [start]
+    for raw in raws:
+        ends.append(ends[-1] + len(raw))
+    hashes = _numbers(key for key, _name, _path in order)
+    offsets = _numbers(end % _MOST_BYTES for end in ends)
+    sums = _numbers(crc32(raw, at) for at, raw in enumerate(raws))
+    header = _numbers((len(raws), crc32(offsets, crc32(hashes)), ends[-1] % _MOST_BYTES))
+    return b"".join([MAGIC, header, hashes, offsets, sums, *raws])
+
+
+def _fields(row: Citation) -> list[bytes]:
+    cut = "cut" if row.is_shallow else ""
+    texts = (row.oid, row.commit, row.author, str(row.date), cut, row.trusted_oid,
+             row.trusted_commit)  # fmt: skip
+    return [text.encode(errors="surrogateescape").replace(SEPARATOR, b" ") for text in texts]
+
+
+def _numbers(values: Iterable[int]) -> bytes:
+    return b"".join(value.to_bytes(4, sys.byteorder) for value in values)
+
+
+def ask_signed(basis: Basis, commits: set[str], known: dict[str, bool]) -> dict[str, bool]:
+    """Ask whether an allowed key signed some commits, and keep the answers beside known ones."""
+    good = signed_by_git(basis.repository, commits, basis.trusted_at, basis.allowed_signers)
+    both = known | {commit: commit in good for commit in commits}
+    text = "".join(f"{commit} {'+' if both[commit] else '-'}\n" for commit in sorted(both))
+    store(basis.folder, basis.signed_name, sealed(text.encode()))
+    return both
+
+
+def store(folder: str, name: str, data: bytes) -> None:
+    """Put a file in its place. Where that is impossible, git is asked again the next time."""
+    with suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
+        try:
+            with open(temp, "xb") as file:
+                file.write(data)
+            os.replace(temp, os.path.join(folder, name))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temp)
+        _sweep(folder)
+
+
+def _sweep(folder: str) -> None:
+    """Remove the tables that were made longest ago, and what killed writers left."""
+    ages = []
+    for item in os.scandir(folder):
+        with suppress(OSError):
+            ages.append((item.stat().st_mtime, item.name))
+    ages.sort(reverse=True)
+    for prefix, most in (("", KEPT), (SIGNED, KEPT), (FILE, KEPT), (TEMP_PREFIX, 0)):
+        kind = [item for item in ages if _kind(item[1]) == prefix]
+        for age, name in kind[most:]:
+            if prefix != TEMP_PREFIX or age < ages[0][0] - STALE_S:
+                with suppress(OSError):
+                    os.unlink(os.path.join(folder, name))
+
+
+def _kind(name: str) -> str:
+    return next((prefix for prefix in (SIGNED, FILE, TEMP_PREFIX) if name.startswith(prefix)), "")

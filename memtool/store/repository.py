@@ -1,9 +1,14 @@
-"""The repository around a directory: its worktree, its git directories, whether it is bare.
+"""The repository: where it is, what git directory it has, and whose memory directory it holds.
 
 Here also stands where the user's global repository is; `global_` opens it.
 
 An ordinary checkout or linked worktree is found by reading `.git`, without a child process. Every
 other case (variables, bare repositories, odd layouts, somebody else's files) is git's to decide.
+
+It is asked wherever `repository` does not know a layout: variables that move things, bare
+repositories, somebody else's files.
+
+They are read where they are needed; a test holds that none is missing here. Git reads its own.
 """
 
 from __future__ import annotations
@@ -12,13 +17,13 @@ import os
 import sys
 
 from memtool.errors import MemtoolError
+from memtool.store import files
+from memtool.store.git import Git, GitError
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from memtool.store.git import Git
 
 GLOBAL_VARIABLE = "MEMTOOL_GLOBAL"
 NOWHERE = os.devnull
@@ -93,9 +98,8 @@ def discover(directory: str, env: Mapping[str, str]) -> Repository:
         found = _walk_up(start, env)
         if found is not None:
             return found
-    from memtool.store import whereabouts
 
-    return whereabouts.asked(start, env)
+    return asked(start, env)
 
 
 def global_directory(env: Mapping[str, str]) -> str:
@@ -175,8 +179,6 @@ def _plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
 
 
 def _git(top: str, env: Mapping[str, str]) -> Git:
-    from memtool.store.git import Git  # a warm answer asks git nothing
-
     return Git(top, env)
 
 
@@ -220,3 +222,134 @@ def _is_unusual(config: str, *, required: bool = True) -> bool:
     # `bare` alone, `bare=1` and `bare=yes` all mean true.
     signs = (b"worktree=", b"bare", b"[include")
     return any(sign in text.replace(b"bare=false", b"") for sign in signs)
+
+
+def asked(start: str, env: Mapping[str, str]) -> Repository:
+    """Return the repository that a directory lies in, as git says.
+
+    Raises:
+        MemtoolError: there is none, or git refuses it.
+    """
+    git = Git(start, env)
+    try:
+        answer = git.run(
+            "rev-parse",
+            "--path-format=absolute",
+            "--is-bare-repository",
+            "--git-dir",
+            "--git-common-dir",
+        )
+        bare, git_dir, common_dir = answer.decode(errors="surrogateescape").splitlines()
+        top = "" if bare == "true" else git.line("rev-parse", "--show-toplevel")
+    except GitError as error:
+        if "not a git repository" in error.stderr:
+            raise MemtoolError(
+                f"{start} is not in a git repository",
+                hint="git init makes one; memtool -C DIR looks in another directory",
+                code="no-repository",
+            ) from None
+        if "work tree" in error.stderr:  # called from inside the git directory
+            top = ""
+        elif "bare repository" in error.stderr:  # safe.bareRepository=explicit
+            return _bare(start, env)
+        else:
+            raise
+    if not top and "GIT_DIR" not in env:
+        return _bare(git_dir, env)
+    if "GIT_DIR" in env:  # may be relative to where we were called, and git will run at the top
+        env = dict(env) | {"GIT_DIR": git_dir} | ({"GIT_WORK_TREE": top} if top else {})
+    return Repository(top, git_dir, common_dir, lambda: Git(top or start, env))
+
+
+def _bare(start: str, env: Mapping[str, str]) -> Repository:
+    """Name a bare repository explicitly, as git demands since a clone may smuggle one in.
+
+    Only a directory that itself is the repository counts, not one above it.
+    """
+    if not all(os.path.exists(os.path.join(start, name)) for name in ("HEAD", "objects", "refs")):
+        raise MemtoolError(
+            f"{start} lies inside a git directory",
+            hint="memtool -C DIR with the top of the worktree, or the bare repository itself",
+            code="no-repository",
+        )
+    git = Git(start, dict(env) | {"GIT_DIR": start})
+    git.run("rev-parse", "--git-dir")  # git's own refusal, if any, goes to the user
+    return Repository("", start, common_dir_of(start) or start, lambda: git)
+
+
+MARKS: tuple[tuple[str, str], ...] = (
+    ("memory.json", "the MCP memory server"),
+    ("memory.jsonl", "the MCP memory server"),
+    ("MEMORY.md", "a MEMORY.md tool"),
+    ("mem.yaml", "MEM"),
+    ("brain.md", "brain.md"),
+    ("wiki", "memwiki"),
+    ("projectbrief.md", "a memory bank"),
+    ("activeContext.md", "a memory bank"),
+    ("basic-memory.db", "basic-memory"),
+    ("beads.db", "beads"),
+    ("issues.jsonl", "beads"),
+)
+"""Files by which the trees of other tools are known, and whose they are."""
+
+
+def owner(top: str, directory: str) -> str | None:
+    """Return whose tree a directory is, None where nothing shows that it is not ours."""
+    path = os.path.join(top, directory)
+    try:
+        names = {n for n in os.listdir(path) if not n.startswith((".", "_", "README"))}
+    except OSError:
+        return None
+    if "config.toml" in names or not names:
+        return None
+    for mark, tool in MARKS:
+        if mark in names:
+            return tool
+    ours = {"decision", "semantic", "episodic", "state", "aliases.toml", "queries.toml"}
+    if names & ours or any(_is_memory(os.path.join(path, name)) for name in sorted(names)[:20]):
+        return None
+    return "another tool"
+
+
+def _is_memory(path: str) -> bool:
+    """Tell whether a file begins as a memory does, so that one without any settings is ours."""
+    if not path.endswith(".md"):
+        return False
+    try:
+        head = files.read_regular(path, 4096)
+    except OSError:
+        return False
+    return head.startswith(b"---") and b"\nid:" in head and b"\ntimestamp:" in head
+
+
+def refuse(top: str, directory: str) -> None:
+    """Raise MemtoolError where the directory is another tool's."""
+    tool = owner(top, directory)
+    if tool is not None:
+        raise MemtoolError(
+            f"{directory} belongs to {tool}, memtool does not touch it",
+            hint="memtool init --directory NAME keeps the memories of memtool in another place",
+            code="foreign-tree",
+        )
+
+
+ENVIRONMENT: dict[str, str] = {
+    "MEMTOOL_OFF": "any text; inject and the hooks of agents answer nothing, nothing is captured",
+    "MEMTOOL_GLOBAL": "the directory of the global repository, an absolute path",
+    "XDG_DATA_HOME, HOME": "without MEMTOOL_GLOBAL it is memtool in the user's data directory",
+    "MEMTOOL_BUDGET": "most tokens of an injected block, in place of inject.budget_tokens",
+    "MEMTOOL_LOG": "what the log of the hooks holds: off, error (what failed; the default) or all",
+    "MEMTOOL_NOW": "the moment or day that counts as now, for tests and scripts",
+    "MEMTOOL_SEED": "any text; the random part of new ids is then the same in every run",
+    "MEMTOOL_NO_LEDGER": "any text; nothing is noted for statistics: ledger.enabled = false",
+    "MEMTOOL_NO_CACHE": "any text; nothing derived is read or kept: the same answers, slower",
+    "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file, and a "
+    "hook of an agent says what went wrong",
+    "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
+    "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
+    "USER": "who wrote a memory, where git knows no user.name",
+    "PATH": "where git is, and which agent hosts there are",
+    "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, XDG_CONFIG_HOME": "where agent hosts keep "
+    "what holds for all projects",
+}
+"""What each variable, or each of several, is for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.value import Value, cached_property
 
@@ -111,9 +111,9 @@ class Tree:
                 hint=broken[0].hint,
                 code=broken[0].code,
             )
-        from memtool.memory import identity
+        from memtool.memory import ids
 
-        near = identity.nearest(wanted, list(self.by_id))
+        near = ids.nearest(wanted, list(self.by_id))
         raise MemtoolError(
             f"no memory has the id {wanted!r}",
             hint=f"did you mean {' or '.join(near)}?" if near else "memtool list shows every id",

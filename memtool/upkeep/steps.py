@@ -1,19 +1,90 @@
-"""Steps: what upkeep would do to memories, one by one, and the tree as it would be by then."""
+"""Steps of maintenance: single changes of files, and what uses say about them.
+
+Who looked at what a memory replaces directly, looked at it. What was injected was of use, but
+nobody asked for it: that keeps a memory in use, and vouches for none.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
+from memtool.errors import MemtoolError
 from memtool.gate import conflicts
+from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
+from memtool.store import ledger
 from memtool.store.tree import Record, Tree
-from memtool.upkeep.uses import Uses
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from memtool.store.config import Config
+    from memtool.store.ledger import Counted
+
+
+class Uses(Value):
+    """What was counted: totals by id, and the seconds of what is kept in detail, from `since` on.
+
+    `asked` counts by id what was not injected. Without any totals, nobody knows whether a memory
+    was looked at.
+    """
+
+    totals: Mapping[str, Counted] = {}
+    asked: Mapping[str, int] = {}
+    seconds: Mapping[str, Sequence[int]] = {}
+    since: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether anything was counted here."""
+        return bool(self.totals)
+
+    def count(self, memory: Memory) -> int:
+        """Return how many answers ever showed a memory."""
+        return sum(row.count for row in self._rows(memory))
+
+    def count_asked(self, memory: Memory) -> int:
+        """Return how many answers ever showed a memory to somebody who asked for it."""
+        return sum(self.asked.get(id_, 0) for id_ in (memory.id, *memory.supersedes))
+
+    def last(self, memory: Memory) -> int | None:
+        """Return the second of the last answer that showed it, None for none."""
+        return max((row.last for row in self._rows(memory)), default=None)
+
+    def count_since(self, memory: Memory, second: int) -> int:
+        """Return how many answers showed it from a second on.
+
+        Where the ledger no longer knows that far back, all count, if the last of them does.
+        """
+        rows = self._rows(memory)
+        if self.since is None or self.since > second:
+            return sum(row.count for row in rows if row.last >= second)
+        found = (self.seconds.get(row.id, ()) for row in rows)
+        return sum(len(some) - bisect_left(some, second) for some in found)
+
+    def _rows(self, memory: Memory) -> list[Counted]:
+        ids = (memory.id, *memory.supersedes)
+        return [self.totals[id_] for id_ in ids if id_ in self.totals]
+
+
+def read(directory: str) -> Uses:
+    """Return what the ledger in the cache directory has counted.
+
+    Raises:
+        MemtoolError: it is there, and cannot be read.
+    """
+    with ledger.reading(directory) as held:
+        totals = {row.id: row for row in held.most("", -1)}
+        asked = held.asked()
+        _answers, since = held.answers()
+        seconds: dict[str, list[int]] = {}
+        for id_, second in held.shown():
+            seconds.setdefault(id_, []).append(second)
+    return Uses(totals, asked, seconds, since)
+
 
 KINDS: dict[str, str] = {
     "renew": "renewed",
@@ -30,7 +101,7 @@ BY = "memtool maintain"
 """Who did it, where a key says so."""
 
 
-class Step(Value):
+class UpkeepStep(Value):
     """One change of one file: new values of keys, or a new `memory`. `why` is one clause."""
 
     do: str
@@ -47,7 +118,7 @@ class Step(Value):
         return shown | {"changes": self.changes, "is_new": self.memory is not None}
 
 
-class Grounds(Value):
+class PlanInputs(Value):
     """What plans rest on, beside the tree. `frozen` are the paths that must stay as they are."""
 
     now: int
@@ -64,7 +135,7 @@ class Grounds(Value):
 class Imagined(Tree):
     """A tree as it would be after some steps; what a step changed has no blob yet."""
 
-    def __init__(self, tree: Tree, steps: Iterable[Step]) -> None:
+    def __init__(self, tree: Tree, steps: Iterable[UpkeepStep]) -> None:
         self.snapshot = tree.snapshot
         by_path = {record.path: record for record in tree.records}
         for step in steps:
@@ -80,6 +151,83 @@ class Imagined(Tree):
         self.problems = tree.problems
 
 
-def changing(do: str, record: Record, why: str, **changes: FieldValue) -> Step:
+def changing(do: str, record: Record, why: str, **changes: FieldValue) -> UpkeepStep:
     """Return the step that gives keys of a memory new values."""
-    return Step(do, record.id, record.memory.title, record.path, why, changes)
+    return UpkeepStep(do, record.id, record.memory.title, record.path, why, changes)
+
+
+MOST_LINES = 200
+"""Steps that a commit message tells one by one."""
+MOST_LINE = 300
+TRAILER = "Maintain"
+
+
+class Edit(Value):
+    """A file as it is to be. `before` is None for a new one."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+def edits(
+    steps: Iterable[UpkeepStep], read: Callable[[str], bytes], categories: Collection[str]
+) -> list[Edit]:
+    """Return the files that steps make, by path; `read` gives the bytes of one that is there.
+
+    Raises:
+        MemtoolError: a file cannot be read, or would not be a memory any more.
+    """
+    made: dict[str, UpkeepStep] = {}
+    changes: dict[str, dict[str, FieldValue]] = {}
+    for step in steps:
+        if step.memory is not None:
+            made[step.path] = step
+        changes.setdefault(step.path, {}).update(step.changes)
+    found = []
+    for path in sorted(changes):
+        new = made[path].memory if path in made else None
+        before = None if new is not None else read(path)
+        after = document.write(new) if new is not None else before
+        assert after is not None
+        after = _edited(after, changes[path], path, categories)
+        found.append(Edit(path, before, after))
+    return found
+
+
+def _edited(
+    data: bytes, changes: dict[str, FieldValue], path: str, categories: Collection[str]
+) -> bytes:
+    try:
+        after = document.edit(data, changes, path) if changes else data
+        document.read(after, path, categories)
+    except document.Unreadable as error:
+        raise MemtoolError(
+            f"{path} would be no memory any more: {error.problems[0].message}",
+            hint=f"edit {path}, and commit it",
+            code="changed",
+        ) from None
+    return after
+
+
+def counted(steps: Iterable[UpkeepStep]) -> str:
+    """Return how many steps of each kind there are, such as `3 archived, 1 merged`."""
+    kinds = [step.do for step in steps]
+    return ", ".join(f"{kinds.count(do):,} {done}" for do, done in KINDS.items() if do in kinds)
+
+
+def subject(steps: Iterable[UpkeepStep]) -> str:
+    """Return the first line of the commit."""
+    return f"memory: maintain: {counted(steps)}"
+
+
+def body(steps: Iterable[UpkeepStep]) -> str:
+    """Return a line for each step: what is done, to what, and why."""
+    lines = [f"{step.do} {step.id}: {step.why}" for step in steps]
+    shown = [
+        line if len(line) <= MOST_LINE else f"{line[: MOST_LINE - 1]}…"
+        for line in lines[:MOST_LINES]
+    ]
+    if len(lines) > len(shown):
+        shown.append(f"and {len(lines) - len(shown):,} more, which the diff shows")
+    return "\n".join(shown) + "\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.cli.arguments import Call, Page, parse, wants_json
+from memtool.cli.arguments import Call, HelpPage, parse, wants_json
 from memtool.errors import MemtoolError
 
 WORDS = (
@@ -161,10 +161,10 @@ def test_bytes_that_are_no_text_are_refused_but_in_a_path_of_a_directory():
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_is_a_page_wherever_it_stands(flag: str):
     """A request for help wins over whatever else is right or wrong in the call."""
-    assert parse([flag]) == Page("help")
-    assert parse([flag, "new"]) == Page("help")
+    assert parse([flag]) == HelpPage("help")
+    assert parse([flag, "new"]) == HelpPage("help")
     page = parse(["new", "decision", flag])
-    assert isinstance(page, Page)
+    assert isinstance(page, HelpPage)
     assert page.verb is not None
     assert page.verb.name == "new"
     assert parse(["new", flag]) == parse(["help", "new"])
@@ -173,13 +173,13 @@ def test_help_is_a_page_wherever_it_stands(flag: str):
 @pytest.mark.parametrize("args", [[], ["help"], ["--json"], ["-C", "x"]])
 def test_a_call_without_a_verb_shows_the_overview(args: list[str]):
     """Somebody who says nothing gets an overview."""
-    assert parse(args) == Page("help")
+    assert parse(args) == HelpPage("help")
 
 
 @pytest.mark.parametrize("args", [["--version"], ["-V"], ["--json", "--version"]])
 def test_the_version_is_a_page(args: list[str]):
     """The version needs no verb and no repository."""
-    assert parse(args) == Page("version")
+    assert parse(args) == HelpPage("version")
 
 
 def test_errors_are_json_only_where_json_was_asked_for():
@@ -192,4 +192,4 @@ def test_errors_are_json_only_where_json_was_asked_for():
 def test_any_words_are_a_call_or_a_refusal(words: list[str]):
     """No sequence of words makes the parser fail in a way of its own."""
     with suppress(MemtoolError):
-        assert isinstance(parse(words), Call | Page)
+        assert isinstance(parse(words), Call | HelpPage)

@@ -32,7 +32,7 @@ def test_a_warm_hook_loads_little(project: Sandbox, session: str):
     more = set(found["loaded"]) - set(plain["loaded"]) - {QUICK_JSON}
     assert more <= {
         "memtool.cli.hooks", "memtool.commands.hook", "memtool.hosts", "memtool.hosts.contracts",
-        "memtool.hosts.log", "memtool.hosts.wire", "memtool.store.shown",
+        "memtool.hosts.log", "memtool.hosts.wire", "memtool.inject.session_seen",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.cli import arguments, pages
+from memtool.cli import arguments, manual
 from memtool.cli import main as cli
 from memtool.commands import VERBS, Verb
 
@@ -182,8 +182,8 @@ def test_the_help_of_every_verb_has_an_example_and_fits(verb: Verb):
     """`memtool help VERB` and `memtool VERB --help` are one page, at most 100 columns wide."""
     page = arguments.parse(["help", verb.name])
     assert page == arguments.parse([verb.name, "--help"])
-    assert isinstance(page, arguments.Page)
-    text = pages.text(page)
+    assert isinstance(page, arguments.HelpPage)
+    text = manual.text(page)
     assert f"\nexample:\n  memtool {verb.name}" in text
     assert text.startswith(f"usage: memtool {verb.name} ")
     assert max(map(len, text.splitlines())) <= 100
@@ -191,7 +191,7 @@ def test_the_help_of_every_verb_has_an_example_and_fits(verb: Verb):
 
 def test_the_overview_names_every_verb_and_fits():
     """`memtool --help` is the table of the verbs."""
-    text = pages.overview()
+    text = manual.overview()
     assert [v.name for v in VERBS if f"\n  {v.name} " not in text] == []
     assert max(map(len, text.splitlines())) <= 100
 

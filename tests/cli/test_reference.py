@@ -7,15 +7,14 @@ import sys
 from pathlib import Path
 
 import memtool
-from memtool.cli.reference import COMMAND, reference
-from memtool.cli.signature import interface
+from memtool.cli.arguments import interface
+from memtool.cli.manual import COMMAND, reference
 from memtool.commands import VERBS
-from memtool.memory.categories import CATEGORIES
-from memtool.memory.fields import FIELDS
+from memtool.memory.fields import CATEGORIES, FIELDS
 from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
-from memtool.store.environment import ENVIRONMENT
-from memtool.store.options import OPTIONS
+from memtool.store.config import OPTIONS
+from memtool.store.repository import ENVIRONMENT
 
 ROOT = Path(memtool.__file__).parents[1]
 
@@ -64,7 +63,7 @@ def test_the_command_that_renews_it_writes_the_same_bytes_in_any_locale():
     """The page does not depend on hash seeds or on the terminal."""
     env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONHASHSEED": "7"}
     done = subprocess.run(
-        [sys.executable, "-m", "memtool.cli.reference"], env=env, capture_output=True, check=True
+        [sys.executable, "-m", "memtool.cli.manual"], env=env, capture_output=True, check=True
     )
     assert done.stdout == reference().encode()
 

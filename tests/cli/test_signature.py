@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.cli import signature
-from memtool.cli.signature import interface
+from memtool.cli import arguments
+from memtool.cli.arguments import interface
 from memtool.commands import BY_NAME, GROUPS, VERBS, Verb
 
 
-def parameter(verb: str, name: str) -> signature.Parameter:
+def parameter(verb: str, name: str) -> arguments.Parameter:
     return next(p for p in interface(BY_NAME[verb]).parameters if p.name == name)
 
 
@@ -47,7 +47,7 @@ def test_only_parameters_without_a_default_are_required():
 def test_an_unknown_annotation_is_a_loud_error():
     """A verb cannot get a parameter that no surface knows how to ask for."""
     with pytest.raises(TypeError, match="dict"):
-        signature._shape("dict[str, int]")
+        arguments._shape("dict[str, int]")
 
 
 def test_the_docstring_gives_summary_description_example_and_helps():

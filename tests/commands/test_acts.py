@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import auditing
 from memtool.errors import MemtoolError
+from memtool.store import usage_log
 
 
 def acts(sandbox: Sandbox, *args: str) -> list[Any]:
@@ -53,7 +53,7 @@ def test_a_refused_act_says_why(sandbox: Sandbox) -> None:
     """The code of the refusal stands where the reason would, and the error goes on."""
     with (
         pytest.raises(MemtoolError, match="full"),
-        auditing.act(sandbox.workspace(), "forget", "dec-a", detail="old"),
+        usage_log.act(sandbox.context(), "forget", "dec-a", detail="old"),
     ):
         raise MemtoolError("the disk is full", code="disk")
     assert [(a["outcome"], a["detail"]) for a in acts(sandbox)] == [("refused", "disk")]

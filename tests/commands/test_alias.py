@@ -24,7 +24,7 @@ def stored(sandbox: Sandbox) -> Path:
 def test_an_added_alias_is_found_by(sandbox: Sandbox) -> None:
     """What was added is in the file, in the list, and in the next search."""
     sandbox.memory("dec-a", "Keycloak is ours.\n")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert search(ws, "idp").total == 0
     done = alias(ws, "add", "IdP", "identity  provider", "Keycloak")
     assert done.changed
@@ -36,7 +36,7 @@ def test_an_added_alias_is_found_by(sandbox: Sandbox) -> None:
 
 def test_adding_again_adds_to_what_is_there(sandbox: Sandbox) -> None:
     """A known word gets more expansions, a default word keeps its own; a repeat changes nothing."""
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     alias(ws, "add", "db", "store")
     assert alias(ws, "list", "db").aliases[0].expansions == (*DEFAULTS["db"], "store")
     assert not alias(ws, "add", "DB", "Store").changed
@@ -46,14 +46,14 @@ def test_comments_and_spelling_of_the_file_stay(sandbox: Sandbox) -> None:
     """A person's file is edited, not rewritten."""
     text = '# ours\nIdP = ["sso"] # single sign-on\n\nzz = ["top"]\n'
     sandbox.write(".memory/aliases.toml", text)
-    alias(sandbox.workspace(), "add", "idp", "keycloak")
+    alias(sandbox.context(), "add", "idp", "keycloak")
     expected = text.replace('["sso"]', '["sso", "keycloak"]')
     assert stored(sandbox).read_text() == expected
 
 
 def test_removing_takes_the_row_or_switches_a_default_off(sandbox: Sandbox) -> None:
     """Afterwards the word stands for nothing, whoever said so before."""
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     alias(ws, "add", "idp", "sso")
     alias(ws, "remove", "idp")
     assert stored(sandbox).read_text() == ""
@@ -68,7 +68,7 @@ def test_removing_takes_the_row_or_switches_a_default_off(sandbox: Sandbox) -> N
 
 def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     """The result is shown, the disk is left alone."""
-    shown = alias(sandbox.workspace(), "add", "idp", "sso", dry_run=True)
+    shown = alias(sandbox.context(), "add", "idp", "sso", dry_run=True)
     assert not stored(sandbox).exists()
     assert render(shown).splitlines() == ["idp  sso", "would change .memory/aliases.toml"]
 
@@ -76,7 +76,7 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
 def test_a_commit_holds_just_the_file(sandbox: Sandbox) -> None:
     """--commit records the aliases and leaves other changes alone."""
     sandbox.memory("dec-a")
-    done = alias(sandbox.workspace(), "add", "idp", "sso", commit=True)
+    done = alias(sandbox.context(), "add", "idp", "sso", commit=True)
     assert done.commit == sandbox.git("rev-parse", "HEAD").strip()
     names = sandbox.git("show", "--name-only", "--format=%s", "HEAD").split("\n")
     assert names[:3] == ["memory: add alias idp", "", ".memory/aliases.toml"]
@@ -101,7 +101,7 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     """Nothing is written for a call that cannot be meant."""
     with pytest.raises(MemtoolError):
-        alias(sandbox.workspace(), action, word, *expansions)  # type: ignore[arg-type]
+        alias(sandbox.context(), action, word, *expansions)  # type: ignore[arg-type]
     assert not stored(sandbox).exists()
 
 
@@ -109,7 +109,7 @@ def test_what_makes_no_sense_is_refused(
 def test_a_broken_file_is_left_as_it_is(sandbox: Sandbox, text: str) -> None:
     """Neither a search nor an edit guesses what a broken file means."""
     sandbox.write(".memory/aliases.toml", text)
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     for call in (lambda: alias(ws, "add", "idp", "sso"), lambda: alias(ws)):
         with pytest.raises(MemtoolError, match=r"aliases\.toml"):
             call()
@@ -121,13 +121,13 @@ def test_a_link_in_the_place_of_the_file_is_not_written_through(sandbox: Sandbox
     outside = sandbox.write("outside.toml", "")
     stored(sandbox).symlink_to(outside)
     with pytest.raises(MemtoolError):
-        alias(sandbox.workspace(), "add", "idp", "sso")
+        alias(sandbox.context(), "add", "idp", "sso")
     assert outside.read_text() == ""
 
 
 def test_the_list_says_what_is_built_in(sandbox: Sandbox) -> None:
     """Defaults are marked, so that one knows which file to change."""
-    rows = render(alias(sandbox.workspace())).splitlines()
+    rows = render(alias(sandbox.context())).splitlines()
     assert all(row.endswith("(default)") for row in rows)
     assert sandbox.json("alias", "list", "k8s")["aliases"] == [
         {"word": "k8s", "expansions": ["kubernetes"], "is_default": True}

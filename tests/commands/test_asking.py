@@ -6,22 +6,22 @@ from conftest import Sandbox
 from memtool.commands.list import list as list_
 from memtool.commands.search import search
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 QUERIES = ".memory/queries.toml"
 
 
 @pytest.fixture
-def workspace(sandbox: Sandbox) -> Workspace:
+def workspace(sandbox: Sandbox) -> Context:
     """Three memories and two saved queries."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n", tags=("auth",))
     sandbox.memory("dec-b", "Redis holds the cache.\n", status="pinned")
     sandbox.memory("sem-c", "Redis runs on port 6379.\n", type="semantic")
     sandbox.write(QUERIES, 'decisions = "type:decision"\nnear = "tag:auth OR is:pinned"\n')
-    return sandbox.workspace()
+    return sandbox.context()
 
 
-def test_search_and_list_know_saved_queries(workspace: Workspace) -> None:
+def test_search_and_list_know_saved_queries(workspace: Context) -> None:
     """A name stands for its query, and words behind it narrow it."""
     assert {row.id for row in list_(workspace, "@decisions").memories} == {"dec-a", "dec-b"}
     found = search(workspace, "@decisions", "redis", "sessions")
@@ -30,13 +30,13 @@ def test_search_and_list_know_saved_queries(workspace: Workspace) -> None:
     assert [one.id for one in search(workspace, "@near cache").results] == ["dec-b"]
 
 
-def test_a_saved_query_is_as_good_as_one_that_is_written_out(workspace: Workspace) -> None:
+def test_a_saved_query_is_as_good_as_one_that_is_written_out(workspace: Context) -> None:
     """The same results, scores and order."""
     saved, written = search(workspace, "@decisions redis"), search(workspace, "type:decision redis")
     assert saved.results == written.results
 
 
-def test_an_unknown_name_is_an_error_in_both(workspace: Workspace) -> None:
+def test_an_unknown_name_is_an_error_in_both(workspace: Context) -> None:
     """A typing mistake is not a search for something else."""
     for verb in (search, list_):
         with pytest.raises(MemtoolError, match="no query is saved as @decsions") as caught:
@@ -45,7 +45,7 @@ def test_an_unknown_name_is_an_error_in_both(workspace: Workspace) -> None:
 
 
 def test_the_file_is_read_only_where_a_name_is_asked_for(
-    sandbox: Sandbox, workspace: Workspace
+    sandbox: Sandbox, workspace: Context
 ) -> None:
     """A broken file of saved queries disturbs no other search."""
     sandbox.write(QUERIES, "=")
@@ -55,7 +55,7 @@ def test_the_file_is_read_only_where_a_name_is_asked_for(
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(
-    sandbox: Sandbox, workspace: Workspace
+    sandbox: Sandbox, workspace: Context
 ) -> None:
     """What a repository brings along cannot show another file."""
     (sandbox.path / QUERIES).unlink()
@@ -64,9 +64,9 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(
         list_(workspace, "@decisions")
 
 
-def test_a_bare_repository_reads_them_from_head(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_a_bare_repository_reads_them_from_head(sandbox: Sandbox, workspace: Context) -> None:
     """On a server the saved queries are those of the last commit."""
     sandbox.commit()
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
-    bare = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
+    bare = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert list_(bare, "@decisions", at="HEAD").total == 2

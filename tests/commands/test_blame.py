@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.blame import Part, blame, render
+from memtool.commands.blame import BlamePart, blame, render
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 BODY = "Opening.\n\n## Chosen\n\nThis.\n\n## Rationale\n\nBecause.\n"
 
 
-def states(parts: tuple[Part, ...]) -> dict[str, str]:
+def states(parts: tuple[BlamePart, ...]) -> dict[str, str]:
     return {part.name: part.commit or part.state for part in parts}
 
 
@@ -24,7 +24,7 @@ def test_each_part_names_the_newest_commit_of_its_lines(sandbox: Sandbox) -> Non
     second = sandbox.commit()
     sandbox.memory("dec-a", BODY.replace("This", "That"), tags=("x", "y"), status="pinned")
     third = sandbox.commit()
-    found = blame(sandbox.workspace(), "dec-a")
+    found = blame(sandbox.context(), "dec-a")
     fields = states(found.fields)
     assert (fields["title"], fields["tags"], fields["status"]) == (first, second, second)
     assert states(found.sections) == {"(opening)": first, "Chosen": third, "Rationale": first}
@@ -38,7 +38,7 @@ def test_lists_over_several_lines_count_as_one_field(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.memory("dec-a", source=("human:Ada", "human:Eve"))
     second = sandbox.commit()
-    assert states(blame(sandbox.workspace(), "dec-a").fields)["source"] == second
+    assert states(blame(sandbox.context(), "dec-a").fields)["source"] == second
 
 
 def test_a_section_added_below_leaves_the_one_above_alone(sandbox: Sandbox) -> None:
@@ -47,7 +47,7 @@ def test_a_section_added_below_leaves_the_one_above_alone(sandbox: Sandbox) -> N
     first = sandbox.commit()
     sandbox.memory("dec-a", "One.\n\n## A\n\nText.\n\n## B\n\nMore.\n")
     second = sandbox.commit()
-    assert states(blame(sandbox.workspace(), "dec-a").sections) == {
+    assert states(blame(sandbox.context(), "dec-a").sections) == {
         "(opening)": first,
         "A": first,
         "B": second,
@@ -59,24 +59,24 @@ def test_lines_of_the_worktree_are_not_committed(sandbox: Sandbox) -> None:
     path = sandbox.memory("dec-a", BODY)
     first = sandbox.commit()
     sandbox.memory("dec-a", BODY.replace("Opening.", "Opened."), status="pinned")
-    found = blame(sandbox.workspace(), "dec-a")
+    found = blame(sandbox.context(), "dec-a")
     assert states(found.fields)["status"] == "uncommitted"
     assert states(found.fields)["title"] == first
     assert states(found.sections)["(opening)"] == "uncommitted"
     assert "status        not committed" in render(found)
-    before = blame(sandbox.workspace(), path, at="HEAD")
+    before = blame(sandbox.context(), path, at="HEAD")
     assert set(states((*before.fields, *before.sections)).values()) == {first}
 
 
 def test_a_file_that_was_never_committed_is_all_uncommitted(sandbox: Sandbox) -> None:
     """New files and repositories without a commit are answered too."""
     sandbox.memory("dec-a")
-    found = blame(sandbox.workspace(), "dec-a")
+    found = blame(sandbox.context(), "dec-a")
     assert {part.state for part in (*found.fields, *found.sections)} == {"uncommitted"}
     sandbox.write("code.py", "1\n")
     sandbox.git("add", "code.py")
     sandbox.git("commit", "-qm", "code")
-    assert blame(sandbox.workspace(), "dec-a") == found
+    assert blame(sandbox.context(), "dec-a") == found
 
 
 def test_a_moved_file_keeps_its_lines(sandbox: Sandbox) -> None:
@@ -84,9 +84,9 @@ def test_a_moved_file_keeps_its_lines(sandbox: Sandbox) -> None:
     path = sandbox.memory("dec-a", BODY)
     first = sandbox.commit()
     sandbox.git("mv", path, ".memory/dec-a.md")
-    assert set(states(blame(sandbox.workspace(), "dec-a").fields).values()) == {first}
+    assert set(states(blame(sandbox.context(), "dec-a").fields).values()) == {first}
     sandbox.commit()
-    assert set(states(blame(sandbox.workspace(), "dec-a").fields).values()) == {first}
+    assert set(states(blame(sandbox.context(), "dec-a").fields).values()) == {first}
 
 
 def test_windows_line_ends_and_a_mark_are_read(sandbox: Sandbox) -> None:
@@ -97,7 +97,7 @@ def test_windows_line_ends_and_a_mark_are_read(sandbox: Sandbox) -> None:
     first = sandbox.commit()
     windows = (sandbox.path / path).read_bytes()
     sandbox.write(path, windows.replace(b"Because", b"Therefore"))
-    found = blame(sandbox.workspace(), "dec-a")
+    found = blame(sandbox.context(), "dec-a")
     assert states(found.sections) == {
         "(opening)": first,
         "Chosen": first,
@@ -110,7 +110,7 @@ def test_a_file_of_equal_lines_is_answered_quickly(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "a\n" * 25_000)
     sandbox.commit()
     sandbox.memory("dec-a", "b\n" + "a\n" * 24_000 + "c\n")
-    (section,) = blame(sandbox.workspace(), "dec-a").sections
+    (section,) = blame(sandbox.context(), "dec-a").sections
     assert section.state == "uncommitted"
 
 
@@ -121,7 +121,7 @@ def test_a_shallow_clone_does_not_name_its_tip(sandbox: Sandbox, tmp_path: Path)
     sandbox.memory("dec-b")
     sandbox.commit()
     sandbox.git("clone", "-q", "--depth=1", f"file://{sandbox.path}", str(tmp_path / "shallow"))
-    found = blame(Workspace.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
+    found = blame(Context.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
     assert {(part.state, part.commit, part.author) for part in found.fields} == {
         ("shallow", "", "")
     }
@@ -131,7 +131,7 @@ def test_text_and_json_have_every_part(sandbox: Sandbox) -> None:
     """The table is aligned, the JSON has the promised names."""
     sandbox.memory("dec-a", "A very long opening, " * 9 + "\n\n## Chosen\n\nThis.\n")
     sandbox.commit()
-    rows = render(blame(sandbox.workspace(), "dec-a")).splitlines()
+    rows = render(blame(sandbox.context(), "dec-a")).splitlines()
     assert rows[0] == ".memory/decision/2026-02/dec-a.md"
     assert {row[12:22] for row in rows[1:]} == {rows[1][12:22]}
     assert rows[-1].startswith("## Chosen")
@@ -158,5 +158,5 @@ def test_bad_arguments_are_answered_in_words(
     sandbox.write(".memory/dec-broken.md", "no frontmatter\n")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
-        blame(sandbox.workspace(), wanted, at=at)
+        blame(sandbox.context(), wanted, at=at)
     assert caught.value.code == code

@@ -18,14 +18,14 @@ DATA = Path(__file__).parents[1] / "sessions" / "data"
 
 def test_a_transcript_becomes_a_session(sandbox: Sandbox) -> None:
     """Under the id that its host gave it, with what was asked first as its title."""
-    done = capture(sandbox.workspace(), str(DATA / "claude.jsonl"))
+    done = capture(sandbox.context(), str(DATA / "claude.jsonl"))
     assert done.session == "5f0c1d2e-8a47-4b1c-9d33-0a6f2b7c9e11"
     assert (done.host, done.captured, done.first, done.last) == ("claude", 11, 1, 11)
     assert done.new_session
     shown = sandbox.json("session", "show", done.session)
     assert shown["title"].startswith("The checkout test fails on main.")
     assert (shown["host"], shown["started"]) == ("claude", "2026-02-20T09:05:00Z")
-    again = capture(sandbox.workspace(), str(DATA / "claude.jsonl"))
+    again = capture(sandbox.context(), str(DATA / "claude.jsonl"))
     assert (again.captured, again.new_session) == (0, False)
     assert render(again) == f"nothing new of claude in {done.session}"
 
@@ -56,7 +56,7 @@ def test_it_goes_where_it_is_told_to(sandbox: Sandbox) -> None:
     named = sandbox.run("capture", "-", "--session", id_, "--end", stdin=text)
     assert f"into {id_} (#1 to #8)" in named.stdout
     assert sandbox.json("session", "show", id_)["status"] == "ended"
-    other = capture(sandbox.workspace(), str(DATA / "codex.jsonl"), session="../../etc")
+    other = capture(sandbox.context(), str(DATA / "codex.jsonl"), session="../../etc")
     assert other.session.startswith("session-")
     places = (sandbox.path / ".git/memtool/sessions").iterdir()
     names = {path.name for path in places if path.is_dir()}

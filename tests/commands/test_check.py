@@ -64,7 +64,7 @@ def test_text_tells_place_code_and_next_step(sandbox: Sandbox) -> None:
 def test_warnings_refuse_nothing(sandbox: Sandbox) -> None:
     """What is only odd is told, and the exit code is 0."""
     add(sandbox, "dec-a", files=("src/none/*.py",))
-    found = check(sandbox.workspace())
+    found = check(sandbox.context())
     assert (codes(found), found.exit_code) == ([("dec-a", "no-such-file")], 0)
     assert "no-such-file warning: " in render(found)
 
@@ -73,9 +73,9 @@ def test_a_good_tree_has_nothing_wrong(sandbox: Sandbox) -> None:
     """Plain memories give no problem, committed or not."""
     for name in BODIES:
         add(sandbox, name)
-    assert render(check(sandbox.workspace())) == "3 files checked: nothing is wrong"
+    assert render(check(sandbox.context())) == "3 files checked: nothing is wrong"
     sandbox.commit()
-    assert check(sandbox.workspace()).problems == ()
+    assert check(sandbox.context()).problems == ()
 
 
 def test_nothing_staged_is_answered_at_once(sandbox: Sandbox) -> None:
@@ -92,10 +92,10 @@ def test_only_what_is_staged_counts(sandbox: Sandbox) -> None:
     add(sandbox, "dec-a", f"The key is {KEY}.\n")
     sandbox.git("add", ".")
     add(sandbox, "dec-a")
-    assert errors(check(sandbox.workspace(), staged=True)) == [("dec-a", "secret")]
+    assert errors(check(sandbox.context(), staged=True)) == [("dec-a", "secret")]
     sandbox.git("add", ".")
     add(sandbox, "dec-a", f"The key is {KEY}.\n")
-    assert check(sandbox.workspace(), staged=True).problems == ()
+    assert check(sandbox.context(), staged=True).problems == ()
 
 
 def test_what_was_bad_before_does_not_stop_a_commit(sandbox: Sandbox) -> None:
@@ -104,7 +104,7 @@ def test_what_was_bad_before_does_not_stop_a_commit(sandbox: Sandbox) -> None:
     sandbox.commit()
     add(sandbox, "dec-b")
     sandbox.git("add", ".")
-    found = check(sandbox.workspace(), staged=True)
+    found = check(sandbox.context(), staged=True)
     assert (found.checked, found.problems) == (1, ())
 
 
@@ -115,7 +115,7 @@ def test_changed_settings_bring_every_memory_to_the_gate(sandbox: Sandbox) -> No
     sandbox.commit()
     sandbox.write(".memory/config.toml", "")
     sandbox.git("add", ".")
-    assert errors(check(sandbox.workspace(), staged=True)) == [("", "bad-value")]
+    assert errors(check(sandbox.context(), staged=True)) == [("", "bad-value")]
 
 
 def test_the_staged_settings_decide(sandbox: Sandbox) -> None:
@@ -125,30 +125,30 @@ def test_the_staged_settings_decide(sandbox: Sandbox) -> None:
     sandbox.write(".memory/config.toml", "[categories.ritual]\nttl_days = 1\n")
     add(sandbox, "dec-a", category="ritual")
     sandbox.git("add", ".memory/decision")
-    assert errors(check(sandbox.workspace(), staged=True)) == [("", "bad-value")]
+    assert errors(check(sandbox.context(), staged=True)) == [("", "bad-value")]
 
 
 def test_secrets_in_settings_and_templates_are_found(sandbox: Sandbox) -> None:
     """Whatever lies in the memory directory is searched, memory or not."""
     sandbox.write(".memory/_decision.md", f"## Chosen\n\n{KEY}\n")
-    assert [p.code for p in check(sandbox.workspace()).problems] == ["secret"]
+    assert [p.code for p in check(sandbox.context()).problems] == ["secret"]
     sandbox.git("add", ".")
-    assert [p.code for p in check(sandbox.workspace(), staged=True).problems] == ["secret"]
+    assert [p.code for p in check(sandbox.context(), staged=True).problems] == ["secret"]
 
 
 def test_paths_limit_what_is_checked(sandbox: Sandbox) -> None:
     """Files and directories may be named from anywhere; what is outside is refused."""
     add(sandbox, "dec-a", f"The key is {KEY}.\n")
     path = add(sandbox, "dec-b")
-    assert check(sandbox.workspace(), path).checked == 1
-    assert check(sandbox.workspace(), path).problems == ()
-    assert errors(check(sandbox.workspace(), ".memory/decision")) == [("dec-a", "secret")]
-    assert errors(check(sandbox.workspace(), ".")) == [("dec-a", "secret")]
+    assert check(sandbox.context(), path).checked == 1
+    assert check(sandbox.context(), path).problems == ()
+    assert errors(check(sandbox.context(), ".memory/decision")) == [("dec-a", "secret")]
+    assert errors(check(sandbox.context(), ".")) == [("dec-a", "secret")]
     done = sandbox.run("check", "2026-02", cwd=sandbox.path / ".memory" / "decision")
     assert (done.returncode, "2 files checked" in done.stdout) == (1, True)
     for outside in ("README.md", "..", "/etc", ".memoryx"):
         with pytest.raises(MemtoolError, match=r"is not in \.memory"):
-            check(sandbox.workspace(), outside)
+            check(sandbox.context(), outside)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_wrong_calls_are_told(sandbox: Sandbox, words: tuple[str, ...], said: st
     sandbox.git("commit", "--quiet", "--allow-empty", "--message", "m")
     if any("\0" in word for word in words):
         with pytest.raises(MemtoolError, match="no revision"):
-            check(sandbox.workspace(), range=words[1])
+            check(sandbox.context(), range=words[1])
         return
     done = sandbox.run("check", *words)
     assert "Traceback" not in done.stderr
@@ -187,19 +187,19 @@ def test_a_bare_repository_has_only_commits_to_check(sandbox: Sandbox) -> None:
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     bare = Sandbox(sandbox.path.parent / "bare.git", sandbox.env)
     with pytest.raises(MemtoolError, match="bare"):
-        check(bare.workspace())
+        check(bare.context())
     with pytest.raises(MemtoolError, match="bare"):
-        check(bare.workspace(), staged=True)
-    assert errors(check(bare.workspace(), range=f"{'0' * 40}..HEAD")) == [("dec-a", "secret")]
-    assert [p.code for p in check(bare.workspace(), history=True).problems] == ["secret"]
+        check(bare.context(), staged=True)
+    assert errors(check(bare.context(), range=f"{'0' * 40}..HEAD")) == [("dec-a", "secret")]
+    assert [p.code for p in check(bare.context(), history=True).problems] == ["secret"]
 
 
 def test_no_memory_directory(sandbox: Sandbox) -> None:
     """The worktree's check says how to begin; a hook has nothing to say."""
     (sandbox.path / ".memory").rmdir()
     with pytest.raises(MemtoolError, match=r"there is no \.memory"):
-        check(sandbox.workspace())
-    assert check(sandbox.workspace(), staged=True) == Checked(0, (), is_quiet=True)
+        check(sandbox.context())
+    assert check(sandbox.context(), staged=True) == Checked(0, (), is_quiet=True)
 
 
 def test_a_read_only_git_directory_changes_no_answer(sandbox: Sandbox) -> None:
@@ -210,7 +210,7 @@ def test_a_read_only_git_directory_changes_no_answer(sandbox: Sandbox) -> None:
     sandbox.git("add", ".")
     sandbox.write(".git/memtool", "a file stands where the cache would be")
     for _again in range(2):
-        assert errors(check(sandbox.workspace(), staged=True)) == [("dec-b", "dangling")]
+        assert errors(check(sandbox.context(), staged=True)) == [("dec-b", "dangling")]
 
 
 def test_checking_writes_nothing_but_the_cache(sandbox: Sandbox) -> None:
@@ -221,7 +221,7 @@ def test_checking_writes_nothing_but_the_cache(sandbox: Sandbox) -> None:
     sandbox.git("add", ".")
     before = (sandbox.git("status", "--porcelain"), sandbox.git("for-each-ref"))
     for options in ({}, {"staged": True}, {"range": "HEAD..HEAD"}, {"history": True}):
-        check(sandbox.workspace(), **options)  # type: ignore[arg-type]
+        check(sandbox.context(), **options)  # type: ignore[arg-type]
     assert (sandbox.git("status", "--porcelain"), sandbox.git("for-each-ref")) == before
     assert {p.name for p in sandbox.path.iterdir()} == {".git", ".memory"}
 
@@ -237,20 +237,20 @@ def test_unmerged_files_are_told(sandbox: Sandbox) -> None:
     add(sandbox, "dec-a", "Other side.\n", status="candidate")
     sandbox.commit()
     sandbox.git("merge", "side", check=False)
-    found = check(sandbox.workspace(), staged=True)
+    found = check(sandbox.context(), staged=True)
     assert [(p.path, p.code) for p in found.problems] == [(path, "conflict-markers")]
-    assert [p.code for p in check(sandbox.workspace()).problems] == ["conflict-markers"]
+    assert [p.code for p in check(sandbox.context()).problems] == ["conflict-markers"]
 
 
 def test_intent_to_add_is_no_memory_yet(sandbox: Sandbox) -> None:
     """`git add --intent-to-add` stages nothing."""
     add(sandbox, "dec-a", f"The key is {KEY}.\n")
     sandbox.git("add", "--intent-to-add", ".")
-    assert check(sandbox.workspace(), staged=True).checked == 0
+    assert check(sandbox.context(), staged=True).checked == 0
     sandbox.write("README.md", "hello\n")
     sandbox.git("add", "README.md")
     sandbox.git("commit", "--quiet", "--message", "readme", "--", "README.md")
-    assert check(sandbox.workspace(), staged=True).checked == 0
+    assert check(sandbox.context(), staged=True).checked == 0
 
 
 def test_sha256_repositories_are_checked_too(sandbox: Sandbox) -> None:
@@ -260,13 +260,13 @@ def test_sha256_repositories_are_checked_too(sandbox: Sandbox) -> None:
     data = document.write(make_memory("dec-a", f"The key is {KEY}.\n"))
     other.write(".memory/dec-a.md", data)
     other.git("add", ".")
-    assert errors(check(other.workspace(), staged=True)) == [("dec-a", "secret")]
+    assert errors(check(other.context(), staged=True)) == [("dec-a", "secret")]
     other.git("commit", "--quiet", "--message", "m")
     other.write(".memory/dec-b.md", document.write(make_memory("dec-b", supersedes=("dec-x",))))
     other.git("add", ".")
-    assert errors(check(other.workspace(), staged=True)) == [("dec-b", "dangling")]
-    assert errors(check(other.workspace(), range=f"{'0' * 64}..HEAD")) == [("dec-a", "secret")]
-    assert [p.code for p in check(other.workspace(), history=True).problems] == ["secret"]
+    assert errors(check(other.context(), staged=True)) == [("dec-b", "dangling")]
+    assert errors(check(other.context(), range=f"{'0' * 64}..HEAD")) == [("dec-a", "secret")]
+    assert [p.code for p in check(other.context(), history=True).problems] == ["secret"]
 
 
 def test_what_new_has_looked_through_is_not_looked_through_again(
@@ -275,23 +275,23 @@ def test_what_new_has_looked_through_is_not_looked_through_again(
     """The hook believes the gate of the verb that wrote the bytes, and no other bytes."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    written = new(sandbox.workspace(), "semantic", "Queues are drained at night")
+    written = new(sandbox.context(), "semantic", "Queues are drained at night")
     sandbox.git("add", ".")
 
     def refuse(*_args: object) -> None:
         raise AssertionError
 
     monkeypatch.setattr("memtool.gate.redaction.find", refuse)
-    assert check(sandbox.workspace(), staged=True).exit_code == 0
+    assert check(sandbox.context(), staged=True).exit_code == 0
     place = sandbox.path / written.path
     place.write_text(place.read_text() + "And by day.\n")
     sandbox.git("add", ".")
     with pytest.raises(AssertionError):
-        check(sandbox.workspace(), staged=True)
+        check(sandbox.context(), staged=True)
 
 
 def test_nothing_is_noted_without_a_cache(sandbox: Sandbox) -> None:
     """MEMTOOL_NO_CACHE keeps verdicts out of the git directory, too."""
     sandbox.memory("dec-a")
-    new(sandbox.workspace(MEMTOOL_NO_CACHE="1"), "semantic", "Queues are drained at night")
+    new(sandbox.context(MEMTOOL_NO_CACHE="1"), "semantic", "Queues are drained at night")
     assert not (sandbox.path / ".git/memtool/gate").exists()

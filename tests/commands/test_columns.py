@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from memtool.commands.columns import WIDEST, columns
+from memtool.commands._render import WIDEST, columns
 
 
 def test_rows_are_aligned_without_spaces_at_their_end() -> None:

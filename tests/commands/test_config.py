@@ -7,8 +7,8 @@ from conftest import Sandbox
 
 from memtool.commands.config import config, render
 from memtool.errors import MemtoolError
-from memtool.store.options import OPTIONS
-from memtool.workspace import Workspace
+from memtool.store.config import OPTIONS
+from memtool.store.context import Context
 
 TOML = "# ours\n[inject]\nbudget_tokens = 900 # small\n\n[categories.decision]\nttl_days = 0\n"
 
@@ -20,7 +20,7 @@ def toml(sandbox: Sandbox) -> Path:
 def test_without_a_key_every_setting_is_shown(sandbox: Sandbox):
     """The list says value, origin and meaning of each row of the table."""
     sandbox.write(".memory/config.toml", TOML)
-    shown = config(sandbox.workspace())
+    shown = config(sandbox.context())
     assert [row.key for row in shown.settings] == [option.key for option in OPTIONS]
     text = render(shown)
     assert "inject.budget_tokens = 900  (set; default 2000) most tokens" in text
@@ -38,7 +38,7 @@ def test_a_key_shows_one_setting(sandbox: Sandbox):
 def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
     """Only the line of the setting changes."""
     sandbox.write(".memory/config.toml", TOML)
-    shown = config(sandbox.workspace(), "inject.budget_tokens", "1200")
+    shown = config(sandbox.context(), "inject.budget_tokens", "1200")
     assert toml(sandbox).read_text() == TOML.replace("900", "1200")
     assert (shown.changed, shown.settings[0].value) == (True, 1200)
     assert render(shown).splitlines()[-1] == "changed .memory/config.toml"
@@ -60,16 +60,16 @@ def test_a_value_is_written_in_the_type_of_the_setting(
     sandbox: Sandbox, key: str, text: str, value: object
 ):
     """A file is made where there was none, and reads back what was set."""
-    config(sandbox.workspace(), key, text)
-    assert sandbox.workspace().settings.given == {key: value}
+    config(sandbox.context(), key, text)
+    assert sandbox.context().settings.given == {key: value}
 
 
 def test_unset_brings_the_default_back(sandbox: Sandbox):
     """A setting that is removed leaves the others alone."""
     sandbox.write(".memory/config.toml", TOML)
-    shown = config(sandbox.workspace(), "inject.budget_tokens", unset=True)
+    shown = config(sandbox.context(), "inject.budget_tokens", unset=True)
     assert (shown.settings[0].value, shown.settings[0].is_default) == (2000, True)
-    assert config(sandbox.workspace(), "inject.budget_tokens", unset=True).changed is False
+    assert config(sandbox.context(), "inject.budget_tokens", unset=True).changed is False
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_value_that_does_not_fit_is_refused(
 ):
     """Settings are checked before they are written."""
     with pytest.raises(MemtoolError) as caught:
-        config(sandbox.workspace(), *args)
+        config(sandbox.context(), *args)
     assert message in caught.value.message
     assert hint in caught.value.hint
     assert not toml(sandbox).exists()
@@ -99,9 +99,9 @@ def test_a_value_that_does_not_fit_is_refused(
 def test_contradictions_are_refused(sandbox: Sandbox):
     """A value and --unset exclude each other, and --unset needs a key."""
     with pytest.raises(MemtoolError, match="contradict"):
-        config(sandbox.workspace(), "search.limit", "5", unset=True)
+        config(sandbox.context(), "search.limit", "5", unset=True)
     with pytest.raises(MemtoolError, match="needs the setting"):
-        config(sandbox.workspace(), unset=True)
+        config(sandbox.context(), unset=True)
 
 
 @pytest.mark.parametrize("data", [b"not toml", b"\xff", b"[inject]\nbudget = 1\n", b"[inject\n"])
@@ -110,7 +110,7 @@ def test_a_broken_file_is_told_and_left_alone(sandbox: Sandbox, data: bytes):
     sandbox.write(".memory/config.toml", data)
     for args in ((), ("search.limit",), ("search.limit", "5")):
         with pytest.raises(MemtoolError) as caught:
-            config(sandbox.workspace(), *args)
+            config(sandbox.context(), *args)
         assert caught.value.code == "config"
     assert toml(sandbox).read_bytes() == data
 
@@ -119,7 +119,7 @@ def test_a_directory_in_the_place_of_the_file_is_told(sandbox: Sandbox):
     """What cannot be read is no bug."""
     sandbox.write(".memory/config.toml/x", "")
     with pytest.raises(MemtoolError, match="cannot be read"):
-        config(sandbox.workspace(), "search.limit", "5")
+        config(sandbox.context(), "search.limit", "5")
 
 
 def test_the_settings_of_a_bare_repository_are_those_of_head(sandbox: Sandbox):
@@ -127,7 +127,7 @@ def test_the_settings_of_a_bare_repository_are_those_of_head(sandbox: Sandbox):
     sandbox.write(".memory/config.toml", TOML)
     sandbox.commit()
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
-    bare = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
+    bare = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert config(bare, "inject.budget_tokens").settings[0].value == 900
 
 
@@ -138,11 +138,11 @@ def test_an_entry_of_a_table_is_set_and_removed_alone(sandbox: Sandbox):
     """Secrets are allowed one by one, each with its reason."""
     sandbox.write(".memory/config.toml", f'# ours\n[redaction.allow]\n{"f" * 16} = "old"\n')
     key = f"redaction.allow.{FINGERPRINT}"
-    shown = config(sandbox.workspace(), key, "the key of the demo")
+    shown = config(sandbox.context(), key, "the key of the demo")
     table = {FINGERPRINT: "the key of the demo", "f" * 16: "old"}
-    assert sandbox.workspace().settings.given == {"redaction.allow": table}
+    assert sandbox.context().settings.given == {"redaction.allow": table}
     assert f'{{{FINGERPRINT} = "the key of the demo", {"f" * 16} = "old"}}' in render(shown)
-    config(sandbox.workspace(), key, unset=True)
+    config(sandbox.context(), key, unset=True)
     assert toml(sandbox).read_text() == f'# ours\n[redaction.allow]\n{"f" * 16} = "old"\n'
 
 
@@ -160,5 +160,5 @@ def test_a_list_or_table_that_does_not_fit_is_refused(
 ):
     """An allowed secret needs its fingerprint and a reason, a list no empty text."""
     with pytest.raises(MemtoolError, match=message):
-        config(sandbox.workspace(), *args)
+        config(sandbox.context(), *args)
     assert not toml(sandbox).exists()

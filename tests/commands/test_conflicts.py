@@ -21,7 +21,7 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 def test_both_sides_are_shown_with_what_speaks_for_them(filled: Sandbox):
     """Source, author, day, commit, confidence and trust stand next to each other."""
-    found = conflicts(filled.workspace())
+    found = conflicts(filled.context())
     assert found.exit_code == 1
     (conflict,) = found.conflicts
     assert [side.author for side in conflict.sides] == ["Ada", "Ada"]
@@ -56,9 +56,9 @@ def test_json_has_kind_ids_reason_and_accepted(filled: Sandbox):
 def test_accepted_conflicts_are_shown_only_when_asked_for(filled: Sandbox):
     """They are settled, and the exit code is 0."""
     filled.memory("dec-b", **NO, conflicts_accepted=("dec-a",))
-    assert conflicts(filled.workspace()).conflicts == ()
-    assert render(conflicts(filled.workspace())) == "no open conflict"
-    shown = conflicts(filled.workspace(), all=True)
+    assert conflicts(filled.context()).conflicts == ()
+    assert render(conflicts(filled.context())) == "no open conflict"
+    shown = conflicts(filled.context(), all=True)
     assert [one.accepted for one in shown.conflicts] == [True]
     assert shown.exit_code == 0
     assert "opposition, accepted:" in render(shown)
@@ -68,20 +68,20 @@ def test_accepted_conflicts_are_shown_only_when_asked_for(filled: Sandbox):
 def test_ids_choose_and_unknown_ones_are_told(filled: Sandbox):
     """Only the conflicts of these memories."""
     filled.memory("dec-c", "Quite another thing.\n")
-    assert len(conflicts(filled.workspace(), "dec-b").conflicts) == 1
-    assert conflicts(filled.workspace(), "dec-c").conflicts == ()
+    assert len(conflicts(filled.context(), "dec-b").conflicts) == 1
+    assert conflicts(filled.context(), "dec-c").conflicts == ()
     with pytest.raises(MemtoolError, match="no memory has the id"):
-        conflicts(filled.workspace(), "dec-unknown")
+        conflicts(filled.context(), "dec-unknown")
 
 
 def test_a_revision_is_looked_at_as_it_was(filled: Sandbox):
     """What was settled since was open then."""
     first = filled.git("rev-parse", "HEAD").strip()
     filled.memory("dec-b", **NO, status="archived")
-    assert conflicts(filled.workspace()).conflicts == ()
-    assert len(conflicts(filled.workspace(), at=first).conflicts) == 1
+    assert conflicts(filled.context()).conflicts == ()
+    assert len(conflicts(filled.context(), at=first).conflicts) == 1
     with pytest.raises(MemtoolError, match="there is no revision"):
-        conflicts(filled.workspace(), since="nowhere")
+        conflicts(filled.context(), since="nowhere")
 
 
 def test_a_merge_tells_only_what_it_brought(filled: Sandbox):
@@ -102,20 +102,20 @@ def test_a_merge_tells_only_what_it_brought(filled: Sandbox):
     filled.commit()
     filled.git("merge", "--quiet", "--no-edit", "side")
     for at in (None, "HEAD"):
-        found = conflicts(filled.workspace(), since="ORIG_HEAD", at=at)
+        found = conflicts(filled.context(), since="ORIG_HEAD", at=at)
         assert [(one.kind, one.ids) for one in found.conflicts] == [
             ("fork", ("dec-ours", "dec-theirs")),
             ("duplicate", ("dec-same-1", "dec-same-2")),
         ]
     assert filled.run("conflicts", "--since", "ORIG_HEAD").returncode == 1
-    none = conflicts(filled.workspace(), since="HEAD")
+    none = conflicts(filled.context(), since="HEAD")
     assert (none.conflicts, none.exit_code) == ((), 0)
     assert render(none) == f"no new conflict since {none.since[:10]}"
 
 
 def test_an_empty_repository_has_no_conflict(sandbox: Sandbox):
     """Nothing contradicts nothing."""
-    assert conflicts(sandbox.workspace()).conflicts == ()
+    assert conflicts(sandbox.context()).conflicts == ()
 
 
 def test_a_broken_file_hides_no_conflict(filled: Sandbox):
@@ -144,8 +144,8 @@ def test_conflicts_that_were_found_before_are_those_of_looking_anew(sandbox: San
             path = sandbox.path / sandbox.memory(name, body or "It is so.\n")
             if body is None:
                 path.unlink()
-        mine = conflicts(sandbox.workspace()).conflicts
-        assert mine == conflicts(sandbox.workspace()).conflicts
-        assert mine == conflicts(sandbox.workspace(MEMTOOL_NO_CACHE="1")).conflicts
+        mine = conflicts(sandbox.context()).conflicts
+        assert mine == conflicts(sandbox.context()).conflicts
+        assert mine == conflicts(sandbox.context(MEMTOOL_NO_CACHE="1")).conflicts
         counts.append(len(mine))
     assert counts == [0, 1, 1, 2, 0, 1, 0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import deepening
-from memtool.memory import digest
+from memtool.commands import search
+from memtool.memory import memory
 
 TALK = """User: Remember: we always rotate the staging certificate with certbot in March.
 Assistant: Noted, certbot rotates the staging certificate.
@@ -43,7 +43,7 @@ def test_memories_stand_before_sessions(talked: Sandbox) -> None:
 def test_the_depth_of_digests_is_stated(sandbox: Sandbox) -> None:
     """Where only what sums up others is found, the answer is no deeper."""
     sandbox.memory("sem-sum", "Certificates and more.\n", type="semantic",
-                   derived_from=("dec-a",), source=(f"{digest.SOURCE}0",))  # fmt: skip
+                   derived_from=("dec-a",), source=(f"{memory.SOURCE}0",))  # fmt: skip
     answer = sandbox.json("search", "certificates")
     assert answer["depth"] == "digest"
     assert "sessions" not in answer
@@ -65,7 +65,7 @@ def test_only_the_newest_sessions_are_looked_through(
 ) -> None:
     """Beyond the bounds the user is told what was left out."""
     talked.run("session", "start", MEMTOOL_NOW="2026-04-01T00:00:00Z")
-    monkeypatch.setattr(deepening, "MOST_SESSIONS", 1)
-    ws = talked.workspace()
-    assert deepening.heard(ws, ("certbot",), 5) == ()
+    monkeypatch.setattr(search, "MOST_SESSIONS", 1)
+    ws = talked.context()
+    assert search.heard(ws, ("certbot",), 5) == ()
     assert ws.notes == ["the 1 newest of 2 sessions were looked through"]

@@ -10,8 +10,6 @@ def test_a_deprecated_memory_can_be_restored(sandbox: Sandbox):
     """Deprecation changes the status and nothing else."""
     path = sandbox.memory("dec-a", status="confirmed")
     before = (sandbox.path / path).read_bytes()
-    assert deprecate(sandbox.workspace(), "dec-a").changes == {
-        "status": ("confirmed", "deprecated")
-    }
-    restore(sandbox.workspace(), "dec-a")
+    assert deprecate(sandbox.context(), "dec-a").changes == {"status": ("confirmed", "deprecated")}
+    restore(sandbox.context(), "dec-a")
     assert (sandbox.path / path).read_bytes() == before

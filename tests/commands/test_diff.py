@@ -9,8 +9,8 @@ from conftest import Sandbox
 from memtool.commands.diff import Diff, diff, render
 from memtool.errors import MemtoolError
 from memtool.memory.changes import compare
-from memtool.store import versions
-from memtool.workspace import Workspace
+from memtool.store import snapshot
+from memtool.store.context import Context
 
 
 def told(found: Diff) -> list[tuple[str, str]]:
@@ -22,10 +22,10 @@ def test_without_a_range_head_is_compared_with_the_worktree(sandbox: Sandbox) ->
     sandbox.memory("dec-a", status="candidate")
     sandbox.memory("dec-b")
     head = sandbox.commit()
-    assert render(diff(sandbox.workspace())).startswith("no memory changed in ")
+    assert render(diff(sandbox.context())).startswith("no memory changed in ")
     sandbox.memory("dec-a", status="pinned")
     sandbox.memory("dec-c", supersedes=("dec-b",))
-    found = diff(sandbox.workspace())
+    found = diff(sandbox.context())
     assert (found.old, found.new) == (head, "worktree")
     assert told(found) == [("dec-a", "pinned"), ("dec-b", "superseded"), ("dec-c", "added")]
 
@@ -39,12 +39,12 @@ def test_two_revisions_are_compared(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", status="archived")
     second = sandbox.commit()
     sandbox.memory("dec-a", status="pinned")
-    found = diff(sandbox.workspace(), "HEAD~2..HEAD")
+    found = diff(sandbox.context(), "HEAD~2..HEAD")
     assert (found.old, found.new) == (first, second)
     assert told(found) == [("dec-a", "archived")]
-    assert told(diff(sandbox.workspace(), "HEAD..HEAD~2")) == [("dec-a", "restored")]
-    assert told(diff(sandbox.workspace(), "HEAD~2..")) == [("dec-a", "archived")]
-    assert told(diff(sandbox.workspace(), "HEAD~2")) == [("dec-a", "pinned")]
+    assert told(diff(sandbox.context(), "HEAD..HEAD~2")) == [("dec-a", "restored")]
+    assert told(diff(sandbox.context(), "HEAD~2..")) == [("dec-a", "archived")]
+    assert told(diff(sandbox.context(), "HEAD~2")) == [("dec-a", "pinned")]
 
 
 def test_three_dots_compare_with_where_the_branches_parted(sandbox: Sandbox) -> None:
@@ -57,8 +57,8 @@ def test_three_dots_compare_with_where_the_branches_parted(sandbox: Sandbox) -> 
     sandbox.git("checkout", "-q", "main")
     sandbox.memory("dec-main")
     sandbox.commit()
-    assert told(diff(sandbox.workspace(), "main...side")) == [("dec-side", "added")]
-    assert told(diff(sandbox.workspace(), "main..side")) == [
+    assert told(diff(sandbox.context(), "main...side")) == [("dec-side", "added")]
+    assert told(diff(sandbox.context(), "main..side")) == [
         ("dec-main", "removed"),
         ("dec-side", "added"),
     ]
@@ -71,7 +71,7 @@ def test_a_silent_edit_is_marked(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.memory("dec-a", "It is not.\n")
     sandbox.memory("dec-b", "It is not.\n", status="candidate")
-    rows = render(diff(sandbox.workspace())).splitlines()
+    rows = render(diff(sandbox.context())).splitlines()
     assert rows[1:] == [
         "edited  dec-a  Title of dec-a (body; SILENT EDIT of a confirmed claim)",
         "edited  dec-b  Title of dec-b (body)",
@@ -87,7 +87,7 @@ def test_redactions_moves_and_removals_are_told(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "The key is [REDACTED:token].\n")
     (sandbox.path / moved).rename(sandbox.path / ".memory/dec-b.md")
     (sandbox.path / gone).unlink()
-    assert told(diff(sandbox.workspace())) == [
+    assert told(diff(sandbox.context())) == [
         ("dec-a", "redacted"),
         ("dec-b", "moved"),
         ("dec-c", "removed"),
@@ -99,17 +99,17 @@ def test_a_broken_file_is_not_removed(sandbox: Sandbox) -> None:
     path = sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.write(path, "<<<<<<< nothing\n")
-    assert told(diff(sandbox.workspace())) == [("dec-a", "unreadable")]
+    assert told(diff(sandbox.context())) == [("dec-a", "unreadable")]
 
 
 def test_an_unborn_head_is_compared_with_nothing(sandbox: Sandbox) -> None:
     """Before the first commit every memory is added."""
     sandbox.memory("dec-a")
-    found = diff(sandbox.workspace())
+    found = diff(sandbox.context())
     assert (found.old, told(found)) == ("", [("dec-a", "added")])
     assert render(found).splitlines()[0] == "nothing..worktree"
     with pytest.raises(MemtoolError, match="no revision 'HEAD'"):
-        diff(sandbox.workspace(), "HEAD")
+        diff(sandbox.context(), "HEAD")
 
 
 def test_a_bare_repository_compares_revisions(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_bare_repository_compares_revisions(sandbox: Sandbox, tmp_path: Path) 
     sandbox.memory("dec-b")
     sandbox.commit()
     sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
-    bare = Workspace.at(str(tmp_path / "bare.git"), sandbox.env)
+    bare = Context.at(str(tmp_path / "bare.git"), sandbox.env)
     assert told(diff(bare, "HEAD~1..HEAD")) == [("dec-b", "added")]
     for range_ in ("", "HEAD"):
         with pytest.raises(MemtoolError) as caught:
@@ -136,7 +136,7 @@ def test_nonsense_is_answered_in_words(sandbox: Sandbox, range_: str) -> None:
     sandbox.memory("dec-a")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
-        diff(sandbox.workspace(), range_)
+        diff(sandbox.context(), range_)
     assert caught.value.code == "unknown-revision"
     assert not (sandbox.path / "x").exists()
 
@@ -148,7 +148,7 @@ def test_histories_without_a_common_commit_have_no_three_dots(sandbox: Sandbox) 
     sandbox.git("checkout", "-q", "--orphan", "island")
     sandbox.git("commit", "-qm", "island")
     with pytest.raises(MemtoolError, match="no commit in common"):
-        diff(sandbox.workspace(), "main...island")
+        diff(sandbox.context(), "main...island")
 
 
 def test_the_json_says_from_and_to(sandbox: Sandbox) -> None:
@@ -171,7 +171,7 @@ def test_what_is_superseded_has_its_title_though_its_file_is_not_read(
     sandbox.commit()
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.commit()
-    found = {change.id: change for change in diff(sandbox.workspace(), range_).changes}
+    found = {change.id: change for change in diff(sandbox.context(), range_).changes}
     assert (found["dec-a"].kind, found["dec-a"].title) == ("superseded", "Title of dec-a")
     assert found["dec-a"].path.endswith("/dec-a.md")
     assert sorted(found) == ["dec-a", "dec-b"]
@@ -196,7 +196,7 @@ def test_comparing_what_differs_is_comparing_all(sandbox: Sandbox, seed: int) ->
                 (sandbox.path / path).symlink_to("nowhere")
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "--message", "change")
-    ws = sandbox.workspace()
-    before, after = (versions.of_tree(ws.tree(at)) for at in ("HEAD~", "HEAD"))
+    ws = sandbox.context()
+    before, after = (snapshot.of_tree(ws.tree(at)) for at in ("HEAD~", "HEAD"))
     assert diff(ws, "HEAD~..HEAD").changes == compare(before, after)
-    assert diff(ws, "HEAD~").changes == compare(before, versions.of_tree(ws.tree()))
+    assert diff(ws, "HEAD~").changes == compare(before, snapshot.of_tree(ws.tree()))

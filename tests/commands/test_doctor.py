@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import examining
 from memtool.commands.doctor import doctor, render
-from memtool.commands.examining import ABSENT, BROKEN, GOOD, WARNING, Sign
 from memtool.commands.install import install
-from memtool.hosts import AGENTS
+from memtool.hosts import AGENTS, diagnostics
+from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def ready(unhurried: Sandbox) -> Sandbox:
 
 
 def signs(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], Sign]:
-    found = doctor(sandbox.workspace(**env), host).signs
+    found = doctor(sandbox.context(**env), host).signs
     return {(sign.area, sign.name): sign for sign in found}
 
 
@@ -46,8 +45,8 @@ def test_a_fresh_repository_is_fine(ready: Sandbox) -> None:
 @pytest.mark.parametrize("user", [False, True])
 def test_an_installed_host_works(ready: Sandbox, host: str, *, user: bool) -> None:
     """Its hooks are run, and what the agent would see is shown."""
-    install(ready.workspace(), host, user=user)
-    found = doctor(ready.workspace(), host)
+    install(ready.context(), host, user=user)
+    found = doctor(ready.context(), host)
     assert {sign.state for sign in found.signs} == {GOOD}
     assert any("dec-a" in sign.shown for sign in found.signs) == (host != "cursor")
     assert "the agent sees" in render(found)
@@ -56,15 +55,15 @@ def test_an_installed_host_works(ready: Sandbox, host: str, *, user: bool) -> No
 
 def test_a_rehearsal_leaves_no_trace(ready: Sandbox) -> None:
     """What a session was shown, and when the last one was, is as before."""
-    install(ready.workspace(), "claude")
-    doctor(ready.workspace(), "claude")
-    first = [sign.shown for sign in doctor(ready.workspace(), "claude").signs]
-    assert first == [sign.shown for sign in doctor(ready.workspace(), "claude").signs]
+    install(ready.context(), "claude")
+    doctor(ready.context(), "claude")
+    first = [sign.shown for sign in doctor(ready.context(), "claude").signs]
+    assert first == [sign.shown for sign in doctor(ready.context(), "claude").signs]
 
 
 def test_older_files_are_told(ready: Sandbox) -> None:
     """With the command that brings them up to date."""
-    install(ready.workspace(), "claude")
+    install(ready.context(), "claude")
     path = ready.path / ".claude/commands/pin.md"
     path.write_text(path.read_text() + "more\n")
     found = signs(ready, "claude")
@@ -75,7 +74,7 @@ def test_older_files_are_told(ready: Sandbox) -> None:
 
 def test_another_command_is_not_run(ready: Sandbox) -> None:
     """A repository may bring hooks along that look like ours."""
-    install(ready.workspace(), "claude")
+    install(ready.context(), "claude")
     path = ready.path / ".claude/settings.json"
     evil = ready.write("tools/memtool", "#!/bin/sh\ntouch owned\n")
     evil.chmod(0o755)
@@ -88,7 +87,7 @@ def test_another_command_is_not_run(ready: Sandbox) -> None:
 
 def test_a_program_that_is_gone_is_broken(ready: Sandbox) -> None:
     """The hooks of a project look for memtool on the path."""
-    install(ready.workspace(), "gemini")
+    install(ready.context(), "gemini")
     found = signs(ready, PATH="/usr/bin:/bin")
     assert found["memtool", "command"].state == WARNING
     assert found["gemini", "works: session-start"].state == BROKEN
@@ -103,8 +102,8 @@ def test_an_answer_that_the_host_cannot_take_is_broken(
     ready: Sandbox, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Too late, not its format, or an exit code that blocks."""
-    monkeypatch.setattr("memtool.hosts.rehearsal.LIMIT_S", 1)
-    install(ready.workspace(), "gemini")
+    monkeypatch.setattr("memtool.hosts.diagnostics.LIMIT_S", 1)
+    install(ready.context(), "gemini")
     tools = ready.path.parent / "tools"
     tools.mkdir()
     (tools / "memtool").write_text(f"#!/bin/sh\n{answer}\n")
@@ -115,7 +114,7 @@ def test_an_answer_that_the_host_cannot_take_is_broken(
 
 def test_a_hook_that_fails_in_silence_is_broken(ready: Sandbox) -> None:
     """The agent hears nothing of broken settings, but whoever asks the doctor does."""
-    install(ready.workspace(), "claude")
+    install(ready.context(), "claude")
     ready.write(".memory/config.toml", "[inject\n")
     found = signs(ready, "claude")
     assert found["claude", "works: user-prompt-submit"].state == BROKEN
@@ -146,8 +145,8 @@ def test_a_bare_repository_has_no_agent(ready: Sandbox) -> None:
 
 def test_broken_settings_of_a_host_are_told(ready: Sandbox) -> None:
     """With their place, and the other hosts are still looked at."""
-    install(ready.workspace(), "claude")
-    install(ready.workspace(), "codex")
+    install(ready.context(), "claude")
+    install(ready.context(), "codex")
     ready.write(".claude/settings.json", '{"a": }')
     found = signs(ready)
     assert "settings.json:1:7 is not JSON" in found["claude", "current"].detail
@@ -174,7 +173,7 @@ def test_a_broken_ledger_is_put_aside(ready: Sandbox) -> None:
     place = ready.path / ".git/memtool"
     (place / "ledger.db").write_bytes(b"no database at all, but long enough to be looked at\n" * 9)
     assert signs(ready)["repository", "ledger"].state == BROKEN
-    mended = doctor(ready.workspace(), fix=True)
+    mended = doctor(ready.context(), fix=True)
     assert "put a broken ledger aside: statistics begin anew" in mended.mended
     assert signs(ready)["repository", "ledger"].state == GOOD
 
@@ -190,10 +189,10 @@ def test_a_cache_that_tells_other_than_the_files_is_made_anew(
         looked.append("")
         return Sign("repository", "index", GOOD if len(looked) > 1 else BROKEN, "")
 
-    monkeypatch.setattr(examining, "_index", once)
+    monkeypatch.setattr(diagnostics, "_index", once)
     place = ready.path / ".git/memtool/index"
     (place / "left-over").write_text("")
-    mended = doctor(ready.workspace(), fix=True)
+    mended = doctor(ready.context(), fix=True)
     assert "made the search index anew" in mended.mended
     assert place.is_dir()
     assert not (place / "left-over").exists()

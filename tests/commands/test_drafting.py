@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import drafting
+from memtool.authoring import draft
 from memtool.commands.new import new
 from memtool.commands.supersede import supersede
 from memtool.errors import MemtoolError
@@ -47,15 +47,15 @@ def test_a_body_is_made_of_statement_sections_and_template(
     statement: str, section: list[str], body: str
 ):
     """Given sections take the place of the template's, and nothing that was said is lost."""
-    assert drafting.make_body(TEMPLATE, statement, section) == body
+    assert draft.make_body(TEMPLATE, statement, section) == body
 
 
 def test_the_teams_own_template_stands_as_it_is_written(sandbox: Sandbox):
     """A template may hold guidance, which a new memory begins with."""
     sandbox.write(".memory/_decision.md", "Say it in a sentence.\n\n## Why\n\nBecause …\n")
-    made = new(sandbox.workspace(), "decision", "T", dry_run=True)
+    made = new(sandbox.context(), "decision", "T", dry_run=True)
     assert made.text.endswith("---\nSay it in a sentence.\n\n## Why\n\nBecause …\n")
-    made = new(sandbox.workspace(), "decision", "T", section=("why=x",), dry_run=True)
+    made = new(sandbox.context(), "decision", "T", section=("why=x",), dry_run=True)
     assert made.text.endswith("---\n## Why\n\nx\n")
 
 
@@ -66,7 +66,7 @@ def test_a_template_that_cannot_be_read_is_passed_over(sandbox: Sandbox, data: b
         sandbox.write(".memory/_decision.md", data)
     else:
         (sandbox.path / ".memory/_decision.md").mkdir()
-    assert "## Rationale" in new(sandbox.workspace(), "decision", "T", dry_run=True).text
+    assert "## Rationale" in new(sandbox.context(), "decision", "T", dry_run=True).text
 
 
 def test_the_text_may_come_from_stdin(sandbox: Sandbox):
@@ -188,7 +188,7 @@ def test_a_relation_that_was_typed_in_the_editor_is_looked_up(sandbox: Sandbox):
     sandbox.memory("dec-older")
     sandbox.memory("dec-newer", supersedes=("dec-older",))
     with_old = editor(sandbox, 'sed -i "s/^  - dec-old$/  - dec-older/" "$2"')
-    ws = sandbox.workspace(EDITOR=with_old)
+    ws = sandbox.context(EDITOR=with_old)
     with pytest.raises(MemtoolError) as caught:
         supersede(ws, "dec-old", "T", edit=True)
     assert caught.value.code == "not-a-head"
@@ -199,5 +199,5 @@ def test_a_place_for_drafts_that_cannot_be_made_is_told(sandbox: Sandbox):
     """A file in the place of the drafts' directory is no bug."""
     sandbox.write(".git/memtool/drafts", "in the way")
     with pytest.raises(MemtoolError) as caught:
-        new(sandbox.workspace(EDITOR="true"), "decision", "T", edit=True)
+        new(sandbox.context(EDITOR="true"), "decision", "T", edit=True)
     assert (caught.value.code, caught.value.hint) == ("disk", "leave out --edit")

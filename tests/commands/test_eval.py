@@ -12,7 +12,7 @@ from memtool.commands.eval import eval as evaluate
 from memtool.commands.eval import render
 from memtool.commands.inject import inject
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 ROOT = Path(memtool.__file__).parents[1]
 OWN = ROOT / ".memory"
@@ -25,17 +25,15 @@ def write(sandbox: Sandbox, *rows: dict[str, object], path: str = ".memory/golde
 
 
 @pytest.fixture
-def workspace(sandbox: Sandbox) -> Workspace:
+def workspace(sandbox: Sandbox) -> Context:
     """Three memories about different things."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Session store")
     sandbox.memory("dec-b", "Invoices are kept for ten years.\n", title="Invoices")
     sandbox.memory("dec-c", "The logo is green.\n", title="Logo", files=("art/logo.svg",))
-    return sandbox.workspace()
+    return sandbox.context()
 
 
-def test_means_over_queries_that_find_and_that_do_not(
-    sandbox: Sandbox, workspace: Workspace
-) -> None:
+def test_means_over_queries_that_find_and_that_do_not(sandbox: Sandbox, workspace: Context) -> None:
     """One query finds what it expects first, one finds half, one nothing."""
     write(
         sandbox,
@@ -55,7 +53,7 @@ def test_means_over_queries_that_find_and_that_do_not(
     ]
 
 
-def test_the_json_has_the_four_measures(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_the_json_has_the_four_measures(sandbox: Sandbox, workspace: Context) -> None:
     """A script reads them by name; the queries stand there only with --verbose."""
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
     found = sandbox.json("eval")
@@ -72,14 +70,14 @@ def test_the_json_has_the_four_measures(sandbox: Sandbox, workspace: Workspace) 
     assert (asked["qid"], asked["ndcg@10"], asked["missed"]) == ("q1", 1.0, [])
 
 
-def test_queries_are_prose(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_queries_are_prose(sandbox: Sandbox, workspace: Context) -> None:
     """Quotes, dashes, parentheses and filters in a query are text, as in a prompt."""
     write(sandbox, {"query": 'do "sessions (live -redis type:x OR @y', "expect": ["dec-a"]})
     assert evaluate(workspace).measures["recall@5"] == 1.0
 
 
 def test_what_is_measured_through_the_gate_is_what_inject_finds(
-    sandbox: Sandbox, workspace: Workspace
+    sandbox: Sandbox, workspace: Context
 ) -> None:
     """The gate is part of it: a memory that is too far from the query is not found."""
     query = "which colour do the sessions of the logo have in redis?"
@@ -92,7 +90,7 @@ def test_what_is_measured_through_the_gate_is_what_inject_finds(
 
 
 def test_without_the_gate_the_ranking_alone_is_measured(
-    sandbox: Sandbox, workspace: Workspace
+    sandbox: Sandbox, workspace: Context
 ) -> None:
     """--gated shows whether the gate or the ranking lost a memory."""
     query = "which nightingale sings on the green branch of a birch at midnight?"
@@ -101,7 +99,7 @@ def test_without_the_gate_the_ranking_alone_is_measured(
     assert evaluate(workspace).measures["recall@5"] == 1.0
 
 
-def test_files_and_moment_of_a_query_count(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_files_and_moment_of_a_query_count(sandbox: Sandbox, workspace: Context) -> None:
     """`files` are open, and before `as_of` nothing had been written."""
     write(
         sandbox,
@@ -115,7 +113,7 @@ def test_files_and_moment_of_a_query_count(sandbox: Sandbox, workspace: Workspac
     assert [(problem.line, problem.code) for problem in found.problems] == [(2, "dangling")]
 
 
-def test_the_run_file_has_a_line_per_result(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_the_run_file_has_a_line_per_result(sandbox: Sandbox, workspace: Context) -> None:
     """qid, id, rank and score, with tabs, in the order of the golden file."""
     write(
         sandbox,
@@ -129,13 +127,13 @@ def test_the_run_file_has_a_line_per_result(sandbox: Sandbox, workspace: Workspa
     assert {row[1] for row in rows[:2]} == {"dec-b", "dec-c"}
     assert float(rows[0][3]) >= float(rows[1][3]) > 0
     first = (sandbox.path / "run.tsv").read_bytes()
-    evaluate(sandbox.workspace(), run="run.tsv")
+    evaluate(sandbox.context(), run="run.tsv")
     assert (sandbox.path / "run.tsv").read_bytes() == first
     evaluate(workspace, run="run.tsv", limit=1)
     assert len((sandbox.path / "run.tsv").read_text().splitlines()) == 2
 
 
-def test_below_a_floor_the_exit_code_is_1(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_below_a_floor_the_exit_code_is_1(sandbox: Sandbox, workspace: Context) -> None:
     """CI sees when a measure is less than it may be; reaching it exactly is enough."""
     write(
         sandbox,
@@ -152,16 +150,14 @@ def test_below_a_floor_the_exit_code_is_1(sandbox: Sandbox, workspace: Workspace
 @pytest.mark.parametrize(
     "floor", ["recall@5", "recall@5=", "recall@5=x", "recall@5=2", "recall@5=nan", "recall=0.5"]
 )
-def test_a_floor_that_is_none_is_refused(
-    sandbox: Sandbox, workspace: Workspace, floor: str
-) -> None:
+def test_a_floor_that_is_none_is_refused(sandbox: Sandbox, workspace: Context, floor: str) -> None:
     """A mistyped floor must not pass for one that is reached."""
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
     with pytest.raises(MemtoolError):
         evaluate(workspace, floor=(floor,))
 
 
-def test_what_cannot_be_found_is_a_problem(sandbox: Sandbox, workspace: Workspace) -> None:
+def test_what_cannot_be_found_is_a_problem(sandbox: Sandbox, workspace: Context) -> None:
     """An unknown id is an error with its line; a superseded one a warning, which costs no exit."""
     sandbox.memory("dec-d", "Sessions live in Postgres.\n", supersedes=("dec-a",))
     write(
@@ -192,7 +188,7 @@ def test_what_cannot_be_found_is_a_problem(sandbox: Sandbox, workspace: Workspac
     ],
 )
 def test_a_bad_golden_file_is_an_error_with_its_line(
-    sandbox: Sandbox, workspace: Workspace, text: str, message: str
+    sandbox: Sandbox, workspace: Context, text: str, message: str
 ) -> None:
     """Nothing is measured on half a file."""
     sandbox.write(".memory/golden.jsonl", text)
@@ -203,7 +199,7 @@ def test_a_bad_golden_file_is_an_error_with_its_line(
 
 @pytest.mark.parametrize("name", ["absent.jsonl", ".memory", "link.jsonl"])
 def test_a_golden_file_that_cannot_be_read_is_an_error(
-    sandbox: Sandbox, workspace: Workspace, name: str
+    sandbox: Sandbox, workspace: Context, name: str
 ) -> None:
     """Absent, a directory or a link: one sentence, no traceback."""
     (sandbox.path / "link.jsonl").symlink_to("/dev/zero")
@@ -212,7 +208,7 @@ def test_a_golden_file_that_cannot_be_read_is_an_error(
 
 
 def test_a_run_file_that_cannot_be_written_is_an_error(
-    sandbox: Sandbox, workspace: Workspace
+    sandbox: Sandbox, workspace: Context
 ) -> None:
     """A directory that is not there is told, not made."""
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
@@ -220,9 +216,7 @@ def test_a_run_file_that_cannot_be_written_is_an_error(
         evaluate(workspace, run="no/where.tsv")
 
 
-def test_a_golden_file_is_found_from_where_one_stands(
-    sandbox: Sandbox, workspace: Workspace
-) -> None:
+def test_a_golden_file_is_found_from_where_one_stands(sandbox: Sandbox, workspace: Context) -> None:
     """A named file lies beside the caller, the default one in the memory directory."""
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]}, path="sub/g.jsonl")
@@ -235,7 +229,7 @@ def test_an_empty_corpus_measures_nothing(sandbox: Sandbox) -> None:
     """Without memories every measure is 0, and every expected id is missing."""
     sandbox.write(".memory/config.toml", "")
     write(sandbox, {"query": "sessions", "expect": ["dec-a"]})
-    found = evaluate(sandbox.workspace())
+    found = evaluate(sandbox.context())
     assert (set(found.measures.values()), found.exit_code) == ({0.0}, 1)
 
 
@@ -244,7 +238,7 @@ def test_our_own_memory_answers_our_own_questions(sandbox: Sandbox) -> None:
     """The golden queries of this repository name memories that are there, and most are found."""
     shutil.rmtree(sandbox.path / ".memory")
     shutil.copytree(OWN, sandbox.path / ".memory")
-    found = evaluate(sandbox.workspace(MEMTOOL_NOW="2026-12-01"))
+    found = evaluate(sandbox.context(MEMTOOL_NOW="2026-12-01"))
     assert found.queries >= 30
     assert found.problems == ()
     assert found.measures["recall@5"] >= 0.7

@@ -15,12 +15,12 @@ def test_what_is_forgotten_keeps_its_file_and_comes_back(sandbox: Sandbox) -> No
     path = sandbox.memory("dec-a", status="pinned")
     sandbox.commit()
     before = (sandbox.path / path).read_bytes()
-    forget(sandbox.workspace(), "dec-a", why="it was a guess")
-    memory = sandbox.workspace().tree().find("dec-a").memory
+    forget(sandbox.context(), "dec-a", why="it was a guess")
+    memory = sandbox.context().tree().find("dec-a").memory
     assert memory.status == "deleted"
     assert memory.table("deleted")["reason"] == "it was a guess"
     assert sandbox.json("list")["total"] == 0
-    restore(sandbox.workspace(), "dec-a")
+    restore(sandbox.context(), "dec-a")
     assert (sandbox.path / path).read_bytes() == before
 
 
@@ -28,7 +28,7 @@ def test_a_reason_is_required(sandbox: Sandbox) -> None:
     """Nothing is forgotten without saying why."""
     sandbox.memory("dec-a")
     with pytest.raises(MemtoolError, match="needs a reason"):
-        forget(sandbox.workspace(), "dec-a")
+        forget(sandbox.context(), "dec-a")
 
 
 def test_a_query_forgets_one_memory_and_refuses_to_guess_among_several(sandbox: Sandbox) -> None:
@@ -36,12 +36,12 @@ def test_a_query_forgets_one_memory_and_refuses_to_guess_among_several(sandbox: 
     sandbox.memory("dec-a", "The printer is blue.\n", tags=("printer",))
     sandbox.memory("dec-b", "The scanner is green.\n", tags=("scanner",))
     sandbox.memory("dec-c", "Another scanner is red.\n", tags=("scanner",))
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert [one.id for one in forget(ws, "tag:printer", why="gone").forgotten] == ["dec-a"]
     with pytest.raises(MemtoolError, match="2 memories answer") as caught:
-        forget(sandbox.workspace(), "tag:scanner", why="gone")
+        forget(sandbox.context(), "tag:scanner", why="gone")
     assert "--all" in caught.value.hint
-    both = forget(sandbox.workspace(), "tag:scanner", why="gone", all=True)
+    both = forget(sandbox.context(), "tag:scanner", why="gone", all=True)
     assert sorted(one.id for one in both.forgotten) == ["dec-b", "dec-c"]
 
 
@@ -51,15 +51,15 @@ def test_what_names_nothing_is_told(sandbox: Sandbox, wanted: str) -> None:
     sandbox.memory("dec-a")
     before = sandbox.git("status", "--porcelain", "-uall")
     with pytest.raises(MemtoolError):
-        forget(sandbox.workspace(), *wanted.split(), why="gone")
+        forget(sandbox.context(), *wanted.split(), why="gone")
     assert sandbox.git("status", "--porcelain", "-uall") == before
 
 
 def test_forgetting_twice_changes_nothing(sandbox: Sandbox) -> None:
     """The first reason stands."""
     path = sandbox.memory("dec-a")
-    forget(sandbox.workspace(), "dec-a", why="first")
+    forget(sandbox.context(), "dec-a", why="first")
     before = (sandbox.path / path).read_bytes()
-    done = forget(sandbox.workspace(), "dec-a", why="second")
+    done = forget(sandbox.context(), "dec-a", why="second")
     assert [one.changes for one in done.forgotten] == [{}]
     assert (sandbox.path / path).read_bytes() == before

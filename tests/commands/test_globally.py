@@ -12,7 +12,7 @@ from conftest import Sandbox
 
 import memtool
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 TEXT = "Deploys run on Tuesdays only."
 
@@ -294,13 +294,13 @@ def test_settings_of_the_user_lie_below_those_of_the_project(sandbox: Sandbox):
     """What is about the user holds in all projects that say nothing; the rest is the project's."""
     sandbox.run("config", "--global", "search.limit", "3")
     sandbox.run("config", "--global", "inject.trust", "signed")
-    settings = sandbox.workspace().settings
+    settings = sandbox.context().settings
     assert (settings.count("search.limit"), settings.text("inject.trust")) == (3, "local")
     assert sandbox.json("config", "search.limit")["settings"][0]["is_personal"] is True
     told = sandbox.run("config", "search.limit").stdout
     assert told.startswith("search.limit = 3  (for all your projects; default 10)")
     sandbox.write(".memory/config.toml", "[search]\nlimit = 8\n")
-    assert sandbox.workspace().settings.count("search.limit") == 8
+    assert sandbox.context().settings.count("search.limit") == 8
 
 
 @pytest.mark.parametrize("data", ["[inject\n", "[inject]\nbudget = 1\n"])
@@ -330,7 +330,7 @@ def test_a_file_in_the_place_of_the_directory_is_noted_once(sandbox: Sandbox, tm
 def test_the_place_of_the_user_may_be_a_project(sandbox: Sandbox):
     """There the memories are not beside themselves."""
     sandbox.memory("dec-a", "Deploys are slow.\n", title="Deploys")
-    ws = sandbox.workspace(MEMTOOL_GLOBAL=str(sandbox.path))
+    ws = sandbox.context(MEMTOOL_GLOBAL=str(sandbox.path))
     assert ws.beside is None
     done = sandbox.run("inject", "--prompt", "deploys", MEMTOOL_GLOBAL=str(sandbox.path))
     assert done.stdout.count("dec-a@local") == 1
@@ -349,14 +349,14 @@ def test_a_project_looks_once_for_global_memories(
         return stat(path, *args, **options)
 
     monkeypatch.setattr(os, "stat", counted)
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert (ws.beside, ws.settings.personal) == (None, {})
     assert looked == [str(place / ".git")]
 
 
 def test_opening_an_absent_one_asks_for_no_repository(sandbox: Sandbox):
     """Its git knows the settings of the user, and of everything else nothing."""
-    ws = Workspace.at_global(sandbox.env)
+    ws = Context.at_global(sandbox.env)
     assert not ws.repository.is_made
     assert ws.repository.git.head() == ""
     with pytest.raises(MemtoolError, match="no global memories yet"):

@@ -423,7 +423,7 @@ def test_files_of_a_prompt_are_those_that_are_there(
     project: Sandbox, prompt: str, named: list[str]
 ):
     """Words that look like files count where such a file is."""
-    assert list(named_files(project.workspace(), prompt)) == named
+    assert list(named_files(project.context(), prompt)) == named
 
 
 ENDINGS = [row("claude", event) for event in ("pre-compact", "stop", "session-end")]
@@ -456,10 +456,10 @@ def test_a_host_that_keeps_sessions_itself_names_no_transcript(
     asked: list[tuple[object, ...]] = []
     monkeypatch.setattr("memtool.sessions.capturing.capture_hook", lambda _ws, *a: asked.append(a))
     given = Given(session="ses_1")
-    answered(project.workspace(), "opencode", event, given, is_dry=True)
-    answered(project.workspace(), "opencode", event, given.replace(agent="helper"), is_dry=False)
+    answered(project.context(), "opencode", event, given, is_dry=True)
+    answered(project.context(), "opencode", event, given.replace(agent="helper"), is_dry=False)
     assert asked == []
-    answered(project.workspace(), "opencode", event, given, is_dry=False)
+    answered(project.context(), "opencode", event, given, is_dry=False)
     name = "session-end" if event == "deleted" else event
     assert asked == [("opencode", "ses_1", "", name)]
 

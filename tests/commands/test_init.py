@@ -6,7 +6,7 @@ from conftest import Sandbox
 from memtool.commands.init import init, render
 from memtool.commands.new import new
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 FILES = (
     ".memory/config.toml",
@@ -27,28 +27,28 @@ def fresh(sandbox: Sandbox) -> Sandbox:
 
 def test_init_makes_settings_templates_and_the_line_for_git(fresh: Sandbox):
     """A repository is ready after one command."""
-    made = init(fresh.workspace())
+    made = init(fresh.context())
     assert made.written == FILES
     assert (fresh.path / ".gitattributes").read_text() == ".memory/** -text\n"
-    assert fresh.workspace().settings.given == {}
+    assert fresh.context().settings.given == {}
     assert render(made).splitlines()[0] == "wrote .memory/config.toml"
 
 
 def test_git_does_not_convert_line_ends_of_memories(fresh: Sandbox):
     """The bytes of a memory are the same in every clone."""
-    init(fresh.workspace())
+    init(fresh.context())
     attributes = fresh.git("check-attr", "text", "--", ".memory/decision/2026-02/dec-a.md")
     assert attributes.strip().endswith("text: unset")
 
 
 def test_doing_it_again_adds_only_what_is_missing(fresh: Sandbox):
     """Nobody's changes to templates or settings are undone."""
-    init(fresh.workspace())
+    init(fresh.context())
     fresh.write(".memory/_decision.md", "## Mine\n")
     (fresh.path / ".memory/_state.md").unlink()
-    assert init(fresh.workspace()).written == (".memory/_state.md",)
+    assert init(fresh.context()).written == (".memory/_state.md",)
     assert (fresh.path / ".memory/_decision.md").read_text() == "## Mine\n"
-    again = init(fresh.workspace())
+    again = init(fresh.context())
     assert again.written == ()
     assert render(again) == ".memory is ready, nothing was missing"
 
@@ -65,13 +65,13 @@ def test_doing_it_again_adds_only_what_is_missing(fresh: Sandbox):
 def test_the_attributes_of_the_user_are_kept(fresh: Sandbox, before: str, after: str):
     """The line is added at the end, once."""
     fresh.write(".gitattributes", before)
-    init(fresh.workspace())
+    init(fresh.context())
     assert (fresh.path / ".gitattributes").read_bytes().decode() == after
 
 
 def test_a_dry_run_makes_nothing(fresh: Sandbox):
     """What would be written is said, and nothing is there afterwards."""
-    made = init(fresh.workspace(), dry_run=True, commit=True)
+    made = init(fresh.context(), dry_run=True, commit=True)
     assert made.written == FILES
     assert render(made).splitlines()[0] == "would write .memory/config.toml"
     assert [path.name for path in fresh.path.iterdir()] == [".git"]
@@ -82,7 +82,7 @@ def test_a_commit_holds_just_these_files(fresh: Sandbox):
     """Other work in the repository stays as it was."""
     fresh.write("code.py", "staged\n")
     fresh.git("add", "code.py")
-    made = init(fresh.workspace(), commit=True)
+    made = init(fresh.context(), commit=True)
     assert made.commit == fresh.git("rev-parse", "HEAD").strip()
     assert set(fresh.git("show", "--format=", "--name-only", "HEAD").split()) == set(FILES)
     assert fresh.git("status", "--porcelain") == "A  code.py\n"
@@ -92,17 +92,17 @@ def test_a_commit_does_not_take_in_the_users_own_attributes(fresh: Sandbox):
     """Uncommitted changes of the user in a file that init must change are theirs to commit."""
     fresh.write(".gitattributes", "*.png binary\n")
     with pytest.raises(MemtoolError, match="has changes of yours"):
-        init(fresh.workspace(), commit=True)
+        init(fresh.context(), commit=True)
     assert not (fresh.path / ".memory").exists()
 
 
 def test_another_directory_is_named_by_a_pointer_at_the_top(fresh: Sandbox):
     """Every later call finds the memories where init put them."""
-    made = init(fresh.workspace(), directory="docs/memory/")
+    made = init(fresh.context(), directory="docs/memory/")
     assert made.directory == "docs/memory"
     assert ".memtool.toml" in made.written
-    assert new(fresh.workspace(), "decision", "T").path.startswith("docs/memory/decision/")
-    assert init(fresh.workspace()).written == ()
+    assert new(fresh.context(), "decision", "T").path.startswith("docs/memory/decision/")
+    assert init(fresh.context()).written == ()
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_another_directory_is_named_by_a_pointer_at_the_top(fresh: Sandbox):
 def test_a_name_that_is_no_plain_directory_inside_is_refused(fresh: Sandbox, directory: str):
     """The name goes into git's attributes and TOML, where it must mean itself."""
     with pytest.raises(MemtoolError, match="is not a directory inside the repository"):
-        init(fresh.workspace(), directory=directory)
+        init(fresh.context(), directory=directory)
     assert [path.name for path in fresh.path.iterdir()] == [".git"]
 
 
 @pytest.mark.parametrize("there", [".memory", "docs/memory"])
 def test_memories_that_are_there_are_not_left_behind(fresh: Sandbox, there: str):
     """A second directory would hide the first one's memories."""
-    init(fresh.workspace(), directory="" if there == ".memory" else there)
+    init(fresh.context(), directory="" if there == ".memory" else there)
     with pytest.raises(MemtoolError) as caught:
-        init(fresh.workspace(), directory="elsewhere")
+        init(fresh.context(), directory="elsewhere")
     assert caught.value.message == f"the memories of this repository are in {there}"
     assert f"git mv {there} elsewhere" in caught.value.hint
 
@@ -131,9 +131,9 @@ def test_the_tree_of_another_tool_is_left_alone_and_can_stay(sandbox: Sandbox):
     """Beside a foreign `.memory` the memories go to a directory of their own."""
     sandbox.write(".memory/memory.jsonl", "{}\n")
     with pytest.raises(MemtoolError) as caught:
-        init(sandbox.workspace())
+        init(sandbox.context())
     assert caught.value.code == "foreign-tree"
-    assert init(sandbox.workspace(), directory="notes").directory == "notes"
+    assert init(sandbox.context(), directory="notes").directory == "notes"
     assert [path.name for path in (sandbox.path / ".memory").iterdir()] == ["memory.jsonl"]
 
 
@@ -141,7 +141,7 @@ def test_a_bare_repository_is_refused(sandbox: Sandbox):
     """There is no worktree to make a directory in."""
     sandbox.git("init", "--quiet", "--bare", "bare.git")
     with pytest.raises(MemtoolError) as caught:
-        init(Workspace.at(str(sandbox.path / "bare.git"), sandbox.env))
+        init(Context.at(str(sandbox.path / "bare.git"), sandbox.env))
     assert caught.value.code == "bare"
 
 
@@ -150,5 +150,5 @@ def test_what_stands_in_the_way_is_told(fresh: Sandbox, path: str):
     """A file in the place of the directory, or the other way round, is no bug."""
     fresh.write(path, "in the way")
     with pytest.raises(MemtoolError):
-        init(fresh.workspace())
+        init(fresh.context())
     assert (fresh.path / path).read_text() == "in the way"

@@ -34,7 +34,7 @@ def project(sandbox: Sandbox) -> Sandbox:
 
 def test_pinned_first_then_what_answers(project: Sandbox) -> None:
     """The pinned tier leads, the answer follows, and nothing else is shown."""
-    found = inject(project.workspace(), prompt="why are sessions in redis?")
+    found = inject(project.context(), prompt="why are sessions in redis?")
     assert [(item.id, item.tier) for item in found.items] == [
         ("dec-pinned", "pinned"),
         ("dec-redis", "retrieval"),
@@ -46,7 +46,7 @@ def test_citation_is_id_and_commit(project: Sandbox) -> None:
     """Each memory is cited as id@commit, an uncommitted one as id@local."""
     project.memory("dec-here", "Sessions expire.\n", title="Sessions expire")
     head = project.git("rev-parse", "HEAD").strip()
-    found = inject(project.workspace(), prompt="sessions redis expire")
+    found = inject(project.context(), prompt="sessions redis expire")
     assert f"dec-redis@{head[:10]}" in found.text
     assert "dec-here@local" in found.text
     assert {item.id: item.commit for item in found.items}["dec-redis"] == head
@@ -63,25 +63,25 @@ def test_silence_without_relevance(sandbox: Sandbox, prompt: str) -> None:
 
 def test_empty_store_is_silent(sandbox: Sandbox) -> None:
     """A repository without memories or commits has nothing to say."""
-    assert render(inject(sandbox.workspace(), prompt="anything")) == ""
+    assert render(inject(sandbox.context(), prompt="anything")) == ""
 
 
 @pytest.mark.parametrize("prompt", ["", "how is it"])
 def test_pinned_needs_no_prompt(project: Sandbox, prompt: str) -> None:
     """The pinned tier is shown whatever was asked."""
-    assert ids(inject(project.workspace(), prompt=prompt)) == ["dec-pinned"]
+    assert ids(inject(project.context(), prompt=prompt)) == ["dec-pinned"]
 
 
 def test_files_alone_find_what_governs_them(project: Sandbox) -> None:
     """Without a prompt the globs of the memories decide, relative or absolute paths alike."""
     for path in ("src/auth/login.py", str(project.path / "src/auth/login.py")):
-        assert ids(inject(project.workspace(), files=(path,))) == ["dec-pinned", "dec-redis"]
-    assert ids(inject(project.workspace(), files=("docs/a.md", "/etc/passwd"))) == ["dec-pinned"]
+        assert ids(inject(project.context(), files=(path,))) == ["dec-pinned", "dec-redis"]
+    assert ids(inject(project.context(), files=("docs/a.md", "/etc/passwd"))) == ["dec-pinned"]
 
 
 def test_files_speak_where_the_prompt_finds_nothing(project: Sandbox) -> None:
     """A prompt that nothing answers still gets what governs the files at hand."""
-    ws = project.workspace()
+    ws = project.context()
     assert ids(inject(ws, prompt="fix the typo", files=("src/auth/a.py",)))[1:] == ["dec-redis"]
     assert ids(inject(ws, prompt="use ruff", files=("src/auth/a.py",)))[1:] == ["dec-lint"]
 
@@ -136,7 +136,7 @@ def test_json_shape(project: Sandbox) -> None:
 def test_text_never_exceeds_the_budget(project: Sandbox, budget: int, form: str) -> None:
     """The whole text with its frame costs no more than the total; too little gives nothing."""
     found = inject(
-        project.workspace(),
+        project.context(),
         prompt="sessions redis",
         budget=budget,
         format=form,  # type: ignore[arg-type]  # one of the choices
@@ -147,7 +147,7 @@ def test_text_never_exceeds_the_budget(project: Sandbox, budget: int, form: str)
 
 def test_nothing_remaining_gives_nothing(project: Sandbox) -> None:
     """An agent whose window is full gets an empty answer."""
-    assert render(inject(project.workspace(), prompt="sessions redis", remaining=0)) == ""
+    assert render(inject(project.context(), prompt="sessions redis", remaining=0)) == ""
 
 
 def test_bad_numbers_are_refused(project: Sandbox) -> None:
@@ -161,7 +161,7 @@ def test_big_memory_is_shown_by_its_first_paragraph(project: Sandbox) -> None:
     """A long memory is never cut in a sentence: its statement stands for it."""
     body = "Sessions are signed.\n\n## Rationale\n\n" + "Redis sessions. " * 3_700
     project.memory("dec-big", body, title="Signed sessions")
-    found = inject(project.workspace(), prompt="signed sessions")
+    found = inject(project.context(), prompt="signed sessions")
     text = next(item.text for item in found.items if item.id == "dec-big")
     assert "| Sessions are signed.\n" in text
     assert "first paragraph" in text
@@ -171,7 +171,7 @@ def test_big_memory_is_shown_by_its_first_paragraph(project: Sandbox) -> None:
 def test_what_does_not_fit_makes_room_for_the_next(project: Sandbox) -> None:
     """A memory whose first paragraph is too long is left out, and the next one is tried."""
     project.memory("dec-aaa", "Redis sessions here. " * 3_000 + "\n", title="Redis sessions")
-    found = inject(project.workspace(), prompt="redis sessions", explain=True)
+    found = inject(project.context(), prompt="redis sessions", explain=True)
     assert ids(found) == ["dec-pinned", "dec-redis"]
     reasons = {one.id: one.reason for one in found.explain or ()}
     assert reasons["dec-aaa"].startswith("over budget")
@@ -181,7 +181,7 @@ def test_same_claim_is_shown_once(project: Sandbox) -> None:
     """Two memories with the same words are folded into one."""
     for id_ in ("dec-one", "dec-two"):
         project.memory(id_, "Queues use Kafka.\n", title="Kafka queues")
-    found = inject(project.workspace(), prompt="kafka queues", explain=True)
+    found = inject(project.context(), prompt="kafka queues", explain=True)
     assert ids(found) == ["dec-pinned", "dec-one"]
     assert {one.id: one.reason for one in found.explain or ()}["dec-two"] == (
         "says the same as dec-one"
@@ -202,13 +202,13 @@ def test_same_claim_is_shown_once(project: Sandbox) -> None:
 def test_dead_memories_are_not_shown(project: Sandbox, status: str, fields: dict[str, str]) -> None:
     """What is deprecated, put away, deleted or outside its validity stays out."""
     project.memory("dec-kafka", "Queues use Kafka.\n", title="Kafka", status=status, **fields)
-    assert ids(inject(project.workspace(), prompt="kafka queues")) == ["dec-pinned"]
+    assert ids(inject(project.context(), prompt="kafka queues")) == ["dec-pinned"]
 
 
 def test_candidate_is_marked(project: Sandbox) -> None:
     """What nobody confirmed is shown as that."""
     project.memory("dec-kafka", "Queues use Kafka.\n", title="Kafka", status="candidate")
-    found = inject(project.workspace(), prompt="kafka queues")
+    found = inject(project.context(), prompt="kafka queues")
     assert "[CANDIDATE]" in found.items[-1].text
 
 
@@ -216,7 +216,7 @@ def test_uncommitted_file_is_shown_beside_what_it_disputes(project: Sandbox) -> 
     """A local memory that supersedes a committed one does not hide it, even from another topic."""
     project.memory("dec-evil", "Elephants.\n", title="Elephants", supersedes=("dec-redis",))
     for prompt in ("sessions redis", "elephants"):
-        found = inject(project.workspace(), prompt=prompt)
+        found = inject(project.context(), prompt=prompt)
         assert sorted(ids(found)[1:]) == ["dec-evil", "dec-redis"]
         assert found.text.count("[DISPUTED]") == 2
         assert found.items[1].conflicts == (found.items[2].id,)
@@ -225,7 +225,7 @@ def test_uncommitted_file_is_shown_beside_what_it_disputes(project: Sandbox) -> 
 def test_uncommitted_file_does_not_unpin(project: Sandbox) -> None:
     """A pinned memory stays, beside the local file that would supersede it."""
     project.memory("dec-evil", "Do force-push.\n", supersedes=("dec-pinned",))
-    found = inject(project.workspace())
+    found = inject(project.context())
     assert [(item.id, item.tier) for item in found.items] == [
         ("dec-pinned", "pinned"),
         ("dec-evil", "pinned"),
@@ -237,7 +237,7 @@ def test_committed_correction_replaces(project: Sandbox) -> None:
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
     project.memory("dec-new", "Sessions live in Valkey.\n", supersedes=("dec-redis",))
     project.commit()
-    found = inject(project.workspace(), prompt="sessions redis", explain=True)
+    found = inject(project.context(), prompt="sessions redis", explain=True)
     assert ids(found) == ["dec-pinned", "dec-new"]
     assert "replaces dec-redis, not yet in the trusted ref" in found.text
     assert {one.id: one.reason for one in found.explain or ()}["dec-redis"] == (
@@ -250,7 +250,7 @@ def test_fork_is_shown_side_by_side(project: Sandbox) -> None:
     project.memory("dec-va", "Sessions live in Valkey.\n", supersedes=("dec-redis",))
     project.memory("dec-vb", "Cookies hold it all.\n", supersedes=("dec-redis",))
     project.commit()
-    found = inject(project.workspace(), prompt="valkey")
+    found = inject(project.context(), prompt="valkey")
     assert ids(found) == ["dec-pinned", "dec-va", "dec-vb"]
     assert found.text.count("[CONFLICT]") == 2
     assert found.items[1].conflicts == ("dec-vb",)
@@ -261,14 +261,14 @@ def test_cycle_is_never_current(project: Sandbox) -> None:
     project.memory("dec-x1", "Kafka one.\n", supersedes=("dec-x2",), status="pinned")
     project.memory("dec-x2", "Kafka two.\n", supersedes=("dec-x1",))
     project.commit()
-    assert ids(inject(project.workspace(), prompt="kafka")) == ["dec-pinned"]
+    assert ids(inject(project.context(), prompt="kafka")) == ["dec-pinned"]
 
 
 def test_trust_bar(project: Sandbox) -> None:
     """inject.trust keeps out what has less trust, pinned or found."""
     project.write(".memory/config.toml", '[inject]\ntrust = "committed"\n')
     project.memory("dec-local", "Sessions in memory.\n", status="pinned")
-    found = inject(project.workspace(), prompt="sessions redis", explain=True)
+    found = inject(project.context(), prompt="sessions redis", explain=True)
     assert ids(found) == ["dec-pinned", "dec-redis"]
     assert "trust is local" in {one.id: one.reason for one in found.explain or ()}["dec-local"]
 
@@ -282,14 +282,14 @@ def test_most_pinned_by_importance_then_age(sandbox: Sandbox) -> None:
         sandbox.memory(
             id_, status="pinned", importance=importance, timestamp=f"2026-02-0{day}T00:00:00Z"
         )
-    assert ids(inject(sandbox.workspace())) == ["dec-a2", "dec-a3", "dec-a0"]
+    assert ids(inject(sandbox.context())) == ["dec-a2", "dec-a3", "dec-a0"]
 
 
 def test_threshold_is_a_share_of_the_best(project: Sandbox) -> None:
     """What scores far below the best hit is left out, with the reason."""
     project.write(".memory/config.toml", "[inject]\nthreshold = 1.0\n")
     project.memory("dec-other", "Redis runs in a container.\n", title="Container")
-    found = inject(project.workspace(), prompt="keep sessions in redis", explain=True)
+    found = inject(project.context(), prompt="keep sessions in redis", explain=True)
     assert ids(found) == ["dec-pinned", "dec-redis"]
     assert "below the threshold" in {one.id: one.reason for one in found.explain or ()}["dec-other"]
 
@@ -328,7 +328,7 @@ def test_moment_and_revision(project: Sandbox) -> None:
         supersedes=("dec-redis",),
     )  # fmt: skip
     project.commit()
-    ws = project.workspace()
+    ws = project.context()
     assert ids(inject(ws, prompt="sessions redis", as_of="2026-02-25"))[1:] == ["dec-redis"]
     assert ids(inject(ws, prompt="sessions redis", at=first))[1:] == ["dec-redis"]
     assert ids(inject(ws, prompt="sessions redis"))[1:] == ["dec-late"]
@@ -340,7 +340,7 @@ def test_moment_and_revision(project: Sandbox) -> None:
 def test_bad_options_are_errors(project: Sandbox, options: dict[str, str]) -> None:
     """What cannot be understood is refused by a sentence."""
     with pytest.raises(MemtoolError):
-        inject(project.workspace(), prompt="x", **options)  # type: ignore[arg-type]  # on purpose
+        inject(project.context(), prompt="x", **options)  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_every_type_can_be_shown(sandbox: Sandbox) -> None:
     """No type of memory is left out of the pinned tier."""
     for type_ in TYPES:
         sandbox.memory(f"{type_[:3]}-one", status="pinned", type=type_)
-    assert len(ids(inject(sandbox.workspace()))) == len(TYPES)
+    assert len(ids(inject(sandbox.context()))) == len(TYPES)
 
 
 def test_explaining_names_what_would_have_answered(sandbox: Sandbox) -> None:
@@ -404,7 +404,7 @@ def test_explaining_names_what_would_have_answered(sandbox: Sandbox) -> None:
     sandbox.memory("dec-b", long + ".", title="redis, sessions")
     sandbox.memory("dec-c", "Redis for sessions.\n", status="archived")
     sandbox.memory("dec-d", "The redis of elephants.\n", title="Zoo")
-    found = inject(sandbox.workspace(), prompt="redis sessions lifetime request", explain=True)
+    found = inject(sandbox.context(), prompt="redis sessions lifetime request", explain=True)
     assert ids(found) == ["dec-a"]
     said = {verdict.id: verdict.reason for verdict in found.explain or ()}
     assert said["dec-b"] == "says nearly the same as dec-a"
@@ -417,6 +417,6 @@ def test_a_preset_chooses_sharper(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", "Redis keeps sessions, and redis expires sessions.\n", title="Redis")
     sandbox.memory("dec-b", "Redis keeps other things, not sessions.\n", title="Elsewhere")
     asked = "redis keeps sessions"
-    assert ids(inject(sandbox.workspace(), prompt=asked)) == ["dec-a", "dec-b"]
+    assert ids(inject(sandbox.context(), prompt=asked)) == ["dec-a", "dec-b"]
     sandbox.write(".memory/config.toml", '[search]\npreset = "precision"\n')
-    assert ids(inject(sandbox.workspace(), prompt=asked)) == ["dec-a"]
+    assert ids(inject(sandbox.context(), prompt=asked)) == ["dec-a"]

@@ -52,19 +52,19 @@ ORDERS = {
 @pytest.mark.parametrize("sort", ORDERS)
 def test_every_order(filled: Sandbox, sort: Any) -> None:
     """Each order is what it says, ties by id."""
-    listed = list_memories(filled.workspace(), sort=sort)
+    listed = list_memories(filled.context(), sort=sort)
     assert [row.id for row in listed.memories] == ORDERS[sort]
 
 
 def test_the_newest_come_first_by_default(filled: Sandbox) -> None:
     """Without a word about it the list begins with what was written last."""
-    listed = list_memories(filled.workspace())
+    listed = list_memories(filled.context())
     assert [row.id for row in listed.memories] == ORDERS["newest"]
 
 
 def test_the_total_counts_what_the_limit_cut(filled: Sandbox) -> None:
     """The user is told how much was not shown."""
-    ws = filled.workspace()
+    ws = filled.context()
     listed = list_memories(ws, limit=1)
     assert (listed.total, len(listed.memories)) == (3, 1)
     assert ws.notes == ["1 of 3 shown; --limit N lists more"]
@@ -72,7 +72,7 @@ def test_the_total_counts_what_the_limit_cut(filled: Sandbox) -> None:
 
 def test_each_memory_is_one_line(filled: Sandbox) -> None:
     """The text form aligns id, day in UTC, kind, status, trust and title."""
-    assert render(list_memories(filled.workspace())).splitlines() == [
+    assert render(list_memories(filled.context())).splitlines() == [
         "dec-c  2026-02-26  decision/decision  confirmed  local      Mango",
         "sem-b  2026-02-22  semantic/pattern   confirmed  committed  apple",
         "dec-a  2026-02-01  decision/decision  confirmed  committed  Zebra",
@@ -81,15 +81,15 @@ def test_each_memory_is_one_line(filled: Sandbox) -> None:
 
 def test_filters_are_joined(filled: Sandbox) -> None:
     """Several words of the command line are one query."""
-    listed = list_memories(filled.workspace(), "type:decision", "-mango")
+    listed = list_memories(filled.context(), "type:decision", "-mango")
     assert [row.id for row in listed.memories] == ["dec-a"]
 
 
 def test_archived_ones_are_listed_when_asked_for(filled: Sandbox) -> None:
     """The default list is what holds now."""
     filled.memory("dec-old", status="archived")
-    assert list_memories(filled.workspace()).total == 3
-    assert [row.id for row in list_memories(filled.workspace(), "is:archived").memories] == [
+    assert list_memories(filled.context()).total == 3
+    assert [row.id for row in list_memories(filled.context(), "is:archived").memories] == [
         "dec-old"
     ]
 
@@ -102,14 +102,14 @@ def test_an_empty_tree_lists_nothing(sandbox: Sandbox) -> None:
 
 def test_an_earlier_revision_is_listed(filled: Sandbox) -> None:
     """`--at` and `--as-of` show the tree of another time."""
-    ws = filled.workspace()
+    ws = filled.context()
     assert list_memories(ws, at="HEAD").total == 2
     assert [row.id for row in list_memories(ws, as_of="2026-02-10").memories] == ["dec-a"]
 
 
 def test_bad_values_are_refused(filled: Sandbox) -> None:
     """What cannot be listed is told."""
-    ws = filled.workspace()
+    ws = filled.context()
     with pytest.raises(MemtoolError):
         list_memories(ws, limit=-1)
     with pytest.raises(MemtoolError):

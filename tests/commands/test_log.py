@@ -7,7 +7,7 @@ from conftest import Sandbox
 
 from memtool.commands.log import Log, log, render
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 
 def told(found: Log) -> list[tuple[str, str]]:
@@ -22,7 +22,7 @@ def test_all_changes_are_told_newest_first(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", status="deprecated")
     second = sandbox.commit("two\n\nReason: it is old\n")
-    found = log(sandbox.workspace())
+    found = log(sandbox.context())
     assert told(found) == [
         ("dec-a", "confirmed"),
         ("dec-b", "deprecated"),
@@ -44,7 +44,7 @@ def test_what_is_not_committed_comes_first(sandbox: Sandbox) -> None:
     sandbox.memory("dec-b", body="It is not.\n")
     sandbox.memory("dec-c")
     sandbox.git("add", sandbox.memory("dec-d"))
-    found = log(sandbox.workspace())
+    found = log(sandbox.context())
     assert [(e.id, e.kind, e.commit) for e in found.events[:4]] == [
         ("dec-a", "removed", ""),
         ("dec-b", "edited", ""),
@@ -52,14 +52,14 @@ def test_what_is_not_committed_comes_first(sandbox: Sandbox) -> None:
         ("dec-d", "added", ""),
     ]
     assert "not committed  edited" in render(found)
-    assert told(log(sandbox.workspace(), at="HEAD")) == [("dec-a", "added"), ("dec-b", "added")]
+    assert told(log(sandbox.context(), at="HEAD")) == [("dec-a", "added"), ("dec-b", "added")]
 
 
 def test_an_unborn_head_has_only_what_is_not_committed(sandbox: Sandbox) -> None:
     """Before the first commit the log is empty or tells the files that wait."""
-    assert render(log(sandbox.workspace())) == "no memory was ever committed here"
+    assert render(log(sandbox.context())) == "no memory was ever committed here"
     sandbox.memory("dec-a")
-    assert told(log(sandbox.workspace())) == [("dec-a", "added")]
+    assert told(log(sandbox.context())) == [("dec-a", "added")]
 
 
 def test_a_memory_is_told_with_its_lineage(sandbox: Sandbox) -> None:
@@ -79,8 +79,8 @@ def test_a_memory_is_told_with_its_lineage(sandbox: Sandbox) -> None:
         ("dec-old", "added"),
     ]
     for name in ("dec-old", "dec-mid", "dec-new"):
-        assert told(log(sandbox.workspace(), name)) == expected
-    titles = {event.id: event.title for event in log(sandbox.workspace(), "dec-new").events}
+        assert told(log(sandbox.context(), name)) == expected
+    titles = {event.id: event.title for event in log(sandbox.context(), "dec-new").events}
     assert titles["dec-old"] == "Title of dec-old"
 
 
@@ -103,7 +103,7 @@ def test_moves_and_new_names_are_followed(sandbox: Sandbox) -> None:
         ("dec-a", "added"),
     ]
     for name in ("dec-b", "dec-a"):
-        found = log(sandbox.workspace(), name)
+        found = log(sandbox.context(), name)
         assert (found.id, found.removed) == ("dec-b", False)
         assert told(found) == expected
 
@@ -114,7 +114,7 @@ def test_a_new_name_that_is_not_committed_is_followed(sandbox: Sandbox) -> None:
     sandbox.commit()
     (sandbox.path / path).unlink()
     sandbox.memory("dec-b", title="T")
-    assert told(log(sandbox.workspace(), "dec-b")) == [("dec-b", "moved"), ("dec-a", "added")]
+    assert told(log(sandbox.context(), "dec-b")) == [("dec-b", "moved"), ("dec-a", "added")]
 
 
 def test_a_removed_memory_is_still_found(sandbox: Sandbox) -> None:
@@ -127,7 +127,7 @@ def test_a_removed_memory_is_still_found(sandbox: Sandbox) -> None:
     sandbox.memory("dec-kept")
     sandbox.commit()
     for wanted in ("dec-gone", "dec-go", path):
-        found = log(sandbox.workspace(), wanted)
+        found = log(sandbox.context(), wanted)
         assert (found.id, found.removed) == ("dec-gone", True)
         assert told(found)[:2] == [("dec-gone", "removed"), ("dec-older", "removed")]
     assert render(found).startswith("dec-gone is no longer in the tree\n")
@@ -141,7 +141,7 @@ def test_git_pairing_a_memory_with_its_successor_is_not_believed(sandbox: Sandbo
     (sandbox.path / path).unlink()
     sandbox.memory("dec-b", body, title="T", supersedes=("dec-a",))
     sandbox.commit()
-    assert told(log(sandbox.workspace(), "dec-b"))[:3] == [
+    assert told(log(sandbox.context(), "dec-b"))[:3] == [
         ("dec-a", "superseded"),
         ("dec-a", "removed"),
         ("dec-b", "added"),
@@ -154,10 +154,10 @@ def test_a_file_that_broke_and_was_mended_is_told(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.write(path, b"\xff\xfe not a memory")
     sandbox.commit()
-    assert told(log(sandbox.workspace(), "dec-a"))[0] == ("dec-a", "unreadable")
+    assert told(log(sandbox.context(), "dec-a"))[0] == ("dec-a", "unreadable")
     sandbox.memory("dec-a")
     sandbox.commit()
-    found = log(sandbox.workspace(), "dec-a")
+    found = log(sandbox.context(), "dec-a")
     assert [kind for _id, kind in told(found)] == ["mended", "unreadable", "added"]
     assert not found.removed
 
@@ -167,13 +167,13 @@ def test_the_limit_counts_events(sandbox: Sandbox) -> None:
     for number in range(4):
         sandbox.memory(f"dec-{number}")
         sandbox.commit()
-    found = log(sandbox.workspace(), limit=2)
+    found = log(sandbox.context(), limit=2)
     assert (told(found), found.more) == ([("dec-3", "added"), ("dec-2", "added")], True)
     assert render(found).endswith("more is there: memtool log --limit 0")
-    assert len(log(sandbox.workspace(), limit=0).events) == 4
-    assert not log(sandbox.workspace(), limit=4).more
+    assert len(log(sandbox.context(), limit=0).events) == 4
+    assert not log(sandbox.context(), limit=4).more
     with pytest.raises(MemtoolError, match="below 0"):
-        log(sandbox.workspace(), limit=-1)
+        log(sandbox.context(), limit=-1)
 
 
 def test_many_files_are_read_in_parts(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,9 +182,9 @@ def test_many_files_are_read_in_parts(sandbox: Sandbox, monkeypatch: pytest.Monk
         sandbox.memory("dec-a", f"{number}\n")
         sandbox.memory(f"dec-{number}")
         sandbox.commit()
-    expected = log(sandbox.workspace())
+    expected = log(sandbox.context())
     monkeypatch.setattr("memtool.commands.log.READ_AT_ONCE", 3)
-    assert log(sandbox.workspace()) == expected
+    assert log(sandbox.context()) == expected
 
 
 def test_a_shallow_clone_names_no_author_beyond_its_boundary(
@@ -198,7 +198,7 @@ def test_a_shallow_clone_names_no_author_beyond_its_boundary(
     sandbox.memory("dec-a", status="pinned")
     last = sandbox.commit()
     sandbox.git("clone", "-q", "--depth=2", f"file://{sandbox.path}", str(tmp_path / "shallow"))
-    workspace = Workspace.at(str(tmp_path / "shallow"), sandbox.env)
+    workspace = Context.at(str(tmp_path / "shallow"), sandbox.env)
     found = log(workspace)
     assert [(e.id, e.kind, e.commit, e.author) for e in found.events] == [
         ("dec-a", "pinned", last, "Ada"),
@@ -214,7 +214,7 @@ def test_a_bare_repository_has_a_log_at_a_revision(sandbox: Sandbox, tmp_path: P
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
-    workspace = Workspace.at(str(tmp_path / "bare.git"), sandbox.env)
+    workspace = Context.at(str(tmp_path / "bare.git"), sandbox.env)
     assert told(log(workspace, at="HEAD")) == [("dec-a", "added")]
     with pytest.raises(MemtoolError, match="bare"):
         log(workspace)
@@ -240,7 +240,7 @@ def test_bad_arguments_are_answered_in_words(
     sandbox.memory("dec-b")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
-        log(sandbox.workspace(), wanted, at=at)
+        log(sandbox.context(), wanted, at=at)
     assert caught.value.code == code
 
 
@@ -249,7 +249,7 @@ def test_a_circle_of_superseding_ends(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", supersedes=("dec-b",))
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.commit()
-    assert told(log(sandbox.workspace(), "dec-a")) == [
+    assert told(log(sandbox.context(), "dec-a")) == [
         ("dec-a", "added"),
         ("dec-a", "superseded"),
         ("dec-b", "added"),

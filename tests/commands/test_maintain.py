@@ -13,8 +13,8 @@ import pytest
 from conftest import NOW, Sandbox
 
 from memtool import templates
-from memtool.store import ledger, spool
-from memtool.store.spool import Item, Note
+from memtool.store import ledger, usage_log
+from memtool.store.usage_log import Note, ShownItem
 
 LATE = {"timestamp": "2025-02-22T19:33:00Z"}
 SAID = "Deploys to production need the company VPN to be connected first.\n"
@@ -25,7 +25,7 @@ def looked_at(sandbox: Sandbox, id_: str, times: int, second: int) -> None:
     """Count that answers showed a memory."""
     directory = str(sandbox.path / ".git" / "memtool")
     for _time in range(times):
-        spool.append(directory, Note(second, "search", 1.0, items=(Item(id_),)))
+        usage_log.append_note(directory, Note(second, "search", 1.0, items=(ShownItem(id_),)))
     ledger.fold(directory)
 
 
@@ -119,7 +119,7 @@ def test_two_clones_make_the_same_merge(store: Sandbox, tmp_path: Path):
 def test_a_candidate_fades_once(store: Sandbox):
     """Its importance is 0.8 of what it was, and a later night leaves it so."""
     store.run("maintain", "--nightly", "--apply")
-    memory = store.workspace().tree().by_id["sem-unseen"].memory
+    memory = store.context().tree().by_id["sem-unseen"].memory
     assert (memory.importance, memory.table("faded")["was"]) == (0.4, "0.5")
     later = store.json("maintain", "--nightly", MEMTOOL_NOW="2026-03-04T12:00:00Z")
     assert later["steps"] == []

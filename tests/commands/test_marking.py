@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.inject.marked import BEGIN, END
+from memtool.inject.agents_md import BEGIN, END
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ def written(sandbox: Sandbox, path: str) -> Memory:
 
 def refusal(sandbox: Sandbox, title: str = "T", **options: object) -> MemtoolError:
     with pytest.raises(MemtoolError) as caught:
-        new(sandbox.workspace(), "decision", title, **options)  # type: ignore[arg-type]
+        new(sandbox.context(), "decision", title, **options)  # type: ignore[arg-type]
     assert list(sandbox.path.glob(".memory/**/*.md")) == []
     return caught.value
 
 
 def test_a_new_memory_has_the_defaults_and_the_place_of_its_type(sandbox: Sandbox):
     """Who says only type and title gets a complete, valid memory."""
-    made = new(sandbox.workspace(), "decision", "Keep sessions in Redis")
+    made = new(sandbox.context(), "decision", "Keep sessions in Redis")
     memory = written(sandbox, made.path)
     assert made.path == f".memory/decision/2026-03/{made.id}.md"
     assert made.id.startswith("dec-2026-03-01-keep-sessions-in-redis-")
@@ -45,9 +45,9 @@ def test_a_new_memory_has_the_defaults_and_the_place_of_its_type(sandbox: Sandbo
 
 def test_every_option_reaches_its_key(sandbox: Sandbox):
     """Options are keys of the memory under their own names."""
-    old = new(sandbox.workspace(), "semantic", "Old", id="sem-old")
+    old = new(sandbox.context(), "semantic", "Old", id="sem-old")
     made = new(
-        sandbox.workspace(MEMTOOL_SEED="b"),
+        sandbox.context(MEMTOOL_SEED="b"),
         "semantic",
         "T",
         body="It is so.",
@@ -89,7 +89,7 @@ def test_the_path_is_the_last_line_and_json_has_id_path_and_commit(sandbox: Sand
 
 def test_a_title_is_put_on_one_line(sandbox: Sandbox):
     """Line breaks and tabs of a title become spaces."""
-    made = new(sandbox.workspace(), "decision", " Keep\n\tit \r\n so ")
+    made = new(sandbox.context(), "decision", " Keep\n\tit \r\n so ")
     assert written(sandbox, made.path).title == "Keep it so"
 
 
@@ -149,7 +149,7 @@ def test_an_unknown_category_names_the_nearest(sandbox: Sandbox):
 def test_a_category_of_the_settings_is_known(sandbox: Sandbox):
     """A team's own category is as good as one that came along."""
     sandbox.write(".memory/config.toml", "[categories.security]\nweight = 1.3\n")
-    made = new(sandbox.workspace(), "decision", "T", category="security")
+    made = new(sandbox.context(), "decision", "T", category="security")
     assert made.id in made.path
 
 
@@ -163,15 +163,15 @@ def test_a_taken_id_is_refused_wherever_its_file_lies(sandbox: Sandbox):
     sandbox.memory("dec-a")
     for dry_run in (False, True):
         with pytest.raises(MemtoolError) as caught:
-            new(sandbox.workspace(), "semantic", "T", id="dec-a", dry_run=dry_run)
+            new(sandbox.context(), "semantic", "T", id="dec-a", dry_run=dry_run)
         assert caught.value.code == "id-taken"
         assert ".memory/decision/2026-02/dec-a.md is already there" in caught.value.message
 
 
 def test_a_made_id_that_is_taken_is_drawn_again(sandbox: Sandbox):
     """Two processes that draw the same id both get a file."""
-    one = new(sandbox.workspace(), "decision", "T")
-    other = new(sandbox.workspace(), "decision", "T", body="Another text.")
+    one = new(sandbox.context(), "decision", "T")
+    other = new(sandbox.context(), "decision", "T", body="Another text.")
     assert one.id != other.id
     assert (sandbox.path / one.path).exists()
     assert (sandbox.path / other.path).exists()
@@ -183,8 +183,8 @@ def test_superseding_a_memory_that_is_no_head_leads_to_the_head(sandbox: Sandbox
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.memory("dec-c", supersedes=("dec-b",))
     for call in (
-        lambda: new(sandbox.workspace(), "decision", "T", supersedes=("dec-a",)),
-        lambda: pin(sandbox.workspace(), "dec-a"),
+        lambda: new(sandbox.context(), "decision", "T", supersedes=("dec-a",)),
+        lambda: pin(sandbox.context(), "dec-a"),
     ):
         with pytest.raises(MemtoolError) as caught:
             call()
@@ -195,8 +195,8 @@ def test_superseding_a_memory_that_is_no_head_leads_to_the_head(sandbox: Sandbox
 
 def test_the_text_of_a_dry_run_is_the_file(sandbox: Sandbox):
     """What a dry run shows is, byte for byte, what would be written."""
-    shown = new(sandbox.workspace(), "decision", "T", body="B", dry_run=True)
-    made = new(sandbox.workspace(), "decision", "T", body="B")
+    shown = new(sandbox.context(), "decision", "T", body="B", dry_run=True)
+    made = new(sandbox.context(), "decision", "T", body="B")
     assert (sandbox.path / made.path).read_text() == shown.text
     assert shown.path == made.path
     assert render(shown) == f"{shown.text}\n{shown.path}"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import noting
+from memtool.commands import _record
 from memtool.commands.show import show
-from memtool.store import ledger, spool
-from memtool.store.spool import Note
+from memtool.store import ledger, usage_log
+from memtool.store.usage_log import Note
 
 CONFIG = ".memory/config.toml"
 
@@ -19,7 +19,7 @@ CONFIG = ".memory/config.toml"
 def notes(sandbox: Sandbox) -> list[Note]:
     """What lies in the spool of a sandbox."""
     place = sandbox.path / ".git" / "memtool" / "spool" / "notes"
-    return list(spool.read(place.read_bytes())) if place.exists() else []
+    return list(usage_log.read_notes(place.read_bytes())) if place.exists() else []
 
 
 def test_what_was_shown_is_noted_with_verb_and_time(sandbox: Sandbox) -> None:
@@ -40,7 +40,7 @@ def test_what_was_shown_is_noted_with_verb_and_time(sandbox: Sandbox) -> None:
     assert all(0 < one.elapsed_ms < 60_000 for one in found)
     injection = found[1]
     assert (injection.session, injection.items[0].tier) == ("s1", "retrieval")
-    assert injection.prompt == noting.hashed("where do sessions live, redis?")
+    assert injection.prompt == _record.hashed("where do sessions live, redis?")
     assert "recency" in injection.items[0].reason
 
 
@@ -74,9 +74,9 @@ def test_the_prompt_is_noted_as_a_hash_only(sandbox: Sandbox) -> None:
 
 def test_equal_prompts_have_equal_hashes_and_none_has_none() -> None:
     """Space around a prompt does not make it another one."""
-    assert noting.hashed(" a\n") == noting.hashed("a") != noting.hashed("b")
-    assert len(noting.hashed("a\ud800")) == 2 * noting.HASH_BYTES
-    assert noting.hashed(" \n") == ""
+    assert _record.hashed(" a\n") == _record.hashed("a") != _record.hashed("b")
+    assert len(_record.hashed("a\ud800")) == 2 * _record.HASH_BYTES
+    assert _record.hashed(" \n") == ""
 
 
 def test_the_tree_stays_clean(sandbox: Sandbox) -> None:
@@ -143,18 +143,18 @@ def test_an_error_is_not_noted(sandbox: Sandbox) -> None:
 def test_the_library_notes_nothing(sandbox: Sandbox) -> None:
     """A program that calls the verbs as functions leaves no trace of its questions."""
     sandbox.memory("dec-a")
-    show(sandbox.workspace(), "dec-a")
+    show(sandbox.context(), "dec-a")
     assert notes(sandbox) == []
 
 
 def test_a_full_spool_is_taken_over(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to ask for statistics to keep the file of notes small; hot verbs leave it."""
     sandbox.memory("dec-a")
-    workspace = sandbox.workspace()
-    monkeypatch.setitem(noting.FULL_BYTES, False, 1)
-    noting.note(workspace, "check", None, 1.0)
+    workspace = sandbox.context()
+    monkeypatch.setitem(_record.FULL_BYTES, False, 1)
+    _record.note(workspace, "check", None, 1.0)
     assert len(notes(sandbox)) == 1
-    noting.note(workspace, "show", show(workspace, "dec-a"), 1.0)
+    _record.note(workspace, "show", show(workspace, "dec-a"), 1.0)
     assert notes(sandbox) == []
     with ledger.reading(workspace.repository.cache_dir) as held:
         assert [one.id for one in held.most("", 1)] == ["dec-a"]
@@ -165,11 +165,11 @@ def test_a_ledger_that_cannot_be_written_leaves_the_notes(
 ) -> None:
     """A database that will not open costs nobody an answer, and no note."""
     sandbox.memory("dec-a")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     os.makedirs(os.path.join(workspace.repository.cache_dir, ledger.NAME))
-    monkeypatch.setitem(noting.FULL_BYTES, False, 1)
-    noting.note(workspace, "show", show(workspace, "dec-a"), 1.0)
-    assert len(spool.sealed(workspace.repository.cache_dir)) == 1
+    monkeypatch.setitem(_record.FULL_BYTES, False, 1)
+    _record.note(workspace, "show", show(workspace, "dec-a"), 1.0)
+    assert len(usage_log.sealed(workspace.repository.cache_dir)) == 1
 
 
 @pytest.mark.slow
@@ -191,8 +191,9 @@ def test_noting_imports_neither_a_database_nor_json(sandbox: Sandbox) -> None:
     """What every prompt pays for stays light."""
     sandbox.memory("dec-a")
     script = (
-        "import sys; from memtool.commands import noting; from memtool.workspace import Workspace; "
-        "before = set(sys.modules); ws = Workspace.at('.'); noting.note(ws, 'list', None, 1.0); "
+        "import sys; from memtool.commands import _record as noting; "
+        "from memtool.store.context import Context; "
+        "before = set(sys.modules); ws = Context.at('.'); noting.note(ws, 'list', None, 1.0); "
         "heavy = {'sqlite3', '_sqlite3', 'json', 'hashlib', 're'}; "
         "print(sorted(heavy & set(sys.modules) - before))"
     )

@@ -9,7 +9,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.inject import Injected, inject
-from memtool.store import shown
+from memtool.inject import session_seen
 
 PROMPT = "where do sessions live, in redis?"
 ASKED = ("inject", "--prompt", PROMPT, "--session", "s")
@@ -92,7 +92,7 @@ def test_processes_of_one_session_may_run_at_once(project: Sandbox):
 def test_a_call_from_a_program_leaves_no_trace(project: Sandbox):
     """The API prints nothing, so nobody has seen anything yet: its caller notes what was shown."""
     for _time in range(2):
-        found = inject(project.workspace(), prompt=PROMPT, session="s")
+        found = inject(project.context(), prompt=PROMPT, session="s")
         assert isinstance(found, Injected)
         assert [one for one, _version in found.versions] == ["dec-pinned", "dec-redis"]
-    assert not shown.read(str(project.path / ".git" / "memtool"), "s")
+    assert not session_seen.read(str(project.path / ".git" / "memtool"), "s")

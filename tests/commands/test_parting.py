@@ -27,7 +27,7 @@ def merging(sandbox: Sandbox) -> Sandbox:
 def test_an_id_made_twice_becomes_two_memories(merging: Sandbox, ids: tuple[str, ...]):
     """Ours keeps the id, theirs every byte but the id; git commit concludes the merge."""
     theirs = merging.git("show", ":3:.memory/decision/2026-02/dec-same.md")
-    ws = merging.workspace()
+    ws = merging.context()
     (one,) = resolve(ws, *ids, keep_both=True).resolved
     assert one.ids == ("dec-same", one.id)
     assert (merging.path / one.path).read_text() == theirs.replace("id: dec-same", f"id: {one.id}")
@@ -36,7 +36,7 @@ def test_an_id_made_twice_becomes_two_memories(merging: Sandbox, ids: tuple[str,
     assert merging.git("ls-files", "--unmerged") == ""
     merging.git("commit", "--quiet", "--no-edit")
     assert merging.git("status", "--porcelain") == ""
-    ids_there = [record.id for record in merging.workspace().tree().records]
+    ids_there = [record.id for record in merging.context().tree().records]
     assert ids_there == sorted(["dec-a", one.id, "dec-same"])
     path = ".memory/decision/2026-02/dec-same.md"
     assert ws.notes == [f"git commit concludes the merge; what names dec-same means {path}"]
@@ -45,7 +45,7 @@ def test_an_id_made_twice_becomes_two_memories(merging: Sandbox, ids: tuple[str,
 def test_a_dry_run_leaves_the_merge_as_it_is(merging: Sandbox):
     """Nothing is staged, nothing is written."""
     before = merging.git("status", "--porcelain")
-    done = resolve(merging.workspace(), keep_both=True, dry_run=True)
+    done = resolve(merging.context(), keep_both=True, dry_run=True)
     assert render(done).startswith("dec-same was made twice, one would be named dec-2026-02-22-of")
     assert merging.git("status", "--porcelain") == before
 
@@ -53,14 +53,14 @@ def test_a_dry_run_leaves_the_merge_as_it_is(merging: Sandbox):
 def test_only_git_concludes_a_merge(merging: Sandbox):
     """A commit of single files is impossible now."""
     with pytest.raises(MemtoolError, match="a merge is unfinished") as caught:
-        resolve(merging.workspace(), keep_both=True, commit=True)
+        resolve(merging.context(), keep_both=True, commit=True)
     assert caught.value.hint == "leave out --commit, then git commit"
 
 
 def test_another_id_is_not_parted(merging: Sandbox):
     """Only what was made twice can become two."""
     with pytest.raises(MemtoolError, match="dec-a was not made twice"):
-        resolve(merging.workspace(), "dec-a", keep_both=True)
+        resolve(merging.context(), "dec-a", keep_both=True)
 
 
 def test_a_memory_that_both_sides_changed_is_another_conflict(sandbox: Sandbox):
@@ -75,7 +75,7 @@ def test_a_memory_that_both_sides_changed_is_another_conflict(sandbox: Sandbox):
     sandbox.commit()
     sandbox.git("merge", "side", check=False)
     with pytest.raises(MemtoolError, match="was changed on both sides") as caught:
-        resolve(sandbox.workspace(), keep_both=True)
+        resolve(sandbox.context(), keep_both=True)
     assert "git checkout --ours" in caught.value.hint
 
 
@@ -87,10 +87,10 @@ def test_the_same_id_in_two_directories_becomes_two(sandbox: Sandbox):
     (sandbox.path / later).unlink()
     sandbox.write(".memory/other/dec-a.md", text)
     sandbox.commit()
-    (one,) = resolve(sandbox.workspace(), "dec-a", keep_both=True, commit=True).resolved
+    (one,) = resolve(sandbox.context(), "dec-a", keep_both=True, commit=True).resolved
     assert (sandbox.path / path).read_text().endswith("First.\n")
     assert (sandbox.path / one.path).read_text().endswith("Second.\n")
     assert not (sandbox.path / ".memory/other/dec-a.md").exists()
     assert sandbox.git("status", "--porcelain") == ""
-    assert sandbox.workspace().tree().problems == ()
+    assert sandbox.context().tree().problems == ()
     assert "Reason: dec-a was made twice" in sandbox.git("log", "-1", "--format=%B")

@@ -11,7 +11,7 @@ from memtool.errors import MemtoolError
 def test_any_living_memory_can_be_pinned(sandbox: Sandbox, status: str):
     """Pinning says more than confirming, and less than nothing is lost."""
     path = sandbox.memory("dec-a", status=status)
-    changed = pin(sandbox.workspace(), "dec-a")
+    changed = pin(sandbox.context(), "dec-a")
     assert changed.changes == {"status": (status, "pinned")}
     assert "\nstatus: pinned\n" in (sandbox.path / path).read_text()
 
@@ -29,5 +29,5 @@ def test_a_superseded_memory_is_not_pinned(sandbox: Sandbox):
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", supersedes=("dec-a",))
     with pytest.raises(MemtoolError) as caught:
-        pin(sandbox.workspace(), "dec-a")
+        pin(sandbox.context(), "dec-a")
     assert caught.value.hint == "memtool pin dec-b"

@@ -5,7 +5,7 @@ import signal
 
 from conftest import Sandbox
 
-from memtool.commands.progress import WIDTH, Progress
+from memtool.commands._render import WIDTH, Progress
 
 
 class Terminal(io.StringIO):

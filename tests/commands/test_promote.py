@@ -25,7 +25,7 @@ def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
 
 
 def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     kept = telling.opened(ws)
     head = telling.make(ws, telling.beginning(ws, kept, agent=agent), kept.create)
     if messages:

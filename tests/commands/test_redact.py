@@ -16,9 +16,9 @@ import memtool
 from memtool.commands.redact import Redacted, redact, render
 from memtool.errors import MemtoolError
 from memtool.memory import document
-from memtool.memory.marks import is_redaction
+from memtool.memory.changes import is_redaction
+from memtool.store.context import Context
 from memtool.store.git import GitError
-from memtool.workspace import Workspace
 
 MARK = "[REDACTED:github-token]"
 
@@ -58,13 +58,13 @@ def test_a_staged_file_is_redacted_in_both_places(sandbox: Sandbox, path: str) -
     """Where the worktree is what is staged, both become the same redacted text."""
     sandbox.write(path, text_of(f"Line one.\nUse {TOKEN}, always.\n"))
     sandbox.git("add", path)
-    done = redact(sandbox.workspace())
+    done = redact(sandbox.context())
     assert staged(sandbox, path) == (sandbox.path / path).read_text()
     assert staged(sandbox, path) == text_of(f"Line one.\nUse {MARK}, always.\n")
     assert places(done) == [("github-token", 11, "both")]
     assert done.files[0].staged
     assert sandbox.git("status", "--porcelain") == f"M  {path}\n"
-    assert (done.exit_code, redact(sandbox.workspace()).exit_code) == (1, 0)
+    assert (done.exit_code, redact(sandbox.context()).exit_code) == (1, 0)
 
 
 def test_unstaged_edits_stay_unstaged(sandbox: Sandbox, path: str) -> None:
@@ -72,7 +72,7 @@ def test_unstaged_edits_stay_unstaged(sandbox: Sandbox, path: str) -> None:
     sandbox.write(path, text_of(f"Line one.\nUse {TOKEN}.\n"))
     sandbox.git("add", path)
     sandbox.write(path, text_of(f"Line one.\nUse {TOKEN}.\nNot staged.\n"))
-    done = redact(sandbox.workspace(), path)
+    done = redact(sandbox.context(), path)
     assert staged(sandbox, path) == text_of(f"Line one.\nUse {MARK}.\n")
     assert (sandbox.path / path).read_text() == text_of(f"Line one.\nUse {MARK}.\nNot staged.\n")
     assert places(done) == [("github-token", 11, "both")]
@@ -84,7 +84,7 @@ def test_two_sides_that_differ_are_redacted_each_on_its_own(sandbox: Sandbox, pa
     sandbox.write(path, text_of(f"Staged {TOKEN}.\n"))
     sandbox.git("add", path)
     sandbox.write(path, text_of(f"Not staged.\nHere {OTHER}.\n"))
-    done = redact(sandbox.workspace())
+    done = redact(sandbox.context())
     assert staged(sandbox, path) == text_of(f"Staged {MARK}.\n")
     assert (sandbox.path / path).read_text() == text_of(f"Not staged.\nHere {MARK}.\n")
     assert places(done) == [("github-token", 10, "staged"), ("github-token", 11, "worktree")]
@@ -99,7 +99,7 @@ def test_an_unstaged_secret_is_redacted_without_staging_anything(
     """What is only in the worktree changes only there."""
     before = staged(sandbox, path)
     sandbox.write(path, text_of(f"Line one.\nUse {TOKEN}.\n"))
-    done = redact(sandbox.workspace())
+    done = redact(sandbox.context())
     assert staged(sandbox, path) == before
     assert (done.files[0].staged, places(done)) == (False, [("github-token", 11, "worktree")])
 
@@ -111,7 +111,7 @@ def test_a_staged_secret_that_the_worktree_has_lost_is_redacted(
     sandbox.write(path, text_of(f"Use {TOKEN}.\n"))
     sandbox.git("add", path)
     sandbox.write(path, text_of("Line one.\nMine.\n"))
-    done = redact(sandbox.workspace())
+    done = redact(sandbox.context())
     assert staged(sandbox, path) == text_of(f"Use {MARK}.\n")
     assert (sandbox.path / path).read_text() == text_of("Line one.\nMine.\n")
     assert places(done) == [("github-token", 10, "staged")]
@@ -120,12 +120,12 @@ def test_a_staged_secret_that_the_worktree_has_lost_is_redacted(
 def test_an_untracked_file_stays_untracked(sandbox: Sandbox, path: str) -> None:
     """Redacting is no git add."""
     new = sandbox.memory("dec-b", f"Use {TOKEN}.\n")
-    redact(sandbox.workspace())
+    redact(sandbox.context())
     assert MARK in (sandbox.path / new).read_text()
     assert sandbox.git("status", "--porcelain") == f"?? {new}\n"
     sandbox.git("add", "--intent-to-add", new)
     sandbox.memory("dec-b", f"Use {OTHER}.\n")
-    assert not redact(sandbox.workspace()).files[0].staged
+    assert not redact(sandbox.context()).files[0].staged
 
 
 def test_a_file_deleted_in_the_worktree_stays_deleted(sandbox: Sandbox, path: str) -> None:
@@ -134,7 +134,7 @@ def test_a_file_deleted_in_the_worktree_stays_deleted(sandbox: Sandbox, path: st
         sandbox.write(path, text_of(f"Use {token(number)}.\n"))
         sandbox.git("add", path)
         (sandbox.path / path).unlink()
-        done = redact(sandbox.workspace(), *args)
+        done = redact(sandbox.context(), *args)
         assert staged(sandbox, path) == text_of(f"Use {MARK}.\n")
         assert places(done) == [("github-token", 10, "staged")]
         assert not (sandbox.path / path).exists()
@@ -147,7 +147,7 @@ def test_a_linked_worktree_has_its_own_index(sandbox: Sandbox, path: str) -> Non
     for each in (sandbox, other):
         each.write(path, text_of(f"Use {TOKEN}.\n"))
         each.git("add", path)
-    redact(other.workspace())
+    redact(other.context())
     assert staged(other, path) == text_of(f"Use {MARK}.\n") == (other.path / path).read_text()
     assert staged(sandbox, path) == text_of(f"Use {TOKEN}.\n")
 
@@ -158,7 +158,7 @@ def test_every_other_byte_is_kept(sandbox: Sandbox, path: str) -> None:
     for name in ("docs/setup.txt", "docs/other.txt"):
         sandbox.write(name, data)
     sandbox.git("add", "docs/setup.txt")
-    done = redact(sandbox.workspace(), "docs/setup.txt", "docs/other.txt")
+    done = redact(sandbox.context(), "docs/setup.txt", "docs/other.txt")
     for name in ("docs/setup.txt", "docs/other.txt"):
         assert (sandbox.path / name).read_bytes() == data.replace(TOKEN.encode(), MARK.encode())
     assert [file.staged for file in done.files] == [False, True]
@@ -172,7 +172,7 @@ def test_line_ends_that_git_converts_stay_converted(sandbox: Sandbox, path: str)
     sandbox.git("config", "core.autocrlf", "true")
     sandbox.write("a.txt", f"x {TOKEN}\r\n")
     sandbox.git("add", "a.txt")
-    redact(sandbox.workspace(), "a.txt")
+    redact(sandbox.context(), "a.txt")
     assert (sandbox.path / "a.txt").read_bytes() == f"x {MARK}\r\n".encode()
     assert staged(sandbox, "a.txt") == f"x {MARK}\n"
     assert sandbox.git("status", "--porcelain") == "A  a.txt\n"
@@ -183,7 +183,7 @@ def test_modes_are_kept(sandbox: Sandbox, path: str) -> None:
     place = sandbox.write("run.sh", f"export T={TOKEN}\n")
     place.chmod(0o755)
     sandbox.git("add", "run.sh")
-    redact(sandbox.workspace(), "run.sh")
+    redact(sandbox.context(), "run.sh")
     assert stat.S_IMODE(place.stat().st_mode) == 0o755
     assert sandbox.git("ls-files", "--stage", "run.sh").startswith("100755 ")
 
@@ -194,7 +194,7 @@ def test_a_sparse_checkout_stays_sparse(sandbox: Sandbox, path: str) -> None:
     sandbox.commit()
     sandbox.git("sparse-checkout", "set", "--no-cone", "/nothing")
     assert not (sandbox.path / path).exists()
-    redact(sandbox.workspace())
+    redact(sandbox.context())
     assert staged(sandbox, path) == text_of(f"Use {MARK}.\n")
     assert not (sandbox.path / path).exists()
     assert sandbox.git("status", "--porcelain") == f"M  {path}\n"
@@ -208,14 +208,14 @@ def test_a_memory_stays_a_memory(sandbox: Sandbox) -> None:
         "dec-a", f"A {TOKEN} b.\n", title=TOKEN, tags=("auth", OTHER), source=(source,)
     )
     path = sandbox.write(".memory/decision/2026-02/dec-a.md", document.write(memory))
-    done = redact(sandbox.workspace())
+    done = redact(sandbox.context())
     after = document.read(path.read_bytes())
     assert (after.title, after.items("tags")) == (MARK, ("auth", MARK))
     assert after.items("source") == ("url:https://ada:[REDACTED:url-password]@git.acme.dev/a",)
     assert after.body == f"A {MARK} b.\n"
     assert is_redaction(memory.body, after.body)
     assert len(done.files[0].findings) == 4
-    assert redact(sandbox.workspace()).files == ()
+    assert redact(sandbox.context()).files == ()
 
 
 def test_a_memory_that_a_mark_would_break_is_told_and_left_alone(sandbox: Sandbox) -> None:
@@ -225,8 +225,8 @@ def test_a_memory_that_a_mark_would_break_is_told_and_left_alone(sandbox: Sandbo
     text = path.read_text()
     sandbox.memory("dec-b", f"Use {TOKEN}.\n")
     with pytest.raises(MemtoolError, match="would be no memory without the gitlab-token in line"):
-        redact(sandbox.workspace(), str(path))
-    assert len(redact(sandbox.workspace()).files) == 1
+        redact(sandbox.context(), str(path))
+    assert len(redact(sandbox.context()).files) == 1
     assert path.read_text() == text
 
 
@@ -252,7 +252,7 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox, path: str) -> None:
     sandbox.git("add", path)
     before = staged(sandbox, path)
     for strategy in ("redact", "hash", "token"):
-        done = redact(sandbox.workspace(), strategy=strategy, dry_run=True)  # type: ignore[arg-type]
+        done = redact(sandbox.context(), strategy=strategy, dry_run=True)  # type: ignore[arg-type]
         assert (done.exit_code, done.files[0].staged) == (1, True)
         assert render(done).startswith("would redact:\n")
     assert staged(sandbox, path) == before == (sandbox.path / path).read_text()
@@ -264,17 +264,17 @@ def test_staged_limits_to_files_with_staged_changes(sandbox: Sandbox, path: str)
     sandbox.write(path, text_of(f"Use {TOKEN}.\n"))
     new = sandbox.memory("dec-b", f"Use {TOKEN}.\n")
     sandbox.git("add", new)
-    assert [file.path for file in redact(sandbox.workspace(), staged=True).files] == [new]
+    assert [file.path for file in redact(sandbox.context(), staged=True).files] == [new]
     assert TOKEN in (sandbox.path / path).read_text()
     sandbox.git("update-ref", "-d", "HEAD")
     sandbox.git("add", path)
-    assert [file.path for file in redact(sandbox.workspace(), staged=True).files] == [path]
+    assert [file.path for file in redact(sandbox.context(), staged=True).files] == [path]
 
 
 def test_hashes_compare_within_one_clone(sandbox: Sandbox, path: str) -> None:
     """The key is made on first use, private, and shared by all worktrees of the clone alone."""
     sandbox.write(path, text_of(f"A {TOKEN} b {OTHER} c {TOKEN}.\n"))
-    redact(sandbox.workspace(), strategy="hash")
+    redact(sandbox.context(), strategy="hash")
     key = sandbox.path / ".git/memtool/redaction.key"
     assert (stat.S_IMODE(key.stat().st_mode), key.stat().st_size) == (0o600, 32)
     first, second, third = (
@@ -282,11 +282,11 @@ def test_hashes_compare_within_one_clone(sandbox: Sandbox, path: str) -> None:
     )
     assert first == third != second
     sandbox.write("a.txt", TOKEN)
-    redact(sandbox.workspace(), "a.txt", strategy="hash")
+    redact(sandbox.context(), "a.txt", strategy="hash")
     assert (sandbox.path / "a.txt").read_text() == f"{MARK[:-1]}{first}]"
     key.unlink()
     sandbox.write("a.txt", TOKEN)
-    redact(sandbox.workspace(), "a.txt", strategy="hash")
+    redact(sandbox.context(), "a.txt", strategy="hash")
     assert (sandbox.path / "a.txt").read_text() != f"{MARK[:-1]}{first}]"
 
 
@@ -295,11 +295,11 @@ def test_a_broken_key_is_told(sandbox: Sandbox, path: str) -> None:
     sandbox.write("a.txt", TOKEN)
     sandbox.write(".git/memtool/redaction.key", b"short")
     with pytest.raises(MemtoolError, match="is no key: it has 5 bytes"):
-        redact(sandbox.workspace(), "a.txt", strategy="hash")
+        redact(sandbox.context(), "a.txt", strategy="hash")
     (sandbox.path / ".git/memtool/redaction.key").unlink()
     (sandbox.path / ".git/memtool/redaction.key").mkdir()
     with pytest.raises(MemtoolError, match="cannot be read or made") as caught:
-        redact(sandbox.workspace(), "a.txt", strategy="hash")
+        redact(sandbox.context(), "a.txt", strategy="hash")
     assert "--strategy token" in caught.value.hint
     assert (sandbox.path / "a.txt").read_text() == TOKEN
 
@@ -307,14 +307,14 @@ def test_a_broken_key_is_told(sandbox: Sandbox, path: str) -> None:
 def test_what_the_settings_allow_is_left(sandbox: Sandbox, path: str) -> None:
     """Addresses, domains and fingerprints of the settings are no findings."""
     sandbox.write(path, text_of(f"{TOKEN} a@acme.dev b@x.acme.io c@other.dev\n"))
-    shown = redact(sandbox.workspace(), dry_run=True).files[0].findings
+    shown = redact(sandbox.context(), dry_run=True).files[0].findings
     mark = next(spot.fingerprint for spot in shown if spot.kind == "github-token")
     sandbox.write(
         ".memory/config.toml",
         '[redaction]\nallow_emails = ["A@acme.dev"]\nallow_domains = ["@Acme.io"]\n'
         f'[redaction.allow]\n{mark} = "of the public demo"\n',
     )
-    redact(sandbox.workspace())
+    redact(sandbox.context())
     assert f"{TOKEN} a@acme.dev b@x.acme.io [REDACTED:email]\n" in (sandbox.path / path).read_text()
 
 
@@ -353,7 +353,7 @@ def test_what_is_no_text_file_of_the_worktree_is_refused(
     (sandbox.path / "out").symlink_to("..")
     os.mkfifo(sandbox.path / "fifo")
     with pytest.raises(MemtoolError) as caught:
-        redact(sandbox.workspace(), "good.txt", given)
+        redact(sandbox.context(), "good.txt", given)
     assert message in caught.value.message
     assert caught.value.hint
     assert (sandbox.path / "good.txt").read_text() == TOKEN
@@ -363,7 +363,7 @@ def test_what_is_no_text_file_of_the_worktree_is_refused(
 def test_a_path_is_relative_to_where_one_stands(sandbox: Sandbox, path: str) -> None:
     """From below, the same file is meant as in any other command."""
     sandbox.write("docs/a.txt", TOKEN)
-    ws = Workspace.at(str(sandbox.path / "docs"), sandbox.env)
+    ws = Context.at(str(sandbox.path / "docs"), sandbox.env)
     assert [file.path for file in redact(ws, "a.txt", "../docs/a.txt").files] == ["docs/a.txt"]
 
 
@@ -373,7 +373,7 @@ def test_a_file_that_is_no_memory_is_passed_over_when_all_are_looked_through(
     """One broken file keeps nobody from redacting the others."""
     sandbox.write(".memory/broken.md", b"---\n\0\n")
     sandbox.write(".memory/torn.md", f"no memory, but {TOKEN}")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert [file.path for file in redact(ws).files] == [".memory/torn.md"]
     assert ws.notes == ["passed over: .memory/broken.md is no text: it holds NUL bytes"]
 
@@ -389,7 +389,7 @@ def test_an_unfinished_merge_is_refused(sandbox: Sandbox, path: str) -> None:
     sandbox.git("merge", "side", check=False)
     before = (sandbox.path / path).read_bytes()
     with pytest.raises(MemtoolError, match="a merge is unfinished"):
-        redact(sandbox.workspace())
+        redact(sandbox.context())
     assert (sandbox.path / path).read_bytes() == before
 
 
@@ -399,7 +399,7 @@ def test_a_locked_index_changes_nothing(sandbox: Sandbox, path: str) -> None:
     sandbox.git("add", path)
     sandbox.write(".git/index.lock", "")
     with pytest.raises(GitError, match=r"index\.lock"):
-        redact(sandbox.workspace())
+        redact(sandbox.context())
     assert TOKEN in (sandbox.path / path).read_text()
 
 
@@ -440,7 +440,7 @@ def test_the_framework_gets_changed_files_and_an_untouched_index(
     """Under pre-commit a fixer that stages would cost the user their unstaged edits."""
     sandbox.write(path, text_of(f"Use {TOKEN}.\n"))
     sandbox.git("add", path)
-    ws = sandbox.workspace(PRE_COMMIT="1")
+    ws = sandbox.context(PRE_COMMIT="1")
     done = redact(ws, path)
     assert (done.exit_code, done.files[0].staged) == (1, False)
     assert MARK in (sandbox.path / path).read_text()

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
+from memtool.authoring.write import Written
 from memtool.commands.new import new
 from memtool.commands.remember import remember
 from memtool.commands.supersede import supersede
-from memtool.commands.writing import Written
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory
@@ -17,7 +17,7 @@ NEAR = TEXT + " Ask twice."
 
 def made(sandbox: Sandbox, body: str = TEXT, **options: object) -> Written:
     seed = str(len(list(sandbox.path.glob(".memory/*/*/*.md"))))
-    return new(sandbox.workspace(MEMTOOL_SEED=seed), "decision", "Sessions in Redis", body=body,
+    return new(sandbox.context(MEMTOOL_SEED=seed), "decision", "Sessions in Redis", body=body,
                **options)  # type: ignore[arg-type]  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def files(sandbox: Sandbox) -> int:
 def test_what_is_said_already_is_strengthened_instead(sandbox: Sandbox):
     """The answer names the memory that was there; no file is written."""
     first = made(sandbox)
-    ws = sandbox.workspace(MEMTOOL_SEED="x")
+    ws = sandbox.context(MEMTOOL_SEED="x")
     again = new(ws, "decision", "sessions  in redis", body=TEXT.upper())
     assert (again.id, again.path, again.duplicate_of) == (first.id, first.path, first.id)
     assert on_disk(sandbox, first).text("importance") == "0.6"
@@ -89,7 +89,7 @@ def test_a_near_twin_is_refused_with_the_way_on(sandbox: Sandbox):
     assert caught.value.hint.startswith(f'memtool supersede {first.id} "Sessions in Redis"; if')
     assert files(sandbox) == 1
     with pytest.raises(MemtoolError, match="this says nearly"):
-        remember(sandbox.workspace(), "Sessions in Redis. " + NEAR)
+        remember(sandbox.context(), "Sessions in Redis. " + NEAR)
 
 
 @pytest.mark.parametrize("option", [{"supersedes": ("dec-",)}, {"set": ("related_to=ID",)}])
@@ -104,18 +104,18 @@ def test_who_names_the_twin_may_write(sandbox: Sandbox, option: dict):
 def test_superseding_with_nearly_the_same_is_what_it_is_for(sandbox: Sandbox):
     """A correction is like what it corrects; only a third memory is in its way."""
     first = made(sandbox)
-    newer = supersede(sandbox.workspace(), first.id, "Sessions in Redis", body=NEAR)
+    newer = supersede(sandbox.context(), first.id, "Sessions in Redis", body=NEAR)
     assert files(sandbox) == 2
-    third = new(sandbox.workspace(MEMTOOL_SEED="t"), "decision", "Cookies", body="Name only.")
+    third = new(sandbox.context(MEMTOOL_SEED="t"), "decision", "Cookies", body="Name only.")
     with pytest.raises(MemtoolError) as caught:
-        supersede(sandbox.workspace(MEMTOOL_SEED="u"), third.id, "Sessions in Redis", body=NEAR)
+        supersede(sandbox.context(MEMTOOL_SEED="u"), third.id, "Sessions in Redis", body=NEAR)
     assert caught.value.hint == f"add --supersedes {newer.id}"
 
 
 def test_another_value_is_another_memory(sandbox: Sandbox):
     """The same sentence about another port is no repetition."""
     for port in (8080, 9090):
-        new(sandbox.workspace(MEMTOOL_SEED=str(port)), "decision", f"The API listens on {port}")
+        new(sandbox.context(MEMTOOL_SEED=str(port)), "decision", f"The API listens on {port}")
     assert files(sandbox) == 2
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
+from memtool.authoring.resolve import Settled
 from memtool.commands.conflicts import conflicts
 from memtool.commands.resolve import Resolved, render, resolve
-from memtool.commands.settling import Settled
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory
@@ -24,7 +24,7 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 
 def settled(sandbox: Sandbox, *ids: str, **options: object) -> Settled:
-    (one,) = resolve(sandbox.workspace(), *ids, **{"why": "it lost tasks"} | options).resolved  # type: ignore[arg-type]
+    (one,) = resolve(sandbox.context(), *ids, **{"why": "it lost tasks"} | options).resolved  # type: ignore[arg-type]
     return one
 
 
@@ -33,7 +33,7 @@ def written(sandbox: Sandbox, path: str) -> Memory:
 
 
 def open_conflicts(sandbox: Sandbox) -> int:
-    return len(conflicts(sandbox.workspace()).conflicts)
+    return len(conflicts(sandbox.context()).conflicts)
 
 
 def test_keeping_one_side_says_it_again_and_replaces_both(filled: Sandbox):
@@ -107,7 +107,7 @@ def test_a_fork_of_three_heads_is_joined(sandbox: Sandbox):
     assert open_conflicts(sandbox) == 1
     settled(sandbox, "dec-x", "dec-y", "dec-z", keep="dec-y")
     assert open_conflicts(sandbox) == 0
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     assert len([r for r in tree.records if tree.lineage.is_head(r.id)]) == 1
 
 
@@ -120,19 +120,19 @@ def test_all_conflicts_are_settled_one_after_the_other(filled: Sandbox):
     filled.memory("dec-y", "Text of yyy.\n", supersedes=("dec-old",))
     filled.commit()
     assert open_conflicts(filled) == 3
-    done = resolve(filled.workspace(), all=True, keep="newer", why="the later one", commit=True)
+    done = resolve(filled.context(), all=True, keep="newer", why="the later one", commit=True)
     assert [one.kept for one in done.resolved] == ["dec-y", "dec-b"]
     assert open_conflicts(filled) == 0
     assert filled.git("log", "--format=%s", "-2").splitlines() == [
         "memory: supersede Do not use Celery", "memory: supersede Title of dec-y",
     ]  # fmt: skip
-    again = resolve(filled.workspace(), all=True, keep="newer", why="the later one")
+    again = resolve(filled.context(), all=True, keep="newer", why="the later one")
     assert (again.resolved, render(again)) == ((), "no open conflict")
 
 
 def test_all_conflicts_may_be_accepted(filled: Sandbox):
     """Each is noted, none is superseded."""
-    done = resolve(filled.workspace(), all=True, keep="both", why="both hold")
+    done = resolve(filled.context(), all=True, keep="both", why="both hold")
     assert [one.kept for one in done.resolved] == ["both"]
     assert open_conflicts(filled) == 0
 
@@ -185,7 +185,7 @@ def test_what_is_unclear_is_refused(
     filled.memory("dec-gone", "Gone.\n", status="deleted", deleted={"at": "2026-02-23T00:00:00Z"})
     filled.commit()
     with pytest.raises(MemtoolError) as caught:
-        resolve(filled.workspace(), *ids, **{"why": "so"} | options)
+        resolve(filled.context(), *ids, **{"why": "so"} | options)
     assert message in caught.value.message
     assert caught.value.hint
     assert filled.git("status", "--porcelain") == ""

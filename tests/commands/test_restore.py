@@ -13,7 +13,7 @@ DELETED = {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong"}
 def test_a_forgotten_memory_gets_the_status_that_it_had(sandbox: Sandbox, was: str):
     """Forgetting and restoring leaves no trace in the file."""
     path = sandbox.memory("dec-a", status="deleted", deleted=DELETED | {"was": was})
-    restore(sandbox.workspace(), "dec-a")
+    restore(sandbox.context(), "dec-a")
     text = (sandbox.path / path).read_text()
     assert f"\nstatus: {was}\n" in text
     assert "deleted" not in text
@@ -22,8 +22,8 @@ def test_a_forgotten_memory_gets_the_status_that_it_had(sandbox: Sandbox, was: s
 def test_without_a_former_status_it_is_confirmed(sandbox: Sandbox):
     """A deletion that was written by hand can be undone as well."""
     sandbox.memory("dec-a", status="deleted", deleted=DELETED)
-    restore(sandbox.workspace(), "dec-a")
-    assert sandbox.workspace().tree().by_id["dec-a"].memory.status == "confirmed"
+    restore(sandbox.context(), "dec-a")
+    assert sandbox.context().tree().by_id["dec-a"].memory.status == "confirmed"
 
 
 def test_a_former_status_that_is_none_is_refused(sandbox: Sandbox):
@@ -31,7 +31,7 @@ def test_a_former_status_that_is_none_is_refused(sandbox: Sandbox):
     path = sandbox.memory("dec-a", status="deleted", deleted=DELETED | {"was": "hero"})
     before = (sandbox.path / path).read_bytes()
     with pytest.raises(MemtoolError, match="'hero' is not one of"):
-        restore(sandbox.workspace(), "dec-a")
+        restore(sandbox.context(), "dec-a")
     assert (sandbox.path / path).read_bytes() == before
 
 
@@ -39,11 +39,11 @@ def test_a_former_status_that_is_none_is_refused(sandbox: Sandbox):
 def test_what_was_put_away_is_confirmed(sandbox: Sandbox, status: str):
     """Restoring undoes archive and deprecate."""
     sandbox.memory("dec-a", status=status)
-    assert restore(sandbox.workspace(), "dec-a").changes == {"status": (status, "confirmed")}
+    assert restore(sandbox.context(), "dec-a").changes == {"status": (status, "confirmed")}
 
 
 @pytest.mark.parametrize("status", ["candidate", "confirmed", "pinned"])
 def test_what_was_never_put_away_is_left_alone(sandbox: Sandbox, status: str):
     """There is nothing to undo."""
     sandbox.memory("dec-a", status=status)
-    assert restore(sandbox.workspace(), "dec-a").changes == {}
+    assert restore(sandbox.context(), "dec-a").changes == {}

@@ -5,7 +5,7 @@ from conftest import Sandbox
 
 from memtool.commands.review import Review, render, review
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 
 def states(found: Review) -> dict[str, str]:
@@ -32,7 +32,7 @@ def test_an_unmentioned_decision_is_told(base: Sandbox) -> None:
     """The files that it governs are named, and what to do; others are only counted."""
     base.write("docs/a.md", "more\n")
     change(base)
-    found = review(base.workspace(), "main..HEAD")
+    found = review(base.context(), "main..HEAD")
     assert (found.touched, found.unmentioned, found.exit_code) == (2, 1, 0)
     assert [file.path for file in found.files] == ["src/a.py"]
     rows = render(found).splitlines()
@@ -80,7 +80,7 @@ def test_a_trailer_upholds(base: Sandbox, message: str) -> None:
     change(base, message)
     commit = base.git("rev-parse", "HEAD").strip()
     change(base, "later")
-    ws = base.workspace()
+    ws = base.context()
     (memory,) = review(ws, "main..HEAD").files[0].memories
     assert (memory.state, memory.reason) == ("upheld", commit)
     assert bool(ws.notes) is ("z," in message)
@@ -94,7 +94,7 @@ def test_a_trailer_outside_of_the_range_or_the_last_paragraph_does_not_count(
     change(base, "before\n\nUpholds: dec-a")
     base.git("branch", "-f", "main")
     change(base, "Upholds: dec-a\n\nNo trailer.")
-    assert states(review(base.workspace(), "main..HEAD")) == {"dec-a": "unmentioned"}
+    assert states(review(base.context(), "main..HEAD")) == {"dec-a": "unmentioned"}
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_memory_that_the_change_adds_mentions_the_decision(
     """It supersedes it, or refers to it by a key, a source or a link."""
     base.memory("dec-new", body + "\n", **fields)
     change(base)
-    assert states(review(base.workspace(), "main..HEAD")) == {"dec-a": state}
+    assert states(review(base.context(), "main..HEAD")) == {"dec-a": state}
 
 
 def test_a_changed_status_is_a_mention(base: Sandbox) -> None:
     """Whoever archives a decision in the change has thought of it."""
     base.memory("dec-a", files=("src/*.py",), status="archived")
     change(base)
-    (memory,) = review(base.workspace(), "main..HEAD").files[0].memories
+    (memory,) = review(base.context(), "main..HEAD").files[0].memories
     assert (memory.state, memory.reason) == ("referenced", "its status, archived")
 
 
@@ -130,7 +130,7 @@ def test_a_removed_decision_is_still_asked_for(base: Sandbox) -> None:
     """Deleting the file of a decision does not excuse a change from it."""
     (base.path / ".memory/decision/2026-02/dec-a.md").unlink()
     change(base)
-    assert states(review(base.workspace(), "main..HEAD")) == {"dec-a": "unmentioned"}
+    assert states(review(base.context(), "main..HEAD")) == {"dec-a": "unmentioned"}
 
 
 def test_only_living_decisions_and_warnings_govern(base: Sandbox) -> None:
@@ -148,19 +148,19 @@ def test_only_living_decisions_and_warnings_govern(base: Sandbox) -> None:
     change(base)
     base.memory("dec-own", files=files)
     base.commit()
-    assert list(states(review(base.workspace(), "main..HEAD"))) == ["dec-a", "sem-warning"]
+    assert list(states(review(base.context(), "main..HEAD"))) == ["dec-a", "sem-warning"]
 
 
 def test_renamed_and_removed_files_are_governed_by_their_old_names(base: Sandbox) -> None:
     """Moving a file out of reach does not free it."""
     base.git("mv", "src/a.py", "moved.py")
     base.commit()
-    found = review(base.workspace(), "main..HEAD")
+    found = review(base.context(), "main..HEAD")
     assert [(file.path, file.old_path) for file in found.files] == [("moved.py", "src/a.py")]
     assert "  moved.py (was src/a.py), by files" in render(found)
     base.git("rm", "-q", "moved.py")
     base.commit()
-    assert [file.path for file in review(base.workspace(), "main..").files] == ["src/a.py"]
+    assert [file.path for file in review(base.context(), "main..").files] == ["src/a.py"]
 
 
 def test_what_happened_on_the_base_branch_is_not_the_change(base: Sandbox) -> None:
@@ -171,7 +171,7 @@ def test_what_happened_on_the_base_branch_is_not_the_change(base: Sandbox) -> No
     base.write("docs/a.md", "more\n")
     base.commit()
     for range_ in ("main..side", "main...side", "main"):
-        found = review(base.workspace(), range_)
+        found = review(base.context(), range_)
         assert (found.touched, found.files) == (1, ())
     assert render(found).endswith("1 file touched, 0 decisions or warnings govern 0 of them")
 
@@ -181,24 +181,24 @@ def test_the_policy_is_that_of_the_base(base: Sandbox) -> None:
     change(base)
     base.write(".memory/config.toml", '[review]\npolicy = "fail"\n')
     base.commit()
-    assert review(base.workspace(), "main..HEAD").policy == "warn"
+    assert review(base.context(), "main..HEAD").policy == "warn"
     base.git("checkout", "-q", "-B", "main")
     base.git("checkout", "-q", "-b", "other")
     change(base, "other")
     base.write(".memory/config.toml", '[review]\npolicy = "warn"\n')
     base.commit()
-    found = review(base.workspace(), "main..HEAD")
+    found = review(base.context(), "main..HEAD")
     assert (found.policy, found.exit_code) == ("fail", 1)
     assert base.run("review", "main..HEAD").returncode == 1
     change(base, "x\n\nUpholds: dec-a")
-    assert review(base.workspace(), "main..HEAD").exit_code == 0
+    assert review(base.context(), "main..HEAD").exit_code == 0
 
 
 def test_a_bare_repository_can_be_asked(base: Sandbox) -> None:
     """A server has no worktree."""
     change(base)
     base.git("clone", "-q", "--bare", ".", "../bare.git")
-    ws = Workspace.at(str(base.path.parent / "bare.git"), base.env)
+    ws = Context.at(str(base.path.parent / "bare.git"), base.env)
     assert states(review(ws, "main..side")) == {"dec-a": "unmentioned"}
 
 
@@ -217,13 +217,13 @@ def test_a_range_that_is_none_is_refused(base: Sandbox, range_: str, message: st
     base.git("checkout", "-q", "--orphan", "lonely")
     base.commit()
     with pytest.raises(MemtoolError, match=message):
-        review(base.workspace(), range_)
+        review(base.context(), range_)
 
 
 def test_before_the_first_commit_there_is_nothing_to_review(sandbox: Sandbox) -> None:
     """An empty repository has no HEAD."""
     with pytest.raises(MemtoolError, match="there is no revision 'HEAD'"):
-        review(sandbox.workspace(), "..")
+        review(sandbox.context(), "..")
 
 
 def test_odd_names_are_told_as_they_are(base: Sandbox) -> None:
@@ -231,5 +231,5 @@ def test_odd_names_are_told_as_they_are(base: Sandbox) -> None:
     name = "src/a\nb\udcff.py"
     base.write(name, "x\n")
     base.commit()
-    assert [file.path for file in review(base.workspace(), "main..HEAD").files] == [name]
+    assert [file.path for file in review(base.context(), "main..HEAD").files] == [name]
     assert base.run("review", "main..HEAD", "--json").returncode == 0

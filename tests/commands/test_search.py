@@ -50,7 +50,7 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
 
 def test_numbers_are_rounded_the_same_everywhere(filled: Sandbox) -> None:
     """Scores have six digits, so that they read and compare well."""
-    for result in search(filled.workspace(), "sessions redis").results:
+    for result in search(filled.context(), "sessions redis").results:
         for number in (result.score, *result.factors.values()):
             assert number == round(number, 6)
 
@@ -68,7 +68,7 @@ def test_the_same_question_gives_the_same_answer(filled: Sandbox) -> None:
 def test_the_text_form_cites_each_result(filled: Sandbox) -> None:
     """Rank, title, citation, day, what it is and how far to trust it can be read at once."""
     head = filled.git("rev-parse", "HEAD").strip()
-    text = render(search(filled.workspace(), "sessions redis"))
+    text = render(search(filled.context(), "sessions redis"))
     assert text.splitlines()[:4] == [
         "1. Keep sessions in Redis",
         f"   dec-redis@{head[:10]}  2026-02-22",
@@ -81,15 +81,15 @@ def test_the_text_form_cites_each_result(filled: Sandbox) -> None:
 def test_explain_shows_the_factors(filled: Sandbox) -> None:
     """The score is explained factor by factor, and by what was replaced."""
     filled.memory("dec-newer", "It is Valkey.\n", title="Valkey", supersedes=("dec-redis",))
-    text = render(search(filled.workspace(), "redis", explain=True))
+    text = render(search(filled.context(), "redis", explain=True))
     assert "= relevance 1 x recency 1." in text
     assert "found by the words of dec-redis, which it replaces" in text
-    assert "relevance" not in render(search(filled.workspace(), "redis"))
+    assert "relevance" not in render(search(filled.context(), "redis"))
 
 
 def test_limits(filled: Sandbox) -> None:
     """No result, all results and the default are fine; less than none is not."""
-    ws = filled.workspace()
+    ws = filled.context()
     none = search(ws, "sessions", limit=0)
     assert (none.total, none.results) == (2, ())
     assert ws.notes == ["0 of 2 shown; --limit N shows more"]
@@ -101,7 +101,7 @@ def test_limits(filled: Sandbox) -> None:
 def test_the_default_limit_is_a_setting(filled: Sandbox) -> None:
     """What `search.limit` says holds where --limit is not given."""
     filled.write(".memory/config.toml", "[search]\nlimit = 1\n")
-    assert len(search(filled.workspace(), "sessions").results) == 1
+    assert len(search(filled.context(), "sessions").results) == 1
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest", "title", "id", "importance"])
@@ -110,7 +110,7 @@ def test_results_may_be_sorted_otherwise(filled: Sandbox, sort: Any) -> None:
     filled.memory(
         "dec-0", "Sessions.\n", title="A", importance="0.9", timestamp="2026-01-01T00:00:00Z"
     )
-    ids = [one.id for one in search(filled.workspace(), "sessions", sort=sort).results]
+    ids = [one.id for one in search(filled.context(), "sessions", sort=sort).results]
     last = sort == "newest"
     assert ids.index("dec-0") == (2 if last else 0)
 
@@ -119,24 +119,24 @@ def test_results_may_be_sorted_otherwise(filled: Sandbox, sort: Any) -> None:
 def test_an_empty_question_is_refused(filled: Sandbox, text: str) -> None:
     """Searching for nothing is a mistake that points to list."""
     with pytest.raises(MemtoolError) as caught:
-        search(filled.workspace(), text)
+        search(filled.context(), text)
     assert caught.value.hint.startswith("memtool list")
 
 
 def test_a_revision_is_searched_as_it_was(filled: Sandbox) -> None:
     """`--at` sees what was committed, and an unknown revision is told."""
-    assert [one.id for one in search(filled.workspace(), "sessions", at="HEAD").results] == [
+    assert [one.id for one in search(filled.context(), "sessions", at="HEAD").results] == [
         "dec-redis"
     ]
     with pytest.raises(MemtoolError, match="no revision"):
-        search(filled.workspace(), "sessions", at="nowhere")
+        search(filled.context(), "sessions", at="nowhere")
 
 
 def test_a_moment_is_searched_as_it_was(sandbox: Sandbox) -> None:
     """`--as-of` leaves out what was written later, and with it what it replaced then."""
     sandbox.memory("dec-old", "Redis.\n", timestamp="2026-02-01T00:00:00Z")
     sandbox.memory("dec-new", "Redis.\n", timestamp="2026-02-20T00:00:00Z", supersedes=("dec-old",))
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert [one.id for one in search(ws, "redis").results] == ["dec-new"]
     assert [one.id for one in search(ws, "redis", as_of="2026-02-10").results] == ["dec-old"]
     assert search(ws, "redis", as_of="2020-01-01").total == 0
@@ -150,7 +150,7 @@ def test_a_file_that_is_no_memory_is_told_and_passed_over(filled: Sandbox) -> No
     locked = filled.write(".memory/decision/2026-02/dec-locked.md", "---\n")
     locked.chmod(0)
     os.symlink("/etc/passwd", filled.path / ".memory/dec-link.md")
-    ws = filled.workspace()
+    ws = filled.context()
     assert search(ws, "sessions").total == 2
     assert "3 files are not memories" in ws.notes[0]
 
@@ -173,7 +173,7 @@ def test_a_bad_query_is_an_error_with_a_place(filled: Sandbox) -> None:
 
 def test_a_huge_query_is_answered(filled: Sandbox) -> None:
     """A hundred kilobytes are no reason to fail."""
-    assert search(filled.workspace(), "sessions " + "wörd x" * 17_000).total == 2
+    assert search(filled.context(), "sessions " + "wörd x" * 17_000).total == 2
 
 
 def test_a_bare_repository_is_searched_by_revision(filled: Sandbox) -> None:
@@ -210,8 +210,8 @@ def test_a_hit_that_was_rewritten_in_place_is_read_again(
 
 
 def _searched(sandbox: Sandbox) -> str:
-    return search(sandbox.workspace(), "gateway port").results[0].snippet
+    return search(sandbox.context(), "gateway port").results[0].snippet
 
 
 def _injected(sandbox: Sandbox) -> str:
-    return inject(sandbox.workspace(), prompt="which gateway port do we listen on?").text
+    return inject(sandbox.context(), prompt="which gateway port do we listen on?").text

@@ -21,7 +21,7 @@ KEY = "AKIA" + "Q3EGRZXT5MPLHV2B"
 
 
 def start(sandbox: Sandbox, **options: str) -> str:
-    return session(sandbox.workspace(), "start", **options).id
+    return session(sandbox.context(), "start", **options).id
 
 
 def place(sandbox: Sandbox) -> Path:
@@ -61,11 +61,11 @@ def test_one_message_is_shown_by_its_number(sandbox: Sandbox) -> None:
     """As ID#N, and as a source of a memory names it."""
     id_ = start(sandbox)
     for word in ("one", "two", "three"):
-        session(sandbox.workspace(), "add", id_, word)
+        session(sandbox.context(), "add", id_, word)
     for name in (f"{id_}#2", f"session:{id_}#2", f"session:{id_[:16]}#2"):
-        (message,) = session(sandbox.workspace(), "show", name).messages
+        (message,) = session(sandbox.context(), "show", name).messages
         assert message.text == "two"
-    shown = session(sandbox.workspace(), "show", id_, limit=2)
+    shown = session(sandbox.context(), "show", id_, limit=2)
     assert ([one.text for one in shown.messages], shown.more) == (["two", "three"], 1)
 
 
@@ -73,8 +73,8 @@ def test_everything_is_private(sandbox: Sandbox) -> None:
     """Directories are of mode 0700 and files of 0600, and git sees none of them."""
     id_ = start(sandbox)
     for number in range(10):
-        session(sandbox.workspace(), "add", id_, f"message {number}")
-    session(sandbox.workspace(), "end", id_)
+        session(sandbox.context(), "add", id_, f"message {number}")
+    session(sandbox.context(), "end", id_)
     found = [place(sandbox), *place(sandbox).rglob("*")]
     modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in found}
     assert modes == {True: 0o700, False: 0o600}
@@ -85,20 +85,20 @@ def test_everything_is_private(sandbox: Sandbox) -> None:
 def test_an_ended_session_takes_nothing_more(sandbox: Sandbox) -> None:
     """Unless it is opened again; a summary is written by rules where none is given."""
     id_ = start(sandbox)
-    session(sandbox.workspace(), "add", id_, "Please fix the checkout.")
-    session(sandbox.workspace(), "add", id_, "boom", tool="Bash", call="make", result="failed")
-    session(sandbox.workspace(), "add", id_, "fine", tool="Bash", call="make", result="ok")
-    ended = session(sandbox.workspace(), "end", id_)
+    session(sandbox.context(), "add", id_, "Please fix the checkout.")
+    session(sandbox.context(), "add", id_, "boom", tool="Bash", call="make", result="failed")
+    session(sandbox.context(), "add", id_, "fine", tool="Bash", call="make", result="ok")
+    ended = session(sandbox.context(), "end", id_)
     assert ended.summary.splitlines() == [
         "asked: Please fix the checkout.",
         "failed: make in message 2, worked in message 3: boom",
     ]
     for act in (("add", id_, "x"), ("end", id_), ("checkpoint", id_)):
         with pytest.raises(MemtoolError, match="has ended") as caught:
-            session(sandbox.workspace(), *act)
+            session(sandbox.context(), *act)
         assert "fork" in caught.value.hint
-    assert session(sandbox.workspace(), "add", id_, "x", reopen=True).number == 4
-    assert session(sandbox.workspace(), "end", id_, summary=f"done, {KEY}").summary == (
+    assert session(sandbox.context(), "add", id_, "x", reopen=True).number == 4
+    assert session(sandbox.context(), "end", id_, summary=f"done, {KEY}").summary == (
         "done, [REDACTED:aws-access-key]"
     )
     assert sandbox.json("session", "list", "--status", "ended")["sessions"][0]["id"] == id_
@@ -107,16 +107,16 @@ def test_an_ended_session_takes_nothing_more(sandbox: Sandbox) -> None:
 def test_a_fork_has_the_findings_and_knows_its_parent(sandbox: Sandbox) -> None:
     """It goes on on its own, and says after which message it left."""
     id_ = start(sandbox)
-    session(sandbox.workspace(), "add", id_, "We decided: payments are never retried, ever.")
-    session(sandbox.workspace(), "end", id_)
+    session(sandbox.context(), "add", id_, "We decided: payments are never retried, ever.")
+    session(sandbox.context(), "end", id_)
     store = Sessions(str(place(sandbox)))
     before = (place(sandbox) / id_ / "findings.jsonl").read_bytes()
-    made = session(sandbox.workspace(), "fork", id_, agent="codex")
+    made = session(sandbox.context(), "fork", id_, agent="codex")
     assert (made.parent, made.parent_messages) == (id_, 1)
     assert (place(sandbox) / made.id / "findings.jsonl").read_bytes() == before
     head = store.head(made.id)
     assert (head.parent, head.parent_messages, head.agent) == (id_, 1, "codex")
-    assert session(sandbox.workspace(), "add", made.id, "on").number == 1
+    assert session(sandbox.context(), "add", made.id, "on").number == 1
     text = sandbox.run("session", "show", made.id).stdout
     assert f"forked from: {id_} after message 1" in text
 
@@ -135,21 +135,21 @@ def test_worktrees_share_the_sessions(sandbox: Sandbox) -> None:
 
 def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     """Each action says what it would do, and leaves every byte as it is."""
-    assert session(sandbox.workspace(), "start", dry_run=True).id.startswith("ses-")
+    assert session(sandbox.context(), "start", dry_run=True).id.startswith("ses-")
     assert not place(sandbox).exists()
     id_ = start(sandbox)
-    session(sandbox.workspace(), "add", id_, "one")
+    session(sandbox.context(), "add", id_, "one")
 
     def state() -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in place(sandbox).rglob("*.*")
                 if path.is_file()}  # fmt: skip
 
     before = state()
-    said = session(sandbox.workspace(), "add", id_, f"x {KEY}", dry_run=True)
+    said = session(sandbox.context(), "add", id_, f"x {KEY}", dry_run=True)
     assert render(said) == f"would add {id_}#2 user: x [REDACTED:aws-access-key]"
     for action in ("checkpoint", "end", "fork"):
-        session(sandbox.workspace(), action, id_, dry_run=True)
-    session(sandbox.workspace(), "prune", dry_run=True)
+        session(sandbox.context(), action, id_, dry_run=True)
+    session(sandbox.context(), "prune", dry_run=True)
     assert state() == before
 
 
@@ -169,26 +169,26 @@ def test_what_is_too_much_is_pruned_by_hand_only(sandbox: Sandbox) -> None:
     with pytest.raises(MemtoolError, match="are allowed") as caught:
         start(sandbox)
     assert "session prune" in caught.value.hint
-    done = session(sandbox.workspace(), "prune")
+    done = session(sandbox.context(), "prune")
     assert done.ids == (ids[1],)
     assert sandbox.json("session", "show", ids[1])["status"] == "pruned"
     assert sandbox.json("session", "show", ids[0])["messages"] != []
     assert start(sandbox)
     with pytest.raises(MemtoolError, match="has ended"):
-        session(sandbox.workspace(), "add", ids[1], "x", reopen=True)
+        session(sandbox.context(), "add", ids[1], "x", reopen=True)
 
 
 def test_a_terminal_shows_what_a_message_hides(sandbox: Sandbox) -> None:
     """Escape sequences and direction marks are written out."""
     id_ = start(sandbox)
-    session(sandbox.workspace(), "add", id_, "red \x1b[31m and \u202e back")
+    session(sandbox.context(), "add", id_, "red \x1b[31m and \u202e back")
     assert "\\x1b[31m and \\u202e back" in sandbox.run("session", "show", id_).stdout
 
 
 def test_a_torn_line_is_reported(sandbox: Sandbox) -> None:
     """To who adds next on stderr, and to who looks in the session."""
     id_ = start(sandbox)
-    session(sandbox.workspace(), "add", id_, "one")
+    session(sandbox.context(), "add", id_, "one")
     with (place(sandbox) / id_ / "messages.jsonl").open("ab") as file:
         file.write(b'{"number":2,"ro')
     assert sandbox.json("session", "show", id_)["torn"] == 1
@@ -244,10 +244,10 @@ def test_a_long_session_is_read(sandbox: Sandbox) -> None:
     id_ = start(sandbox)
     rows = (b'{"number":%d,"role":"user","text":"message %d"}\n' % (n, n) for n in range(1, 10_001))
     (place(sandbox) / id_ / "messages.jsonl").write_bytes(b"".join(rows))
-    assert session(sandbox.workspace(), "add", id_, "the last").number == 10_001
-    assert session(sandbox.workspace(), "end", id_).messages == 10_001
-    assert session(sandbox.workspace(), "list").sessions[0].messages == 10_001
-    (shown,) = session(sandbox.workspace(), "show", id_, limit=1).messages
+    assert session(sandbox.context(), "add", id_, "the last").number == 10_001
+    assert session(sandbox.context(), "end", id_).messages == 10_001
+    assert session(sandbox.context(), "list").sessions[0].messages == 10_001
+    (shown,) = session(sandbox.context(), "show", id_, limit=1).messages
     assert shown.text == "the last"
 
 

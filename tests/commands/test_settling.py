@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from conftest import make_memory
 
-from memtool.commands.settling import newest, with_reason
+from memtool.authoring.resolve import newest, with_reason
 
 
 @pytest.mark.parametrize(

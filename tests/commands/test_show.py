@@ -77,7 +77,7 @@ def test_the_json_holds_every_key_and_what_is_derived(filled: Sandbox) -> None:
 
 def test_the_text_form_reads_from_the_top(filled: Sandbox) -> None:
     """Title, citation, a table of keys and derived facts, the body."""
-    text = render(show(filled.workspace(), "dec-a"))
+    text = render(show(filled.context(), "dec-a"))
     head = filled.git("rev-parse", "HEAD").strip()
     assert text.startswith(f"Title of dec-a\ndec-a@{head[:10]}\n\n")
     assert text.endswith(f"\n\n{BODY}")
@@ -89,7 +89,7 @@ def test_the_text_form_reads_from_the_top(filled: Sandbox) -> None:
 
 def test_a_local_memory_has_no_commit(filled: Sandbox) -> None:
     """What git has not seen says so."""
-    shown = show(filled.workspace(), "dec-b")
+    shown = show(filled.context(), "dec-b")
     assert (shown.commit, shown.trust, shown.citation) == (None, "local", "dec-b@local")
     assert shown.heads == ("dec-b",)
     assert "commit" not in dict(
@@ -99,7 +99,7 @@ def test_a_local_memory_has_no_commit(filled: Sandbox) -> None:
 
 def test_the_beginning_of_an_id_or_its_path_is_enough(filled: Sandbox) -> None:
     """A unique prefix and a path name the same memory."""
-    ws = filled.workspace()
+    ws = filled.context()
     assert show(ws, "epi").id == "epi-fix"
     assert show(ws, ".memory/decision/2026-02/dec-a.md").id == "dec-a"
 
@@ -111,13 +111,13 @@ def test_the_beginning_of_an_id_or_its_path_is_enough(filled: Sandbox) -> None:
 def test_an_id_that_names_no_one_memory_is_refused(filled: Sandbox, wanted: str, code: str) -> None:
     """Nothing is shown by luck."""
     with pytest.raises(MemtoolError) as caught:
-        show(filled.workspace(), wanted)
+        show(filled.context(), wanted)
     assert caught.value.code == code
 
 
 def test_another_time_is_shown_as_it_was(filled: Sandbox) -> None:
     """At HEAD nothing supersedes the memory yet; long after its end it is expired."""
-    ws = filled.workspace()
+    ws = filled.context()
     assert show(ws, "dec-a", at="HEAD").superseded_by == ()
     assert show(ws, "dec-a", as_of="2027-01-01").state == "expired"
     with pytest.raises(MemtoolError):
@@ -128,7 +128,7 @@ def test_a_circle_leads_to_no_head(sandbox: Sandbox) -> None:
     """Where every successor replaces another, there is no current memory."""
     sandbox.memory("dec-a", supersedes=("dec-b",))
     sandbox.memory("dec-b", supersedes=("dec-a",))
-    shown = show(sandbox.workspace(), "dec-a")
+    shown = show(sandbox.context(), "dec-a")
     assert (shown.superseded_by, shown.heads) == (("dec-b",), ())
 
 

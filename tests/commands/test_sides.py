@@ -42,7 +42,7 @@ def shown(injected: Injected) -> list[tuple[str, str, str]]:
 
 def test_both_sides_are_in_one_block(project: Sandbox, everywhere: Sandbox):
     """Pinned first, then what answers, the project before the user where scores are equal."""
-    found = inject(project.workspace(), prompt="how do deploys work?")
+    found = inject(project.context(), prompt="how do deploys work?")
     assert shown(found) == [
         ("glo-pinned", "pinned", "global"),
         ("dec-deploy", "retrieval", "project"),
@@ -74,7 +74,7 @@ def test_the_project_speaks_for_itself(project: Sandbox, everywhere: Sandbox):
     project.memory("dec-push", "Force-push to a branch of your own.\n", title="Title of glo-pinned")
     everywhere.memory("glo-same", "Sessions live in Redis.\n", title="Title of dec-other")
     everywhere.memory("glo-away", "Sessions do not live in Redis.\n", title="Sessions")
-    found = inject(project.workspace(), prompt="do sessions live in redis?", explain=True)
+    found = inject(project.context(), prompt="do sessions live in redis?", explain=True)
     assert shown(found) == [
         ("glo-pinned", "pinned", "global"),
         ("dec-other", "retrieval", "project"),
@@ -82,7 +82,7 @@ def test_the_project_speaks_for_itself(project: Sandbox, everywhere: Sandbox):
     reasons = {one.id: one.reason for one in found.explain or ()}
     assert reasons["glo-same"] == "the project's dec-other says the same"
     assert reasons["glo-away"] == "the project's dec-other says otherwise"
-    found = inject(project.workspace(), prompt="may I force-push?", explain=True)
+    found = inject(project.context(), prompt="may I force-push?", explain=True)
     assert shown(found) == [("dec-push", "retrieval", "project")]
     reasons = {one.id: one.reason for one in found.explain or ()}
     assert reasons["glo-pinned"] == "the project's dec-push says otherwise"
@@ -94,7 +94,7 @@ def test_what_gave_way_does_not_come_back_beside_what_it_contradicts(
     """A contradiction among global memories is settled where the project takes a side."""
     everywhere.memory("glo-long", "Sessions live in Redis, as long as their user works.\n")
     everywhere.memory("glo-away", "Sessions do not live in Redis.\n", title="Sessions")
-    found = inject(project.workspace(), prompt="do sessions live in redis?", explain=True)
+    found = inject(project.context(), prompt="do sessions live in redis?", explain=True)
     assert {id_ for id_, _tier, _scope in shown(found)} == {"glo-pinned", "dec-other", "glo-long"}
     (long,) = (item for item in found.items if item.id == "glo-long")
     assert long.conflicts == ("glo-away",)
@@ -103,7 +103,7 @@ def test_what_gave_way_does_not_come_back_beside_what_it_contradicts(
 @pytest.mark.parametrize("budget", [0, 60, 120, 160, 200, 250, 300])
 def test_one_budget_holds_for_both(project: Sandbox, everywhere: Sandbox, budget: int):
     """The whole text costs no more than was allowed, whoever's memories are in it."""
-    found = inject(project.workspace(), prompt="how do deploys work?", budget=budget)
+    found = inject(project.context(), prompt="how do deploys work?", budget=budget)
     assert budgets.tokens(found.text) <= budget
 
 
@@ -123,9 +123,9 @@ def test_they_can_be_left_out(project: Sandbox, everywhere: Sandbox):
 def test_as_of_a_moment_holds_for_both(project: Sandbox, everywhere: Sandbox):
     """What the user wrote later was not known then."""
     everywhere.memory("glo-late", "Prose has titles.\n", timestamp="2026-02-28T00:00:00Z")
-    then = inject(project.workspace(), prompt="prose titles", as_of="2026-02-25")
+    then = inject(project.context(), prompt="prose titles", as_of="2026-02-25")
     assert [item.id for item in then.items] == ["glo-pinned", "glo-prose"]
-    now = inject(project.workspace(), prompt="prose titles")
+    now = inject(project.context(), prompt="prose titles")
     assert {item.id for item in now.items} == {"glo-pinned", "glo-prose", "glo-late"}
 
 
@@ -134,7 +134,7 @@ def test_trust_is_that_of_its_own_repository(project: Sandbox, everywhere: Sandb
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
     project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
     everywhere.memory("glo-new", "Prose is proofread.\n")
-    found = inject(project.workspace(), prompt="prose proofread deploys")
+    found = inject(project.context(), prompt="prose proofread deploys")
     assert {item.id: item.trust for item in found.items} == {
         "glo-pinned": "committed",
         "glo-prose": "committed",
@@ -147,7 +147,7 @@ def test_trust_is_that_of_its_own_repository(project: Sandbox, everywhere: Sandb
 def test_a_project_without_memories_gets_those_of_its_user(sandbox: Sandbox, everywhere: Sandbox):
     """Preferences hold in a project that has not begun; other verbs say that it has not."""
     (sandbox.path / ".memory").rmdir()
-    assert [item.id for item in inject(sandbox.workspace(), prompt="prose").items] == [
+    assert [item.id for item in inject(sandbox.context(), prompt="prose").items] == [
         "glo-pinned",
         "glo-prose",
     ]
@@ -203,7 +203,7 @@ def test_two_warm_sides_are_still_hot(project: Sandbox, everywhere: Sandbox):
 def test_a_project_alone_loads_nothing_for_the_other_side(project: Sandbox):
     """Where there are no global memories, the modules for them stay where they are."""
     _answer, found = warm(project, "inject", "--prompt", "how do deploys work?")
-    others = {"memtool.store.global_", "memtool.inject.worlds", "memtool.gate.opposition"}
+    others = {"memtool.store.user_repository", "memtool.inject.gather", "memtool.gate.opposition"}
     assert others & set(found["loaded"]) == set()
 
 
@@ -226,7 +226,7 @@ def test_switched_off_it_is_silent(project: Sandbox, everywhere: Sandbox, how: t
 
 def test_the_environment_sets_the_budget(project: Sandbox, everywhere: Sandbox):
     """MEMTOOL_BUDGET stands in for the setting; options are stronger, and nonsense is told."""
-    ws = project.workspace(MEMTOOL_BUDGET="120")
+    ws = project.context(MEMTOOL_BUDGET="120")
     assert inject(ws, prompt="deploys").budget.total == 120
     assert inject(ws, prompt="deploys", budget=300).budget.total == 300
     assert inject(ws, prompt="deploys", remaining=100_000).budget.total == 5_000

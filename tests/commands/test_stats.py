@@ -5,25 +5,25 @@ import os
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import noting
+from memtool.commands import _record
 from memtool.commands.show import show
 from memtool.commands.stats import Size, render, stats
 from memtool.errors import MemtoolError
 from memtool.store import ledger
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 
-def shown(workspace: Workspace, *ids: str) -> None:
+def shown(workspace: Context, *ids: str) -> None:
     """Show memories as the command line would, notes included."""
     for id_ in ids:
-        noting.note(workspace, "show", show(workspace, id_), 2.5)
+        _record.note(workspace, "show", show(workspace, id_), 2.5)
 
 
 def test_counts_and_sizes_are_those_of_the_tree(sandbox: Sandbox) -> None:
     """Memories by type, category and status, and the bytes of their files."""
     first = sandbox.memory("dec-a")
     second = sandbox.memory("sem-b", type="semantic", supersedes=("dec-a",))
-    found = stats(sandbox.workspace())
+    found = stats(sandbox.context())
     assert (found.memories, found.superseded) == (2, 1)
     assert found.types == {"decision": 1, "semantic": 1}
     assert found.statuses == {"confirmed": 2}
@@ -36,7 +36,7 @@ def test_the_most_used_come_first(sandbox: Sandbox) -> None:
     """Memories by how often they were shown, with their titles; equal ones by id."""
     for id_ in ("dec-a", "dec-b", "dec-c"):
         sandbox.memory(id_)
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     shown(workspace, "dec-b", "dec-c", "dec-b", "dec-a")
     found = stats(workspace)
     assert [(one.id, one.count) for one in found.most_accessed] == [
@@ -59,7 +59,7 @@ def test_what_lies_in_the_git_directory_is_told_by_part(sandbox: Sandbox) -> Non
     place = sandbox.path / ".git" / "memtool"
     (place / "x").mkdir()
     (place / "x" / "y").write_text("12345")
-    sizes = {size.part: size for size in stats(sandbox.workspace()).sizes}
+    sizes = {size.part: size for size in stats(sandbox.context()).sizes}
     assert sizes["index"].bytes > 0
     assert sizes["ledger"].files >= 3
     assert sizes["caches"].bytes >= 5
@@ -68,7 +68,7 @@ def test_what_lies_in_the_git_directory_is_told_by_part(sandbox: Sandbox) -> Non
 def test_the_text_names_every_figure(sandbox: Sandbox) -> None:
     """A person reads counts, sizes, latencies and the most used memories."""
     sandbox.memory("dec-a")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     assert "no answer was noted" in render(stats(workspace))
     shown(workspace, "dec-a")
     text = render(stats(workspace))
@@ -81,17 +81,17 @@ def test_the_text_names_every_figure(sandbox: Sandbox) -> None:
 def test_a_memory_that_is_gone_keeps_its_count(sandbox: Sandbox) -> None:
     """The ledger may know an id that the tree no longer does."""
     path = sandbox.memory("dec-a")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     shown(workspace, "dec-a")
     (sandbox.path / path).unlink()
-    (row,) = stats(sandbox.workspace()).most_accessed
+    (row,) = stats(sandbox.context()).most_accessed
     assert (row.id, row.title, row.count) == ("dec-a", "", 1)
 
 
 def test_a_ledger_that_cannot_be_written_is_told(sandbox: Sandbox) -> None:
     """The figures are those of before, and a note says so; nothing else is lost."""
     sandbox.memory("dec-a")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     shown(workspace, "dec-a")
     os.makedirs(os.path.join(workspace.repository.cache_dir, ledger.NAME, "x"))
     with pytest.raises(MemtoolError, match="ledger cannot be used"):
@@ -102,7 +102,7 @@ def test_a_ledger_that_cannot_be_written_is_told(sandbox: Sandbox) -> None:
 def test_deleting_the_ledger_loses_statistics_only(sandbox: Sandbox) -> None:
     """Without it the counts begin anew; search and show answer as before."""
     sandbox.memory("dec-a")
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     shown(workspace, "dec-a")
     before = sandbox.run("search", "title").stdout
     assert stats(workspace).most_accessed != ()
@@ -110,7 +110,7 @@ def test_deleting_the_ledger_loses_statistics_only(sandbox: Sandbox) -> None:
         if name.startswith("ledger."):
             os.unlink(os.path.join(workspace.repository.cache_dir, name))
     assert sandbox.run("search", "title", MEMTOOL_NO_LEDGER="1").stdout == before
-    assert stats(sandbox.workspace()).most_accessed == ()
+    assert stats(sandbox.context()).most_accessed == ()
 
 
 def test_a_bare_repository_has_statistics_too(sandbox: Sandbox) -> None:
@@ -119,7 +119,7 @@ def test_a_bare_repository_has_statistics_too(sandbox: Sandbox) -> None:
     size = (sandbox.path / path).stat().st_size
     sandbox.commit()
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
-    workspace = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
+    workspace = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert stats(workspace, at="HEAD").sizes == (Size("memories", 1, size),)
 
 
@@ -127,5 +127,5 @@ def test_a_limit_below_zero_is_refused(sandbox: Sandbox) -> None:
     """A mistyped number is told; none at all is a fine wish."""
     sandbox.memory("dec-a")
     with pytest.raises(MemtoolError, match="below 0"):
-        stats(sandbox.workspace(), limit=-1)
-    assert stats(sandbox.workspace(), limit=0).most_accessed == ()
+        stats(sandbox.context(), limit=-1)
+    assert stats(sandbox.context(), limit=0).most_accessed == ()

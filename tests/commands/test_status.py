@@ -5,12 +5,12 @@ from conftest import Sandbox
 
 from memtool.commands.status import render, status
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 
 def test_an_empty_store_is_fine(sandbox: Sandbox):
     """Before the first memory and the first commit there is nothing to complain about."""
-    found = status(sandbox.workspace())
+    found = status(sandbox.context())
     assert (found.total, found.revision, found.exit_code) == (0, "", 0)
     assert render(found).splitlines() == [
         ".memory at no commit yet",
@@ -27,7 +27,7 @@ def test_memories_are_counted_by_type_status_and_state(sandbox: Sandbox):
     sandbox.memory("dec-c", status="archived")
     sandbox.memory("sem-d", type="semantic", status="candidate")
     sandbox.memory("sta-e", type="state", valid_through="2026-02-23")
-    found = status(sandbox.workspace())
+    found = status(sandbox.context())
     assert (found.total, found.alive, found.superseded) == (5, 2, 1)
     assert found.types == {"decision": 3, "semantic": 1, "state": 1}
     assert found.statuses == {"archived": 1, "candidate": 1, "confirmed": 3}
@@ -39,7 +39,7 @@ def test_what_waits_for_somebody_is_named_with_the_verb(sandbox: Sandbox):
     """A reader of the report knows what to do."""
     sandbox.memory("dec-old", valid_through="2026-03-05")
     sandbox.memory("dec-new", status="candidate", valid_through="2026-12-31")
-    text = render(status(sandbox.workspace()))
+    text = render(status(sandbox.context()))
     assert "not committed (git add and git commit them): dec-new, dec-old" in text
     assert "waiting to be confirmed (memtool confirm ID): dec-new" in text
     assert "expiring within 14 days (memtool confirm ID): dec-old" in text
@@ -49,7 +49,7 @@ def test_long_lists_are_cut_in_text_only(sandbox: Sandbox):
     """Text is for reading, JSON is for programs."""
     for number in range(7):
         sandbox.memory(f"dec-{number}")
-    found = status(sandbox.workspace())
+    found = status(sandbox.context())
     assert len(found.uncommitted) == 7
     assert "dec-4, and 2 more" in render(found)
 
@@ -69,7 +69,7 @@ def test_a_file_that_is_no_memory_is_a_problem(
     sandbox.memory("dec-a")
     for path, text in files.items():
         sandbox.write(path, text)
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     found = status(ws)
     assert [problem.code for problem in found.problems] == [code]
     assert (found.total, found.exit_code, ws.notes) == (1, 1, [])
@@ -80,11 +80,11 @@ def test_a_dangling_relation_is_a_problem_and_a_fork_a_warning(sandbox: Sandbox)
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.memory("dec-c", supersedes=("dec-a",))
-    found = status(sandbox.workspace())
+    found = status(sandbox.context())
     assert {(p.code, p.severity) for p in found.problems} == {("fork", "warning")}
     assert found.exit_code == 0
     sandbox.memory("dec-d", supersedes=("dec-gone",))
-    found = status(sandbox.workspace())
+    found = status(sandbox.context())
     assert "dangling" in {p.code for p in found.problems}
     assert found.exit_code == 1
 
@@ -95,11 +95,11 @@ def test_a_revision_and_a_moment_are_looked_back_at(sandbox: Sandbox):
     first = sandbox.commit()
     sandbox.memory("dec-b", timestamp="2026-02-25T00:00:00Z")
     sandbox.commit()
-    assert status(sandbox.workspace(), at=first).total == 1
-    assert status(sandbox.workspace(), as_of="2026-02-24").total == 1
-    assert status(sandbox.workspace()).total == 2
+    assert status(sandbox.context(), at=first).total == 1
+    assert status(sandbox.context(), as_of="2026-02-24").total == 1
+    assert status(sandbox.context()).total == 2
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
-    bare = Workspace.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
+    bare = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert status(bare, at="HEAD").total == 2
 
 
@@ -117,7 +117,7 @@ def test_a_past_that_is_none_is_told(sandbox: Sandbox, options: dict[str, str], 
     sandbox.memory("dec-a")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
-        status(sandbox.workspace(), **options)
+        status(sandbox.context(), **options)
     assert caught.value.code == code
 
 
@@ -125,7 +125,7 @@ def test_it_says_where_global_memories_are_and_what_is_off(sandbox: Sandbox):
     """A user sees what else reaches their agents, and what does not reach the disk."""
     assert sandbox.run("auto", "--global", "off").returncode == 0
     place = f"{sandbox.env['XDG_DATA_HOME']}/memtool"
-    found = status(sandbox.workspace())
+    found = status(sandbox.context())
     assert (found.global_directory, found.auto) == (place, False)
     text = render(found)
     assert f"global memories are in {place}" in text
@@ -135,7 +135,7 @@ def test_it_says_where_global_memories_are_and_what_is_off(sandbox: Sandbox):
 
 def test_global_memories_that_cannot_be_read_are_told(sandbox: Sandbox):
     """The note about them is no problem of the project, and is not lost among these."""
-    ws = sandbox.workspace(MEMTOOL_GLOBAL="somewhere")
+    ws = sandbox.context(MEMTOOL_GLOBAL="somewhere")
     assert status(ws).exit_code == 0
     (note,) = ws.notes
     assert note.startswith("global memories are passed over: MEMTOOL_GLOBAL is 'somewhere'")
@@ -147,7 +147,7 @@ def test_a_trusted_ref_that_is_not_there_is_one_note(sandbox: Sandbox):
     sandbox.write(".memory/config.toml", '[trust]\nref = "upstream/main"\n')
     sandbox.commit()
     sandbox.memory("dec-b")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     found = status(ws)
     assert (found.trusted_ref, found.total, found.uncommitted) == ("", 2, ("dec-b",))
     (note,) = ws.notes

@@ -10,7 +10,7 @@ from memtool.memory.memory import Memory
 
 
 def made_by(sandbox: Sandbox, *args: str, **options: object) -> Memory:
-    made = supersede(sandbox.workspace(), *args, **options)  # type: ignore[arg-type]
+    made = supersede(sandbox.context(), *args, **options)  # type: ignore[arg-type]
     return document.read((sandbox.path / made.path).read_bytes(), made.path)
 
 
@@ -21,7 +21,7 @@ def test_the_new_memory_names_the_old_one_which_keeps_every_byte(sandbox: Sandbo
     memory = made_by(sandbox, "dec-a", "Another way", body="So.")
     assert memory.supersedes == ("dec-a",)
     assert (sandbox.path / path).read_bytes() == before
-    assert sandbox.workspace().tree().lineage.superseded_by["dec-a"] == (memory.id,)
+    assert sandbox.context().tree().lineage.superseded_by["dec-a"] == (memory.id,)
 
 
 def test_what_it_is_found_by_is_taken_over(sandbox: Sandbox):
@@ -85,7 +85,7 @@ def test_a_fork_is_joined_by_naming_the_other_head(sandbox: Sandbox):
     sandbox.memory("dec-c", supersedes=("dec-a",))
     memory = made_by(sandbox, "dec-b", "Both", supersedes=("dec-c", "dec-b"))
     assert memory.supersedes == ("dec-b", "dec-c")
-    assert sandbox.workspace().tree().lineage.forks() == ()
+    assert sandbox.context().tree().lineage.forks() == ()
 
 
 def test_what_is_superseded_already_leads_to_its_heads(sandbox: Sandbox):
@@ -93,7 +93,7 @@ def test_what_is_superseded_already_leads_to_its_heads(sandbox: Sandbox):
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", supersedes=("dec-a",))
     with pytest.raises(MemtoolError) as caught:
-        supersede(sandbox.workspace(), "dec-a", "T")
+        supersede(sandbox.context(), "dec-a", "T")
     assert (caught.value.code, caught.value.hint) == ("not-a-head", "memtool supersede dec-b")
 
 

@@ -11,8 +11,8 @@ from memtool.errors import MemtoolError
 def test_unpin_undoes_pin(sandbox: Sandbox):
     """A memory that was pinned and unpinned is confirmed."""
     sandbox.memory("dec-a", status="confirmed")
-    pin(sandbox.workspace(), "dec-a")
-    assert unpin(sandbox.workspace(), "dec-a").changes == {"status": ("pinned", "confirmed")}
+    pin(sandbox.context(), "dec-a")
+    assert unpin(sandbox.context(), "dec-a").changes == {"status": ("pinned", "confirmed")}
 
 
 @pytest.mark.parametrize("status", ["candidate", "deprecated", "archived"])
@@ -20,7 +20,7 @@ def test_what_was_never_pinned_is_not_confirmed_by_the_way(sandbox: Sandbox, sta
     """Unpinning does not bring back what was put away, nor vouch for a candidate."""
     sandbox.memory("dec-a", status=status)
     with pytest.raises(MemtoolError) as caught:
-        unpin(sandbox.workspace(), "dec-a")
+        unpin(sandbox.context(), "dec-a")
     assert (caught.value.code, caught.value.message) == (
         "not-pinned", f"dec-a is {status}, not pinned",
     )  # fmt: skip

@@ -8,7 +8,7 @@ from conftest import Sandbox
 
 from memtool.commands.why import MAX_DEPTH, Ground, render, why
 from memtool.errors import MemtoolError
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 
 def grounds(sandbox: Sandbox, *source: str, at: str | None = None) -> dict[str, Ground]:
@@ -16,7 +16,7 @@ def grounds(sandbox: Sandbox, *source: str, at: str | None = None) -> dict[str, 
     sandbox.memory("dec-why", source=source)
     if at:
         sandbox.commit("memory", ".memory")
-    return {ground.source: ground for ground in why(sandbox.workspace(), "dec-why", at=at).sources}
+    return {ground.source: ground for ground in why(sandbox.context(), "dec-why", at=at).sources}
 
 
 def test_a_commit_is_told_with_subject_author_and_date(sandbox: Sandbox) -> None:
@@ -153,7 +153,7 @@ def test_other_memories_are_followed(sandbox: Sandbox) -> None:
         supersedes=("sem-base",),
         derived_from=("gone-id",),
     )
-    found = why(sandbox.workspace(), "dec-top")
+    found = why(sandbox.context(), "dec-top")
     assert (found.commit, found.trust) == ("", "local")
     mid, nope, base, gone = found.sources
     assert (mid.kind, mid.commit, mid.trust) == ("memory", made, "committed")
@@ -173,11 +173,11 @@ def test_circles_are_cut_and_said(sandbox: Sandbox) -> None:
     """A memory that rests on itself is told, and the tree ends."""
     sandbox.memory("dec-a", source=("memory:dec-b",))
     sandbox.memory("dec-b", source=("memory:dec-a",))
-    found = why(sandbox.workspace(), "dec-a")
+    found = why(sandbox.context(), "dec-a")
     (second,) = found.sources
     assert "circle" in second.sources[0].detail
     sandbox.memory("dec-a", source=("memory:dec-a",))
-    assert "circle" in why(sandbox.workspace(), "dec-a").sources[0].detail
+    assert "circle" in why(sandbox.context(), "dec-a").sources[0].detail
 
 
 def test_long_chains_and_diamonds_are_bounded(sandbox: Sandbox) -> None:
@@ -185,7 +185,7 @@ def test_long_chains_and_diamonds_are_bounded(sandbox: Sandbox) -> None:
     for number in range(300):
         near = tuple(f"memory:dec-{n}" for n in (number + 1, number + 2) if n < 300)
         sandbox.memory(f"dec-{number}", source=near or ("human:Ada",))
-    text = render(why(sandbox.workspace(), "dec-0"))
+    text = render(why(sandbox.context(), "dec-0"))
     assert f"the chain goes on: memtool why dec-{MAX_DEPTH}" in text
     assert len(text.splitlines()) < 3 * MAX_DEPTH
 
@@ -199,7 +199,7 @@ def test_a_shallow_clone_says_that_it_cannot_tell(sandbox: Sandbox, tmp_path: Pa
     sandbox.write("other.py", "one\n")
     sandbox.commit("other")
     sandbox.git("clone", "-q", "--depth=1", f"file://{sandbox.path}", str(tmp_path / "shallow"))
-    found = why(Workspace.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
+    found = why(Context.at(str(tmp_path / "shallow"), sandbox.env), "dec-a")
     assert [(g.status, g.commit, g.author) for g in found.sources] == [
         ("unknown", "", ""),
         ("ok", "", ""),
@@ -219,7 +219,7 @@ def test_an_unborn_head_and_a_bare_repository_are_answered(
     assert found["commit:0123abcd"].status == "missing"
     id_ = sandbox.commit()
     sandbox.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
-    bare = Workspace.at(str(tmp_path / "bare.git"), sandbox.env)
+    bare = Context.at(str(tmp_path / "bare.git"), sandbox.env)
     assert why(bare, "dec-why", at="HEAD").sources[0].commit == id_
 
 
@@ -240,7 +240,7 @@ def test_bad_arguments_are_answered_in_words(
     sandbox.memory("dec-other")
     sandbox.commit()
     with pytest.raises(MemtoolError) as caught:
-        why(sandbox.workspace(), wanted, at=at)
+        why(sandbox.context(), wanted, at=at)
     assert caught.value.code == code
 
 

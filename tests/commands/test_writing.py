@@ -12,7 +12,7 @@ import pytest
 from conftest import Sandbox, make_memory
 from gate import corpus
 
-from memtool.commands import writing
+from memtool.authoring import write
 from memtool.commands.archive import archive
 from memtool.commands.config import config
 from memtool.commands.confirm import confirm
@@ -27,7 +27,7 @@ from memtool.commands.unpin import unpin
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.store import commits
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 Run = Callable[..., object]
 
@@ -78,7 +78,7 @@ def everything(sandbox: Sandbox) -> dict[str, bytes]:
 def test_a_dry_run_writes_nothing_at_all(filled: Sandbox, verb: str, options: dict[str, bool]):
     """No file, directory, lock or commit comes of `--dry-run`, in the git directory neither."""
     before, head = everything(filled), filled.git("rev-parse", "HEAD")
-    ALL[verb](filled.workspace(), dry_run=True, **options)
+    ALL[verb](filled.context(), dry_run=True, **options)
     assert everything(filled) == before
     assert filled.git("rev-parse", "HEAD") == head
 
@@ -92,7 +92,7 @@ def test_a_commit_holds_one_file_and_leaves_the_users_work_alone(filled: Sandbox
     filled.write("code.py", "unstaged\n")
     filled.write("untracked.py", "untracked\n")
     before = filled.git("status", "--porcelain")
-    done = ALL[verb](filled.workspace(), commit=True)
+    done = ALL[verb](filled.context(), commit=True)
     assert filled.git("status", "--porcelain") == before
     assert filled.git("show", ":code.py") == "staged\n"
     assert getattr(done, "commit") == filled.git("rev-parse", "HEAD").strip()  # noqa: B009
@@ -103,7 +103,7 @@ def test_a_commit_holds_one_file_and_leaves_the_users_work_alone(filled: Sandbox
 @pytest.mark.parametrize("verb", [*BY_ID, "new", "remember"])
 def test_a_commit_names_the_memory_in_a_trailer(filled: Sandbox, verb: str):
     """Programs read from the history which memory a commit is about."""
-    done = ALL[verb](filled.workspace(), commit=True)
+    done = ALL[verb](filled.context(), commit=True)
     trailers = filled.git("log", "-1", "--format=%(trailers:only,unfold)")
     expected = f"Memory-Id: {getattr(done, 'id')}\n"  # noqa: B009
     if verb == "supersede":
@@ -117,7 +117,7 @@ def test_a_commit_names_the_memory_in_a_trailer(filled: Sandbox, verb: str):
 @pytest.mark.parametrize("verb", ["deprecate", "archive"])
 def test_a_reason_becomes_a_trailer_of_one_line(filled: Sandbox, verb: str):
     """A reason of several lines cannot forge another trailer."""
-    ALL[verb](filled.workspace(), commit=True, why="we moved\nMemory-Id: dec-pinned")
+    ALL[verb](filled.context(), commit=True, why="we moved\nMemory-Id: dec-pinned")
     trailers = filled.git("log", "-1", "--format=%(trailers:only,unfold)").split("\n")
     assert trailers[:2] == ["Memory-Id: dec-a", "Reason: we moved Memory-Id: dec-pinned"]
 
@@ -125,7 +125,7 @@ def test_a_reason_becomes_a_trailer_of_one_line(filled: Sandbox, verb: str):
 @pytest.mark.parametrize("verb", ["deprecate", "archive"])
 def test_a_reason_without_a_commit_is_noted(filled: Sandbox, verb: str):
     """Nobody believes that a reason was kept which was not."""
-    ws = filled.workspace()
+    ws = filled.context()
     ALL[verb](ws, why="we moved")
     assert ws.notes == ["the reason is kept in a commit only: add --commit"]
 
@@ -134,14 +134,14 @@ def test_a_reason_without_a_commit_is_noted(filled: Sandbox, verb: str):
 def test_a_reason_with_hidden_characters_is_refused(filled: Sandbox, verb: str):
     """What goes into the history is visible."""
     with pytest.raises(MemtoolError, match="hidden characters"):
-        ALL[verb](filled.workspace(), why="\x1b[31m", commit=True)
+        ALL[verb](filled.context(), why="\x1b[31m", commit=True)
 
 
 @pytest.mark.parametrize("verb", BY_ID)
 def test_an_unknown_id_names_the_nearest(filled: Sandbox, verb: str):
     """A typing error costs one look at the hint."""
     with pytest.raises(MemtoolError) as caught:
-        BY_ID[verb](filled.workspace(), "dec-pined")
+        BY_ID[verb](filled.context(), "dec-pined")
     assert caught.value.code == "unknown-id"
     assert caught.value.hint.startswith("did you mean dec-pinned")
 
@@ -150,7 +150,7 @@ def test_an_unknown_id_names_the_nearest(filled: Sandbox, verb: str):
 def test_an_ambiguous_beginning_names_the_candidates(filled: Sandbox, verb: str):
     """A verb never guesses which memory was meant."""
     with pytest.raises(MemtoolError) as caught:
-        BY_ID[verb](filled.workspace(), "dec-")
+        BY_ID[verb](filled.context(), "dec-")
     assert caught.value.code == "ambiguous-id"
     assert caught.value.hint == "name one: dec-a, dec-archived, dec-pinned"
 
@@ -159,7 +159,7 @@ def test_an_ambiguous_beginning_names_the_candidates(filled: Sandbox, verb: str)
 def test_an_empty_id_is_unknown(filled: Sandbox, verb: str):
     """An empty variable in a script does not mean some memory."""
     with pytest.raises(MemtoolError) as caught:
-        BY_ID[verb](filled.workspace(), "")
+        BY_ID[verb](filled.context(), "")
     assert caught.value.code == "unknown-id"
 
 
@@ -168,7 +168,7 @@ def test_without_a_memory_directory_init_is_named(sandbox: Sandbox, verb: str):
     """A repository that never heard of memtool stays as it is."""
     (sandbox.path / ".memory").rmdir()
     with pytest.raises(MemtoolError) as caught:
-        ALL[verb](sandbox.workspace())
+        ALL[verb](sandbox.context())
     assert (caught.value.code, caught.value.hint) == ("no-memory", "memtool init makes it")
     assert not (sandbox.path / ".memory").exists()
 
@@ -179,7 +179,7 @@ def test_the_tree_of_another_tool_is_left_alone(sandbox: Sandbox, verb: str):
     sandbox.write(".memory/memory.jsonl", "{}\n")
     before = everything(sandbox)
     with pytest.raises(MemtoolError) as caught:
-        ALL[verb](sandbox.workspace())
+        ALL[verb](sandbox.context())
     assert caught.value.code == "foreign-tree"
     assert everything(sandbox) == before
 
@@ -190,7 +190,7 @@ def test_a_bare_repository_is_not_written(filled: Sandbox, tmp_path: Path, verb:
     bare = tmp_path / "bare.git"
     filled.git("clone", "--quiet", "--bare", ".", str(bare))
     with pytest.raises(MemtoolError) as caught:
-        ALL[verb](Workspace.at(str(bare), filled.env))
+        ALL[verb](Context.at(str(bare), filled.env))
     assert caught.value.code == "bare"
 
 
@@ -198,7 +198,7 @@ def test_a_bare_repository_is_not_written(filled: Sandbox, tmp_path: Path, verb:
 def test_a_file_of_a_sparse_checkout_is_missed_in_a_sentence(filled: Sandbox, verb: str):
     """What is not on disk cannot be changed; what is new can be written beside it."""
     filled.git("sparse-checkout", "set", "--no-cone", "/*", "!/.memory/decision/")
-    ws = filled.workspace()
+    ws = filled.context()
     if verb in ("supersede", "new", "remember"):
         ALL[verb](ws)
         return
@@ -216,7 +216,7 @@ def test_a_deleted_memory_must_be_restored_first(filled: Sandbox, verb: str):
         deleted={"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "wrong", "was": "pinned"},
     )
     with pytest.raises(MemtoolError, match="dec-gone is deleted"):
-        BY_ID[verb](filled.workspace(), "dec-gone")
+        BY_ID[verb](filled.context(), "dec-gone")
 
 
 @pytest.mark.parametrize("verb", ["confirm", "pin", "deprecate", "archive"])
@@ -228,7 +228,7 @@ def test_a_change_keeps_every_other_byte(filled: Sandbox, verb: str):
         "status: candidate # for now\r\nsource: [human:Ada]\r\n---\r\nBody\r\n\r\n"
     )
     place = filled.write(".memory/decision/dec-mine.md", text)
-    BY_ID[verb](filled.workspace(), "dec-mine")
+    BY_ID[verb](filled.context(), "dec-mine")
     before = [row for row in text.split("\n") if not row.startswith("status")]
     after = place.read_bytes().decode().split("\n")
     added = [row for row in after if row not in before]
@@ -240,29 +240,29 @@ def test_a_change_keeps_every_other_byte(filled: Sandbox, verb: str):
 def test_a_change_that_changes_nothing_writes_nothing(filled: Sandbox):
     """Doing it twice is no error and no commit."""
     head = filled.git("rev-parse", "HEAD")
-    changed = pin(filled.workspace(), "dec-pinned", commit=True)
+    changed = pin(filled.context(), "dec-pinned", commit=True)
     assert (changed.changes, changed.commit) == ({}, None)
     assert filled.git("rev-parse", "HEAD") == head
-    assert writing.render_changed(changed).startswith("dec-pinned was so already\n")
+    assert write.render_changed(changed).startswith("dec-pinned was so already\n")
 
 
 def test_a_default_that_is_not_written_counts_as_there(filled: Sandbox):
     """A memory without a status is confirmed: to say so again is no change."""
-    assert unpin(filled.workspace(), "dec-a").changes == {}
+    assert unpin(filled.context(), "dec-a").changes == {}
 
 
 def test_a_commit_takes_in_what_was_changed_before(filled: Sandbox):
     """Somebody who forgot `--commit` says it again with it."""
-    pin(filled.workspace(), "dec-a")
-    done = pin(filled.workspace(), "dec-a", commit=True)
+    pin(filled.context(), "dec-a")
+    done = pin(filled.context(), "dec-a", commit=True)
     assert done.changes == {}
     assert done.commit == filled.git("rev-parse", "HEAD").strip()
 
 
 def test_a_dry_run_says_what_would_change(filled: Sandbox):
     """The text of a dry run does not read as if it were done."""
-    changed = pin(filled.workspace(), "dec-a", dry_run=True)
-    assert writing.render_changed(changed).splitlines() == [
+    changed = pin(filled.context(), "dec-a", dry_run=True)
+    assert write.render_changed(changed).splitlines() == [
         "would change:",
         "status: - -> pinned",
         ".memory/decision/2026-02/dec-a.md",
@@ -275,7 +275,7 @@ def test_a_result_of_a_change_that_no_reader_would_take_is_refused(filled: Sandb
     path = filled.memory("dec-full", "x" * (full - 1) + "\n")
     before = (filled.path / path).read_bytes()
     with pytest.raises(MemtoolError) as caught:
-        pin(filled.workspace(), "dec-full")
+        pin(filled.context(), "dec-full")
     assert caught.value.code == "too-large"
     assert (filled.path / path).read_bytes() == before
 
@@ -285,7 +285,7 @@ def test_a_hook_that_refuses_leaves_the_file_and_says_so(filled: Sandbox):
     hook = filled.write(".git/hooks/pre-commit", "#!/bin/sh\necho not today >&2\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(MemtoolError) as caught:
-        pin(filled.workspace(), "dec-a", commit=True)
+        pin(filled.context(), "dec-a", commit=True)
     assert caught.value.code == "commit-refused"
     assert "is written but not committed: not today" in caught.value.message
     assert "status: pinned" in (filled.path / ".memory/decision/2026-02/dec-a.md").read_text()
@@ -297,7 +297,7 @@ def test_a_locked_index_is_waited_for_and_told(filled: Sandbox, monkeypatch: pyt
     monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.05)
     filled.write(".git/index.lock", "")
     with pytest.raises(MemtoolError) as caught:
-        new(filled.workspace(), "decision", "T", id="dec-new", commit=True)
+        new(filled.context(), "decision", "T", id="dec-new", commit=True)
     assert caught.value.code == "commit-refused"
     assert "another git process holds a lock" in caught.value.hint
     assert (filled.path / ".memory/decision/2026-03/dec-new.md").exists()
@@ -307,7 +307,7 @@ def test_a_file_in_the_place_of_a_directory_is_told(filled: Sandbox):
     """What cannot be written says which path, and leaves what is there."""
     filled.write(".memory/semantic", "in the way")
     with pytest.raises(MemtoolError) as caught:
-        remember(filled.workspace(), "It is so.")
+        remember(filled.context(), "It is so.")
     assert ".memory/semantic" in caught.value.message
     assert "file" in caught.value.message
     assert (filled.path / ".memory/semantic").read_text() == "in the way"
@@ -319,7 +319,7 @@ def test_a_link_out_of_the_tree_is_not_followed(filled: Sandbox, tmp_path: Path)
     outside.mkdir()
     (filled.path / ".memory/semantic").symlink_to(outside)
     with pytest.raises(MemtoolError) as caught:
-        remember(filled.workspace(), "It is so.")
+        remember(filled.context(), "It is so.")
     assert caught.value.code == "symlink"
     assert list(outside.iterdir()) == []
 
@@ -356,7 +356,7 @@ def test_a_full_disk_leaves_the_old_file_or_none(filled: Sandbox, args: tuple[st
 def test_a_body_that_no_reader_would_take_is_never_written(sandbox: Sandbox, body: str, code: str):
     """Everything that memtool writes, memtool reads."""
     with pytest.raises(MemtoolError) as caught:
-        new(sandbox.workspace(), "decision", "T", body=body)
+        new(sandbox.context(), "decision", "T", body=body)
     assert caught.value.code == code
     assert list(sandbox.path.glob(".memory/**/*.md")) == []
 
@@ -368,20 +368,20 @@ def test_a_body_that_no_reader_would_take_is_never_written(sandbox: Sandbox, bod
 def test_the_author_is_who_git_would_name(sandbox: Sandbox, env: dict[str, str], name: str):
     """The variable of git wins over its setting."""
     sandbox.git("config", "user.name", "Bert")
-    assert writing.author(sandbox.workspace(**env)) == name
+    assert write.author(sandbox.context(**env)) == name
 
 
 def test_the_author_is_the_account_where_git_knows_none(sandbox: Sandbox):
     """A machine without a git identity still has a source."""
-    assert writing.author(sandbox.workspace(GIT_AUTHOR_NAME="", USER="root")) == "root"
-    assert writing.author(sandbox.workspace(GIT_AUTHOR_NAME="", USER="")) == "unknown"
+    assert write.author(sandbox.context(GIT_AUTHOR_NAME="", USER="root")) == "root"
+    assert write.author(sandbox.context(GIT_AUTHOR_NAME="", USER="")) == "unknown"
 
 
 def test_init_first_then_all_verbs(sandbox: Sandbox):
     """A repository that init made takes every verb."""
-    init(sandbox.workspace(), commit=True)
-    written = new(sandbox.workspace(), "decision", "T", commit=True)
-    pin(sandbox.workspace(), written.id, commit=True)
+    init(sandbox.context(), commit=True)
+    written = new(sandbox.context(), "decision", "T", commit=True)
+    pin(sandbox.context(), written.id, commit=True)
     assert sandbox.git("status", "--porcelain") == ""
 
 
@@ -395,7 +395,7 @@ def test_a_merge_that_is_not_finished_is_told(filled: Sandbox):
     filled.commit()
     filled.git("merge", "side", check=False)
     with pytest.raises(MemtoolError) as caught:
-        pin(filled.workspace(), "dec-a", commit=True)
+        pin(filled.context(), "dec-a", commit=True)
     assert "is written but not committed" in caught.value.message
     assert "during a merge" in caught.value.message
     assert filled.git("diff", "--name-only", "--diff-filter=U").strip() == "code.py"
@@ -406,7 +406,7 @@ def test_a_linked_worktree_commits_on_its_own_branch(filled: Sandbox, tmp_path: 
     other = tmp_path / "other"
     filled.git("worktree", "add", "--quiet", "-b", "side", str(other))
     head = filled.git("rev-parse", "main")
-    done = remember(Workspace.at(str(other), filled.env), "It is so.", commit=True)
+    done = remember(Context.at(str(other), filled.env), "It is so.", commit=True)
     assert filled.git("rev-parse", "side").strip() == done.commit
     assert filled.git("rev-parse", "main") == head
     assert not (filled.path / done.path).exists()
@@ -417,7 +417,7 @@ def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
     """A branch that is not born yet is no obstacle."""
     sandbox.write("staged.py", "staged\n")
     sandbox.git("add", "staged.py")
-    done = new(sandbox.workspace(), "decision", "T", commit=True)
+    done = new(sandbox.context(), "decision", "T", commit=True)
     assert sandbox.git("ls-tree", "-r", "--name-only", "HEAD").split() == [done.path]
     assert sandbox.git("status", "--porcelain") == "A  staged.py\n"
 
@@ -439,7 +439,7 @@ def test_processes_that_write_at_once_lose_nothing(filled: Sandbox):
     assert [process.returncode for process in running] == [0] * 5, answers
     assert len({out for out, _err in answers[:3]}) == 3
     assert filled.git("status", "--porcelain") == ""
-    assert filled.workspace().tree().by_id["dec-a"].memory.table("checked")
+    assert filled.context().tree().by_id["dec-a"].memory.table("checked")
     assert filled.git("fsck", "--strict", "--no-dangling") == ""
 
 
@@ -452,8 +452,8 @@ def test_a_change_that_another_process_committed_is_committed(
         filled.git("commit", "--all", "--quiet", "--message", "all of it")
         return commits.commit_files(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writing, "commit_files", overtaken)
-    done = pin(filled.workspace(), "dec-a", commit=True)
+    monkeypatch.setattr(write, "commit_files", overtaken)
+    done = pin(filled.context(), "dec-a", commit=True)
     assert done.commit == filled.git("rev-parse", "HEAD").strip()
     assert filled.git("log", "-1", "--format=%s").strip() == "all of it"
 

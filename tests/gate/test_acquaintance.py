@@ -25,7 +25,7 @@ def room(sandbox: Sandbox) -> Path:
 
 
 def told(sandbox: Sandbox) -> tuple[Problem, ...]:
-    return check(sandbox.workspace()).problems
+    return check(sandbox.context()).problems
 
 
 def told_anew(sandbox: Sandbox) -> tuple[Problem, ...]:
@@ -101,11 +101,11 @@ def test_a_range_is_judged_alike_with_what_was_kept(sandbox: Sandbox) -> None:
     told(sandbox)
     sandbox.memory("dec-b", " ".join(WORDS) + ".\n", files=("nowhere/*.py",))
     sandbox.commit()
-    mine = check(sandbox.workspace(), range="HEAD~..HEAD").problems
+    mine = check(sandbox.context(), range="HEAD~..HEAD").problems
     assert {problem.code for problem in mine} == {"duplicate", "no-such-file"}
     for path in room(sandbox).iterdir():
         path.unlink()
-    assert check(sandbox.workspace(), range="HEAD~..HEAD").problems == mine
+    assert check(sandbox.context(), range="HEAD~..HEAD").problems == mine
 
 
 @pytest.mark.parametrize("damage", [b"", b"junk", b"00000000\n[]", None])

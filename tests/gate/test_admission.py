@@ -6,7 +6,8 @@ import pytest
 from gate import corpus
 
 from memtool.errors import MemtoolError
-from memtool.gate import admission, allowing, redaction
+from memtool.gate import allowing, redaction
+from memtool.gate.checks import secrets
 from memtool.gate.redaction import Allowed
 from memtool.store.config import parse
 
@@ -16,7 +17,7 @@ FINGERPRINT = redaction.fingerprint(TOKEN)
 
 def refusal(text: str, known: str = "") -> MemtoolError:
     with pytest.raises(MemtoolError) as caught:
-        admission.refuse_secrets(text, known=known)
+        secrets.refuse_secrets(text, known=known)
     return caught.value
 
 
@@ -39,10 +40,10 @@ def test_a_refusal_names_kinds_and_lines_but_no_secret() -> None:
 
 def test_harmless_and_known_and_redacted_texts_pass() -> None:
     """What stood there before, what is allowed and what the hint proposes is no obstacle."""
-    admission.refuse_secrets("Sessions live in Redis.")
-    admission.refuse_secrets(f"moved {TOKEN}", known=f"x\n{TOKEN}")
-    admission.refuse_secrets(TOKEN, Allowed(fingerprints=frozenset((FINGERPRINT,))))
-    admission.refuse_secrets("the token is [REDACTED:github-token]")
+    secrets.refuse_secrets("Sessions live in Redis.")
+    secrets.refuse_secrets(f"moved {TOKEN}", known=f"x\n{TOKEN}")
+    secrets.refuse_secrets(TOKEN, Allowed(fingerprints=frozenset((FINGERPRINT,))))
+    secrets.refuse_secrets("the token is [REDACTED:github-token]")
     other = corpus.draw_value("ghp_{a36}", random.Random(2))
     assert "in line 2" in refusal(f"{TOKEN}\n{other}", known=TOKEN).message
 

@@ -8,13 +8,13 @@ from conftest import make_memory
 
 from memtool.gate.duplicates import THRESHOLD_KEY, likeness, problems, twins
 from memtool.gate.neighbours import among
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.memory.memory import Memory
 from memtool.memory.problem import CODES
-from memtool.store.options import option
+from memtool.store.config import option
 from memtool.store.tree import Record
 
-NOW = moments.parse("2026-03-01T12:00:00Z")
+NOW = timestamps.parse("2026-03-01T12:00:00Z")
 THRESHOLD = float(str(option(THRESHOLD_KEY).default))
 PAIRS = [
     json.loads(line)

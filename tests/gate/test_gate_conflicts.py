@@ -10,7 +10,7 @@ NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jo
 
 
 def found(sandbox: Sandbox) -> list[Conflict]:
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     return contradictions(ws.tree(), ws.now, ws.settings.categories)
 
 
@@ -47,7 +47,7 @@ def test_only_living_heads_contradict_each_other(sandbox: Sandbox):
     assert len(found(sandbox)) == 1
     sandbox.memory("dec-c", "Other words.\n", supersedes=("dec-a",))
     assert found(sandbox) == []
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert [r.id for r in living(ws.tree(), ws.now, ws.settings.categories)] == ["dec-b", "dec-c"]
 
 
@@ -70,7 +70,7 @@ def test_repetitions_are_told_once(sandbox: Sandbox):
     body = "Sessions live in Redis because the cookie store grew.\n"
     sandbox.memory("dec-a", body, title="Sessions")
     sandbox.memory("dec-b", body, title="Sessions")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     tree = ws.tree()
     near = among(tree.records)
     told = repetitions(tree, tree.records, near, 0.8, ws.now, ws.settings.categories)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from conftest import make_memory
 
-from memtool.gate.governance import is_ruling, rules
+from memtool.inject.file_rules import is_ruling, rules
 from memtool.memory.memory import FieldValue
 from memtool.store.tree import Record
 

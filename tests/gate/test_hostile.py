@@ -13,7 +13,7 @@ from gate import hostile
 from gate.hostile import Case
 
 from memtool.commands.check import check, render
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 CASES = {case.name: case for case in hostile.cases()}
 
@@ -27,12 +27,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(place: Path) -> Workspace:
+def opened(place: Path) -> Context:
     shutil.rmtree(place / ".memory", ignore_errors=True)
     (place / ".git" / "index").unlink(missing_ok=True)
     (place / ".memory").mkdir()
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(place), "MEMTOOL_NOW": NOW}
-    return Workspace.at(str(place), env)
+    return Context.at(str(place), env)
 
 
 def test_the_corpus_is_large_and_has_controls() -> None:
@@ -44,7 +44,7 @@ def test_the_corpus_is_large_and_has_controls() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_worktree_gets_its_verdict(opened: Workspace, place: Path, name: str) -> None:
+def test_the_worktree_gets_its_verdict(opened: Context, place: Path, name: str) -> None:
     """Every case is refused by its code and file, or accepted, and no file changes."""
     case = CASES[name]
     hostile.write(case, place / ".memory")
@@ -59,7 +59,7 @@ def test_the_worktree_gets_its_verdict(opened: Workspace, place: Path, name: str
     "name",
     [pytest.param(name, marks=pytest.mark.slow) if "2,000" in name else name for name in CASES],
 )
-def test_the_index_gets_the_same_verdict(opened: Workspace, place: Path, name: str) -> None:
+def test_the_index_gets_the_same_verdict(opened: Context, place: Path, name: str) -> None:
     """What is refused on disk is refused when it is staged."""
     case = CASES[name]
     hostile.write(case, place / ".memory")
@@ -109,7 +109,7 @@ def test_a_process_prints_no_traceback_and_no_control_characters(sandbox: Sandbo
         assert "\u202e".encode() not in done.stdout
 
 
-def test_directories_have_a_depth(opened: Workspace, place: Path) -> None:
+def test_directories_have_a_depth(opened: Context, place: Path) -> None:
     """What lies deeper than any memory is told, not walked."""
     deep = "/".join("abcdefghijklmnop")
     hostile.write(Case("deep", {f"{deep}/dec-x.md": hostile.whole()}, ""), place / ".memory")
@@ -124,7 +124,7 @@ def test_a_pipe_in_the_tree_is_not_waited_for(sandbox: Sandbox) -> None:
 
     (sandbox.path / ".memory" / "decision").mkdir()
     os.mkfifo(sandbox.path / ".memory" / "decision" / "dec-x.md")
-    found = check(sandbox.workspace())
+    found = check(sandbox.context())
     assert [problem.code for problem in found.problems] == ["symlink"]
 
 
@@ -135,8 +135,8 @@ def test_a_memory_directory_that_is_a_link_is_refused(sandbox: Sandbox) -> None:
     outside.mkdir()
     (outside / "dec-x.md").write_bytes(hostile.whole())
     (sandbox.path / ".memory").symlink_to(outside)
-    found = check(sandbox.workspace())
+    found = check(sandbox.context())
     assert (found.checked, [problem.code for problem in found.problems]) == (0, ["symlink"])
     sandbox.git("add", ".memory")
-    staged = check(sandbox.workspace(), staged=True)
+    staged = check(sandbox.context(), staged=True)
     assert [problem.code for problem in staged.problems] == ["symlink"]

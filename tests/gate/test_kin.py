@@ -81,7 +81,7 @@ def begun(sandbox: Sandbox) -> Sandbox:
 
 
 def found(sandbox: Sandbox) -> list[tuple[str, str]]:
-    return [(p.id, p.code) for p in check(sandbox.workspace(), staged=True).problems]
+    return [(p.id, p.code) for p in check(sandbox.context(), staged=True).problems]
 
 
 def place(sandbox: Sandbox) -> Path:

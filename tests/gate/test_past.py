@@ -3,7 +3,7 @@ from __future__ import annotations
 from conftest import Sandbox
 
 from memtool.commands.check import check
-from memtool.gate import past
+from memtool.gate import sources
 
 KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
 
@@ -20,7 +20,7 @@ def test_every_ref_and_every_version_is_searched(sandbox: Sandbox) -> None:
     sandbox.git("checkout", "--quiet", "main")
     sandbox.git("tag", "kept", "side")
     sandbox.git("branch", "--quiet", "-D", "side")
-    found = check(sandbox.workspace(), history=True)
+    found = check(sandbox.context(), history=True)
     assert [(p.path, p.code, p.line) for p in found.problems] == [
         (".memory/config.toml", "secret", 1),
         (".memory/decision/2026-02/dec-a.md", "secret", 10),
@@ -36,12 +36,12 @@ def test_only_the_memory_directory_is_searched(sandbox: Sandbox) -> None:
     """The rest of the repository has other scanners."""
     sandbox.write("src/key.py", f"KEY = '{KEY}'\n")
     sandbox.commit()
-    assert check(sandbox.workspace(), history=True).checked == 0
+    assert check(sandbox.context(), history=True).checked == 0
 
 
 def test_no_history_is_no_problem(sandbox: Sandbox) -> None:
     """Before the first commit there is nothing to find."""
-    assert check(sandbox.workspace(), history=True).problems == ()
+    assert check(sandbox.context(), history=True).problems == ()
 
 
 def test_batches_find_what_one_pass_finds(sandbox: Sandbox, monkeypatch) -> None:
@@ -49,7 +49,7 @@ def test_batches_find_what_one_pass_finds(sandbox: Sandbox, monkeypatch) -> None
     for number in range(7):
         sandbox.memory(f"dec-{number:03}", f"Number {number}: {KEY if number % 3 == 0 else ''}.\n")
         sandbox.commit()
-    whole = check(sandbox.workspace(), history=True)
-    monkeypatch.setattr(past, "BATCH", 2)
-    assert check(sandbox.workspace(), history=True) == whole
+    whole = check(sandbox.context(), history=True)
+    monkeypatch.setattr(sources, "HISTORY_BATCH", 2)
+    assert check(sandbox.context(), history=True) == whole
     assert (whole.checked, len(whole.problems)) == (7, 3)

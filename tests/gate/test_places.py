@@ -19,7 +19,7 @@ def asked(memory: Memory | None = None) -> list[Record]:
 
 
 def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = None) -> list[str]:
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     place = (ws.repository, ws.directory, ws.settings.categories)
     near = {
         "worktree": lambda: places.of_worktree(*place),
@@ -156,7 +156,7 @@ def test_files_that_are_no_memories_are_passed_over(filled: Sandbox):
 
 def test_many_judged_memories_answer_as_each_alone(filled: Sandbox):
     """Signatures that the table knows are those of the memories."""
-    ws = filled.workspace()
+    ws = filled.context()
     records = list(ws.tree().records) * 10
     near = places.of_worktree(ws.repository, ws.directory, ws.settings.categories)
     together = [[one.record.id for one in row] for row in near.of(records)]
@@ -168,7 +168,7 @@ def test_files_that_git_only_suspects_are_not_read_again(filled: Sandbox):
     """In a copy of a repository git suspects every file; what the check has read settles it."""
     found(filled)
     filled.memory("dec-b", TEXT, title="Sessions in Redis")
-    ws = filled.workspace()
+    ws = filled.context()
     for record in ws.tree().records:
         os.utime(filled.path / record.path, (1, 1))
     place = (ws.repository, ws.directory, ws.settings.categories)

@@ -81,7 +81,7 @@ def test_the_answer_does_not_depend_on_recent_rows(sandbox: Sandbox, harm: str) 
     sandbox.commit()
     sandbox.memory("dec-b", "Queues are drained at night by one worker.\n", title="Queues")
     sandbox.git("add", ".")
-    assert check(sandbox.workspace(), staged=True).problems == ()
+    assert check(sandbox.context(), staged=True).problems == ()
     sandbox.commit()
     folder = sandbox.path / ".git/memtool/twins"
     (path,) = [place for place in folder.iterdir() if place.name.startswith("recent-")]
@@ -97,5 +97,5 @@ def test_the_answer_does_not_depend_on_recent_rows(sandbox: Sandbox, harm: str) 
     sandbox.memory("dec-c", "Queues are drained at night by one worker.\n", title="Queues")
     sandbox.git("add", ".")
     for _time in range(2):
-        (problem,) = check(sandbox.workspace(), staged=True).problems
+        (problem,) = check(sandbox.context(), staged=True).problems
         assert (problem.id, problem.code) == ("dec-c", "duplicate")

@@ -7,8 +7,8 @@ from conftest import Sandbox, make_memory
 
 from memtool.commands.check import check
 from memtool.gate import hidden
+from memtool.gate.checks.schema import headings
 from memtool.gate.gate import CHECKS
-from memtool.gate.headings import headings
 from memtool.memory import document
 from memtool.memory.problem import CODES
 
@@ -19,9 +19,9 @@ SECTIONS = (
 
 def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
     """What the check of the worktree tells; the check of the index must tell the same."""
-    found = check(sandbox.workspace()).problems
+    found = check(sandbox.context()).problems
     sandbox.git("add", "--all")
-    staged = check(sandbox.workspace(), staged=True).problems
+    staged = check(sandbox.context(), staged=True).problems
     assert list(staged) == list(found)
     assert all(problem.code in CODES for problem in found)
     return [(p.id, p.code, p.line, p.severity) for p in found]
@@ -117,7 +117,7 @@ def test_lineage_of_new_memories(sandbox: Sandbox) -> None:
     sandbox.memory("dec-c", "Queues are drained at night.\n", supersedes=("dec-a",))
     sandbox.memory("dec-d", "Each table has an owner.\n", supersedes=("dec-e", "dec-nowhere"))
     sandbox.memory("dec-e", "Releases are cut on Mondays.\n", supersedes=("dec-d",))
-    found = check(sandbox.workspace(), staged=False).problems
+    found = check(sandbox.context(), staged=False).problems
     assert {(p.id, p.code, p.severity) for p in found} >= {
         ("dec-c", "not-a-head", "error"),
         ("dec-d", "cycle", "error"),
@@ -168,7 +168,7 @@ def test_links_are_looked_up(sandbox: Sandbox) -> None:
         files=("src/app/*.py", "src/**", "src/app", "lib/**/*.py", "**/main.py", "main.py"),
         related_to=("dec-a", "dec-other"),
     )  # fmt: skip
-    found = [p for p in check(sandbox.workspace()).problems if p.id == "dec-b"]
+    found = [p for p in check(sandbox.context()).problems if p.id == "dec-b"]
     assert [(p.line, p.code, p.message.split()[0]) for p in found] == [
         (7, "broken-link", "memory:dec-none"),
         (7, "broken-source", "commit:deadbeef"),
@@ -181,7 +181,7 @@ def test_links_are_looked_up(sandbox: Sandbox) -> None:
     ]
     assert {p.severity for p in found} == {"warning"}
     sandbox.git("add", "--all")
-    assert list(check(sandbox.workspace(), staged=True).problems) == found
+    assert list(check(sandbox.context(), staged=True).problems) == found
 
 
 def test_a_shallow_clone_cannot_tell_about_commits(sandbox: Sandbox) -> None:
@@ -192,7 +192,7 @@ def test_a_shallow_clone_cannot_tell_about_commits(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.git("clone", "--quiet", "--depth=1", f"file://{sandbox.path}", "../shallow")
     shallow = Sandbox(sandbox.path.parent / "shallow", sandbox.env)
-    assert check(shallow.workspace()).problems == ()
+    assert check(shallow.context()).problems == ()
 
 
 def test_moments_of_the_future(sandbox: Sandbox) -> None:
@@ -246,5 +246,5 @@ def test_the_same_tree_gives_the_same_problems(sandbox: Sandbox) -> None:
         sandbox.write(f".memory/{'abc'[number % 3]}/dec-{number:03}.md", data)
     first = sandbox.run("check", "--json", PYTHONHASHSEED="1").stdout
     assert sandbox.run("check", "--json", PYTHONHASHSEED="2").stdout == first
-    places = [(p.path, p.line) for p in check(sandbox.workspace()).problems]
+    places = [(p.path, p.line) for p in check(sandbox.context()).problems]
     assert places == sorted(places)

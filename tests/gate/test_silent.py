@@ -10,9 +10,9 @@ BODY = "Sessions live in Redis, since web processes come and go.\n"
 
 def staged(sandbox: Sandbox) -> list[tuple[str, str, str]]:
     sandbox.git("add", "--all")
-    problems = check(sandbox.workspace(), staged=True).problems
+    problems = check(sandbox.context(), staged=True).problems
     assert {(p.code, p.id) for p in problems} == {
-        (p.code, p.id) for p in check(sandbox.workspace()).problems
+        (p.code, p.id) for p in check(sandbox.context()).problems
     }
     return [(p.id, p.code, p.severity) for p in problems]
 

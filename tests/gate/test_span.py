@@ -21,11 +21,11 @@ def test_a_secret_that_was_taken_out_again_is_still_found(sandbox: Sandbox) -> N
     bad = sandbox.commit()
     sandbox.memory("dec-b", "The key is [REDACTED:aws-access-key].\n")
     sandbox.commit()
-    (problem,) = check(sandbox.workspace(), range=f"{base}..HEAD").problems
+    (problem,) = check(sandbox.context(), range=f"{base}..HEAD").problems
     assert (problem.code, problem.path) == ("secret", f"{PLACE}/dec-b.md")
     assert bad[:10] in problem.message
     assert KEY not in repr(problem)
-    assert check(sandbox.workspace(), range=f"{bad}..HEAD").problems == ()
+    assert check(sandbox.context(), range=f"{bad}..HEAD").problems == ()
 
 
 def test_what_a_later_commit_mended_is_fine(sandbox: Sandbox) -> None:
@@ -34,11 +34,11 @@ def test_what_a_later_commit_mended_is_fine(sandbox: Sandbox) -> None:
     sandbox.git("reset", "--quiet", "--soft", base)
     sandbox.write(f"{PLACE}/dec-a.md", "not yet\n")
     broken = sandbox.commit()
-    assert errors(check(sandbox.workspace(), range=f"{base}..HEAD")) == [("", "no-frontmatter")]
+    assert errors(check(sandbox.context(), range=f"{base}..HEAD")) == [("", "no-frontmatter")]
     sandbox.memory("dec-a", BODY)
     sandbox.commit()
-    assert check(sandbox.workspace(), range=f"{base}..HEAD").problems == ()
-    assert check(sandbox.workspace(), range=f"{broken}..HEAD").problems == ()
+    assert check(sandbox.context(), range=f"{base}..HEAD").problems == ()
+    assert check(sandbox.context(), range=f"{broken}..HEAD").problems == ()
 
 
 def test_a_silent_edit_is_found_by_its_commit(sandbox: Sandbox) -> None:
@@ -51,12 +51,12 @@ def test_a_silent_edit_is_found_by_its_commit(sandbox: Sandbox) -> None:
     edited = sandbox.commit()
     sandbox.memory("dec-a", "Sessions live in Postgres.\n", status="pinned")
     sandbox.commit()
-    (problem,) = check(sandbox.workspace(), range=f"{base}..HEAD").problems
+    (problem,) = check(sandbox.context(), range=f"{base}..HEAD").problems
     assert problem.code == "silent-edit"
     assert edited[:10] in problem.message
     sandbox.memory("dec-a", BODY)
     sandbox.commit()
-    assert check(sandbox.workspace(), range=f"{base}..HEAD").problems == ()
+    assert check(sandbox.context(), range=f"{base}..HEAD").problems == ()
 
 
 def test_the_way_around_through_a_candidate_is_found(sandbox: Sandbox) -> None:
@@ -66,7 +66,7 @@ def test_the_way_around_through_a_candidate_is_found(sandbox: Sandbox) -> None:
     for body, status in ((BODY, "candidate"), ("Other.\n", "candidate"), ("Other.\n", "confirmed")):
         sandbox.memory("dec-a", body, status=status)
         sandbox.commit()
-    assert errors(check(sandbox.workspace(), range=f"{base}..HEAD")) == [("dec-a", "silent-edit")]
+    assert errors(check(sandbox.context(), range=f"{base}..HEAD")) == [("dec-a", "silent-edit")]
 
 
 def test_a_removal_needs_the_trailer_of_a_purge(sandbox: Sandbox) -> None:
@@ -78,7 +78,7 @@ def test_a_removal_needs_the_trailer_of_a_purge(sandbox: Sandbox) -> None:
     sandbox.git("commit", "--quiet", "--message", "purge\n\nPurges: dec-a, dec-abc")
     sandbox.git("rm", "--quiet", f"{PLACE}/dec-c.md")
     sandbox.git("commit", "--quiet", "--message", "tidy up; Purges: dec-c")
-    found = check(sandbox.workspace(), range=f"{base}..HEAD")
+    found = check(sandbox.context(), range=f"{base}..HEAD")
     assert errors(found) == [("dec-b", "removed"), ("dec-c", "removed")]
 
 
@@ -89,8 +89,8 @@ def test_what_a_purged_memory_was_superseded_by_may_stay(sandbox: Sandbox) -> No
     base = sandbox.commit()
     sandbox.git("rm", "--quiet", f"{PLACE}/dec-a.md")
     sandbox.git("commit", "--quiet", "--message", "purge\n\nPurges: dec-a")
-    assert errors(check(sandbox.workspace(), range=f"{base}..HEAD")) == []
-    assert errors(check(sandbox.workspace())) == []
+    assert errors(check(sandbox.context(), range=f"{base}..HEAD")) == []
+    assert errors(check(sandbox.context())) == []
 
 
 def test_an_edit_by_rename_detection_is_found(sandbox: Sandbox) -> None:
@@ -107,7 +107,7 @@ def test_an_edit_by_rename_detection_is_found(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.git("merge", "--quiet", "--no-edit", "side")
     assert "LINE 7" in (sandbox.path / PLACE / "dec-b.md").read_text()
-    found = errors(check(sandbox.workspace(), range=f"{base}..HEAD"))
+    found = errors(check(sandbox.context(), range=f"{base}..HEAD"))
     assert {("dec-a", "removed"), ("dec-b", "silent-edit")} <= set(found)
 
 
@@ -130,14 +130,14 @@ def test_every_way_around_the_hook_is_seen(sandbox: Sandbox) -> None:
     for number, words in enumerate(ways.values()):
         sandbox.git("checkout", "--quiet", "-B", f"try-{number}", base)
         sandbox.git(*words)
-        found = check(sandbox.workspace(), range=f"{base}..HEAD")
+        found = check(sandbox.context(), range=f"{base}..HEAD")
         assert errors(found) == [("dec-b", "secret")], words
     sandbox.git("checkout", "--quiet", "-B", "reverted", bad)
     sandbox.git("revert", "--no-edit", "HEAD")
-    assert ("dec-b", "removed") in errors(check(sandbox.workspace(), range=f"{bad}..HEAD"))
+    assert ("dec-b", "removed") in errors(check(sandbox.context(), range=f"{bad}..HEAD"))
     tree = sandbox.git("rev-parse", f"{bad}^{{tree}}").strip()
     made = sandbox.git("commit-tree", "-p", base, "-m", "plumbing", tree).strip()
-    assert errors(check(sandbox.workspace(), range=f"{base}..{made}")) == [("dec-b", "secret")]
+    assert errors(check(sandbox.context(), range=f"{base}..{made}")) == [("dec-b", "secret")]
 
 
 def test_warnings_are_only_of_what_the_range_touched(sandbox: Sandbox) -> None:
@@ -146,7 +146,7 @@ def test_warnings_are_only_of_what_the_range_touched(sandbox: Sandbox) -> None:
     base = sandbox.commit()
     sandbox.memory("dec-b", "Invoices are rendered at night.\n", files=("src/none.py",))
     sandbox.commit()
-    found = check(sandbox.workspace(), range=f"{base}..HEAD")
+    found = check(sandbox.context(), range=f"{base}..HEAD")
     assert [(p.id, p.code) for p in found.problems] == [("dec-b", "no-such-file")]
     assert found.checked == 2
 
@@ -172,5 +172,5 @@ def test_three_dots_begin_where_both_parted(sandbox: Sandbox) -> None:
     sandbox.memory("dec-c", f"The key is {KEY}.\n")
     sandbox.commit()
     for dots in ("..", "..."):
-        assert check(sandbox.workspace(), range=f"main{dots}side").problems == ()
-        assert errors(check(sandbox.workspace(), range=f"side{dots}main")) == [("dec-c", "secret")]
+        assert check(sandbox.context(), range=f"main{dots}side").problems == ()
+        assert errors(check(sandbox.context(), range=f"side{dots}main")) == [("dec-c", "secret")]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.hosts import contracts
-from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, Unreadable, read
-from memtool.inject import formats
+from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, UnreadableEvent, read
+from memtool.inject import block
 
 DATA = Path(__file__).with_name("data")
 HOME = "/code/ada/project"
@@ -62,7 +62,7 @@ def test_silence_is_nothing_or_json() -> None:
 def test_every_host_has_a_row_for_each_event_once() -> None:
     """The table is a table: an event is there once, and each host has a format of its block."""
     assert len(BY_EVENT) == len(CONTRACTS)
-    assert {row.host for row in CONTRACTS} <= set(formats.HOSTS)
+    assert {row.host for row in CONTRACTS} <= set(block.HOSTS)
     assert {path.stem for path in DATA.glob("*.json")} == {f"{r.host}-{r.event}" for r in CONTRACTS}
 
 
@@ -73,7 +73,7 @@ def test_every_host_has_a_row_for_each_event_once() -> None:
 )  # fmt: skip
 def test_what_is_no_event_is_unreadable(data: bytes) -> None:
     """One kind of error, whatever is wrong."""
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         read(data)
 
 
@@ -110,5 +110,5 @@ def test_a_patch_names_every_file_that_it_touches() -> None:
 
 def test_what_is_too_large_is_not_read():
     """A host may send along what a tool printed; time is short."""
-    with pytest.raises(Unreadable, match="more than"):
+    with pytest.raises(UnreadableEvent, match="more than"):
         read(b'{"prompt":"' + b"x" * contracts.MOST_INPUT + b'"}')

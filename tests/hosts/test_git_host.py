@@ -35,15 +35,15 @@ def test_installing_and_taking_out_leaves_no_trace(sandbox: Sandbox) -> None:
     put(sandbox, "post-merge", "#!/bin/sh\n", 0o644)
     put(sandbox, "commit-msg", HOOK.format(0))
     before = hooks(sandbox)
-    assert len(install(sandbox.workspace(), "git").steps) == 5
+    assert len(install(sandbox.context(), "git").steps) == 5
     during = hooks(sandbox)
     assert set(during) == {*HOOKS, "commit-msg", f"pre-commit{KEPT}", f"post-merge{KEPT}"}
     assert all(during[name][1] & 0o100 for name in HOOKS)
-    assert install(sandbox.workspace(), "git").steps == ()
+    assert install(sandbox.context(), "git").steps == ()
     assert hooks(sandbox) == during
-    assert len(uninstall(sandbox.workspace(), "git").steps) == 5
+    assert len(uninstall(sandbox.context(), "git").steps) == 5
     assert hooks(sandbox) == before
-    assert render(uninstall(sandbox.workspace(), "git")) == "git: nothing to change"
+    assert render(uninstall(sandbox.context(), "git")) == "git: nothing to change"
     assert hooks(sandbox) == before
 
 
@@ -51,21 +51,21 @@ def test_a_dry_run_says_what_would_be_done(sandbox: Sandbox) -> None:
     """The same steps, and nothing is changed."""
     put(sandbox, "pre-commit", HOOK.format(0))
     before = hooks(sandbox)
-    planned = install(sandbox.workspace(), "git", dry_run=True)
+    planned = install(sandbox.context(), "git", dry_run=True)
     assert hooks(sandbox) == before
     assert render(planned).startswith("would rename ")
-    assert install(sandbox.workspace(), "git").steps == planned.steps
+    assert install(sandbox.context(), "git").steps == planned.steps
     during = hooks(sandbox)
-    out = uninstall(sandbox.workspace(), "git", dry_run=True)
+    out = uninstall(sandbox.context(), "git", dry_run=True)
     assert hooks(sandbox) == during
-    assert uninstall(sandbox.workspace(), "git").steps == out.steps
+    assert uninstall(sandbox.context(), "git").steps == out.steps
 
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_hook_that_was_there_still_runs_first(sandbox: Sandbox, status: int) -> None:
     """It gets its arguments, and its refusal counts."""
     put(sandbox, "pre-commit", HOOK.format(status))
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     sandbox.memory("dec-a")
     sandbox.git("add", ".memory")
     done = subprocess.run(
@@ -77,21 +77,21 @@ def test_a_hook_that_was_there_still_runs_first(sandbox: Sandbox, status: int) -
 
 def test_an_older_hook_of_ours_is_brought_up_to_date(sandbox: Sandbox) -> None:
     """It is known by its mark and replaced, not kept."""
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     current = hooks(sandbox)
     put(sandbox, "pre-commit", "#!/bin/sh\n# installed by memtool: an older one\nexit 1\n")
-    assert len(install(sandbox.workspace(), "git").steps) == 1
+    assert len(install(sandbox.context(), "git").steps) == 1
     assert hooks(sandbox) == current
 
 
 def test_somebody_elses_hook_over_ours_is_left_alone(sandbox: Sandbox) -> None:
     """Taking memtool out removes only what memtool wrote; a second one to keep is refused."""
     put(sandbox, "pre-commit", HOOK.format(0))
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     put(sandbox, "pre-commit", "#!/bin/sh\n# another tool\n")
     with pytest.raises(MemtoolError, match="somebody else's"):
-        install(sandbox.workspace(), "git")
-    uninstall(sandbox.workspace(), "git")
+        install(sandbox.context(), "git")
+    uninstall(sandbox.context(), "git")
     assert hooks(sandbox)["pre-commit"][0] == b"#!/bin/sh\n# another tool\n"
     assert set(hooks(sandbox)) == {"pre-commit", f"pre-commit{KEPT}"}
 
@@ -99,7 +99,7 @@ def test_somebody_elses_hook_over_ours_is_left_alone(sandbox: Sandbox) -> None:
 def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
     """A relative path counts from the top, and the hook there works."""
     sandbox.git("config", "core.hooksPath", "tools/hooks")
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     assert set(hooks(sandbox, "tools/hooks")) == set(HOOKS)
     assert hooks(sandbox) == {}
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
@@ -118,7 +118,7 @@ def test_hooks_of_all_repositories_are_not_touched(sandbox: Sandbox) -> None:
     settings = sandbox.path.parent / "gitconfig"
     settings.write_text(f"[core]\n\thooksPath = {shared}\n")
     with pytest.raises(MemtoolError, match="for all repositories"):
-        install(sandbox.workspace(GIT_CONFIG_GLOBAL=str(settings)), "git")
+        install(sandbox.context(GIT_CONFIG_GLOBAL=str(settings)), "git")
     assert list(shared.iterdir()) == []
 
 
@@ -128,9 +128,9 @@ def test_a_linked_worktree_has_the_hooks_of_its_repository(sandbox: Sandbox) -> 
     sandbox.commit()
     sandbox.git("worktree", "add", "--quiet", "../linked")
     linked = Sandbox(sandbox.path.parent / "linked", sandbox.env)
-    install(linked.workspace(), "git")
+    install(linked.context(), "git")
     assert set(hooks(sandbox)) == set(HOOKS)
-    assert install(sandbox.workspace(), "git").steps == ()
+    assert install(sandbox.context(), "git").steps == ()
 
 
 def test_a_path_with_blanks_and_quotes_works(sandbox: Sandbox) -> None:
@@ -140,7 +140,7 @@ def test_a_path_with_blanks_and_quotes_works(sandbox: Sandbox) -> None:
     there = Sandbox(odd, sandbox.env)
     there.git("init", "--quiet")
     put(there, "pre-commit", HOOK.format(0))
-    install(there.workspace(), "git")
+    install(there.context(), "git")
     there.memory("dec-a")
     there.git("add", ".")
     there.git("commit", "--quiet", "--message", "m")
@@ -149,7 +149,7 @@ def test_a_path_with_blanks_and_quotes_works(sandbox: Sandbox) -> None:
 
 def test_a_repository_cannot_slip_its_own_memtool_in(sandbox: Sandbox) -> None:
     """The hook runs at the top of the worktree, whose modules must not be imported."""
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     for name in ("memtool/__init__.py", "memtool/cli/main.py", "sys.py", "os.py", "json.py"):
         sandbox.write(name, "open('owned', 'w')\nraise SystemExit(0)\n")
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
@@ -163,7 +163,7 @@ def test_a_repository_cannot_slip_its_own_memtool_in(sandbox: Sandbox) -> None:
 
 def test_a_memtool_that_is_gone_is_told(sandbox: Sandbox) -> None:
     """Without it nothing is checked, so the commit waits until somebody decides."""
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     for name in HOOKS:
         place = sandbox.path / ".git/hooks" / name
         rows = place.read_text().split("\n")
@@ -186,7 +186,7 @@ def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
     """
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.commit()
-    install(sandbox.workspace(), "git")
+    install(sandbox.context(), "git")
     sandbox.git("checkout", "--quiet", "-b", "side")
     sandbox.memory("dec-b", "Sessions live in Postgres.\n", supersedes=("dec-a",))
     sandbox.commit()

@@ -59,21 +59,21 @@ def handlers(path: Path, *, is_flat: bool) -> dict[str, list[dict[str, object]]]
 def test_uninstalling_leaves_no_trace(sandbox: Sandbox, host: str, *, user: bool) -> None:
     """Where nothing was before, nothing is left, not even an empty directory."""
     before = files(sandbox.path.parent)
-    done = install(sandbox.workspace(), host, user=user, mcp=True)
+    done = install(sandbox.context(), host, user=user, mcp=True)
     assert len(done.steps) >= 11
     during = files(sandbox.path.parent)
     assert set(before) < set(during)
-    assert install(sandbox.workspace(), host, user=user, mcp=True).steps == ()
+    assert install(sandbox.context(), host, user=user, mcp=True).steps == ()
     assert files(sandbox.path.parent) == during
-    assert len(uninstall(sandbox.workspace(), host, user=user, yes=True).steps) == len(done.steps)
+    assert len(uninstall(sandbox.context(), host, user=user, yes=True).steps) == len(done.steps)
     assert files(sandbox.path.parent) == before
-    assert uninstall(sandbox.workspace(), host, user=user).steps == ()
+    assert uninstall(sandbox.context(), host, user=user).steps == ()
 
 
 @pytest.mark.parametrize("host", HOOK_FILES)
 def test_every_event_of_the_contracts_is_registered(sandbox: Sandbox, host: str) -> None:
     """What memtool answers is what the host calls, each once."""
-    install(sandbox.workspace(), host)
+    install(sandbox.context(), host)
     found = handlers(sandbox.path / HOOK_FILES[host], is_flat=host == "cursor")
     assert {name: [one["command"] for one in many] for name, many in found.items()} == {
         row.name: [f"memtool hook {host} {row.event}"] for row in CONTRACTS if row.host == host
@@ -90,12 +90,12 @@ def test_settings_get_back_their_bytes(sandbox: Sandbox, host: str, layout: str)
     """Order, indentation, line ends and a byte-order mark are as before."""
     path = sandbox.write(HOOK_FILES[host], layout)
     before = files(sandbox.path)
-    install(sandbox.workspace(), host, mcp=True, yes=True)
+    install(sandbox.context(), host, mcp=True, yes=True)
     held = json.loads(path.read_text(encoding="utf-8-sig"))
     assert {k: v for k, v in held.items() if k not in ("hooks", "mcpServers", "version")} == {
         k: v for k, v in json.loads(layout.removeprefix("\ufeff")).items() if k != "hooks"
     }
-    uninstall(sandbox.workspace(), host, yes=True)
+    uninstall(sandbox.context(), host, yes=True)
     assert files(sandbox.path) == before
 
 
@@ -107,14 +107,14 @@ def test_hooks_of_others_stay_in_place_and_order(sandbox: Sandbox, host: str) ->
     entry = THEIRS if is_flat else {"matcher": "startup", "hooks": [THEIRS]}
     text = json.dumps({"hooks": {event: [entry, entry]}}, indent=4)
     path = sandbox.write(HOOK_FILES[host], text)
-    install(sandbox.workspace(), host, yes=True)
+    install(sandbox.context(), host, yes=True)
     found = handlers(path, is_flat=is_flat)[event]
     assert found[:2] == [THEIRS, THEIRS]
     assert len(found) == 3
     later = json.loads(path.read_text())
     later["hooks"][event].append(entry)
     path.write_text(json.dumps(later, indent=4))
-    uninstall(sandbox.workspace(), host, yes=True)
+    uninstall(sandbox.context(), host, yes=True)
     assert json.loads(path.read_text())["hooks"] == {event: [entry, entry, entry]}
 
 
@@ -122,16 +122,16 @@ def test_comments_stay_where_the_host_takes_them(sandbox: Sandbox) -> None:
     """Gemini and OpenCode read comments; a comment keeps its line."""
     text = '{\n  // which colours\n  "theme": "dark" // mine\n}\n'
     path = sandbox.write(".gemini/settings.json", text)
-    install(sandbox.workspace(), "gemini", yes=True)
+    install(sandbox.context(), "gemini", yes=True)
     assert path.read_text().startswith('{\n  // which colours\n  "theme": "dark", // mine\n')
-    uninstall(sandbox.workspace(), "gemini", yes=True)
+    uninstall(sandbox.context(), "gemini", yes=True)
     assert path.read_text() == text
     with_comma = '{\n  "model": "x/y", // mine\n}\n'
     path = sandbox.write("opencode.jsonc", with_comma)
-    install(sandbox.workspace(), "opencode", mcp=True, yes=True)
+    install(sandbox.context(), "opencode", mcp=True, yes=True)
     assert '"mcp"' in path.read_text()
     assert not (sandbox.path / "opencode.json").exists()
-    uninstall(sandbox.workspace(), "opencode", yes=True)
+    uninstall(sandbox.context(), "opencode", yes=True)
     assert path.read_text() == with_comma
 
 
@@ -141,14 +141,14 @@ def test_comments_stay_where_the_host_takes_them(sandbox: Sandbox) -> None:
 def test_toml_settings_get_back_their_bytes(sandbox: Sandbox, text: str) -> None:
     """Comments and order stay; a table that was edited since is found by its name."""
     path = sandbox.write(".codex/config.toml", text)
-    install(sandbox.workspace(), "codex", mcp=True, yes=True)
+    install(sandbox.context(), "codex", mcp=True, yes=True)
     servers = tomllib.loads(path.read_text())["mcp_servers"]
     assert servers["memtool"] == {"command": "memtool", "args": ["mcp"]}
     edited = path.read_text().replace('args = ["mcp"]', 'args = ["mcp"] # yes\nenv = {}')
-    uninstall(sandbox.workspace(), "codex", yes=True)
+    uninstall(sandbox.context(), "codex", yes=True)
     assert path.read_text() == text
     path.write_text(edited)
-    uninstall(sandbox.workspace(), "codex", yes=True)
+    uninstall(sandbox.context(), "codex", yes=True)
     left = tomllib.loads(path.read_text()).get("mcp_servers", {})
     assert set(left) == {"other"} & set(servers)
 
@@ -156,31 +156,31 @@ def test_toml_settings_get_back_their_bytes(sandbox: Sandbox, text: str) -> None
 @pytest.mark.parametrize("host", SERVER_FILES)
 def test_a_server_is_registered_only_if_asked_for(sandbox: Sandbox, host: str) -> None:
     """Without --mcp there is none; one of that name that is there stays as it is."""
-    install(sandbox.workspace(), host)
+    install(sandbox.context(), host)
     path = sandbox.path / SERVER_FILES[host]
     assert not path.exists() or b"mcp" not in path.read_bytes()
-    install(sandbox.workspace(), host, mcp=True, yes=True)
+    install(sandbox.context(), host, mcp=True, yes=True)
     data = path.read_bytes()
     assert b"mcp" in data
     own = data.replace(b'"memtool"', b'"/opt/other"', 1) if host == "codex" else data
     path.write_bytes(own)
-    assert install(sandbox.workspace(), host, mcp=True, yes=True).steps == ()
+    assert install(sandbox.context(), host, mcp=True, yes=True).steps == ()
 
 
 @pytest.mark.parametrize("host", SERVER_FILES)
 def test_a_server_that_is_gone_is_mended(sandbox: Sandbox, host: str) -> None:
     """Only its program: what a user added to the entry stays. It needs no --mcp then."""
-    install(sandbox.workspace(), host, mcp=True, yes=True)
+    install(sandbox.context(), host, mcp=True, yes=True)
     path = sandbox.path / SERVER_FILES[host]
     ours = path.read_bytes()
     mine = re.sub(rb'"mcp"(\s*\])', rb'"mcp", "--read-only"\1', ours)
     gone = re.sub(rb'"memtool"(,|\n)', rb'"/gone/bin/memtool"\1', mine, count=1)
     path.write_bytes(gone)
     assert b"/gone/" in gone
-    assert install(sandbox.workspace(), host, yes=True).steps == (f"change {SERVER_FILES[host]}",)
+    assert install(sandbox.context(), host, yes=True).steps == (f"change {SERVER_FILES[host]}",)
     assert b"/gone/" not in path.read_bytes()
     assert b'"--read-only"' in path.read_bytes()
-    uninstall(sandbox.workspace(), host, yes=True)
+    uninstall(sandbox.context(), host, yes=True)
     assert not path.exists() or b"memtool" not in path.read_bytes()
 
 
@@ -189,14 +189,14 @@ def test_an_odd_server_is_somebody_else_s(sandbox: Sandbox, command: str) -> Non
     """An entry whose command is no program is neither started, mended nor taken out."""
     text = f'{{"mcpServers": {{"memtool": {{"command": {command}}}}}}}\n'
     sandbox.write(".mcp.json", text)
-    install(sandbox.workspace(), "claude", mcp=True, yes=True)
-    uninstall(sandbox.workspace(), "claude", yes=True)
+    install(sandbox.context(), "claude", mcp=True, yes=True)
+    uninstall(sandbox.context(), "claude", yes=True)
     assert (sandbox.path / ".mcp.json").read_text() == text
 
 
 def test_all_without_a_host_says_so(sandbox: Sandbox) -> None:
     """Only git is left then, and what to do instead is told."""
-    ws = sandbox.workspace(PATH="/usr/bin:/bin")
+    ws = sandbox.context(PATH="/usr/bin:/bin")
     install(ws, all=True)
     assert any(note.startswith("no agent host is in use here") for note in ws.notes)
 
@@ -206,39 +206,39 @@ def test_a_missing_extra_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MemtoolError, match=r"memtool\[mcp\]"):
-        install(sandbox.workspace(), "claude", mcp=True)
+        install(sandbox.context(), "claude", mcp=True)
     assert not (sandbox.path / ".claude").exists()
 
 
 @pytest.mark.parametrize("host", HOOK_FILES)
 def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host: str) -> None:
     """It is known by what it runs, wherever memtool is, and is not there twice."""
-    install(sandbox.workspace(), host)
+    install(sandbox.context(), host)
     path = sandbox.path / HOOK_FILES[host]
     current = path.read_bytes()
     path.write_bytes(current.replace(b'"memtool hook', b'"/old/bin/memtool hook', 2))
-    done = install(sandbox.workspace(), host, yes=True)
+    done = install(sandbox.context(), host, yes=True)
     assert done.steps == (f"change {HOOK_FILES[host]}",)
     assert path.read_bytes() == current
 
 
 def test_an_unchanged_hook_is_not_rewritten(sandbox: Sandbox) -> None:
     """Codex asks for trust again when a hook changes: the bytes and the file stay the same."""
-    install(sandbox.workspace(), "codex")
+    install(sandbox.context(), "codex")
     path = sandbox.path / ".codex/hooks.json"
     before = path.stat()
     path.with_name("other.json").write_text("{}")
-    install(sandbox.workspace(), "codex", yes=True)
+    install(sandbox.context(), "codex", yes=True)
     after = path.stat()
     assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
 
 
 def test_trust_is_spoken_of_when_a_hook_changed(sandbox: Sandbox) -> None:
     """And not when nothing did."""
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     install(ws, "codex")
     assert any("/hooks" in note for note in ws.notes)
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     install(ws, "codex")
     assert not any("/hooks" in note for note in ws.notes)
 
@@ -246,9 +246,9 @@ def test_trust_is_spoken_of_when_a_hook_changed(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("host", AGENTS)
 def test_what_another_level_has_is_not_written_twice(sandbox: Sandbox, host: str) -> None:
     """A hook in two levels would run twice; the note says where it is."""
-    install(sandbox.workspace(), host, user=True, mcp=True)
+    install(sandbox.context(), host, user=True, mcp=True)
     before = files(sandbox.path)
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     done = install(ws, host, mcp=True)
     assert [step for step in done.steps if "rules/" not in step] == []
     assert any("has it already: " in note for note in ws.notes)
@@ -261,7 +261,7 @@ def test_the_local_level_of_claude_counts_too(sandbox: Sandbox) -> None:
         {"type": "command", "command": "/x/memtool", "args": ["hook", "claude", "stop"]}
     ]}]}}  # fmt: skip
     path = sandbox.write(".claude/settings.local.json", json.dumps(local))
-    install(sandbox.workspace(), "claude")
+    install(sandbox.context(), "claude")
     assert "Stop" not in handlers(sandbox.path / ".claude/settings.json", is_flat=False)
     assert json.loads(path.read_text()) == local
 
@@ -273,28 +273,28 @@ def test_hooks_in_the_toml_of_codex_count_too(sandbox: Sandbox) -> None:
         '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\n'
         'command = "memtool hook codex stop"\n',
     )
-    install(sandbox.workspace(), "codex")
+    install(sandbox.context(), "codex")
     assert "Stop" not in handlers(sandbox.path / ".codex/hooks.json", is_flat=False)
 
 
 def test_a_command_that_somebody_else_wrote_stays(sandbox: Sandbox) -> None:
     """It has the name of ours, not our mark; ours has it, until the user takes the mark out."""
     path = sandbox.write(".claude/commands/remember.md", "Mine.\n")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     install(ws, "claude")
     assert path.read_text() == "Mine.\n"
     assert any(".claude/commands/remember.md is somebody else's" in note for note in ws.notes)
     ours = sandbox.path / ".claude/commands/forget.md"
     kept = ours.read_text()
     ours.write_text(kept.replace("installed by memtool", "mine"))
-    uninstall(sandbox.workspace(), "claude", yes=True)
+    uninstall(sandbox.context(), "claude", yes=True)
     assert sorted(p.name for p in path.parent.iterdir()) == ["forget.md", "remember.md"]
 
 
 def test_only_commands_whose_verbs_exist_are_written(sandbox: Sandbox) -> None:
     """Each names a verb that memtool has, and is described in one line."""
     from memtool.commands import BY_NAME
-    from memtool.hosts.prompts import COMMANDS, commands, skill
+    from memtool.hosts.edits import COMMANDS, commands, skill
 
     assert set(COMMANDS.values()) <= set(BY_NAME)
     assert [prompt.name for prompt in commands({"pin"})] == ["pin"]
@@ -315,7 +315,7 @@ def test_the_forms_of_the_hosts_can_be_read(sandbox: Sandbox) -> None:
     import yaml
 
     for host in AGENTS:
-        install(sandbox.workspace(), host)
+        install(sandbox.context(), host)
     for path in sorted(sandbox.path.rglob("*.md")) + sorted(sandbox.path.rglob("*.mdc")):
         text = path.read_text()
         if ".cursor/commands" in str(path):
@@ -403,10 +403,10 @@ def test_a_link_out_of_the_repository_is_refused(sandbox: Sandbox) -> None:
     (home / ".claude").mkdir()
     (home / ".claude" / "settings.json").symlink_to(outside / "settings.json")
     (sandbox.path / ".claude").unlink()
-    install(sandbox.workspace(), "claude", user=True, yes=True)
+    install(sandbox.context(), "claude", user=True, yes=True)
     assert (home / ".claude" / "settings.json").is_symlink()
     assert "session-start" in (outside / "settings.json").read_text()
-    uninstall(sandbox.workspace(), "claude", user=True, yes=True)
+    uninstall(sandbox.context(), "claude", user=True, yes=True)
     assert (outside / "settings.json").read_text() == "{}"
 
 
@@ -474,11 +474,11 @@ def test_all_means_every_host_in_use(sandbox: Sandbox) -> None:
     (tools / "opencode").write_text("#!/bin/sh\n")
     (tools / "opencode").chmod(0o755)
     env = {"PATH": f"{tools}:/usr/bin:/bin"}
-    done = install(sandbox.workspace(**env), all=True, dry_run=True)
+    done = install(sandbox.context(**env), all=True, dry_run=True)
     assert done.host == "codex, gemini, opencode, git"
-    assert install(sandbox.workspace(**env), all=True).steps == done.steps
+    assert install(sandbox.context(**env), all=True).steps == done.steps
     assert not (sandbox.path / ".claude").exists()
-    assert len(uninstall(sandbox.workspace(PATH="/usr/bin:/bin"), all=True, yes=True).steps) == len(
+    assert len(uninstall(sandbox.context(PATH="/usr/bin:/bin"), all=True, yes=True).steps) == len(
         done.steps
     )
     assert sandbox.git("status", "--short") == ""
@@ -489,7 +489,7 @@ def test_hooks_that_all_repositories_share_do_not_stop_the_others(sandbox: Sandb
     (sandbox.path / ".claude").mkdir()
     settings = sandbox.path.parent / "gitconfig"
     settings.write_text(f"[core]\n\thooksPath = {sandbox.path.parent}/shared\n")
-    ws = sandbox.workspace(GIT_CONFIG_GLOBAL=str(settings), PATH="/usr/bin:/bin")
+    ws = sandbox.context(GIT_CONFIG_GLOBAL=str(settings), PATH="/usr/bin:/bin")
     assert install(ws, all=True).host == "claude, git"
     assert any("git is left out: the hooks are in" in note for note in ws.notes)
     assert (sandbox.path / ".claude/settings.json").exists()
@@ -531,7 +531,7 @@ def test_the_places_of_the_hosts_can_be_moved(sandbox: Sandbox) -> None:
     }
     before = files(sandbox.path.parent / "home")
     for host in ("claude", "codex", "gemini", "opencode"):
-        install(sandbox.workspace(**env), host, user=True, mcp=True)
+        install(sandbox.context(**env), host, user=True, mcp=True)
     assert files(sandbox.path.parent / "home") == before
     found = files(moved)
     assert {
@@ -559,7 +559,7 @@ def test_for_all_projects_no_repository_is_needed(sandbox: Sandbox) -> None:
 
 def test_a_host_that_is_not_there_is_told(sandbox: Sandbox) -> None:
     """Its files are written all the same: others of the project may have it."""
-    ws = sandbox.workspace(PATH="/usr/bin:/bin")
+    ws = sandbox.context(PATH="/usr/bin:/bin")
     assert install(ws, "cursor").steps
     assert "Cursor is not in use on this machine" in ws.notes
     assert any("is not on your PATH" in note for note in ws.notes)
@@ -568,14 +568,14 @@ def test_a_host_that_is_not_there_is_told(sandbox: Sandbox) -> None:
 def test_a_repository_without_memories_is_told(sandbox: Sandbox) -> None:
     """The hooks are silent there until it has some."""
     (sandbox.path / ".memory").rmdir()
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     install(ws, "claude")
     assert any(note.endswith("memtool init") for note in ws.notes)
 
 
 def test_for_all_projects_the_program_is_named_by_its_path(sandbox: Sandbox) -> None:
     """Settings of a user are not shared; a host that was started elsewhere may lack the path."""
-    install(sandbox.workspace(), "claude", user=True)
+    install(sandbox.context(), "claude", user=True)
     path = sandbox.path.parent / "home/.claude/settings.json"
     command = handlers(path, is_flat=False)["Stop"][0]["command"]
     assert isinstance(command, str)
@@ -586,6 +586,6 @@ def test_for_all_projects_the_program_is_named_by_its_path(sandbox: Sandbox) -> 
 
 def test_what_is_said_names_each_file(sandbox: Sandbox) -> None:
     """One line a step; a second time there is nothing to say."""
-    done = install(sandbox.workspace(), "cursor")
+    done = install(sandbox.context(), "cursor")
     assert render(done).splitlines()[0] == "write .cursor/hooks.json"
-    assert render(install(sandbox.workspace(), "cursor")) == "cursor: nothing to change"
+    assert render(install(sandbox.context(), "cursor")) == "cursor: nothing to change"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.hosts import json_text
-from memtool.hosts.json_edit import Document
+from memtool.hosts import json_edit
+from memtool.hosts.json_edit import JsonDocument
 
 KEYS = st.sampled_from(["hooks", "Stop", "mcpServers", "a", 'q"\\', "\u00fc", ""])
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=6))
@@ -49,7 +49,7 @@ def spelled(value: Any, dice: Random, *, comments: bool) -> str:
     return f"[{joined}]" if is_list else f"{{{joined or gap()}}}"
 
 
-def laid_out(value: Any, seed: int) -> Document:
+def laid_out(value: Any, seed: int) -> JsonDocument:
     """A document of that value, in one of many layouts."""
     dice = Random(seed)
     how = dice.choice(["noisy", "commented", "dumped"])
@@ -59,7 +59,7 @@ def laid_out(value: Any, seed: int) -> Document:
     else:
         text = spelled(value, dice, comments=how == "commented")
     text += dice.choice(["", "\n", "\r\n\r\n"])
-    return Document(text, "settings.json", comments=how == "commented")
+    return JsonDocument(text, "settings.json", comments=how == "commented")
 
 
 LAYOUTS = st.integers(0, 10_000)
@@ -83,7 +83,7 @@ def at(value: Any, path: list[str]) -> Any:
 
 
 @given(GIVEN)
-def test_a_text_is_read_as_json_reads_it(given_: tuple[Document, Any]) -> None:
+def test_a_text_is_read_as_json_reads_it(given_: tuple[JsonDocument, Any]) -> None:
     """Blanks, comments and commas at the end change nothing."""
     document, value = given_
     assert document.root().value == value
@@ -91,7 +91,7 @@ def test_a_text_is_read_as_json_reads_it(given_: tuple[Document, Any]) -> None:
 
 @given(GIVEN, PATHS)
 def test_a_member_is_put_and_dropped_without_a_trace(
-    given_: tuple[Document, Any], path: list[str]
+    given_: tuple[JsonDocument, Any], path: list[str]
 ) -> None:
     """It can be read at its path, and every byte is as before when it is gone."""
     document, value = given_
@@ -105,7 +105,7 @@ def test_a_member_is_put_and_dropped_without_a_trace(
 
 @given(GIVEN, PATHS)
 def test_an_item_is_appended_and_dropped_without_a_trace(
-    given_: tuple[Document, Any], path: list[str]
+    given_: tuple[JsonDocument, Any], path: list[str]
 ) -> None:
     """The same for the last item of a list, which may have to be made."""
     document, value = given_
@@ -125,7 +125,7 @@ def test_an_item_is_appended_and_dropped_without_a_trace(
 
 @given(GIVEN, st.lists(PATHS, min_size=2, max_size=4))
 def test_several_are_taken_out_in_the_other_order(
-    given_: tuple[Document, Any], paths: list[list[str]]
+    given_: tuple[JsonDocument, Any], paths: list[list[str]]
 ) -> None:
     """What is put last is dropped first, and then nothing is left of any."""
     document, value = given_
@@ -143,7 +143,7 @@ def test_several_are_taken_out_in_the_other_order(
 
 @given(GIVEN, st.data())
 def test_dropping_anything_leaves_the_rest(
-    given_: tuple[Document, Any], data: st.DataObject
+    given_: tuple[JsonDocument, Any], data: st.DataObject
 ) -> None:
     """Whichever member goes, the others can be read as before."""
     document, value = given_
@@ -181,23 +181,23 @@ def _is_there(value: Any, path: list[str]) -> bool:
 def test_what_is_no_json_is_told_with_its_place(text: str, where: str) -> None:
     """Line and column, and the name of the file."""
     with pytest.raises(MemtoolError) as told:
-        Document(text, "settings.json").put(["hooks"], 1)
+        JsonDocument(text, "settings.json").put(["hooks"], 1)
     assert f"settings.json:{where}" in told.value.message
 
 
 def test_a_path_through_something_else_is_refused() -> None:
     """A setting of a wrong type is told with its place."""
-    document = Document('{\n  "hooks": [1]\n}', "settings.json")
+    document = JsonDocument('{\n  "hooks": [1]\n}', "settings.json")
     with pytest.raises(MemtoolError, match=r"settings\.json:2:12: hooks is not an object"):
         document.put(["hooks", "Stop"], 1)
     with pytest.raises(MemtoolError, match="Stop is not a list"):
-        Document('{"hooks": {"Stop": {}}}', "x").append(["hooks", "Stop"], 1)
+        JsonDocument('{"hooks": {"Stop": {}}}', "x").append(["hooks", "Stop"], 1)
 
 
 def test_new_lines_look_like_those_around_them() -> None:
     """Indentation and line ends are those of the file."""
     text = '{\r\n\t"theme": "dark" // mine\r\n}\r\n'
-    document = Document(text, "x", comments=True).append(["hooks", "Stop"], {"command": "c"})
+    document = JsonDocument(text, "x", comments=True).append(["hooks", "Stop"], {"command": "c"})
     assert document.text == (
         '{\r\n\t"theme": "dark", // mine\r\n\t"hooks": {\r\n\t\t"Stop": [\r\n\t\t\t{\r\n'
         '\t\t\t\t"command": "c"\r\n\t\t\t}\r\n\t\t]\r\n\t}\r\n}\r\n'
@@ -207,10 +207,10 @@ def test_new_lines_look_like_those_around_them() -> None:
 
 def test_neighbours_that_came_later_stay() -> None:
     """What others put after ours keeps its bytes when ours goes."""
-    document = Document('{\n  "a": 1\n}', "x").put(["ours"], True).put(["b"], [1])
+    document = JsonDocument('{\n  "a": 1\n}', "x").put(["ours"], True).put(["b"], [1])
     assert document.drop(["ours"]).text == '{\n  "a": 1,\n  "b": [\n    1\n  ]\n}'
 
 
 def test_a_place_names_line_and_column() -> None:
     """Both are counted from one."""
-    assert json_text.place_of("a\nbc", 3) == "2:2"
+    assert json_edit.place_of("a\nbc", 3) == "2:2"

@@ -85,7 +85,7 @@ def planted(unhurried: Sandbox) -> Sandbox:
     sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Keep sessions in Redis")
     sandbox.memory("dec-b", "Deploys run on Tuesdays.\n", title="Deploys run on Tuesdays")
     sandbox.commit()
-    install(sandbox.workspace(), "opencode")
+    install(sandbox.context(), "opencode")
     return sandbox
 
 

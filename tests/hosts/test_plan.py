@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.hosts.plan import Step, carry_out
+from memtool.hosts.install import FileStep, carry_out
 
 
 def state(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -21,7 +21,7 @@ def state(root: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def steps(root: Path) -> list[Step]:
+def steps(root: Path) -> list[FileStep]:
     """One step of each kind, in an order that could be carried out."""
     (root / "hook").write_text("theirs\n")
     (root / "hook").chmod(0o700)
@@ -32,12 +32,12 @@ def steps(root: Path) -> list[Step]:
     (root / "deep" / "er" / "ours").write_text("ours\n")
     top = str(root)
     return [
-        Step("keep", f"{top}/hook", f"{top}/hook.kept"),
-        Step("write", f"{top}/hook", data=b"#!/bin/sh\n"),
-        Step("remove", f"{top}/old"),
-        Step("edit", f"{top}/settings", data=b'{"a": 1}', before=b"{}"),
-        Step("edit", f"{top}/new/er/one", data=b"one\n"),
-        Step("drop", f"{top}/deep/er/ours", target=top, before=b"ours\n"),
+        FileStep("keep", f"{top}/hook", f"{top}/hook.kept"),
+        FileStep("write", f"{top}/hook", data=b"#!/bin/sh\n"),
+        FileStep("remove", f"{top}/old"),
+        FileStep("edit", f"{top}/settings", data=b'{"a": 1}', before=b"{}"),
+        FileStep("edit", f"{top}/new/er/one", data=b"one\n"),
+        FileStep("drop", f"{top}/deep/er/ours", target=top, before=b"ours\n"),
     ]
 
 
@@ -60,15 +60,15 @@ def test_every_kind_of_step_is_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "last",
     [
-        Step("edit", "/proc/nothing/x", data=b"x"),
-        Step("keep", "/nowhere/a", "/nowhere/b"),
-        Step("remove", "/nowhere/a"),
-        Step("drop", "/nowhere/a", target="/", before=b"x"),
-        Step("edit", "ROOT/settings", data=b"x", before=b"other bytes"),
+        FileStep("edit", "/proc/nothing/x", data=b"x"),
+        FileStep("keep", "/nowhere/a", "/nowhere/b"),
+        FileStep("remove", "/nowhere/a"),
+        FileStep("drop", "/nowhere/a", target="/", before=b"x"),
+        FileStep("edit", "ROOT/settings", data=b"x", before=b"other bytes"),
     ],
     ids=["makes", "renames", "removes", "drops", "changed"],
 )
-def test_a_refusal_undoes_what_was_done(tmp_path: Path, count: int, last: Step) -> None:
+def test_a_refusal_undoes_what_was_done(tmp_path: Path, count: int, last: FileStep) -> None:
     """Bytes, permissions and directories are as before, whichever step it is."""
     planned = steps(tmp_path)[:count]
     before = state(tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.hosts import warming
+from memtool.hosts import log
 from memtool.sessions import capturing
 
 
@@ -30,21 +30,19 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_one_at_a_time(tmp_path: Path, started: list[list[str]]) -> None:
     """Sixteen hooks that are late start one search, until that ended or must have."""
     now = time.time()
-    assert [warming.warm(str(tmp_path), "/top", {}, now) for _ in range(16)] == [True] + [
-        False
-    ] * 15
-    assert started == [["-C", "/top", *warming.SEARCH]]
-    assert warming.warm(str(tmp_path), "/top", {}, now + capturing.MOST_S + 9)
-    (tmp_path / warming.NAME).write_text("999999999")
-    assert warming.warm(str(tmp_path), "/top", {}, now)
+    assert [log.warm(str(tmp_path), "/top", {}, now) for _ in range(16)] == [True] + [False] * 15
+    assert started == [["-C", "/top", *log.SEARCH]]
+    assert log.warm(str(tmp_path), "/top", {}, now + capturing.MOST_S + 9)
+    (tmp_path / log.WARM_NAME).write_text("999999999")
+    assert log.warm(str(tmp_path), "/top", {}, now)
 
 
 @pytest.mark.parametrize("text", ["", "x", "9" * 30])
 def test_a_broken_note_is_none(tmp_path: Path, started: list[list[str]], text: str) -> None:
     """It is written anew."""
-    (tmp_path / warming.NAME).write_text(text)
-    assert warming.warm(str(tmp_path), "/top", {}, time.time())
-    assert (tmp_path / warming.NAME).read_text() == str(os.getpid())
+    (tmp_path / log.WARM_NAME).write_text(text)
+    assert log.warm(str(tmp_path), "/top", {}, time.time())
+    assert (tmp_path / log.WARM_NAME).read_text() == str(os.getpid())
     assert len(started) == 1
 
 
@@ -52,8 +50,8 @@ def test_no_other_file_is_written(tmp_path: Path, started: list[list[str]]) -> N
     """A link in the place of the note is not followed, and does not stop the search."""
     other = tmp_path / "other"
     other.write_text("mine")
-    (tmp_path / warming.NAME).symlink_to(other)
-    assert warming.warm(str(tmp_path), "/top", {}, time.time())
+    (tmp_path / log.WARM_NAME).symlink_to(other)
+    assert log.warm(str(tmp_path), "/top", {}, time.time())
     assert (other.read_text(), len(started)) == ("mine", 1)
 
 

@@ -12,8 +12,8 @@ import pytest
 from conftest import make_memory
 
 from memtool.gate import opposition
-from memtool.inject.contrary import clashes, known
-from memtool.inject.standing import Standing
+from memtool.inject.effective_lineage import EffectiveLineage
+from memtool.inject.select import clashes, known
 from memtool.memory.lineage import Lineage
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_what_lineage_disputes_is_not_told_twice():
     both = [memory("sem-a", "Use tabs here"), memory("sem-b", "Never use tabs here"),
             memory("sem-c", "Never use tabs here, please")]  # fmt: skip
     forks = {"sem-a": (("sem-a", "sem-b"),), "sem-b": (("sem-a", "sem-b"),)}
-    found = known(Standing(Lineage(both), forks, {}, {}), both)
+    found = known(EffectiveLineage(Lineage(both), forks, {}, {}), both)
     assert found.contrary == {"sem-a": ("sem-c",), "sem-c": ("sem-a",)}
     assert found.marks("sem-a") == (
         "[CONFLICT] with sem-b: they replace the same memory",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.inject.escape import escaped, quoted_lines, visible
+from memtool.inject.block import escaped, quoted_lines, visible
 
 XML = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 

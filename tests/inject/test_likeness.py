@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import make_memory
 
-from memtool.inject import likeness
-from memtool.inject.likeness import Wording, sources
+from memtool.inject import select
+from memtool.inject.select import Wording, sources
 
 if TYPE_CHECKING:
     from memtool.memory.memory import Memory
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def says_same(one: Memory, other: Memory) -> bool:
     """Compare two memories by their words."""
-    return likeness.says_same(Wording(one), Wording(other))
+    return select.says_same(Wording(one), Wording(other))
 
 
 BODY = "Sessions are kept in redis with a time to live of thirty minutes, renewed at each request"

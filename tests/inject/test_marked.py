@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.inject import marked
-from memtool.inject.block import write_block
-from memtool.inject.formats import BY_NAME
-from memtool.inject.marked import BEGIN, END, FORMAT, TREE_PREAMBLE, placed, split
+from memtool.inject import agents_md
+from memtool.inject.agents_md import BEGIN, END, FORMAT, TREE_PREAMBLE, placed, split
+from memtool.inject.block import BY_NAME, write_block
 
 FORM = BY_NAME[FORMAT]
 BLOCK = write_block(["| dec-a: Title\n"], FORM, TREE_PREAMBLE)
@@ -40,7 +39,7 @@ def test_a_file_without_a_block_gets_one_at_its_end(text: str) -> None:
     assert placed(made, "A.md", BLOCK) == made
     found = split(made, "A.md")
     assert found.block is not None
-    assert not marked.is_edited(found.block)
+    assert not agents_md.is_edited(found.block)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 )
 def test_a_block_that_was_edited_is_known(change) -> None:
     """Any change by hand, since its name is made of its content."""
-    assert not marked.is_edited(BLOCK)
-    assert not marked.is_edited(BLOCK.replace("\n", "\r\n"))
+    assert not agents_md.is_edited(BLOCK)
+    assert not agents_md.is_edited(BLOCK.replace("\n", "\r\n"))
     changed = change(BLOCK)
-    assert marked.is_edited(changed) == (changed != BLOCK)
+    assert agents_md.is_edited(changed) == (changed != BLOCK)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.inject import budget as budgets
-from memtool.inject.formats import FORMATS, Format
-from memtool.inject.primer import GUIDE, NOTHING, Part, compose
-from memtool.inject.tiers import Candidate
+from memtool.inject.block import FORMATS, BlockFormat
+from memtool.inject.candidates import Candidate
+from memtool.inject.session_primer import GUIDE, NOTHING, PrimerPart, compose
 from memtool.store.tree import Record
 
 FORM = FORMATS[-1]
@@ -25,19 +25,19 @@ def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # as th
     return f"[{candidate.record.id}]\n| {'whole ' * 20 if is_whole else 'short'}\n"
 
 
-def passages(candidates: list[Candidate], most: int = 5, share: int = 1_000) -> Part:
+def passages(candidates: list[Candidate], most: int = 5, share: int = 1_000) -> PrimerPart:
     def choose(taken):
         ids = {one.record.id for one in taken}
         return [one for one in candidates if one.record.id not in ids], []
 
-    return Part("Passages", (), choose, most, share)
+    return PrimerPart("Passages", (), choose, most, share)
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 @given(st.lists(st.lists(st.text(max_size=60), max_size=8), max_size=4), st.integers(0, 600))
-def test_a_primer_keeps_its_budget(form: Format, parts: list[list[str]], total: int) -> None:
+def test_a_primer_keeps_its_budget(form: BlockFormat, parts: list[list[str]], total: int) -> None:
     """Whatever the lines hold, every byte counts."""
-    made = compose([Part("Title", tuple(lines)) for lines in parts], write, form, total)
+    made = compose([PrimerPart("Title", tuple(lines)) for lines in parts], write, form, total)
     assert budgets.tokens(made.text) <= total
     assert made == NOTHING or made.text.count(GUIDE) == 1
 
@@ -46,8 +46,8 @@ def test_a_primer_keeps_its_budget(form: Format, parts: list[list[str]], total: 
 def test_a_line_stays_one_line_of_content(line: str, number: int) -> None:
     """No text ends the block, begins a line of its own, or becomes a part."""
     form = FORMATS[number % len(FORMATS)]
-    plain = compose([Part("Title", ("x",))], write, form, 1_000).text
-    text = compose([Part("Title", (line,))], write, form, 1_000).text
+    plain = compose([PrimerPart("Title", ("x",))], write, form, 1_000).text
+    text = compose([PrimerPart("Title", (line,))], write, form, 1_000).text
     assert text.count("\n") == plain.count("\n")
     held = text.splitlines()[plain.splitlines().index("| x")]
     assert held.startswith("|")
@@ -61,7 +61,9 @@ def test_what_one_part_showed_the_next_does_not() -> None:
 
 def test_a_part_without_content_has_no_title() -> None:
     """Nothing to say is not said."""
-    made = compose([Part("Empty"), passages([]), Part("Full", ("x",))], write, FORM, 2_000)
+    made = compose(
+        [PrimerPart("Empty"), passages([]), PrimerPart("Full", ("x",))], write, FORM, 2_000
+    )
     assert "Empty" not in made.text
     assert "Passages" not in made.text
     assert "= Full\n" in made.text

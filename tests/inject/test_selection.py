@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import make_memory
 
-from memtool.inject.selection import choose
-from memtool.inject.standing import Standing
-from memtool.inject.tiers import PINNED, RETRIEVAL, Candidate, Grounds
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility
+from memtool.inject.effective_lineage import EffectiveLineage
+from memtool.inject.select import choose
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.store.provenance import Origin
 from memtool.store.tree import Record
 
 if TYPE_CHECKING:
-    from memtool.inject.tiers import Verdict
+    from memtool.inject.candidates import CandidateVerdict
     from memtool.memory.memory import FieldValue
 
 LONG = "Sessions are kept in redis with a lifetime that every request renews, without exception"
@@ -51,10 +51,10 @@ def chosen(
     for fork in lineage.forks():
         for head in fork.heads:
             forks[head] = (fork.heads,)
-    grounds = Grounds(
+    grounds = Eligibility(
         grove,  # type: ignore[arg-type]
-        Standing(lineage, forks, {}, {}),
-        moments.parse("2026-03-01T12:00:00Z"),
+        EffectiveLineage(lineage, forks, {}, {}),
+        timestamps.parse("2026-03-01T12:00:00Z"),
         DEFAULT_CATEGORIES,
         "local",
     )
@@ -66,7 +66,7 @@ def chosen(
     return [one.record.id for one in kept], reasons(verdicts)
 
 
-def reasons(verdicts: list[Verdict]) -> dict[str, str]:
+def reasons(verdicts: list[CandidateVerdict]) -> dict[str, str]:
     assert not any(verdict.is_taken for verdict in verdicts)
     return {verdict.id: verdict.reason for verdict in verdicts}
 

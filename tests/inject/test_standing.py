@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from conftest import Sandbox
 
-from memtool.inject.standing import Standing, standing
+from memtool.inject.effective_lineage import EffectiveLineage, standing
 
 
-def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> Standing:
-    ws = sandbox.workspace()
+def stand(sandbox: Sandbox, least: str = "local", at: str | None = None) -> EffectiveLineage:
+    ws = sandbox.context()
     tree = ws.tree(at)
     return standing(tree, ws.witness(tree), least)
 

@@ -6,10 +6,9 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.inject.block import passage, write_passage
+from memtool.inject.block import FORMATS, BlockFormat, passage, write_passage
 from memtool.inject.budget import tokens
-from memtool.inject.formats import FORMATS, Format
-from memtool.inject.tiers import RETRIEVAL, WHOLE_TOKENS, Candidate, fill
+from memtool.inject.candidates import RETRIEVAL, WHOLE_TOKENS, Candidate, fill
 from memtool.store.tree import Record
 
 
@@ -67,7 +66,7 @@ def test_big_memory_stays_short() -> None:
     st.sampled_from(FORMATS),
 )
 def test_what_is_not_even_written_would_not_have_been_shown(
-    body: str, share: int, form: Format
+    body: str, share: int, form: BlockFormat
 ) -> None:
     """A long memory is shown in brief; that it is not written as a whole changes nothing."""
     one = Candidate(Record(make_memory("dec-a", body), "p", ""), RETRIEVAL, 1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import make_memory
 
-from memtool.inject.tiers import GLOBAL, PINNED, RETRIEVAL, Candidate
-from memtool.inject.worlds import joined, yielding
+from memtool.inject.candidates import GLOBAL, PINNED, RETRIEVAL, Candidate
+from memtool.inject.gather import joined, yielding
 from memtool.store.tree import Record
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.mcp import arguments
+from memtool.mcp import call
 from memtool.mcp.tools import tools
 
 TOOLS = tools()
 
 
 def read(name: str, **given: Any) -> tuple[list[Any], dict[str, Any]]:
-    return arguments.read(TOOLS[name], given)
+    return call.read(TOOLS[name], given)
 
 
 def test_a_call_reaches_the_verb_in_its_types():
@@ -71,7 +71,7 @@ def test_null_means_not_given():
 def test_a_bad_call_is_refused_with_one_sentence(name: str, given: dict[str, Any], told: str):
     """The verb never sees it, and what was wrong is said without showing a value."""
     with pytest.raises(MemtoolError) as caught:
-        arguments.read(TOOLS[name], given)
+        call.read(TOOLS[name], given)
     assert caught.value.message.startswith(told)
     assert len(caught.value.message) < 200
 
@@ -85,7 +85,7 @@ def test_a_path_stays_in_the_repository(tmp_path: Path, path: str):
     top.mkdir()
     (top / "out").symlink_to(tmp_path)
     with pytest.raises(MemtoolError, match="is not in the repository"):
-        arguments.refuse_outside(str(top), str(top), [path])
+        call.refuse_outside(str(top), str(top), [path])
 
 
 def test_paths_inside_are_taken(tmp_path: Path):
@@ -93,4 +93,4 @@ def test_paths_inside_are_taken(tmp_path: Path):
     below = tmp_path / "a"
     below.mkdir()
     inside = ["../b.py", "c/**/*.py", ".", "..", str(tmp_path / "d"), "..a", "~a/../b"]
-    arguments.refuse_outside(str(tmp_path), str(below), inside[:-1])
+    call.refuse_outside(str(tmp_path), str(below), inside[:-1])

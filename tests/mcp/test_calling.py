@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
-from memtool.mcp import calling
-from memtool.mcp.calling import Answer, Place
+from memtool.mcp import call as calls
+from memtool.mcp.call import Answer, ServedRepository
 from memtool.mcp.tools import tools
 
 TOOLS = tools()
 
 
 def call(sandbox: Sandbox, name: str, **given: Any) -> Answer:
-    return calling.call(TOOLS[name], given, Place(str(sandbox.path), sandbox.env))
+    return calls.call(TOOLS[name], given, ServedRepository(str(sandbox.path), sandbox.env))
 
 
 def test_an_answer_does_not_fill_the_window(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
     """Rows and text have an end, and what was left out is said."""
-    monkeypatch.setattr(calling, "MOST_ROWS", 3)
-    monkeypatch.setattr(calling, "MOST_CHARS", 200)
+    monkeypatch.setattr(calls, "MOST_ROWS", 3)
+    monkeypatch.setattr(calls, "MOST_CHARS", 200)
     for number in range(9):
         sandbox.memory(f"dec-{number}")
     answer = call(sandbox, "list")
@@ -37,7 +37,7 @@ def test_a_block_ends_as_it_was_written(sandbox: Sandbox, monkeypatch: pytest.Mo
     """It has a budget, and a frame that must be closed."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     whole = call(sandbox, "inject", prompt="sessions")
-    monkeypatch.setattr(calling, "MOST_CHARS", 10)
+    monkeypatch.setattr(calls, "MOST_CHARS", 10)
     assert call(sandbox, "inject", prompt="sessions") == whole
 
 
@@ -58,7 +58,7 @@ def test_a_bug_is_an_answer(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
 
     sandbox.memory("dec-a")
     tool = TOOLS["list"].replace(face=TOOLS["list"].face.replace(render=broken))
-    answer = calling.call(tool, {}, Place(str(sandbox.path), sandbox.env))
+    answer = calls.call(tool, {}, ServedRepository(str(sandbox.path), sandbox.env))
     assert answer.error is not None
     assert (answer.error["code"], answer.error["recoverable"]) == ("bug", False)
     assert "RuntimeError: surprise" in answer.text
@@ -92,7 +92,7 @@ def test_calls_are_noted_like_those_of_the_command_line(sandbox: Sandbox):
 def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
     """The agent is named; it is the source of its own words, not of those that it wrote down."""
     sandbox.run("init")
-    place = Place(str(sandbox.path), sandbox.env, agent="acme")
+    place = ServedRepository(str(sandbox.path), sandbox.env, agent="acme")
     for name, given, kind in (
         ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}, "tool:acme"),
         (
@@ -102,8 +102,8 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
         ),
         ("remember", {"text": "Deploys run on Tuesdays only."}, "human:Ada"),
     ):
-        answer = calling.call(TOOLS[name], given, place)
+        answer = calls.call(TOOLS[name], given, place)
         assert answer.structured is not None, answer.text
-        memory = sandbox.workspace().tree().find(answer.structured["id"]).memory
+        memory = sandbox.context().tree().find(answer.structured["id"]).memory
         assert memory.text("agent") == "acme"
         assert memory.items("source") == (kind,)

@@ -13,7 +13,7 @@ def test_living_heads_are_listed_page_by_page(sandbox: Sandbox):
         sandbox.memory(f"sem-{number:03}", f"Note {number}.\n", type="semantic")
     sandbox.memory("dec-new", supersedes=("sem-007",))
     sandbox.memory("sem-100", type="semantic", status="archived")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     found: list[str] = []
     cursor, pages = "", 0
     while pages == 0 or cursor:
@@ -28,16 +28,16 @@ def test_living_heads_are_listed_page_by_page(sandbox: Sandbox):
 def test_a_page_goes_on_though_its_last_memory_went(sandbox: Sandbox):
     """A cursor is a place, not a memory."""
     paths = [sandbox.memory(f"dec-{number:03}") for number in range(101)]
-    cursor = resources.page(sandbox.workspace(), "").cursor
+    cursor = resources.page(sandbox.context(), "").cursor
     (sandbox.path / paths[99]).unlink()
-    assert [one.id for one in resources.page(sandbox.workspace(), cursor).resources] == ["dec-100"]
+    assert [one.id for one in resources.page(sandbox.context(), cursor).resources] == ["dec-100"]
 
 
 def test_a_memory_is_read_with_what_follows_from_the_others(sandbox: Sandbox):
     """Whoever reads a superseded memory by its address is told so; hidden marks are shown."""
     sandbox.memory("dec-old", "Use Redis.\u202e\n")
     sandbox.memory("dec-new", supersedes=("dec-old",))
-    text = resources.read(sandbox.workspace(), "memory://dec-old")
+    text = resources.read(sandbox.context(), "memory://dec-old")
     assert "superseded_by  dec-new" in text
     assert text.endswith("Use Redis.\\u202e\n")
 
@@ -51,13 +51,13 @@ def test_only_ids_are_addresses(sandbox: Sandbox, uri: str):
     """No path, no beginning of an id, nothing else."""
     sandbox.memory("dec-a")
     with pytest.raises(MemtoolError):
-        resources.read(sandbox.workspace(), uri)
+        resources.read(sandbox.context(), uri)
 
 
 def test_a_cursor_of_somebody_else_is_refused(sandbox: Sandbox):
     """A wrong page would be worse."""
     with pytest.raises(MemtoolError, match="is no cursor"):
-        resources.page(sandbox.workspace(), "../x")
+        resources.page(sandbox.context(), "../x")
 
 
 def test_ids_are_completed(sandbox: Sandbox):
@@ -65,7 +65,7 @@ def test_ids_are_completed(sandbox: Sandbox):
     for number in range(105):
         sandbox.memory(f"dec-{number:03}")
     sandbox.memory("sem-a", type="semantic")
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert resources.complete(ws, "sem") == ("sem-a",)
     assert resources.complete(ws, "dec-00") == tuple(f"dec-00{n}" for n in range(10))
     assert resources.complete(ws, "zzz") == ()

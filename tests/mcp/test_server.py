@@ -22,7 +22,7 @@ import anyio
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
-from memtool.mcp import wire
+from memtool.mcp import transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -149,7 +149,7 @@ def test_a_client_is_known_by_a_name_that_can_be_written(name: str | None, known
     """It becomes a key of a memory: one short line that a person can see, or nothing."""
     told = None if name is None else SimpleNamespace(client_info=SimpleNamespace(name=name))
     context: Any = SimpleNamespace(session=SimpleNamespace(client_params=told))
-    assert wire.client_of(context) == known
+    assert transport.client_of(context) == known
 
 
 def test_hosts_are_told_what_a_tool_does(sandbox: Sandbox):
@@ -523,7 +523,7 @@ def test_the_verb_itself_is_no_function(sandbox: Sandbox):
     from memtool.errors import MemtoolError
 
     with pytest.raises(MemtoolError, match="a process of its own"):
-        mcp(sandbox.workspace())
+        mcp(sandbox.context())
 
 
 def test_nothing_of_it_is_loaded_by_other_verbs(sandbox: Sandbox):

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 import memtool
-from memtool.cli.signature import interface
+from memtool.cli.arguments import interface
 from memtool.commands import BY_NAME
-from memtool.mcp.shapes import SHAPES
-from memtool.mcp.tools import CHOICES, EFFECTS, GLOBAL, READ, SETTABLE, Choice, tools
+from memtool.mcp.tools import CHOICES, EFFECTS, GLOBAL, READ, SETTABLE, SHAPES, Choice, tools
 from memtool.memory.fields import BY_NAME as FIELDS
 
 READING = {

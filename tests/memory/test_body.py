@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory.body import Link, Section, links, sections
+from memtool.memory.memory import Link, Section, links, sections
 
 BODY = """Opening.
 

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memtool.memory import canonical, strict
+from memtool.memory import frontmatter
 
 NASTY = st.sampled_from([
     "", " ", "~", "=", "<<", "no", "Yes", "null", "1.10", "0x1F", "1e5", ".inf", "2026-02-22",
@@ -35,7 +35,7 @@ def writable(text: str) -> bool:
     return not any("\ud800" <= char < "\ue000" for char in text)
 
 
-def is_writable(fields: canonical.Fields) -> bool:
+def is_writable(fields: frontmatter.Fields) -> bool:
     texts = [
         text
         for value in fields.values()
@@ -47,38 +47,38 @@ def is_writable(fields: canonical.Fields) -> bool:
 
 
 @given(FIELDS.filter(is_writable))
-def test_what_is_written_is_read_by_yaml_as_it_was(fields: canonical.Fields) -> None:
+def test_what_is_written_is_read_by_yaml_as_it_was(fields: frontmatter.Fields) -> None:
     """Every header that memtool writes means the same to the strict YAML reader."""
-    header = strict.read_header("\n" + canonical.write(fields))
+    header = frontmatter.read_header("\n" + frontmatter.write(fields))
     assert header.fields == fields
 
 
 @given(FIELDS.filter(is_writable))
 def test_what_is_written_is_read_by_the_quick_reader_or_not_at_all(
-    fields: canonical.Fields,
+    fields: frontmatter.Fields,
 ) -> None:
     """The quick reader gives what was written, with its lines, or leaves it to YAML."""
-    text = canonical.write(fields)
-    read = canonical.read(text)
+    text = frontmatter.write(fields)
+    read = frontmatter.read(text)
     if read is not None:
         assert read[0] == fields
-        spans = strict.read_header("\n" + text).spans
+        spans = frontmatter.read_header("\n" + text).spans
         assert read[1] == {key: first for key, (first, _last) in spans.items()}
 
 
 @given(FIELDS.filter(is_writable))
-def test_the_quick_reader_knows_all_that_is_visible(fields: canonical.Fields) -> None:
+def test_the_quick_reader_knows_all_that_is_visible(fields: frontmatter.Fields) -> None:
     """A file with visible text only is never left to the slow reader."""
     texts = yaml.safe_dump(fields, allow_unicode=True)
     has_empty = any(value == {} for value in fields.values())
     if texts.replace("\n", "").isprintable() and not has_empty and "\\U" not in texts:
-        assert canonical.read(canonical.write(fields)) is not None
+        assert frontmatter.read(frontmatter.write(fields)) is not None
 
 
 @given(SCALARS.filter(writable), st.booleans())
 def test_written_text_stays_text_for_readers_that_guess(text: str, flow: bool) -> None:  # noqa: FBT001
     """A reader that guesses types (PyYAML here) sees text where memtool wrote text."""
-    written = canonical.write_scalar(text, flow=flow)
+    written = frontmatter.write_scalar(text, flow=flow)
     document = f"a: [{written}]\n" if flow else f"a: {written}\n"
     expected = [text] if flow else text
     assert expected == yaml.safe_load(document)["a"]
@@ -112,10 +112,10 @@ def test_whatever_the_quick_reader_accepts_means_the_same_in_yaml() -> None:
     """No text is read in two ways: thousands of mutated headers agree in fields and lines."""
     accepted = 0
     for header in headers(seed=20260222, count=15_000):
-        quick = canonical.read(header)
+        quick = frontmatter.read(header)
         if quick is not None:
             accepted += 1
-            slow = strict.read_header("\n" + header)
+            slow = frontmatter.read_header("\n" + header)
             assert slow.fields == quick[0], header
             assert {key: span[0] for key, span in slow.spans.items()} == quick[1], header
     assert accepted > 3_000
@@ -126,9 +126,9 @@ def test_whatever_the_quick_reader_accepts_means_the_same_in_yaml() -> None:
 @example("x-a: =")
 def test_no_made_up_header_is_read_in_two_ways(text: str) -> None:
     """Hypothesis finds no header that the quick reader understands differently than YAML."""
-    quick = canonical.read(text + "\n") if writable(text) else None
+    quick = frontmatter.read(text + "\n") if writable(text) else None
     if quick is not None:
-        assert strict.read_header("\n" + text + "\n").fields == quick[0]
+        assert frontmatter.read_header("\n" + text + "\n").fields == quick[0]
 
 
 @pytest.mark.parametrize(
@@ -144,20 +144,23 @@ def test_no_made_up_header_is_read_in_two_ways(text: str) -> None:
 )  # fmt: skip
 def test_other_spellings_are_left_to_yaml(header: str) -> None:
     """The quick reader answers None for every form that memtool itself does not write."""
-    assert canonical.read(header) is None
+    assert frontmatter.read(header) is None
 
 
 def test_the_fences_are_found_as_memtool_writes_them() -> None:
     """Splitting knows two fences of three hyphens, and nothing before the first."""
-    assert canonical.split("---\nid: a\n---\nbody\n---\nmore\n") == ("id: a\n", "body\n---\nmore\n")
-    assert canonical.split("---\nid: a\n---") == ("id: a\n", "")
-    assert canonical.split("---\nid: a\n---\n") == ("id: a\n", "")
-    assert canonical.split("---\nid: a\n") is None
-    assert canonical.split("\n---\nid: a\n---\n") is None
-    assert canonical.split("--- \nid: a\n---\n") is None
+    assert frontmatter.split_plain("---\nid: a\n---\nbody\n---\nmore\n") == (
+        "id: a\n",
+        "body\n---\nmore\n",
+    )
+    assert frontmatter.split_plain("---\nid: a\n---") == ("id: a\n", "")
+    assert frontmatter.split_plain("---\nid: a\n---\n") == ("id: a\n", "")
+    assert frontmatter.split_plain("---\nid: a\n") is None
+    assert frontmatter.split_plain("\n---\nid: a\n---\n") is None
+    assert frontmatter.split_plain("--- \nid: a\n---\n") is None
 
 
 def test_keys_are_written_in_the_order_of_the_table() -> None:
     """Fields come out in one order whatever their order was, the user's own keys last."""
-    fields: canonical.Fields = {"x-b": "1", "tags": ("a",), "x-a": "2", "title": "t", "id": "i"}
-    assert canonical.write(fields) == 'id: i\ntitle: t\ntags: [a]\nx-a: "2"\nx-b: "1"\n'
+    fields: frontmatter.Fields = {"x-b": "1", "tags": ("a",), "x-a": "2", "title": "t", "id": "i"}
+    assert frontmatter.write(fields) == 'id: i\ntitle: t\ntags: [a]\nx-a: "2"\nx-b: "1"\n'

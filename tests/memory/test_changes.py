@@ -5,8 +5,16 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory.changes import Change, Version, changed_keys, changes, compare, sentence
-from memtool.memory.marks import is_redacted, is_redaction
+from memtool.memory.changes import (
+    Change,
+    Version,
+    changed_keys,
+    changes,
+    compare,
+    is_redacted,
+    is_redaction,
+    sentence,
+)
 from memtool.memory.memory import FieldValue
 
 MARK = "[REDACTED:token]"

@@ -9,12 +9,12 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory import decay, moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.memory.decay import FORMULAS, Age, Fading
-from memtool.store.options import BY_KEY
+from memtool.memory import lifecycle, timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.memory.lifecycle import FORMULAS, Age, Fading
+from memtool.store.config import BY_KEY
 
-WRITTEN = moments.parse("2026-02-22T19:33:00Z")
+WRITTEN = timestamps.parse("2026-02-22T19:33:00Z")
 DAY_S = 86_400
 DAYS = st.floats(0, 40_000)
 ACCESSES = st.none() | st.integers(0, 10_000)
@@ -25,14 +25,14 @@ def kept(days: float, formula: str = "exponential", accesses: int | None = None,
     """What is left of a decision after some days."""
     memory = make_memory("dec-a", **fields)
     now = WRITTEN + round(days * DAY_S)
-    return decay.kept(memory, now, DEFAULT_CATEGORIES, Fading(formula, 90.0), accesses)
+    return lifecycle.kept(memory, now, DEFAULT_CATEGORIES, Fading(formula, 90.0), accesses)
 
 
 def test_the_settings_name_the_formulas():
     """Each may be chosen, and the first is the one that was always there."""
     assert BY_KEY["decay.formula"].choices == tuple(FORMULAS)
-    assert BY_KEY["decay.formula"].default == decay.USUAL.formula == next(iter(FORMULAS))
-    assert BY_KEY["decay.half_life_days"].default == decay.USUAL.half_life_days
+    assert BY_KEY["decay.formula"].default == lifecycle.USUAL.formula == next(iter(FORMULAS))
+    assert BY_KEY["decay.half_life_days"].default == lifecycle.USUAL.half_life_days
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_age_counts_from_the_last_confirmation():
     """Who vouches for a memory makes it fresh."""
     checked = {"at": "2026-03-24T19:33:00Z", "by": "Ada"}
     memory = make_memory("dec-a", checked=checked)
-    assert decay.kept(memory, WRITTEN + 30 * DAY_S, DEFAULT_CATEGORIES) == 1.0
+    assert lifecycle.kept(memory, WRITTEN + 30 * DAY_S, DEFAULT_CATEGORIES) == 1.0
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

@@ -8,8 +8,7 @@ import pytest
 from conftest import make_memory
 
 from memtool.memory import fields
-from memtool.memory.categories import CATEGORIES, DEFAULT_BY_TYPE, DEFAULT_CATEGORIES
-from memtool.memory.fields import FIELDS, Field
+from memtool.memory.fields import CATEGORIES, DEFAULT_BY_TYPE, DEFAULT_CATEGORIES, FIELDS, Field
 
 
 def test_every_key_stands_once() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from conftest import make_memory
 
-from memtool.memory import lifecycle, moments
-from memtool.memory.categories import CATEGORIES, DEFAULT_CATEGORIES, Category
+from memtool.memory import lifecycle, timestamps
+from memtool.memory.fields import CATEGORIES, DEFAULT_CATEGORIES, Category
 from memtool.memory.memory import FieldValue
 
-WRITTEN = moments.parse("2026-02-22T19:33:00Z")
+WRITTEN = timestamps.parse("2026-02-22T19:33:00Z")
 DAY_S = 86_400
 
 
@@ -53,7 +53,7 @@ def test_a_memory_lives_as_long_as_its_category(row: Category) -> None:
 def test_states(changes: dict[str, FieldValue], when: str, expected: str) -> None:
     """Deleted and archived come first, then the window, then the time to live."""
     memory = make_memory("dec-a", category="decision", **changes)
-    assert lifecycle.state(memory, moments.start(when)) == expected
+    assert lifecycle.state(memory, timestamps.start(when)) == expected
 
 
 def test_categories_of_the_settings_decide() -> None:
@@ -68,5 +68,5 @@ def test_categories_of_the_settings_decide() -> None:
 def test_confirming_renews_from_the_moment_of_the_check() -> None:
     """The time to live counts from the later of writing and last confirmation."""
     memory = make_memory("dec-a", checked={"at": "2026-05-01T00:00:00Z"})
-    assert lifecycle.confirmed_at(memory) == moments.parse("2026-05-01T00:00:00Z")
+    assert lifecycle.confirmed_at(memory) == timestamps.parse("2026-05-01T00:00:00Z")
     assert lifecycle.confirmed_at(make_memory("dec-a")) == WRITTEN

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from memtool.memory import moments
+from memtool.memory import timestamps
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST = -62_135_596_800
@@ -19,11 +19,11 @@ def test_seconds_are_written_as_datetime_writes_them() -> None:
     rng = random.Random(1)
     for second in [FIRST, LAST, -1, 0, 1, *(rng.randint(FIRST, LAST) for _ in range(5_000))]:
         expected = EPOCH + timedelta(seconds=second)
-        text = moments.render(second)
+        text = timestamps.render(second)
         assert expected.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0") == text
-        assert moments.parse(text) == second
-        assert moments.date(second) == text[:10]
-        assert moments.parse_date(text[:10]) == second - second % 86_400
+        assert timestamps.parse(text) == second
+        assert timestamps.date(second) == text[:10]
+        assert timestamps.parse_date(text[:10]) == second - second % 86_400
 
 
 def test_zones_and_fractions_are_read_as_datetime_reads_them() -> None:
@@ -33,16 +33,18 @@ def test_zones_and_fractions_are_read_as_datetime_reads_them() -> None:
         second = rng.randint(FIRST + 100_000, LAST - 100_000)
         zone = timezone(timedelta(minutes=rng.randint(-1_439, 1_439)))
         text = (EPOCH + timedelta(seconds=second)).astimezone(zone).isoformat()
-        assert moments.parse(text) == second
-        assert moments.parse(f"{text[:19]}.{rng.randint(0, 10**9)}{text[19:]}") == second
+        assert timestamps.parse(text) == second
+        assert timestamps.parse(f"{text[:19]}.{rng.randint(0, 10**9)}{text[19:]}") == second
 
 
 def test_every_day_of_four_centuries_is_counted() -> None:
     """Days are numbered without a gap, leap years and all."""
-    days = moments.days_from_civil(1900, 1, 1)
+    days = timestamps.days_from_civil(1900, 1, 1)
     for number in range(146_097):
-        assert moments.days_from_civil(*moments.civil_from_days(days + number)) == days + number
-    assert moments.civil_from_days(days + 146_097) == (2300, 1, 1)
+        assert (
+            timestamps.days_from_civil(*timestamps.civil_from_days(days + number)) == days + number
+        )
+    assert timestamps.civil_from_days(days + 146_097) == (2300, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_every_day_of_four_centuries_is_counted() -> None:
 def test_other_texts_are_no_moment(text: str) -> None:
     """Days and times that do not exist, and moments without a zone, are refused."""
     with pytest.raises(ValueError, match=r"."):
-        moments.parse(text)
+        timestamps.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -74,20 +76,20 @@ def test_other_texts_are_no_moment(text: str) -> None:
 def test_other_texts_are_no_day(text: str) -> None:
     """Days that do not exist or are written otherwise are refused."""
     with pytest.raises(ValueError, match=r"."):
-        moments.parse_date(text)
+        timestamps.parse_date(text)
 
 
 def test_a_leap_second_is_the_last_second_of_its_minute() -> None:
     """RFC 3339 allows :60; it is read as :59."""
-    assert moments.parse("2016-12-31T23:59:60Z") == moments.parse("2016-12-31T23:59:59Z")
+    assert timestamps.parse("2016-12-31T23:59:60Z") == timestamps.parse("2016-12-31T23:59:59Z")
 
 
 def test_a_day_lasts_from_its_first_to_its_last_second() -> None:
     """A plain date begins at midnight and ends a second before the next, in UTC."""
-    assert moments.render(moments.start("2026-02-28")) == "2026-02-28T00:00:00Z"
-    assert moments.render(moments.end("2026-02-28")) == "2026-02-28T23:59:59Z"
-    assert moments.start("2026-02-28T01:00:00+01:00") == moments.start("2026-02-28")
-    assert moments.end("2026-02-28T00:00:00Z") == moments.start("2026-02-28")
+    assert timestamps.render(timestamps.start("2026-02-28")) == "2026-02-28T00:00:00Z"
+    assert timestamps.render(timestamps.end("2026-02-28")) == "2026-02-28T23:59:59Z"
+    assert timestamps.start("2026-02-28T01:00:00+01:00") == timestamps.start("2026-02-28")
+    assert timestamps.end("2026-02-28T00:00:00Z") == timestamps.start("2026-02-28")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_day_lasts_from_its_first_to_its_last_second() -> None:
 )  # fmt: skip
 def test_ages_count_back_from_now(text: str, expected: int) -> None:
     """What a person types is an age, a day or a moment."""
-    assert moments.parse_when(text, now=1_000) == expected
+    assert timestamps.parse_when(text, now=1_000) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,4 +108,4 @@ def test_ages_count_back_from_now(text: str, expected: int) -> None:
 def test_other_texts_are_no_age(text: str) -> None:
     """Anything else is refused."""
     with pytest.raises(ValueError, match=r"."):
-        moments.parse_when(text, now=0)
+        timestamps.parse_when(text, now=0)

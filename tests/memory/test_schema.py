@@ -6,8 +6,7 @@ import pytest
 from conftest import make_memory
 
 from memtool.memory import schema
-from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.memory.fields import BY_NAME, FIELDS, KINDS, REQUIRED, Field
+from memtool.memory.fields import BY_NAME, DEFAULT_CATEGORIES, FIELDS, KINDS, REQUIRED, Field
 from memtool.memory.memory import Fields, FieldValue
 
 LONG = "a" * 501

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory.titles import MOST_TITLE, title_of
+from memtool.memory.memory import MOST_TITLE, title_of
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search import catalog, freshness, layout, opening, renewal, shelf, state
 from memtool.search.catalog import StoredCatalog, open_catalog
 from memtool.search.facts import Facts
@@ -23,7 +23,7 @@ from memtool.store.repository import discover
 from memtool.store.tree import Tree
 from tests.conftest import NOW, Sandbox
 
-SECOND = moments.parse(NOW)
+SECOND = timestamps.parse(NOW)
 
 
 def opened(sandbox: Sandbox, where: Path | None = None, **options: Any) -> catalog.Catalog:
@@ -285,8 +285,8 @@ def test_two_worktrees_share_a_segment(filled: Sandbox, tmp_path: Path) -> None:
 def test_processes_that_build_at_once_all_answer(filled: Sandbox) -> None:
     """Without a cache each builds, one keeps; no lock, no leftovers."""
     code = (
-        "import sys; from memtool.workspace import Workspace\n"
-        "print(len(Workspace.at('.').catalog().records))"
+        "import sys; from memtool.store.context import Context\n"
+        "print(len(Context.at('.').catalog().records))"
     )
     children = [
         subprocess.Popen([sys.executable, "-c", code], cwd=filled.path, env=filled.env,
@@ -411,7 +411,7 @@ def test_the_past_is_seen_without_what_came_later(sandbox: Sandbox) -> None:
     sandbox.memory("dec-old", "The tree is a lock.\n", timestamp="2026-01-01T00:00:00Z")
     sandbox.memory("dec-new", "The tree is none.\n", supersedes=("dec-old",))
     sandbox.memory("dec-mid", "A lock.\n", timestamp="2026-01-02T00:00:00Z")
-    second = moments.parse("2026-01-15T00:00:00Z")
+    second = timestamps.parse("2026-01-15T00:00:00Z")
     for as_of in (second, second - 864_000 * 4, SECOND):
         quick, slow = opened(sandbox, as_of=as_of), opened(sandbox, as_of=as_of, cached=False)
         assert asked(quick) == asked(slow)
@@ -489,7 +489,7 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
     opened(filled)
     code = (
         "import sys; from memtool.search.catalog import open_catalog\n"
-        "from memtool.memory.categories import DEFAULT_CATEGORIES as known\n"
+        "from memtool.memory.fields import DEFAULT_CATEGORIES as known\n"
         "from memtool.search.facts import Facts\n"
         "from memtool.search.relevance import Reader, question\n"
         "from memtool.store.repository import discover\n"

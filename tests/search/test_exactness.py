@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from memtool.memory import document, moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import document, timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search import catalog, renewal, state
 from memtool.search.catalog import StoredCatalog, open_catalog
 from memtool.search.facts import Facts
@@ -34,12 +34,12 @@ WORDS = [
     "naïve",
 ]
 QUESTIONS = ("git tree lock", "the index of objects", "auth error in cache", "stash", "naive day")
-SECOND = moments.parse(NOW)
+SECOND = timestamps.parse(NOW)
 
 
 def opened(sandbox: Sandbox, **options: Any) -> catalog.Catalog:
     """Open the catalog of the sandbox's worktree."""
-    repository = sandbox.workspace().repository
+    repository = sandbox.context().repository
     return open_catalog(repository, ".memory", DEFAULT_CATEGORIES, **options)
 
 
@@ -94,7 +94,7 @@ def assert_exact(sandbox: Sandbox, **options: Any) -> StoredCatalog:
     quick = opened(sandbox, **options)
     slow = opened(sandbox, cached=False, **{k: v for k, v in options.items() if k != "exact"})
     assert isinstance(quick, StoredCatalog)
-    cache_dir = sandbox.workspace().repository.cache_dir
+    cache_dir = sandbox.context().repository.cache_dir
     assert answers(quick, cache_dir) == answers(slow, cache_dir)
     assert contents(quick) == contents(slow)
     assert [one.path for one in quick.pinned] == [one.path for one in slow.pinned]
@@ -301,6 +301,6 @@ def test_the_past_is_exact_too(sandbox: Sandbox, hurried: None) -> None:
                              timestamp=f"2026-02-{day:02}T00:00:00Z")  # fmt: skip
         for folder in ("a", "b")[: 1 + (day % 7 == 0)]:
             sandbox.write(f".memory/{folder}/dec-{day:02}.md", document.write(memory))
-    for as_of in range(SECOND - 30 * moments.DAY_S, SECOND, 5 * moments.DAY_S):
+    for as_of in range(SECOND - 30 * timestamps.DAY_S, SECOND, 5 * timestamps.DAY_S):
         assert_exact(sandbox, as_of=as_of)
         life.edit()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.store import ledger, spool
-from memtool.store.spool import Item, Note
+from memtool.store import ledger, usage_log
+from memtool.store.usage_log import Note, ShownItem
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def store(sandbox: Sandbox) -> Sandbox:
     sandbox.memory("dec-a", "Sessions live in Postgres.\n", timestamp="2025-12-31T12:00:00Z")
     directory = str(sandbox.path / ".git" / "memtool")
     for moment in range(10):
-        spool.append(directory, Note(moment, "search", 1.0, items=(Item("dec-a"),)))
+        usage_log.append_note(directory, Note(moment, "search", 1.0, items=(ShownItem("dec-a"),)))
     ledger.fold(directory)
     return sandbox
 

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.search.facts import Facts
 from memtool.search.filters import FILTERS, IS, NOT_YET
 from memtool.search.matching import matcher
 from memtool.search.query import parse
-from memtool.workspace import Workspace
+from memtool.store.context import Context
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-NOW = moments.parse("2026-03-01T12:00:00Z")
+NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 
-def facts_of(ws: Workspace) -> Facts:
+def facts_of(ws: Context) -> Facts:
     tree = ws.tree()
     return Facts(tree, ws.now, ws.settings.categories, lambda: ws.origins(tree, tree.records))
 
 
 def found(sandbox: Sandbox, query: str) -> list[str]:
     """Return the ids that satisfy a query."""
-    facts = facts_of(sandbox.workspace())
+    facts = facts_of(sandbox.context())
     matches = matcher(parse(query), facts)
     return [record.id for record in facts.tree.records if matches(record)]
 
@@ -129,7 +129,7 @@ ANSWERS = [
 
 def test_each_filter_finds_what_it_names(filled: Sandbox) -> None:
     """The documented meaning of every filter, on memories that differ in it."""
-    facts = facts_of(filled.workspace())
+    facts = facts_of(filled.context())
     wrong = {}
     for text, expected in ANSWERS:
         matches = matcher(parse(text), facts)
@@ -236,7 +236,7 @@ def test_conflicted_are_the_heads_of_a_fork_and_the_members_of_a_circle(sandbox:
 def test_git_is_asked_only_if_a_filter_needs_it(sandbox: Sandbox) -> None:
     """A query without author or trust costs no git process for provenance."""
     sandbox.memory("dec-a")
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
 
     def never() -> Any:
         raise AssertionError("origins were asked for")

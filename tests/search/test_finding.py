@@ -378,7 +378,7 @@ def test_a_limit_cuts_the_end_off_and_changes_nothing_before_it(sandbox: Sandbox
             **fields,
         )
     sandbox.commit()
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     scope = sandbox.scope(tree=ws.catalog(None, None, exact=False))
     for text in ("redis", "redis cache", "cache more"):
         whole = search_query(scope, parse(text), 60).hits

@@ -39,8 +39,8 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 def both(sandbox: Sandbox, pick: Callable[[Tree], Iterable[Record]]) -> list[str]:
     """Pick from the files, from the index, and from the index with a change; all agree."""
-    trees = [sandbox.workspace().catalog() for _warm in range(2)]
-    found = [[one.id for one in pick(tree)] for tree in (*trees, sandbox.workspace().tree())]
+    trees = [sandbox.context().catalog() for _warm in range(2)]
+    found = [[one.id for one in pick(tree)] for tree in (*trees, sandbox.context().tree())]
     assert found[0] == found[1] == found[2]
     return found[0]
 
@@ -76,7 +76,7 @@ def test_thousands_are_opened_as_they_are_taken(
     expected = ["sta-b", *(f"sta-{n}" for n in (1, 3, 5, 7, 0, 2, 4, 6, 8))]
     found = both(filled, lambda tree: picking.picked(tree, ("type", "state")))
     assert [one for one in found if one != "sta-a"] == expected
-    tree = filled.workspace().catalog()
+    tree = filled.context().catalog()
     assert tree.parts is not None
     before = tree.parts.read
     assert next(picking.picked(tree, ("type", "state"))).id == "sta-b"
@@ -85,7 +85,7 @@ def test_thousands_are_opened_as_they_are_taken(
 
 def test_what_was_written_after_a_second_is_found(filled: Sandbox) -> None:
     """Later, not at that second."""
-    second = filled.workspace().moment("2026-02-24")
+    second = filled.context().moment("2026-02-24")
     assert both(filled, lambda tree: picking.written_after(tree, second)) == ["sem-maybe"]
     assert len(both(filled, lambda tree: picking.written_after(tree, 0))) == 9
 
@@ -120,7 +120,7 @@ def test_a_name_governs_what_its_glob_governs(entry: str, files: list[str]) -> N
 
 def test_every_governed_entry_is_looked_at(filled: Sandbox) -> None:
     """What a memory names anywhere in its lists is found through the stored lists."""
-    for record in filled.workspace().tree().records:
+    for record in filled.context().tree().records:
         for entry in governed(record):
             if "*" not in entry and record.id in ("dec-a", "dec-b", "sem-warn"):
                 path = entry.rstrip("/")

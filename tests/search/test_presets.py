@@ -11,7 +11,7 @@ from memtool.search.finding import Found
 from memtool.search.presets import PRESETS, RERANKERS, preset
 from memtool.search.prose import search_prose
 from memtool.store import config
-from memtool.store.options import BY_KEY
+from memtool.store.config import BY_KEY
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -9,10 +9,9 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory import moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.memory.decay import Fading
-from memtool.memory.fields import CONFIDENCES, STATUSES
+from memtool.memory import timestamps
+from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
+from memtool.memory.lifecycle import Fading
 from memtool.memory.lineage import Lineage
 from memtool.search import shelving
 from memtool.search.facts import Facts
@@ -34,7 +33,7 @@ from memtool.store.tree import Record
 if TYPE_CHECKING:
     from memtool.memory.memory import FieldValue
 
-NOW = moments.parse("2026-03-01T12:00:00Z")
+NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
 
 class Grove:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory import lifecycle, moments
-from memtool.memory.categories import DEFAULT_CATEGORIES
+from memtool.memory import lifecycle, timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.problem import Problem
 from memtool.search import shelving
 from memtool.search.layout import Broken
@@ -56,15 +56,15 @@ def test_columns_say_when_a_memory_is_alive() -> None:
     ]
     records = [record(f"dec-{number:02}", **fields) for number, fields in enumerate(lives)]
     made = shelf(records)
-    first = moments.parse("2026-02-20T00:00:00Z")
-    for now in range(first, first + 150 * moments.DAY_S, moments.DAY_S // 2):
+    first = timestamps.parse("2026-02-20T00:00:00Z")
+    for now in range(first, first + 150 * timestamps.DAY_S, timestamps.DAY_S // 2):
         for number, one in enumerate(records):
             stored = made.record(number).memory
             state = lifecycle.state(one.memory, now)
             assert stored.is_alive(now) == (state == "alive")  # type: ignore[attr-defined]
             assert stored.timestamp == one.memory.timestamp
-    assert made.all_begun(moments.parse("2026-03-01T00:00:00Z"))
-    assert not made.all_begun(moments.parse("2026-02-28T00:00:00Z"))
+    assert made.all_begun(timestamps.parse("2026-03-01T00:00:00Z"))
+    assert not made.all_begun(timestamps.parse("2026-02-28T00:00:00Z"))
 
 
 def test_short_lists_are_apart() -> None:
@@ -87,8 +87,8 @@ def test_short_lists_are_apart() -> None:
     assert made.problems == [problem]
     assert made.by_id() == [2, 1, 3, 0]
     assert [list(made.numbers_of(f"dec-{x}")) for x in "abcd"] == [[2], [1, 3], [0], []]
-    assert made.later_than(moments.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
-    assert made.later_than(moments.parse("2026-02-22T19:33:00Z")) == set()
+    assert made.later_than(timestamps.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
+    assert made.later_than(timestamps.parse("2026-02-22T19:33:00Z")) == set()
 
 
 def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
@@ -99,7 +99,7 @@ def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
     for second in {now for until in made.untils for now in (until, until + 1)} - {1 << 63}:
         over = [number for number, until in enumerate(made.untils) if until < second]
         assert sorted(made.ended(second)) == over
-    assert len(made.ended(moments.parse("2026-03-06T00:00:00Z"))) == 3
+    assert len(made.ended(timestamps.parse("2026-03-06T00:00:00Z"))) == 3
 
 
 def test_an_empty_shelf_is_one() -> None:

@@ -43,7 +43,7 @@ def wait_for(found: object, most_s: float = 30) -> bool:
 
 def test_a_hook_starts_a_capture_and_does_not_wait(sandbox: Sandbox, transcript: Path) -> None:
     """The session is there a moment later, under the name that the host gave it."""
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     assert capturing.capture_hook(ws, "claude", "s-hook", str(transcript), "session-end")
 
     def is_ended() -> bool:
@@ -57,10 +57,10 @@ def test_a_hook_starts_a_capture_and_does_not_wait(sandbox: Sandbox, transcript:
 
 def test_nothing_is_started_where_it_is_switched_off(sandbox: Sandbox, transcript: Path) -> None:
     """Neither with MEMTOOL_OFF nor with capture.auto = false."""
-    off = sandbox.workspace(MEMTOOL_OFF="1")
+    off = sandbox.context(MEMTOOL_OFF="1")
     assert not capturing.capture_hook(off, "claude", "s", str(transcript), "stop")
     sandbox.write(".memory/config.toml", "[capture]\nauto = false\n")
-    assert not capturing.capture_hook(sandbox.workspace(), "claude", "s", str(transcript), "stop")
+    assert not capturing.capture_hook(sandbox.context(), "claude", "s", str(transcript), "stop")
 
 
 @pytest.mark.parametrize("kind", ["absent", "folder", "pipe", "relative", "nul", "empty"])

@@ -6,8 +6,7 @@ import pytest
 from conftest import make_memory
 from sessions.annotation import Score, half, matched
 
-from memtool.inject.block import passage, write_block, write_passage
-from memtool.inject.formats import FORMATS
+from memtool.inject.block import FORMATS, passage, write_block, write_passage
 from memtool.sessions import extracting
 from memtool.sessions.extracting import extract
 from memtool.sessions.message import Message

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.inject import block, formats
+from memtool.inject import block
 from memtool.sessions import names
 from memtool.sessions.message import Message
 from memtool.sessions.transcripts import markup, plain, reading
@@ -189,12 +189,12 @@ def test_no_text_makes_the_plain_reader_fail(text: str) -> None:
 
 
 def injected(name: str) -> str:
-    form = formats.BY_NAME[name]
+    form = block.BY_NAME[name]
     passage = block.Passage("dec-a@local", "Payments", "Payments are never retried.", ())
     return block.write_block([block.write_passage(passage, form)], form)
 
 
-@pytest.mark.parametrize("name", sorted(formats.BY_NAME))
+@pytest.mark.parametrize("name", sorted(block.BY_NAME))
 def test_what_memtool_injected_is_never_captured(name: str) -> None:
     """A block goes, in every format, wherever it stands; what is around it stays."""
     text = injected(name)
@@ -204,7 +204,7 @@ def test_what_memtool_injected_is_never_captured(name: str) -> None:
     assert markup.without_own(f"{text}between\n{text}after").split() == ["between", "after"]
 
 
-@pytest.mark.parametrize("name", sorted(formats.BY_NAME))
+@pytest.mark.parametrize("name", sorted(block.BY_NAME))
 def test_a_block_that_a_host_cut_off_takes_the_rest_with_it(name: str) -> None:
     """What cannot be told from memory any more is not evidence."""
     text = injected(name)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.store.blame import _matches
+from memtool.store.history import _matches
 
 LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b""]), max_size=12)
 

@@ -11,13 +11,12 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.store import citations, citing
-from memtool.store.citations import Basis, Broken, Row, Table
-from memtool.store.provenance import Origin, Witness
+from memtool.store import provenance
+from memtool.store.provenance import Basis, Broken, Citation, Origin, ProvenanceTable, Witness
 
 
 def basis(sandbox: Sandbox) -> Basis:
-    found = Witness(sandbox.workspace().snapshot()).basis
+    found = Witness(sandbox.context().snapshot()).basis
     assert found is not None
     return found
 
@@ -28,7 +27,7 @@ def tables(sandbox: Sandbox) -> list[Path]:
 
 def both(sandbox: Sandbox, **settings: str) -> dict[str, Origin]:
     """Origins by id, the same from the cache and from git."""
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     found = Witness(tree.snapshot, **settings).origins(tree.records)
     plain = Witness(tree.snapshot, is_cached=False, **settings).origins(tree.records)
     assert found == plain
@@ -42,22 +41,24 @@ def without_git(sandbox: Sandbox) -> Sandbox:
 
 paths = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
-rows = st.builds(Row, words, words, words, st.integers(), st.booleans(), words, words)
+rows = st.builds(Citation, words, words, words, st.integers(), st.booleans(), words, words)
 
 
 @given(st.dictionaries(paths, rows, max_size=12), paths)
-def test_a_table_holds_what_was_put_in(found: dict[str, Row], absent: str) -> None:
+def test_a_table_holds_what_was_put_in(found: dict[str, Citation], absent: str) -> None:
     """Every row comes back, and no other is there."""
-    table = Table(memoryview(citing.written(found)))
+    table = ProvenanceTable(memoryview(provenance.written(found)))
     assert {path: table.row(path) for path in found} == found
     assert table.row(absent) == found.get(absent)
 
 
 def test_damage_is_never_an_answer(sandbox: Sandbox) -> None:
     """A flipped bit or a cut gives the true row or a refusal, for every place and every path."""
-    row = Row("ab" * 20, "cd" * 20, "Ada", 17, is_shallow=False, trusted_oid="", trusted_commit="")
+    row = Citation(
+        "ab" * 20, "cd" * 20, "Ada", 17, is_shallow=False, trusted_oid="", trusted_commit=""
+    )
     found = {f".memory/{n}.md": row.replace(date=n) for n in range(9)}
-    whole = citing.written(found)
+    whole = provenance.written(found)
     draw = random.Random(1)
     for at in range(len(whole)):
         bent = bytearray(whole)
@@ -65,7 +66,7 @@ def test_damage_is_never_an_answer(sandbox: Sandbox) -> None:
         for data in (bytes(bent), whole[:at]):
             for path in (*found, ".memory/none.md"):
                 try:
-                    answer = Table(memoryview(data)).row(path)
+                    answer = ProvenanceTable(memoryview(data)).row(path)
                 except Broken:
                     continue
                 assert answer == found.get(path)
@@ -81,9 +82,9 @@ def test_the_warm_answer_starts_no_git(sandbox: Sandbox) -> None:
     sandbox.memory("dec-c")
     expected = both(sandbox)
     assert [origin.trust for origin in expected.values()] == ["trusted", "local", "local"]
-    first = sandbox.workspace()
+    first = sandbox.context()
     first.origins(first.tree(), first.tree().records)
-    ws = without_git(sandbox).workspace()
+    ws = without_git(sandbox).context()
     tree = ws.tree()
     assert ws.origins(tree, tree.records) == {r.path: expected[r.id] for r in tree.records}
 
@@ -151,7 +152,7 @@ def test_every_history_gives_the_same_with_and_without_a_table(sandbox: Sandbox)
         sandbox.git("add", "--all")
         sandbox.git("commit", "--quiet", "--allow-empty", "-m", kind)
         both(sandbox)
-    assert len(tables(sandbox)) <= citing.KEPT
+    assert len(tables(sandbox)) <= provenance.KEPT
 
 
 def test_plain_commits_reuse_the_older_table(
@@ -165,11 +166,11 @@ def test_plain_commits_reuse_the_older_table(
     sandbox.memory("dec-b", "other\n")
     second = sandbox.commit()
     walked = []
-    walk = citing.ancestry.last_commits
+    walk = provenance.ancestry.last_commits
     monkeypatch.setattr(
-        citing.ancestry, "last_commits", lambda *a, **k: walked.append(a[1]) or walk(*a, **k)
+        provenance.ancestry, "last_commits", lambda *a, **k: walked.append(a[1]) or walk(*a, **k)
     )
-    table = citations.table_of(basis(sandbox))
+    table = provenance.table_of(basis(sandbox))
     found = [table.row(f".memory/decision/2026-02/dec-{name}.md") for name in "ab"]
     assert [row.commit for row in found if row] == [first, second]
     assert walked == [f"{first}..{second}"]
@@ -191,11 +192,11 @@ def test_a_table_of_another_clone_depth_is_not_used(sandbox: Sandbox, tmp_path: 
 def test_a_file_of_a_commit_is_read_once(sandbox: Sandbox) -> None:
     """The settings of the trusted side are kept, absent ones too; a bent copy is read anew."""
     commit = "1" * 40
-    repository = sandbox.workspace().repository
+    repository = sandbox.context().repository
     for data in (b"[trust]\n", None):
         name = f"x-{data!r}"
-        assert citations.file_at(repository, commit, name, lambda data=data: data) == data
-        assert citations.file_at(repository, commit, name, lambda: b"other") == data
+        assert provenance.file_at(repository, commit, name, lambda data=data: data) == data
+        assert provenance.file_at(repository, commit, name, lambda: b"other") == data
     for place in tables(sandbox):
         place.write_bytes(b"?" + place.read_bytes()[1:])
-    assert citations.file_at(repository, commit, "x-None", lambda: b"new") == b"new"
+    assert provenance.file_at(repository, commit, "x-None", lambda: b"new") == b"new"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.store import cochange, cochanging
+from memtool.store import cochange
 from memtool.store.git import Git
 from memtool.store.repository import discover
 
@@ -62,11 +62,11 @@ def test_a_file_that_every_commit_touches_belongs_to_none(sandbox: Sandbox) -> N
 
 def test_large_commits_and_memories_say_nothing(sandbox: Sandbox) -> None:
     """Formatting everything relates no two files, nor does noting a memory beside the code."""
-    many = [f"src/{number:02}" for number in range(cochanging.MOST_FILES)]
+    many = [f"src/{number:02}" for number in range(cochange.MOST_FILES)]
     changed(sandbox, *many, "one-more", times=3)
     assert companions(sandbox, "src/00") == ()
     changed(sandbox, *many, ".memory/note.md", times=3)
-    assert companions(sandbox, "src/00") == tuple(many[1 : 1 + cochanging.MOST_COMPANIONS])
+    assert companions(sandbox, "src/00") == tuple(many[1 : 1 + cochange.MOST_COMPANIONS])
     assert companions(sandbox, ".memory/note.md") == ()
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.store import config, options
-from memtool.store.config import parse
-from memtool.store.options import OPTIONS, Option
+from memtool.store import config
+from memtool.store.config import OPTIONS, Option, parse
 
 PATH = ".memory/config.toml"
 
@@ -141,7 +140,7 @@ def test_an_allowed_secret_is_named_by_its_fingerprint(name: str) -> None:
 
 def test_one_entry_of_a_table_belongs_to_its_setting() -> None:
     """Entries of tables are named by dots, and nothing else may be."""
-    assert options.option(f"redaction.allow.{'0' * 16}").key == "redaction.allow"
+    assert config.option(f"redaction.allow.{'0' * 16}").key == "redaction.allow"
     for key in ("redaction.allow_emails.a", "inject.trust.local", "redaction.allow.a.b"):
         with pytest.raises(MemtoolError, match="there is no setting"):
-            options.option(key)
+            config.option(key)

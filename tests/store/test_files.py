@@ -19,7 +19,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.store import files
-from memtool.store.files import Taken
+from memtool.store.files import NameTaken
 
 PROCESSES = 16
 
@@ -45,7 +45,7 @@ def _race(root: str, number: int) -> list[str]:
         try:
             files.create(root, path, content(f"{number}-{file}"))
             won.append(path)
-        except Taken:
+        except NameTaken:
             pass
         own = f".memory/own-{number}/f{file:02}.md"
         files.create(root, own, content(f"{number}-{file}"))
@@ -93,7 +93,7 @@ def test_create_never_replaces(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
     (tmp_path / "folder").mkdir()
     for name in ("file", "link", "folder"):
-        with pytest.raises(Taken):
+        with pytest.raises(NameTaken):
             files.create(str(tmp_path), name, b"new")
     assert (tmp_path / "file").read_bytes() == b"old"
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "link"]
@@ -301,7 +301,7 @@ def test_a_file_system_without_links_still_creates_once(
 
     monkeypatch.setattr(os, "link", no_links)
     files.create(str(tmp_path), "a/b", b"one")
-    with pytest.raises(Taken):
+    with pytest.raises(NameTaken):
         files.create(str(tmp_path), "a/b", b"two")
     assert (tmp_path / "a" / "b").read_bytes() == b"one"
     assert names(tmp_path) == ["a/b"]
@@ -321,7 +321,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for number in range(50):
         files.create(str(tmp_path), f"a/{number}", b"x")
-        with pytest.raises(Taken):
+        with pytest.raises(NameTaken):
             files.create(str(tmp_path), f"a/{number}", b"x")
         with pytest.raises(MemtoolError):
             files.replace(str(tmp_path), "folder", b"x", expected=b"y")

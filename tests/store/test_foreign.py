@@ -6,17 +6,17 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store import foreign
+from memtool.store import repository
 
 
-@pytest.mark.parametrize("mark", foreign.MARKS, ids=lambda mark: mark[0])
+@pytest.mark.parametrize("mark", repository.MARKS, ids=lambda mark: mark[0])
 def test_trees_of_other_tools_are_known_by_a_file(sandbox: Sandbox, mark: tuple[str, str]) -> None:
     """Each mark names its tool, and the refusal says so."""
     name, tool = mark
     sandbox.write(f".memory/{name}", "")
-    assert foreign.owner(str(sandbox.path), ".memory") == tool
+    assert repository.owner(str(sandbox.path), ".memory") == tool
     with pytest.raises(MemtoolError, match=rf"^\.memory belongs to {tool}, ") as caught:
-        foreign.refuse(str(sandbox.path), ".memory")
+        repository.refuse(str(sandbox.path), ".memory")
     assert caught.value.code == "foreign-tree"
 
 
@@ -33,22 +33,22 @@ def test_our_trees_are_ours(sandbox: Sandbox, names: list[str]) -> None:
     """An empty directory, our own files, and files that show nothing belong to memtool."""
     for name in names:
         sandbox.write(f".memory/{name}", "")
-    assert foreign.owner(str(sandbox.path), ".memory") is None
-    foreign.refuse(str(sandbox.path), ".memory")
+    assert repository.owner(str(sandbox.path), ".memory") is None
+    repository.refuse(str(sandbox.path), ".memory")
 
 
 def test_unknown_files_belong_to_another_tool(sandbox: Sandbox) -> None:
     """Where nothing is ours, memtool does not move in."""
     sandbox.write(".memory/notes.md", "")
-    assert foreign.owner(str(sandbox.path), ".memory") == "another tool"
+    assert repository.owner(str(sandbox.path), ".memory") == "another tool"
 
 
 def test_a_directory_that_is_absent_belongs_to_nobody(sandbox: Sandbox) -> None:
     """Neither an absent directory nor a file in its place shows an owner."""
     sandbox.write("file", "")
     assert (
-        foreign.owner(str(sandbox.path), "absent")
-        is foreign.owner(str(sandbox.path), "file")
+        repository.owner(str(sandbox.path), "absent")
+        is repository.owner(str(sandbox.path), "file")
         is None
     )
 

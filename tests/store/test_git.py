@@ -9,7 +9,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store import foreign, provenance
+from memtool.store import provenance, repository
 from memtool.store.git import HARDENING, Git, GitError, hardened_environment
 from memtool.store.repository import discover
 from memtool.store.tree import Tree
@@ -72,14 +72,14 @@ def test_reading_runs_nothing_that_the_settings_of_a_repository_name(
     plant(sandbox, canary)
 
     found = discover(str(sandbox.path), sandbox.env)
-    workspace = sandbox.workspace()
+    workspace = sandbox.context()
     for at in (None, ":index", "HEAD", "origin/main"):
         tree = Tree(workspace.snapshot(at))
         assert tree.records
         origins = provenance.Witness(tree.snapshot, "", "signers").origins(tree.records)
         assert "signed" not in {origin.trust for origin in origins.values()}
     provenance.resolve_trusted(found, "main")
-    foreign.owner(found.top, ".memory")
+    repository.owner(found.top, ".memory")
     with pytest.raises(GitError):
         list(found.git.blobs(["0123456789" * 4], 99))  # a promised object would be fetched
     (sandbox.path / ".git" / "objects" / "pack").mkdir(exist_ok=True)
@@ -101,9 +101,9 @@ def test_a_bare_repository_inside_the_memory_is_not_entered(
     sandbox.git("--git-dir=.memory/trap", "config", "core.fsmonitor", str(tmp_path / "evil"))
     sandbox.git("--git-dir=.memory/trap", "config", "core.bare", "false")
     sandbox.git("--git-dir=.memory/trap", "config", "core.worktree", str(sandbox.path))
-    assert [record.id for record in sandbox.workspace().tree().records] == ["dec-a"]
+    assert [record.id for record in sandbox.context().tree().records] == ["dec-a"]
     for at in (":index",):
-        sandbox.workspace().snapshot(at)
+        sandbox.context().snapshot(at)
     assert not canary.exists()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.store import lately, refs
+from memtool.store import cochange, refs
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def project(sandbox: Sandbox) -> Sandbox:
 
 
 def changed(sandbox: Sandbox, trusted: str = "", *, is_checked_out: bool = True) -> list[str]:
-    repository = sandbox.workspace().repository
+    repository = sandbox.context().repository
     head = repository.git.head()
     trusted_at = repository.git.rev(trusted) if trusted else ""
     found = [
-        lately.changed(repository, ".memory", head, trusted_at, is_checked_out=is_checked_out,
+        cochange.changed(repository, ".memory", head, trusted_at, is_checked_out=is_checked_out,
                        is_cached=is_cached)
         for is_cached in (False, True, True)
     ]  # fmt: skip
@@ -51,10 +51,10 @@ def test_a_branch_is_what_parted_from_the_trusted_ref(project: Sandbox) -> None:
 
 def test_without_a_branch_it_is_the_last_commits(project: Sandbox) -> None:
     """On the trusted ref, and where there is none."""
-    for number in range(lately.COMMITS):
+    for number in range(cochange.BRANCH_COMMITS):
         project.write(f"n{number}.py", "1\n")
         project.commit()
-    expected = [f"n{number}.py" for number in range(lately.COMMITS)]
+    expected = [f"n{number}.py" for number in range(cochange.BRANCH_COMMITS)]
     assert changed(project) == expected
     assert changed(project, "HEAD") == expected
     assert changed(project, is_checked_out=False) == expected
@@ -62,10 +62,10 @@ def test_without_a_branch_it_is_the_last_commits(project: Sandbox) -> None:
 
 def test_what_git_cannot_say_is_nothing(sandbox: Sandbox) -> None:
     """No commit yet, or one that is not here."""
-    repository = sandbox.workspace().repository
-    assert lately.changed(repository, ".memory", "", "", is_checked_out=True) == ()
-    assert lately.changed(repository, ".memory", "0" * 40, "1" * 40, is_checked_out=True) == ()
-    assert lately.arrived(repository, ".memory", "0" * 40, "1" * 40) == frozenset()
+    repository = sandbox.context().repository
+    assert cochange.changed(repository, ".memory", "", "", is_checked_out=True) == ()
+    assert cochange.changed(repository, ".memory", "0" * 40, "1" * 40, is_checked_out=True) == ()
+    assert cochange.arrived(repository, ".memory", "0" * 40, "1" * 40) == frozenset()
 
 
 def test_memories_arrive_with_commits(project: Sandbox) -> None:
@@ -76,9 +76,9 @@ def test_memories_arrive_with_commits(project: Sandbox) -> None:
     project.write(".memory/config.toml", "")
     project.write("x.py", "1\n")
     new = project.commit()
-    repository = project.workspace().repository
-    assert lately.arrived(repository, ".memory", old, new) == {path}
-    assert lately.arrived(repository, ".memory", new, new) == frozenset()
+    repository = project.context().repository
+    assert cochange.arrived(repository, ".memory", old, new) == {path}
+    assert cochange.arrived(repository, ".memory", new, new) == frozenset()
 
 
 def test_every_commit_counts_among_the_last(project: Sandbox) -> None:
@@ -87,14 +87,14 @@ def test_every_commit_counts_among_the_last(project: Sandbox) -> None:
     project.write("work.py", "1\n")
     project.commit()
     project.git("checkout", "--quiet", "main")
-    for number in range(lately.COMMITS - 4):
+    for number in range(cochange.BRANCH_COMMITS - 4):
         project.write(f"n{number}.py", "1\n")
         project.commit()
     project.memory("dec-c")
     project.commit()
     project.git("merge", "--quiet", "--no-edit", "work")
     project.git("commit", "--quiet", "--allow-empty", "-m", "nothing")
-    numbered = [f"n{number}.py" for number in range(lately.COMMITS - 4)]
+    numbered = [f"n{number}.py" for number in range(cochange.BRANCH_COMMITS - 4)]
     assert changed(project) == [*numbered, "work.py"]
     project.git("commit", "--quiet", "--allow-empty", "-m", "nothing again")
     assert len(changed(project)) == len(numbered)
@@ -106,9 +106,9 @@ def test_a_memory_directory_of_odd_name_is_left_out(sandbox: Sandbox) -> None:
     sandbox.write("[a]*b/c.py", "1\n")
     sandbox.write("a/d.py", "1\n")
     sandbox.commit()
-    repository = sandbox.workspace().repository
+    repository = sandbox.context().repository
     sandbox.write("[a]*/dec-a.md", "2\n")
-    found = lately.changed(repository, "[a]*", repository.git.head(), "", is_checked_out=True)
+    found = cochange.changed(repository, "[a]*", repository.git.head(), "", is_checked_out=True)
     assert found == ("[a]*b/c.py", "a/d.py")
 
 
@@ -127,9 +127,9 @@ def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> Non
     """A second look starts git for what differs on disk alone; each head has its own file."""
     changed(project)
     trace = tmp_path / "trace"
-    repository = project.workspace(GIT_TRACE=str(trace)).repository
+    repository = project.context(GIT_TRACE=str(trace)).repository
     head = refs.head(repository) or ""
-    lately.changed(repository, ".memory", head, "", is_checked_out=True, is_cached=True)
+    cochange.changed(repository, ".memory", head, "", is_checked_out=True, is_cached=True)
     ran = [line for line in trace.read_text().splitlines() if "built-in: git " in line]
     assert [line.partition("built-in: git ")[2].split()[0] for line in ran] == ["diff-index"]
     project.write("c.py", "1\n")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.store import ledger, spool, tallies
+from memtool.store import ledger, usage_log
 from memtool.store.ledger import Counted, Injection
-from memtool.store.spool import Item, Note
+from memtool.store.usage_log import Note, ShownItem
 
 WRITER = """
 import sys
 from memtool.store import ledger, spool
-from memtool.store.spool import Item, Note
+from memtool.store.usage_log import Item, Note
 directory, name, count, full = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 for number in range(count):
     note = Note(number, "show", 1.0, "", name, (Item(f"{name}-{number}"),))
@@ -29,13 +29,13 @@ for number in range(count):
 
 def note(moment: int, verb: str, ms: float, *ids: str, prompt: str = "") -> Note:
     return Note(
-        moment, verb, ms, prompt, "", tuple(Item(id_, "retrieval", 1.5, "r") for id_ in ids)
+        moment, verb, ms, prompt, "", tuple(ShownItem(id_, "retrieval", 1.5, "r") for id_ in ids)
     )
 
 
 def noted(directory: Path, *notes: Note) -> None:
     for one in notes:
-        spool.append(str(directory), one)
+        usage_log.append_note(str(directory), one)
     ledger.fold(str(directory))
 
 
@@ -64,21 +64,21 @@ def test_notes_become_counts_latencies_and_injections(tmp_path: Path) -> None:
         injection = Injection(20, "dec-a", "retrieval", 1.5, "r", "feed", "")
         assert held.injections("", 0) == held.injections("dec-a", 1) == [injection]
         assert held.injections("dec-b", 0) == []
-    assert tallies.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 2, "dec-b": 1}
-    assert tallies.p95(str(tmp_path), "inject") == (8.0, 2)
+    assert usage_log.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 2, "dec-b": 1}
+    assert usage_log.p95(str(tmp_path), "inject") == (8.0, 2)
 
 
 def test_percentiles_are_latencies_that_were(tmp_path: Path) -> None:
     """By nearest rank: of 1 to 100 ms the median is 50 and the 95th percentile 95."""
     noted(tmp_path, *(note(n, "show", float(n)) for n in range(100, 0, -1)))
-    found = tallies.latency(str(tmp_path), "show")
+    found = usage_log.latency(str(tmp_path), "show")
     assert (found.samples, found.p50_ms, found.p95_ms) == (100, 50.0, 95.0)
 
 
 def test_a_memory_counts_once_per_answer(tmp_path: Path) -> None:
     """One that stands twice in an answer was shown once."""
     noted(tmp_path, note(1, "inject", 1.0, "dec-a", "dec-a"))
-    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
 
 
 def test_injections_come_newest_first_in_the_order_of_their_block(tmp_path: Path) -> None:
@@ -93,23 +93,23 @@ def test_folding_twice_counts_once(tmp_path: Path) -> None:
     """A second fold finds nothing new."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     ledger.fold(str(tmp_path))
-    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
-    assert spool.sealed(str(tmp_path)) == []
+    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert usage_log.sealed(str(tmp_path)) == []
 
 
 def test_who_was_killed_between_taking_and_removing_counts_once(tmp_path: Path) -> None:
     """A file that was taken over but is still there is not counted again, but what came late is."""
-    spool.append(str(tmp_path), note(1, "show", 1.0, "dec-a"))
-    spool.seal(str(tmp_path))
-    (path,) = spool.sealed(str(tmp_path))
+    usage_log.append_note(str(tmp_path), note(1, "show", 1.0, "dec-a"))
+    usage_log.seal(str(tmp_path))
+    (path,) = usage_log.sealed(str(tmp_path))
     data = Path(path).read_bytes()
     ledger.fold(str(tmp_path))
     with sqlite3.connect(tmp_path / ledger.NAME) as connection:
         connection.execute("INSERT INTO taken VALUES (?, ?)", (os.path.basename(path), len(data)))
     connection.close()
-    Path(path).write_bytes(data + spool.write(note(2, "show", 1.0, "dec-b")))
+    Path(path).write_bytes(data + usage_log.note_line(note(2, "show", 1.0, "dec-b")))
     ledger.fold(str(tmp_path))
-    assert tallies.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 1, "dec-b": 1}
+    assert usage_log.accesses(str(tmp_path), ["dec-a", "dec-b"]) == {"dec-a": 1, "dec-b": 1}
 
 
 def test_sixteen_processes_lose_nothing(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_sixteen_processes_lose_nothing(tmp_path: Path) -> None:
     assert [writer.wait() for writer in writers] == [0] * 16
     ledger.fold(str(tmp_path))
     assert sessions(tmp_path) == sorted(f"w{n:02}-{k}" for n in range(16) for k in range(100))
-    assert os.listdir(tmp_path / spool.FOLDER) == []
+    assert os.listdir(tmp_path / usage_log.SPOOL_FOLDER) == []
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_a_broken_ledger_is_put_aside(tmp_path: Path, data: bytes) -> None:
     """What is no database costs the old statistics, not the new ones."""
     (tmp_path / ledger.NAME).write_bytes(data)
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
-    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
     assert (tmp_path / "ledger.db.broken").read_bytes() == data
 
 
@@ -171,7 +171,7 @@ def test_a_ledger_of_another_format_is_put_aside(tmp_path: Path) -> None:
     connection.close()
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
     assert (tmp_path / "ledger.db.broken").exists()
-    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
+    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 1}
 
 
 def test_a_database_that_another_process_holds_is_left_alone(
@@ -179,8 +179,8 @@ def test_a_database_that_another_process_holds_is_left_alone(
 ) -> None:
     """A lock is no damage: the notes wait in the spool until it is gone."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
-    spool.append(str(tmp_path), note(2, "show", 1.0, "dec-a"))
-    monkeypatch.setattr(ledger, "PATIENCE_S", 0.0)
+    usage_log.append_note(str(tmp_path), note(2, "show", 1.0, "dec-a"))
+    monkeypatch.setattr(usage_log, "PATIENCE_S", 0.0)
     connection = sqlite3.connect(tmp_path / ledger.NAME, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     with pytest.raises(MemtoolError, match="locked"):
@@ -188,7 +188,7 @@ def test_a_database_that_another_process_holds_is_left_alone(
     connection.execute("ROLLBACK")
     connection.close()
     ledger.fold(str(tmp_path))
-    assert tallies.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 2}
+    assert usage_log.accesses(str(tmp_path), ["dec-a"]) == {"dec-a": 2}
 
 
 def test_a_deleted_ledger_is_an_empty_one(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_old_answers_are_forgotten_and_counts_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger does not grow for ever."""
-    monkeypatch.setattr(ledger, "KEPT_ANSWERS", 3)
+    monkeypatch.setattr(usage_log, "KEPT_ANSWERS", 3)
     noted(tmp_path, *(note(n, "inject", 1.0, "dec-a") for n in range(10)))
     with ledger.reading(str(tmp_path)) as held:
         assert held.answers() == (3, 7)
@@ -215,13 +215,13 @@ def test_old_answers_are_forgotten_and_counts_are_not(
 def test_nobody_else_may_read_the_ledger(tmp_path: Path) -> None:
     """What somebody worked on is their own."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))
-    spool.append(str(tmp_path), note(1, "show", 1.0, "dec-a"))
-    for path in (ledger.NAME, "spool/notes", tallies.ACCESSES, tallies.LATENCIES):
+    usage_log.append_note(str(tmp_path), note(1, "show", 1.0, "dec-a"))
+    for path in (ledger.NAME, "spool/notes", usage_log.ACCESSES, usage_log.LATENCIES):
         assert (tmp_path / path).stat().st_mode & 0o077 == 0, path
 
 
 def test_only_the_ledger_imports_sqlite() -> None:
     """Half an interpreter start is paid here, and where a host keeps its sessions in a database."""
-    root = Path(ledger.__file__).parents[1]
+    root = Path(usage_log.__file__).parents[1]
     users = {path.name for path in root.rglob("*.py") if "import sqlite3" in path.read_text()}
     assert users == {"ledger.py", "database.py"}

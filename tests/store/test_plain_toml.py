@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memtool.store import plain_toml
+from memtool.store import config
 
 LINES = (
     "[a]", "[a.b]", "[b]", "[a.b.c]", "k = 1", "k = 0.5", 'k = "text"', "k = true", "j = []",
@@ -19,7 +19,7 @@ LINES = (
 
 def agrees(text: str) -> bool:
     """Whether the small reader declines, or reads what tomllib reads."""
-    known = plain_toml.read(text)
+    known = config.read(text)
     if known is None:
         return True
     expected = tomllib.loads(text)
@@ -47,4 +47,4 @@ def test_it_reads_nothing_that_is_no_toml(text: str) -> None:
 ])  # fmt: skip
 def test_it_reads_what_settings_look_like(text: str) -> None:
     """The files that memtool itself writes need no tomllib."""
-    assert plain_toml.read(text) == tomllib.loads(text)
+    assert config.read(text) == tomllib.loads(text)

@@ -11,13 +11,13 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store import ancestry, provenance
+from memtool.store import provenance
 from memtool.store.provenance import Origin, Witness
 
 
 def origins(sandbox: Sandbox, at: str | None = None, **settings: str) -> dict[str, Origin]:
     """Origins by id."""
-    tree = sandbox.workspace().tree(at)
+    tree = sandbox.context().tree(at)
     found = Witness(tree.snapshot, **settings).origins(tree.records)
     return {record.id: found[record.path] for record in tree.records}
 
@@ -147,7 +147,7 @@ def test_the_answer_does_not_depend_on_what_else_is_asked(sandbox: Sandbox) -> N
         if number % 7 == 0:
             sandbox.commit()
     sandbox.commit()
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     together = Witness(tree.snapshot).origins(tree.records)
     for record in tree.records[::13]:
         assert Witness(tree.snapshot).origins([record]) == {record.path: together[record.path]}
@@ -201,7 +201,7 @@ def test_shallow_clones_say_so(sandbox: Sandbox, tmp_path: Path) -> None:
     assert found["dec-old"] == Origin("", "", 0, "trusted", is_shallow=True)
     assert provenance.cite("dec-old", found["dec-old"]) == "dec-old@shallow"
     assert (found["dec-new"].commit, found["dec-new"].is_shallow) == (made, False)
-    assert clone.workspace().repository.is_shallow
+    assert clone.context().repository.is_shallow
     assert provenance.cite("dec-x", None) == "dec-x@local"
 
 
@@ -211,7 +211,7 @@ def test_the_trusted_ref_is_the_remotes_default_branch_or_the_configured_one(
     """origin/HEAD wins over main and master; a configured ref that is missing is an error."""
     sandbox.memory("dec-a")
     first = sandbox.commit()
-    repository = sandbox.workspace().repository
+    repository = sandbox.context().repository
     assert provenance.resolve_trusted(repository, "") == ""
     second = sandbox.commit() if sandbox.memory("dec-b") else ""
     sandbox.git("update-ref", "refs/remotes/origin/master", first)
@@ -317,9 +317,9 @@ def test_names_with_any_bytes_have_origins(sandbox: Sandbox) -> None:
         target = os.fsencode(sandbox.path / ".memory") + b"/" + name
         shutil.copy(os.fsencode(sandbox.path / path), target)
     commit = sandbox.commit()
-    listed = [entry.path for entry in sandbox.workspace().snapshot().entries]
-    repository = sandbox.workspace().repository
+    listed = [entry.path for entry in sandbox.context().snapshot().entries]
+    repository = sandbox.context().repository
     assert len(listed) == 5
     for many in (listed, listed + [f"x{n}" for n in range(60)]):
-        found = ancestry.last_commits(repository, "HEAD", many, ".memory")
+        found = provenance.last_commits(repository, "HEAD", many, ".memory")
         assert found == dict.fromkeys(listed, commit)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memtool.store.reading import read_regular
+from memtool.store.files import read_regular
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 70_000])

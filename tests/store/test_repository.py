@@ -11,7 +11,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store import whereabouts
+from memtool.store import repository
 from memtool.store.repository import Repository, discover
 
 
@@ -58,7 +58,7 @@ def test_an_ordinary_checkout_needs_no_process(
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("worktree", "add", "--quiet", "../linked")
-    monkeypatch.setattr(whereabouts, "asked", lambda *_: pytest.fail("git was asked"))
+    monkeypatch.setattr(repository, "asked", lambda *_: pytest.fail("git was asked"))
     for place in (sandbox.path, sandbox.path.parent / "linked"):
         assert discover(str(place), sandbox.env).top == os.path.realpath(place)
 

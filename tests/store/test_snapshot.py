@@ -19,7 +19,7 @@ KINDS = (None, ":index", "HEAD")
 
 
 def taken(sandbox: Sandbox, at: str | None = None) -> Snapshot:
-    return sandbox.workspace().snapshot(at)
+    return sandbox.context().snapshot(at)
 
 
 def bytes_of(found: Snapshot) -> dict[str, bytes | Problem]:
@@ -100,7 +100,7 @@ def test_sparse_checkouts_are_complete(sandbox: Sandbox) -> None:
     sandbox.git("sparse-checkout", "set", "--cone", "src")
     assert not (sandbox.path / ".memory" / "decision").exists()
     assert bytes_of(taken(sandbox)) == full
-    assert [r.id for r in sandbox.workspace().tree().records] == ["dec-a"]
+    assert [r.id for r in sandbox.context().tree().records] == ["dec-a"]
     sandbox.git("sparse-checkout", "disable")
     sandbox.git("update-index", "--skip-worktree", *full)
     assert bytes_of(taken(sandbox)) == full
@@ -227,7 +227,7 @@ def test_bare_repositories_have_commits_only(sandbox: Sandbox, tmp_path: Path) -
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
-    bare = Sandbox(tmp_path / "bare.git", sandbox.env).workspace()
+    bare = Sandbox(tmp_path / "bare.git", sandbox.env).context()
     assert [record.id for record in bare.tree("HEAD").records] == ["dec-a"]
     with pytest.raises(MemtoolError, match="bare repository has no work tree"):
         bare.snapshot()

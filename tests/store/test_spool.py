@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.store import spool
-from memtool.store.spool import Item, Note
+from memtool.store import usage_log
+from memtool.store.usage_log import Note, ShownItem
 
 WORDS = st.from_regex(r"[a-z0-9._-]{1,30}", fullmatch=True)
 TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
 SCORES = st.none() | st.floats(0, 1000).map(lambda score: float(f"{score:.6g}"))
-ITEMS = st.builds(Item, id=WORDS, tier=WORDS | st.just(""), score=SCORES, reason=TEXTS)
+ITEMS = st.builds(ShownItem, id=WORDS, tier=WORDS | st.just(""), score=SCORES, reason=TEXTS)
 NOTES = st.builds(
     Note,
     moment=st.integers(0, 1 << 33),
@@ -23,28 +23,30 @@ NOTES = st.builds(
     session=TEXTS,
     items=st.lists(ITEMS, max_size=5).map(tuple),
 )
-NOTE = Note(7, "inject", 1.5, "0123456789abcdef", "s 1", (Item("dec-a", "pinned", None, "why"),))
+NOTE = Note(
+    7, "inject", 1.5, "0123456789abcdef", "s 1", (ShownItem("dec-a", "pinned", None, "why"),)
+)
 
 
 @given(st.lists(NOTES, max_size=4))
 def test_a_note_is_read_as_it_was_written(notes: list[Note]) -> None:
     """Nothing of a note is lost or changed on the way through the file."""
-    assert list(spool.read(b"".join(map(spool.write, notes)))) == notes
+    assert list(usage_log.read_notes(b"".join(map(usage_log.note_line, notes)))) == notes
 
 
 @given(NOTES, NOTES, st.data())
 def test_a_torn_line_spoils_no_other(first: Note, second: Note, data: st.DataObject) -> None:
     """Of a line that was cut off anywhere nothing is believed, and the next one is whole."""
-    line = spool.write(first)
+    line = usage_log.note_line(first)
     cut = data.draw(st.integers(0, len(line) - 2))
-    assert list(spool.read(line[:cut])) == []
-    assert list(spool.read(line[:cut] + spool.write(second))) == [second]
+    assert list(usage_log.read_notes(line[:cut])) == []
+    assert list(usage_log.read_notes(line[:cut] + usage_log.note_line(second))) == [second]
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_make_reading_fail(data: bytes) -> None:
     """What somebody else wrote into the file is passed over."""
-    assert all(isinstance(note, Note) for note in spool.read(data))
+    assert all(isinstance(note, Note) for note in usage_log.read_notes(data))
 
 
 @pytest.mark.parametrize(
@@ -61,68 +63,72 @@ def test_no_bytes_make_reading_fail(data: bytes) -> None:
 )
 def test_a_line_that_no_answer_wrote_is_passed_over(line: bytes) -> None:
     """A number that is none, too few fields, an impossible moment: no note."""
-    assert list(spool.read(b"\n" + line + b"\n")) == []
+    assert list(usage_log.read_notes(b"\n" + line + b"\n")) == []
 
 
 def test_what_people_name_cannot_break_the_line(tmp_path: Path) -> None:
     """A session may be named in any way; its tabs and line feeds become spaces."""
-    spool.append(str(tmp_path), NOTE.replace(session="a\tb\nc\0\ud800", items=()))
-    (note,) = spool.read((tmp_path / "spool" / "notes").read_bytes())
+    usage_log.append_note(str(tmp_path), NOTE.replace(session="a\tb\nc\0\ud800", items=()))
+    (note,) = usage_log.read_notes((tmp_path / "spool" / "notes").read_bytes())
     assert note.session == "a b c\0?"
 
 
 def test_a_long_answer_is_noted_in_part() -> None:
     """However many memories an answer shows and however long a text is, a line stays small."""
-    many = tuple(Item(f"dec-{number}", "", 1.0, "r" * 5_000) for number in range(1_000))
-    (note,) = spool.read(spool.write(NOTE.replace(items=many)))
-    assert len(note.items) == spool.MOST_ITEMS
-    assert {len(item.reason) for item in note.items} == {spool.MOST_TEXT}
+    many = tuple(ShownItem(f"dec-{number}", "", 1.0, "r" * 5_000) for number in range(1_000))
+    (note,) = usage_log.read_notes(usage_log.note_line(NOTE.replace(items=many)))
+    assert len(note.items) == usage_log.MOST_ITEMS
+    assert {len(item.reason) for item in note.items} == {usage_log.MOST_TEXT}
 
 
 def test_notes_are_appended_and_the_size_is_told(tmp_path: Path) -> None:
     """Who appends learns when the file should be taken over."""
-    first = spool.append(str(tmp_path), NOTE)
-    assert spool.append(str(tmp_path), NOTE) == 2 * first == 2 * len(spool.write(NOTE))
+    first = usage_log.append_note(str(tmp_path), NOTE)
+    assert (
+        usage_log.append_note(str(tmp_path), NOTE)
+        == 2 * first
+        == 2 * len(usage_log.note_line(NOTE))
+    )
 
 
 def test_what_was_set_aside_gets_no_more_notes(tmp_path: Path) -> None:
     """After sealing, the next note opens a new file."""
-    spool.append(str(tmp_path), NOTE)
-    spool.seal(str(tmp_path))
-    size = spool.append(str(tmp_path), NOTE)
-    assert size == len(spool.write(NOTE))
-    (path,) = spool.sealed(str(tmp_path))
-    assert len(list(spool.read(Path(path).read_bytes()))) == 1
+    usage_log.append_note(str(tmp_path), NOTE)
+    usage_log.seal(str(tmp_path))
+    size = usage_log.append_note(str(tmp_path), NOTE)
+    assert size == len(usage_log.note_line(NOTE))
+    (path,) = usage_log.sealed(str(tmp_path))
+    assert len(list(usage_log.read_notes(Path(path).read_bytes()))) == 1
 
 
 def test_sealing_nothing_is_nothing(tmp_path: Path) -> None:
     """Without a file of notes there is nothing to set aside."""
-    spool.seal(str(tmp_path))
-    assert spool.sealed(str(tmp_path)) == []
+    usage_log.seal(str(tmp_path))
+    assert usage_log.sealed(str(tmp_path)) == []
 
 
 def test_a_file_is_claimed_by_one_only(tmp_path: Path) -> None:
     """While one process takes a file over, another leaves it alone; when it is gone, too."""
-    spool.append(str(tmp_path), NOTE)
-    spool.seal(str(tmp_path))
-    (path,) = spool.sealed(str(tmp_path))
-    handle = spool.claim(path)
+    usage_log.append_note(str(tmp_path), NOTE)
+    usage_log.seal(str(tmp_path))
+    (path,) = usage_log.sealed(str(tmp_path))
+    handle = usage_log.claim(path)
     assert handle is not None
-    assert spool.claim(path) is None
+    assert usage_log.claim(path) is None
     os.unlink(path)
     os.close(handle)
-    assert spool.claim(path) is None
+    assert usage_log.claim(path) is None
 
 
 def test_nobody_waits_for_a_file_that_is_being_taken_over(tmp_path: Path) -> None:
     """A held lock gives an error after a few tries, and no note; it never blocks an answer."""
     import fcntl
 
-    spool.append(str(tmp_path), NOTE)
+    usage_log.append_note(str(tmp_path), NOTE)
     with (tmp_path / "spool" / "notes").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(BlockingIOError):
-            spool.append(str(tmp_path), NOTE)
+            usage_log.append_note(str(tmp_path), NOTE)
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
@@ -138,5 +144,5 @@ def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
     else:
         place.mkdir()
     with pytest.raises(OSError, match=r"\w"):
-        spool.append(str(tmp_path), NOTE)
+        usage_log.append_note(str(tmp_path), NOTE)
     assert not target.exists()

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.store.toml_edit import set_key
+from memtool.store.config import set_key
 
 TEXT = """\
 # settings

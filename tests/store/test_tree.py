@@ -13,7 +13,7 @@ from memtool.store.tree import Tree, lineage_problems
 
 def state(sandbox: Sandbox) -> object:
     """Everything that is derived from the files."""
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     lineage = tree.lineage
     return (
         [(record.id, record.path, record.oid) for record in tree.records], tree.problems,
@@ -25,7 +25,7 @@ def state(sandbox: Sandbox) -> object:
 def test_records_are_sorted_and_named_as_git_names_them(sandbox: Sandbox) -> None:
     """Records come by id, and their blob id is git's."""
     paths = [sandbox.memory(id_) for id_ in ("dec-c", "dec-a", "dec-b")]
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     assert [record.id for record in tree.records] == ["dec-a", "dec-b", "dec-c"]
     for path in paths:
         oid = sandbox.git("hash-object", path).strip()
@@ -37,7 +37,7 @@ def test_an_id_that_stands_twice_is_a_problem_of_both_files(sandbox: Sandbox) ->
     path = sandbox.memory("dec-a")
     other = ".memory/decision/2026-03/dec-a.md"
     sandbox.write(other, (sandbox.path / path).read_bytes())
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     assert [(p.path, p.code) for p in tree.problems] == [
         (path, "duplicate-id"), (other, "duplicate-id"),
     ]  # fmt: skip
@@ -48,10 +48,10 @@ def test_as_of_leaves_out_what_was_written_later(sandbox: Sandbox) -> None:
     """A memory from after the moment supersedes nothing yet."""
     sandbox.memory("dec-a", timestamp="2026-02-01T00:00:00Z")
     sandbox.memory("dec-b", timestamp="2026-02-03T00:00:00Z", supersedes=("dec-a",))
-    then = sandbox.workspace().tree(as_of="2026-02-02")
+    then = sandbox.context().tree(as_of="2026-02-02")
     assert [record.id for record in then.records] == ["dec-a"]
     assert then.lineage.is_head("dec-a")
-    assert not sandbox.workspace().tree(as_of="2026-02-03").lineage.is_head("dec-a")
+    assert not sandbox.context().tree(as_of="2026-02-03").lineage.is_head("dec-a")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_memories_are_found_by_id_beginning_or_path(
     """A whole id wins over what it is the beginning of."""
     for name in ("dec-aa", "dec-aabb", "sem-x"):
         sandbox.memory(name)
-    assert sandbox.workspace().tree().find(wanted).id == id_
+    assert sandbox.context().tree().find(wanted).id == id_
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_other_words_are_refused_with_a_hint(sandbox: Sandbox, wanted: str, code
     sandbox.memory("dec-bb")
     sandbox.write(".memory/broken.md", "---\nid: [\n---\n")
     with pytest.raises(MemtoolError) as caught:
-        sandbox.workspace().tree().find(wanted)
+        sandbox.context().tree().find(wanted)
     assert code == caught.value.code
     assert caught.value.hint
 
@@ -91,7 +91,7 @@ def test_problems_of_lineage_name_their_files(sandbox: Sandbox) -> None:
     sandbox.memory("dec-x")
     sandbox.memory("dec-y", supersedes=("dec-x",))
     sandbox.memory("dec-z", supersedes=("dec-x",))
-    found = [(p.id, p.code, p.severity) for p in lineage_problems(sandbox.workspace().tree())]
+    found = [(p.id, p.code, p.severity) for p in lineage_problems(sandbox.context().tree())]
     assert found == [
         ("dec-a", "cycle", "error"), ("dec-b", "cycle", "error"), ("dec-b", "dangling", "error"),
         ("dec-y", "fork", "warning"), ("dec-z", "fork", "warning"),
@@ -105,7 +105,7 @@ def test_bytes_without_sense_are_problems_of_their_file_only(sandbox: Sandbox) -
         sandbox.write(f".memory/junk-{number:02}.md", rng.randbytes(rng.randrange(300)))
         sandbox.write(f".memory/text-{number:02}.md", b"---\n" + rng.randbytes(99) + b"\n---\n")
     sandbox.memory("dec-a")
-    tree = sandbox.workspace().tree()
+    tree = sandbox.context().tree()
     assert [record.id for record in tree.records] == ["dec-a"]
     assert len({problem.path for problem in tree.problems}) == 100
 
@@ -115,7 +115,7 @@ def grow(sandbox: Sandbox, rng: random.Random, branch: str, steps: int) -> set[s
     made = set()
     sandbox.git("checkout", "--quiet", branch)
     for step in range(steps):
-        ids = [record.id for record in sandbox.workspace().tree().records]
+        ids = [record.id for record in sandbox.context().tree().records]
         id_ = f"dec-{branch}-{step}"
         olds = tuple(sorted(rng.sample(ids, rng.randint(0, min(2, len(ids))))))
         sandbox.memory(id_, f"Body of step {rng.randrange(4)}.\n", supersedes=olds)
@@ -145,9 +145,9 @@ def test_branches_merge_without_conflict_to_one_state(sandbox: Sandbox, seed: in
         for branch in order[1:]:
             sandbox.git("merge", "--quiet", "--no-edit", branch)
         states.append(state(sandbox))
-        assert {record.id for record in sandbox.workspace().tree().records} == made
+        assert {record.id for record in sandbox.context().tree().records} == made
     assert states[0] == states[1] == states[2]
-    assert sandbox.workspace().tree().problems == ()
+    assert sandbox.context().tree().problems == ()
 
 
 def test_sha256_repositories_name_blobs_in_their_way(sandbox: Sandbox) -> None:
@@ -159,5 +159,5 @@ def test_sha256_repositories_name_blobs_in_their_way(sandbox: Sandbox) -> None:
     path = other.memory("dec-a")
     other.commit()
     oid = other.git("rev-parse", f"HEAD:{path}").strip()
-    trees = [Tree(other.workspace().snapshot(at)) for at in (None, ":index", "HEAD")]
+    trees = [Tree(other.context().snapshot(at)) for at in (None, ":index", "HEAD")]
     assert [tree.records[0].oid for tree in trees] == [oid] * 3

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from conftest import NOW, Sandbox
 
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.store.config import DEFAULTS, Config, Setting
 from memtool.store.ledger import Counted
 from memtool.store.tree import Tree
-from memtool.upkeep.steps import Grounds
-from memtool.upkeep.uses import Uses
+from memtool.upkeep.steps import PlanInputs, Uses
 
-SECOND = moments.parse(NOW)
-DAY_S = moments.DAY_S
+SECOND = timestamps.parse(NOW)
+DAY_S = timestamps.DAY_S
 
 
 def ago(days: float) -> str:
     """The moment so many days before now."""
-    return moments.render(SECOND - round(days * DAY_S))
+    return timestamps.render(SECOND - round(days * DAY_S))
 
 
 def uses(**seconds: list[int]) -> Uses:
@@ -34,13 +33,13 @@ def seen(days: float, times: int = 1) -> list[int]:
 
 def grounds(
     counted: Uses | None = None, frozen: frozenset[str] = frozenset(), **given: Setting
-) -> Grounds:
+) -> PlanInputs:
     """Grounds with settings, whose names have an underscore for the full stop."""
     settings = {key.replace("_", ".", 1): value for key, value in given.items()}
     config: Config = DEFAULTS.replace(given=settings)
-    return Grounds(SECOND, config, counted or Uses(), ".memory", frozen)
+    return PlanInputs(SECOND, config, counted or Uses(), ".memory", frozen)
 
 
 def tree_of(sandbox: Sandbox) -> Tree:
     """The memories of the worktree."""
-    return sandbox.workspace().tree()
+    return sandbox.context().tree()

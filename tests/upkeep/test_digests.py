@@ -6,17 +6,28 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.memory import digest
-from memtool.memory.categories import DEFAULT_CATEGORIES
-from memtool.upkeep import digests
-from memtool.upkeep.digests import Digest
+from memtool.memory import memory
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.upkeep.digest import (
+    CHANGED,
+    EMPTY,
+    MOST_SENTENCE,
+    MOST_TOLD,
+    UNCHANGED,
+    Digest,
+    _bounded,
+    first_sentence,
+    page,
+    plan_digests,
+    sum_up,
+)
 
 NOW = 1_772_366_400
 
 
 def summed(sandbox: Sandbox, category: str = "decision", seed: bytes = b"abc") -> Digest:
-    tree = sandbox.workspace().tree()
-    return digests.sum_up(tree, category, NOW, DEFAULT_CATEGORIES, lambda _count: seed)
+    tree = sandbox.context().tree()
+    return sum_up(tree, category, NOW, DEFAULT_CATEGORIES, lambda _count: seed)
 
 
 def test_a_page_tells_each_living_memory_in_a_line_the_most_important_first(
@@ -57,10 +68,10 @@ def test_the_same_memories_change_nothing(sandbox: Sandbox) -> None:
     first = summed(sandbox).memory
     assert first is not None
     sandbox.memory(first.id, first.body, **{k: v for k, v in first.fields.items() if k != "id"})
-    assert summed(sandbox, seed=b"xyz").change == digests.UNCHANGED
+    assert summed(sandbox, seed=b"xyz").change == UNCHANGED
     sandbox.memory("dec-b")
     again = summed(sandbox, seed=b"xyz")
-    assert again.change == digests.CHANGED
+    assert again.change == CHANGED
     assert again.memory is not None
     assert again.memory.supersedes == (first.id,)
 
@@ -69,7 +80,7 @@ def test_digests_of_two_branches_become_one(sandbox: Sandbox) -> None:
     """Where two digests of a category stand, the next one replaces both."""
     sandbox.memory("dec-a")
     for id_ in ("sem-one", "sem-two"):
-        sandbox.memory(id_, type="semantic", category="decision", source=(f"{digest.SOURCE}0",))
+        sandbox.memory(id_, type="semantic", category="decision", source=(f"{memory.SOURCE}0",))
     made = summed(sandbox).memory
     assert made is not None
     assert made.supersedes == ("sem-one", "sem-two")
@@ -77,18 +88,18 @@ def test_digests_of_two_branches_become_one(sandbox: Sandbox) -> None:
 
 def test_a_digest_with_nothing_left_is_to_be_archived(sandbox: Sandbox) -> None:
     """The last memory of a category takes the digest with it."""
-    sandbox.memory("sem-one", type="semantic", category="decision", source=(f"{digest.SOURCE}0",))
+    sandbox.memory("sem-one", type="semantic", category="decision", source=(f"{memory.SOURCE}0",))
     made = summed(sandbox)
-    assert (made.change, made.memory, made.replaces[0].id) == (digests.EMPTY, None, "sem-one")
+    assert (made.change, made.memory, made.replaces[0].id) == (EMPTY, None, "sem-one")
 
 
 def test_unasked_only_what_has_a_digest_is_summed_up(sandbox: Sandbox) -> None:
     """Upkeep refreshes digests, and begins none."""
     sandbox.memory("dec-a")
     sandbox.memory("war-a", category="warning")
-    sandbox.memory("sem-one", type="semantic", category="warning", source=(f"{digest.SOURCE}0",))
-    tree = sandbox.workspace().tree()
-    planned = digests.plan_digests(tree, NOW, DEFAULT_CATEGORIES, lambda _count: b"abc")
+    sandbox.memory("sem-one", type="semantic", category="warning", source=(f"{memory.SOURCE}0",))
+    tree = sandbox.context().tree()
+    planned = plan_digests(tree, NOW, DEFAULT_CATEGORIES, lambda _count: b"abc")
     assert [one.category for one in planned] == ["warning"]
 
 
@@ -97,9 +108,9 @@ def test_a_page_is_bounded_and_says_what_is_left_out(sandbox: Sandbox) -> None:
     from conftest import make_memory
 
     told = [make_memory(f"dec-{n:04}-{'x' * 100}", title="t " * 240) for n in range(300)]
-    kept = digests._bounded(told)
-    text = digests.page(kept, len(told) - len(kept))
-    assert 0 < len(kept) <= digests.MOST_TOLD
+    kept = _bounded(told)
+    text = page(kept, len(told) - len(kept))
+    assert 0 < len(kept) <= MOST_TOLD
     assert len(text.encode()) < 45_000
     assert f"{300 - len(kept)} more are less important" in text
 
@@ -115,14 +126,14 @@ def test_a_title_neither_links_nor_hides_what_follows(sandbox: Sandbox) -> None:
 
 def test_a_first_sentence_ends_where_one_does() -> None:
     """Abbreviations before a small letter end none; long ones are cut between words."""
-    assert digests.first_sentence("Use it, e.g. for logs. Then stop.") == "Use it, e.g. for logs."
-    assert digests.first_sentence("One\nline only") == "One line only"
-    assert digests.first_sentence("word " * 100).endswith("word …")
+    assert first_sentence("Use it, e.g. for logs. Then stop.") == "Use it, e.g. for logs."
+    assert first_sentence("One\nline only") == "One line only"
+    assert first_sentence("word " * 100).endswith("word …")
 
 
 @given(st.text(max_size=400))
 def test_a_first_sentence_is_a_line_of_bounded_length(text: str) -> None:
     """Whatever a memory says, its line is one."""
-    line = digests.first_sentence(text)
+    line = first_sentence(text)
     assert len(line.split("\n")) == 1
-    assert len(line) <= digests.MOST_SENTENCE + 2
+    assert len(line) <= MOST_SENTENCE + 2

@@ -6,17 +6,16 @@ import pytest
 from conftest import Sandbox
 from upkeep.grounds import DAY_S, SECOND, ago, grounds, seen, tree_of, uses
 
-from memtool.memory import moments
-from memtool.memory.categories import CATEGORIES, Category
+from memtool.memory import timestamps
+from memtool.memory.fields import CATEGORIES, Category
 from memtool.memory.memory import FieldValue
-from memtool.upkeep import expiring
-from memtool.upkeep.steps import BY, Imagined
-from memtool.upkeep.uses import Uses
+from memtool.upkeep import plan
+from memtool.upkeep.steps import BY, Imagined, Uses
 
 
 def planned(sandbox: Sandbox, counted: Uses | None = None, **given: int) -> list[tuple[str, str]]:
     """What is planned for which memory."""
-    found = expiring.plan(tree_of(sandbox), grounds(counted, **given))
+    found = plan.expiry_steps(tree_of(sandbox), grounds(counted, **given))
     return [(step.do, step.id) for step in found]
 
 
@@ -76,12 +75,12 @@ def test_a_renewed_memory_begins_its_time_anew(sandbox: Sandbox):
     checked = {"at": ago(91), "by": "Ada", "commit": "0123abcd"}
     sandbox.memory("dec-a", timestamp=ago(200), checked=checked)
     ground = grounds(uses(**{"dec-a": seen(3, 3)}))
-    steps = expiring.plan(tree_of(sandbox), ground)
+    steps = plan.expiry_steps(tree_of(sandbox), ground)
     after = Imagined(tree_of(sandbox), steps)
     assert after.by_id["dec-a"].memory.table("checked") == {
-        "at": moments.render(SECOND), "by": BY, "commit": "0123abcd",
+        "at": timestamps.render(SECOND), "by": BY, "commit": "0123abcd",
     }  # fmt: skip
-    assert expiring.plan(after, ground) == []
+    assert plan.expiry_steps(after, ground) == []
 
 
 def test_what_is_in_use_is_renewed_before_its_end(sandbox: Sandbox):
@@ -156,4 +155,4 @@ def test_what_expires_does_not_count_as_alive(sandbox: Sandbox):
 def test_frozen_files_are_left_out(sandbox: Sandbox):
     """Neither age nor number touches a file that somebody is working on."""
     path = sandbox.memory("dec-a", timestamp=ago(1000))
-    assert expiring.plan(tree_of(sandbox), grounds(frozen=frozenset({path}))) == []
+    assert plan.expiry_steps(tree_of(sandbox), grounds(frozen=frozenset({path}))) == []

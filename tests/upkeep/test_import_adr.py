@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from memtool.importing import adr
 from memtool.memory.problem import Problem
-from memtool.upkeep import import_adr
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def read(tmp_path):
         place = tmp_path / "adr" / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
-        (found,) = import_adr.drafts(str(place), str(tmp_path / "elsewhere"))
+        (found,) = adr.drafts(str(place), str(tmp_path / "elsewhere"))
         return found
 
     return draft
@@ -97,7 +97,7 @@ def test_numbers_name_records_of_the_same_directory(tmp_path):
     """`ADR-5` means the record with that number beside it."""
     (tmp_path / "0005-x.md").write_text("# 5. X\n\n## Status\n\nAccepted\n\nSupersedes ADR-4\n")
     (tmp_path / "0004-y.md").write_text("# 4. Y\n")
-    older, newer = import_adr.drafts(str(tmp_path), "/nowhere")
+    older, newer = adr.drafts(str(tmp_path), "/nowhere")
     assert set(newer.fields["supersedes"]) & set(older.names)
 
 
@@ -141,7 +141,7 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
     for name in ("README.md", "index.md", "template.md", ".git/0001-x.md", "glossary.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("# Text\n")
-    (found,) = import_adr.drafts(str(tmp_path), "/nowhere")
+    (found,) = adr.drafts(str(tmp_path), "/nowhere")
     assert (found.code, found.severity) == ("not-a-record", "warning")
 
 
@@ -151,7 +151,7 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
 def test_files_that_are_no_text_are_problems(tmp_path, data):
     """Bytes that cannot be read as text are told, not raised."""
     (tmp_path / "0001-x.md").write_bytes(data)
-    (found,) = import_adr.drafts(str(tmp_path), "/nowhere")
+    (found,) = adr.drafts(str(tmp_path), "/nowhere")
     assert isinstance(found, Problem)
 
 

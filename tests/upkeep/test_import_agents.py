@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from memtool.upkeep import import_agents
-from memtool.upkeep.import_agents import parts
+from memtool.importing import agents
+from memtool.importing.agents import parts
 
 
 def headings(text, name="CLAUDE.md"):
@@ -47,7 +47,7 @@ def test_sections_without_words_are_no_memories():
 def test_the_same_heading_twice_is_two_memories(tmp_path):
     """Sections of one name are told apart by their order."""
     (tmp_path / "CLAUDE.md").write_text("## A\n\none\n\n## A\n\ntwo\n")
-    first, second = import_agents.drafts(str(tmp_path), str(tmp_path))
+    first, second = agents.drafts(str(tmp_path), str(tmp_path))
     assert (first.key, second.key) == ("CLAUDE.md A", "CLAUDE.md A#2")
 
 
@@ -56,12 +56,12 @@ def test_copies_and_links_are_read_once(tmp_path):
     (tmp_path / "CLAUDE.md").write_text("## A\n\none\n")
     (tmp_path / "AGENTS.md").write_text("## A\n\none\n")
     (tmp_path / "GEMINI.md").symlink_to("CLAUDE.md")
-    (found,) = import_agents.drafts(str(tmp_path), str(tmp_path))
+    (found,) = agents.drafts(str(tmp_path), str(tmp_path))
     assert found.key == "AGENTS.md A"
 
 
 def test_preferences_are_known_by_their_heading(tmp_path):
     """What sounds like a wish is a preference, the rest a pattern."""
     (tmp_path / "CLAUDE.md").write_text("## Code style\n\none\n\n## Commands\n\ntwo\n")
-    found = import_agents.drafts(str(tmp_path), str(tmp_path))
+    found = agents.drafts(str(tmp_path), str(tmp_path))
     assert [draft.fields["category"] for draft in found] == ["preference", "pattern"]

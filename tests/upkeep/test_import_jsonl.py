@@ -6,8 +6,8 @@ import json
 import pytest
 
 from memtool.errors import MemtoolError
+from memtool.importing import jsonl
 from memtool.memory.problem import Problem
-from memtool.upkeep import import_jsonl, jsonl
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def read(tmp_path):
         place = tmp_path / "records.jsonl"
         data = b"\n".join(r if isinstance(r, bytes) else json.dumps(r).encode() for r in rows)
         place.write_bytes(gzip.compress(data) if compress else data)
-        return list(import_jsonl.drafts(str(place), "/nowhere", pairs))
+        return list(jsonl.drafts(str(place), "/nowhere", pairs))
 
     return drafts
 
@@ -111,7 +111,7 @@ def test_a_broken_archive_gives_what_came_before(tmp_path):
     place = tmp_path / "a.gz"
     rows = "".join(json.dumps({"id": f"dec-{n}", "text": str(n) * 50}) + "\n" for n in range(5000))
     place.write_bytes(gzip.compress(rows.encode())[:20_000])
-    *drafts, problem = import_jsonl.drafts(str(place), "/nowhere")
+    *drafts, problem = jsonl.drafts(str(place), "/nowhere")
     assert len(drafts) > 10
     assert (problem.code, problem.line) == ("unreadable", len(drafts) + 1)
 
@@ -121,7 +121,7 @@ def test_other_files_are_refused_as_a_whole(tmp_path, data):
     """A picture or one JSON list is an error of the user, with the way out."""
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(MemtoolError) as caught:
-        list(import_jsonl.drafts(str(tmp_path / "a"), "/nowhere"))
+        list(jsonl.drafts(str(tmp_path / "a"), "/nowhere"))
     assert caught.value.code == "no-file"
     assert caught.value.hint
 
@@ -129,14 +129,14 @@ def test_other_files_are_refused_as_a_whole(tmp_path, data):
 def test_a_directory_is_no_file_of_lines(tmp_path):
     """Where a file is needed, a directory is refused with a hint."""
     with pytest.raises(MemtoolError, match="not a plain file"):
-        list(import_jsonl.drafts(str(tmp_path), "/nowhere"))
+        list(jsonl.drafts(str(tmp_path), "/nowhere"))
 
 
 @pytest.mark.parametrize("pair", ["status", "=a", "status=", "colour=a", "x-=a", "status=."])
 def test_maps_name_keys_of_memories(pair):
     """A pair that no memory can use is refused before anything is read."""
     with pytest.raises(MemtoolError):
-        import_jsonl.field_map([pair])
+        jsonl.field_map([pair])
 
 
 def test_a_path_that_hits_nothing_is_told_once(read):

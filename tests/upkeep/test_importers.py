@@ -23,7 +23,7 @@ SETS: list[tuple[Literal["adr", "pep", "claude", "jsonl"], str, tuple[str, ...]]
 @pytest.mark.parametrize(("kind", "place", "pairs"), SETS)
 def test_each_form_becomes_the_expected_memories(sandbox, kind, place, pairs):
     """The files that an import writes are those beside its input, byte for byte."""
-    done = import_(sandbox.workspace(), kind, str(DATA / place), map=pairs)
+    done = import_(sandbox.context(), kind, str(DATA / place), map=pairs)
     folder = DATA / "expected" / place.partition("/")[0]
     expected = {path.name: path.read_text() for path in folder.iterdir()}
     found = {
@@ -35,9 +35,9 @@ def test_each_form_becomes_the_expected_memories(sandbox, kind, place, pairs):
 @pytest.mark.parametrize(("kind", "place", "pairs"), SETS)
 def test_importing_again_changes_nothing(sandbox, kind, place, pairs):
     """A second import finds every memory unchanged, on another day too."""
-    first = import_(sandbox.workspace(), kind, str(DATA / place), map=pairs)
+    first = import_(sandbox.context(), kind, str(DATA / place), map=pairs)
     again = import_(
-        sandbox.workspace(MEMTOOL_NOW="2027-01-01T00:00:00Z"), kind, str(DATA / place), map=pairs
+        sandbox.context(MEMTOOL_NOW="2027-01-01T00:00:00Z"), kind, str(DATA / place), map=pairs
     )
     assert (again.written, again.unchanged) == (0, first.written)
     assert again.skipped == first.skipped
@@ -46,8 +46,8 @@ def test_importing_again_changes_nothing(sandbox, kind, place, pairs):
 @pytest.mark.parametrize(("kind", "place", "pairs"), SETS)
 def test_what_was_imported_is_a_sound_tree(sandbox, kind, place, pairs):
     """Every written file reads back, and nothing dangles or turns in circles."""
-    done = import_(sandbox.workspace(), kind, str(DATA / place), map=pairs)
-    tree = sandbox.workspace().tree()
+    done = import_(sandbox.context(), kind, str(DATA / place), map=pairs)
+    tree = sandbox.context().tree()
     assert len(tree.records) == done.written
     assert not tree.problems
     assert not tree.lineage.dangling()

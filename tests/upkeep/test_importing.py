@@ -19,7 +19,7 @@ def lines(sandbox):
     def write_and_import(*rows, to=None, **options):
         place = sandbox.path.parent / "records.jsonl"
         place.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return import_(to or sandbox.workspace(), "jsonl", str(place), **options)
+        return import_(to or sandbox.context(), "jsonl", str(place), **options)
 
     return write_and_import
 
@@ -34,7 +34,7 @@ def row(id, **other):
 
 
 def memory(sandbox, id):
-    return sandbox.workspace().tree().by_id[id].memory
+    return sandbox.context().tree().by_id[id].memory
 
 
 def codes(done):
@@ -78,7 +78,7 @@ def test_a_circle_loses_one_edge(sandbox, lines):
     done = lines(row("dec-aa", newer="dec-bb"), row("dec-bb", newer="dec-aa"), map=EDGES[:1])
     assert codes(done) == [("cycle", "warning")]
     assert done.written == 2
-    assert sandbox.workspace().tree().lineage.cycles() == ()
+    assert sandbox.context().tree().lineage.cycles() == ()
 
 
 def test_a_record_does_not_supersede_itself(sandbox, lines):
@@ -91,7 +91,7 @@ def test_a_record_does_not_supersede_itself(sandbox, lines):
 def test_a_changed_record_never_overwrites_its_memory(sandbox, lines):
     """The memory keeps its bytes, and the hint is the command that supersedes it."""
     lines(row("dec-aa"))
-    path = sandbox.path / sandbox.workspace().tree().by_id["dec-aa"].path
+    path = sandbox.path / sandbox.context().tree().by_id["dec-aa"].path
     before = path.read_bytes()
     done = lines(row("dec-aa", text="It is otherwise.", title="It's new"))
     assert path.read_bytes() == before
@@ -112,7 +112,7 @@ def test_a_successor_with_the_new_words_settles_a_change(sandbox, lines):
 def test_what_people_changed_since_is_no_change_of_the_record(sandbox, lines):
     """Lifecycle and tags belong to the tree once they are there."""
     lines(row("dec-aa", tags=["old"], status="accepted"), map=("status=status",))
-    path = sandbox.workspace().tree().by_id["dec-aa"].path
+    path = sandbox.context().tree().by_id["dec-aa"].path
     data = (sandbox.path / path).read_bytes()
     (sandbox.path / path).write_bytes(document.edit(data, {"status": "pinned", "tags": ("new",)}))
     done = lines(row("dec-aa", tags=["old"], status="accepted"), map=("status=status",))
@@ -149,7 +149,7 @@ def test_files_of_the_repository_are_cited_with_lines_and_commit(sandbox):
     sandbox.write("docs/0002-two.md", "# 2. Two\n\nText.\n")
     head = sandbox.commit()
     sandbox.write("docs/0002-two.md", "# 2. Two\n\nOther text.\n")
-    import_(sandbox.workspace(), "adr", "docs")
+    import_(sandbox.context(), "adr", "docs")
     assert memory(sandbox, "adr-0001-one").items("source") == (
         f"file:docs/0001-one.md#L1-L3@{head[:10]}",
     )
@@ -160,8 +160,8 @@ def test_a_later_commit_is_no_change_of_the_record(sandbox):
     """The revision in the source moves with HEAD; the memory stays unchanged."""
     sandbox.write("docs/0001-one.md", "# 1. One\n\nText.\n")
     sandbox.commit()
-    import_(sandbox.workspace(), "adr", "docs", commit=True)
-    assert import_(sandbox.workspace(), "adr", "docs").unchanged == 1
+    import_(sandbox.context(), "adr", "docs", commit=True)
+    assert import_(sandbox.context(), "adr", "docs").unchanged == 1
 
 
 def test_a_record_without_date_has_that_of_its_first_commit(sandbox):
@@ -172,7 +172,7 @@ def test_a_record_without_date_has_that_of_its_first_commit(sandbox):
     sandbox.write("docs/0001-one.md", "# 1. One\n\nMore text.\n")
     sandbox.commit()
     sandbox.write("docs/0002-two.md", "# 2. Two\n")
-    import_(sandbox.workspace(), "adr", "docs")
+    import_(sandbox.context(), "adr", "docs")
     assert memory(sandbox, "adr-0001-one").timestamp == int(first)
     assert memory(sandbox, "adr-0002-two").text("timestamp") == "2026-03-01T12:00:00Z"
 
@@ -215,7 +215,7 @@ def test_a_refused_write_leaves_nothing_behind(sandbox, lines):
 def test_create_all_keeps_what_was_there(tmp_path):
     """A taken name refuses the batch, and the file that has it keeps its bytes."""
     files.create(str(tmp_path), "a/two", b"old")
-    with pytest.raises(files.Taken):
+    with pytest.raises(files.NameTaken):
         files.create_all(str(tmp_path), [("a/one", b"1"), ("a/two", b"2"), ("a/three", b"3")])
     assert sorted(os.listdir(tmp_path / "a")) == ["two"]
     assert (tmp_path / "a/two").read_bytes() == b"old"

@@ -4,8 +4,8 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.importing.base import without_circles
 from memtool.memory.lineage import Lineage
-from memtool.upkeep.linking import without_circles
 
 IDS = [f"dec-{letter}" for letter in "abcdef"]
 EDGES = st.lists(st.sampled_from(IDS), unique=True, max_size=4).map(tuple)

@@ -13,9 +13,9 @@ from upkeep.grounds import grounds, tree_of
 from memtool.memory import document
 from memtool.memory.memory import FieldValue
 from memtool.store.tree import Tree
-from memtool.upkeep import merging
-from memtool.upkeep.grouping import Parted
-from memtool.upkeep.steps import Imagined, Step
+from memtool.upkeep import merge
+from memtool.upkeep.merge import Parted
+from memtool.upkeep.steps import Imagined, UpkeepStep
 
 SAID = "Deploys to production need the company VPN to be connected first, and a second person.\n"
 SAME: dict[str, FieldValue] = {"type": "semantic", "title": "Deploys need the VPN"}
@@ -26,12 +26,12 @@ def same(sandbox: Sandbox, id_: str, body: str = SAID, **fields: FieldValue) -> 
     return sandbox.memory(id_, body, **SAME | fields)
 
 
-def planned(tree: Tree, *contradicted: str, **given: int) -> tuple[list[Step], list[Parted]]:
+def planned(tree: Tree, *contradicted: str, **given: int) -> tuple[list[UpkeepStep], list[Parted]]:
     """Plan the merging of a tree."""
-    return merging.plan(tree, grounds(**given), contradicted)
+    return merge.plan(tree, grounds(**given), contradicted)
 
 
-def told(steps: list[Step]) -> list[tuple[str, str]]:
+def told(steps: list[UpkeepStep]) -> list[tuple[str, str]]:
     """What is done to which memory, `new` for one that is made."""
     return [(step.do, "new" if step.memory else step.id) for step in steps]
 
@@ -133,7 +133,7 @@ def test_contradictions_and_frozen_files_are_left_alone(sandbox: Sandbox):
     same(sandbox, "sem-b")
     tree = tree_of(sandbox)
     assert planned(tree, "sem-a") == ([], [])
-    assert merging.plan(tree, grounds(frozen=frozenset({path})), ()) == ([], [])
+    assert merge.plan(tree, grounds(frozen=frozenset({path})), ()) == ([], [])
 
 
 def test_what_opposes_is_never_taken_for_the_same(sandbox: Sandbox):
@@ -203,7 +203,9 @@ def test_in_the_end_nothing_is_left_to_merge(sandbox: Sandbox, kinds: list[tuple
         make_memory(f"sem-{number:02}", texts[text], status=status, **SAME)
         for number, (text, status) in enumerate(kinds)
     ]
-    written = [Step("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories]
+    written = [
+        UpkeepStep("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories
+    ]
     tree = Imagined(tree_of(sandbox), written)
     steps, _parted = planned(tree)
     after = Imagined(tree, steps)

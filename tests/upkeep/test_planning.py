@@ -12,10 +12,20 @@ from memtool.memory.changes import changed_keys, is_claim
 from memtool.memory.memory import Memory
 from memtool.sessions.store import Sessions
 from memtool.store.tree import Tree
-from memtool.upkeep import planning, writing
-from memtool.upkeep.planning import PERIODS, Plan
-from memtool.upkeep.steps import KINDS, Grounds, Imagined, Step
-from memtool.upkeep.uses import Uses
+from memtool.upkeep import plan
+from memtool.upkeep.plan import PERIODS, MaintenancePlan
+from memtool.upkeep.steps import (
+    KINDS,
+    MOST_LINE,
+    MOST_LINES,
+    Imagined,
+    PlanInputs,
+    UpkeepStep,
+    Uses,
+    body,
+    edits,
+    subject,
+)
 
 BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
           "Sessions live in Postgres, in the table of the same name.\n")  # fmt: skip
@@ -47,14 +57,14 @@ def tree_with(sandbox: Sandbox, rows: list[dict[str, str | int]]) -> tuple[Tree,
         memories.append(made.with_fields(title="Deploying", supersedes=olds))
         if row["seen"]:
             counted[made.id] = seen(0.2, int(row["seen"]))
-    steps = [Step("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories]
+    steps = [UpkeepStep("new", one.id, one.title, f"{one.id}.md", "", {}, one) for one in memories]
     return Imagined(tree_of(sandbox), steps), uses(**counted)
 
 
-def planned(tree: Tree, ground: Grounds) -> Plan:
+def planned(tree: Tree, ground: PlanInputs) -> MaintenancePlan:
     """Plan what is due every night and week."""
     sessions = Sessions("/nowhere")
-    return planning.plan(tree, ground, sessions, "/nowhere", PERIODS[:2], lambda n: b"\0" * n)
+    return plan.plan(tree, ground, sessions, "/nowhere", PERIODS[:2], lambda n: b"\0" * n)
 
 
 @given(rows=MEMORIES, most=st.integers(1, 6))
@@ -80,21 +90,21 @@ def test_once_is_enough_and_no_claim_changes(
 
 def test_the_message_of_a_large_plan_stays_readable():
     """It tells two hundred steps, counts the rest, and no line is endless."""
-    steps = [Step("archive", f"dec-{n}", "", f"{n}.md", "because " * n) for n in range(300)]
-    lines = writing.body(steps).splitlines()
-    assert len(lines) == writing.MOST_LINES + 1
+    steps = [UpkeepStep("archive", f"dec-{n}", "", f"{n}.md", "because " * n) for n in range(300)]
+    lines = body(steps).splitlines()
+    assert len(lines) == MOST_LINES + 1
     assert lines[-1] == "and 100 more, which the diff shows"
-    assert max(map(len, lines)) <= writing.MOST_LINE
-    assert writing.subject(steps) == "memory: maintain: 300 archived"
+    assert max(map(len, lines)) <= MOST_LINE
+    assert subject(steps) == "memory: maintain: 300 archived"
 
 
 def test_steps_on_one_file_are_one_edit(sandbox: Sandbox):
     """What two steps say of the same memory stands in it together, everything else as it was."""
     path = sandbox.memory("dec-a", "Odd   spacing stays.\n")
     data = (sandbox.path / path).read_bytes()
-    steps = [Step("confirm", "dec-a", "", path, "", {"status": "pinned"}),
-             Step("fade", "dec-a", "", path, "", {"importance": "0.4"})]  # fmt: skip
-    (edit,) = writing.edits(steps, {path: data}.__getitem__, grounds().config.categories)
+    steps = [UpkeepStep("confirm", "dec-a", "", path, "", {"status": "pinned"}),
+             UpkeepStep("fade", "dec-a", "", path, "", {"importance": "0.4"})]  # fmt: skip
+    (edit,) = edits(steps, {path: data}.__getitem__, grounds().config.categories)
     assert edit.before == data
     assert edit.after == data.replace(b"confidence:", b"status: pinned\nconfidence:").replace(
         b"---\nOdd", b"importance: 0.4\n---\nOdd"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conftest import Sandbox
 
-from memtool.memory import digest
-from memtool.upkeep import purging
-from memtool.upkeep.purging import DUE, HELD, LATER
+from memtool.memory import memory
+from memtool.upkeep import purge
+from memtool.upkeep.purge import DUE, HELD, LATER
 
 DAY_S = 86_400
 NOW = 1_772_366_400  # 2026-03-01T12:00:00Z
@@ -17,9 +17,9 @@ def forgotten(sandbox: Sandbox, id_: str, at: str = "2026-01-01T00:00:00Z") -> s
 
 
 def planned(sandbox: Sandbox) -> dict[str, tuple[str, str]]:
-    ws = sandbox.workspace()
+    ws = sandbox.context()
     head = ws.tree("HEAD") if ws.repository.git.head() else None
-    found = purging.plan(ws.tree(), head, NOW, 30)
+    found = purge.plan(ws.tree(), head, NOW, 30)
     return {one.record.id: (one.state, one.reason) for one in found}
 
 
@@ -60,7 +60,7 @@ def test_what_never_was_committed_may_go_as_well(sandbox: Sandbox) -> None:
 
 
 def along(sandbox: Sandbox, *ids: str) -> dict[str, str]:
-    found = purging.along(sandbox.workspace().tree(), ids)
+    found = purge.along(sandbox.context().tree(), ids)
     return {record.id: origin for record, origin in found}
 
 
@@ -85,11 +85,11 @@ def test_a_circle_of_derivation_ends(sandbox: Sandbox) -> None:
 
 def test_old_digests_that_quote_it_go_and_the_last_is_to_be_renewed(sandbox: Sandbox) -> None:
     """A digest in use sums up others too, and is only told."""
-    fields = {"type": "semantic", "source": (f"{digest.SOURCE}0",)}
+    fields = {"type": "semantic", "source": (f"{memory.SOURCE}0",)}
     sandbox.memory("sem-old", derived_from=("dec-a", "dec-b"), **fields)
     assert along(sandbox, "dec-a") == {}
-    told = purging.telling(sandbox.workspace().tree(), ("dec-a",))
+    told = purge.mentions(sandbox.context().tree(), ("dec-a",))
     assert [one.id for one in told] == ["sem-old"]
     sandbox.memory("sem-new", supersedes=("sem-old",), derived_from=("dec-b",), **fields)
     assert along(sandbox, "dec-a") == {"sem-old": "dec-a"}
-    assert purging.telling(sandbox.workspace().tree(), ("dec-a",)) == []
+    assert purge.mentions(sandbox.context().tree(), ("dec-a",)) == []

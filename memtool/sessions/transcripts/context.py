@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.memory import moments
+from memtool.memory import timestamps
 from memtool.sessions.message import Message
 from memtool.value import Value
 
@@ -167,7 +167,7 @@ def moment_of(value: Any) -> int:
         return 0
     if isinstance(value, str):
         try:
-            return max(0, moments.parse(value))
+            return max(0, timestamps.parse(value))
         except ValueError:
             return 0
     if not 0 <= value < _LAST_MS:

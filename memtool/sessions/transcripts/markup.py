@@ -6,7 +6,7 @@ evidence for itself. Blocks that a host writes between tags are cut out of what 
 
 from __future__ import annotations
 
-from memtool.inject.formats import FORMATS
+from memtool.inject.block import FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Writing memories: from arguments to a checked file, committed if asked."""

@@ -1,0 +1,237 @@
+"""A draft: from arguments to a memory that is not written yet."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from memtool import templates
+from memtool.authoring import write
+from memtool.errors import MemtoolError
+from memtool.memory import document, ids, timestamps
+from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX
+from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.memory import sections as sections_of
+from memtool.store import files
+from memtool.store.context import Context
+
+NOT_BY_SET = {
+    "id": "it has an option of its own, --id",
+    "type": "it is the first argument of memtool new",
+    "title": "it is an argument of its own",
+    "supersedes": "it has an option of its own, --supersedes, which looks the id up",
+    "checked": "memtool confirm writes it",
+    "deleted": "memtool forget writes it",
+}
+"""Keys that `--set` must not write past their own checks, and who writes them."""
+
+
+def read(pairs: Sequence[str]) -> dict[str, FieldValue]:
+    """Read `--set KEY=VALUE`: list keys take values between commas, or several `--set`.
+
+    Raises:
+        MemtoolError: a pair has no `=`, or names a key that is not to be set so.
+    """
+    found: dict[str, FieldValue] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise MemtoolError(f"--set {pair!r} is not KEY=VALUE", hint="--set domain=billing")
+        if key in NOT_BY_SET:
+            raise MemtoolError(f"{key} is not for --set", hint=NOT_BY_SET[key])
+        field = BY_NAME.get(key)
+        if field is None and not _is_own_key(key):
+            raise _unknown_key(key, pair)
+        if field is not None and field.kind in LIST_KINDS:
+            items = tuple(part.strip() for part in value.split(",") if part.strip())
+            so_far = found.get(key, ())
+            found[key] = (so_far if isinstance(so_far, tuple) else ()) + items
+        else:
+            found[key] = value
+    return found
+
+
+def _is_own_key(key: str) -> bool:
+    plain = key.replace("-", "a").replace("_", "a")
+    return key.startswith(OWN_PREFIX) and len(key) > len(OWN_PREFIX) and plain.isalnum()
+
+
+def _unknown_key(key: str, pair: str) -> MemtoolError:
+    import difflib  # only a wrong key pays for it
+
+    near = difflib.get_close_matches(key, [name for name in BY_NAME if name not in NOT_BY_SET], n=1)
+    own = "".join(c if c.isalnum() else "-" for c in key.removeprefix(OWN_PREFIX)) or "name"
+    mended = f"--set {OWN_PREFIX}{own}={pair.partition('=')[2]}"
+    hint = f"did you mean {near[0]}? For a key of your own: {mended}" if near else mended
+    return MemtoolError(f"no memory has the key {key!r}", hint=hint, code="unknown-key")
+
+
+def draft(
+    context: Context,
+    type_: str,
+    title: str,
+    *,
+    body: str,
+    section: Sequence[str],
+    fields: Fields,
+    extra: Sequence[str],
+) -> Memory:
+    """Build a memory that is not written yet; `fields` wins over defaults, `extra` over both.
+
+    Raises:
+        MemtoolError: an option cannot be read.
+    """
+    given = {key: value for key, value in fields.items() if value not in ("", ())}
+    base: Fields = {
+        "timestamp": timestamps.render(context.now),
+        "type": type_,
+        "title": " ".join(title.split()),
+        "status": "confirmed",
+        "confidence": CONFIDENCES[1],
+        "source": (write.speaker(context),),
+    }
+    if context.agent:
+        base["agent"] = context.agent
+    merged = base | given | read(extra)
+    if "id" not in merged:
+        merged["id"] = draw_id(context, type_, title)
+    text = make_body(template_of(context, type_), read_body(body), section)
+    return Memory(fields=merged, body=text)
+
+
+def template_of(context: Context, type_: str) -> str:
+    """Return the markdown template of a type: the team's own `_TYPE.md`, or the one shipped."""
+    path = os.path.join(context.repository.top, context.directory, f"_{type_}.md")
+    try:
+        return files.read_regular(path, document.MAX_BYTES).decode()
+    except (OSError, UnicodeDecodeError):
+        return templates.read(f"memory/{type_}.md")
+
+
+def draw_id(context: Context, type_: str, title: str) -> str:
+    """Return a fresh random id for a memory that is written now."""
+    return ids.make_id(type_, context.now, title, context.random(3))
+
+
+def read_body(body: str) -> str:
+    """Return the text of `--body`, from stdin where it is `-`.
+
+    Raises:
+        MemtoolError: stdin is closed, too long, or not UTF-8.
+    """
+    if body != "-":
+        return body
+    if sys.stdin is None:
+        raise MemtoolError("there is no stdin to read the text from", hint="give it as --body TEXT")
+    data = sys.stdin.buffer.read(document.MAX_BYTES + 1)
+    if len(data) > document.MAX_BYTES:
+        raise MemtoolError(
+            f"the text on stdin is longer than {document.MAX_BYTES:,} bytes",
+            hint="keep it in a file and name that with --source file:PATH",
+            code="too-large",
+        )
+    try:
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise MemtoolError(
+            f"the text on stdin is not UTF-8, the first odd byte is in line {line}",
+            hint="iconv -f ISO-8859-1 -t UTF-8 converts such a text",
+            code="not-utf8",
+        ) from None
+
+
+def make_body(template: str, statement: str, section: Sequence[str]) -> str:
+    """Join the statement and the sections; without either the template stands as it is.
+
+    Sections are matched to the headings of the template by name, whatever the case; others follow.
+    """
+    text = statement.strip("\n").replace("\r\n", "\n")
+    if not text and not section:
+        return template
+    headings = [part.title for part in sections_of(template) if part.title]
+    names = {name.lower(): name for name in headings}
+    given: dict[str, str] = {}
+    for name, value in map(_section, section):
+        title = names.get(name.lower(), name)
+        if title in given:
+            raise MemtoolError(
+                f"the section {title!r} is given twice", hint="put both texts into one --section"
+            )
+        given[title] = value
+    order = [name for name in headings if name in given or not text]
+    order += [name for name in given if name not in order]
+    parts = [text] if text else []
+    parts += [f"## {name}\n\n{given[name]}" if given.get(name) else f"## {name}" for name in order]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(pair: str) -> tuple[str, str]:
+    name, equals, text = pair.partition("=")
+    if not equals or not name.strip():
+        raise MemtoolError(
+            f"--section {pair!r} is not NAME=TEXT",
+            hint='--section "Rationale=it is the smallest change"',
+        )
+    return " ".join(name.split()), text.strip()
+
+
+def draft_path(context: Context, id_: str) -> str:
+    """Return where the draft of a memory lies while it is edited; nobody else sees it there."""
+    return os.path.join(context.repository.cache_dir, "drafts", f"{id_}.md")
+
+
+def edit(context: Context, memory: Memory) -> Memory:
+    """Let the user edit a draft in their editor, and read it back. The draft stays for now.
+
+    Raises:
+        MemtoolError: the editor failed, or what it left is no memory.
+    """
+    path = draft_path(context, memory.id)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(document.write(memory))
+    except OSError as error:
+        raise MemtoolError(
+            f"the draft {path} cannot be written: {os.strerror(error.errno or 0)}",
+            hint="leave out --edit",
+            code="disk",
+        ) from None
+    _start_editor(context, path)
+    data = write.bytes_of("", path)
+    if not (data or b"").strip():
+        if data is not None:
+            os.unlink(path)
+        raise MemtoolError("the draft was left empty, so nothing was written", code="editor")
+    try:
+        return write.read(context, data or b"")
+    except MemtoolError as error:
+        error.message += "; nothing was written"
+        error.hint = f"the draft is kept in {path}"
+        raise
+
+
+def _start_editor(context: Context, path: str) -> None:
+    command = context.env.get("VISUAL") or context.env.get("EDITOR") or "vi"
+    try:
+        argv = shlex.split(command)
+        # Our stdout is data, such as the path in $(memtool new … --edit): the editor gets stderr.
+        status = subprocess.run(
+            [*argv, path], stdout=2, env=dict(context.env), check=False
+        ).returncode
+    except (OSError, ValueError) as error:
+        raise MemtoolError(
+            f"the editor {command!r} cannot be started: {getattr(error, 'strerror', 0) or error}",
+            hint=f"set EDITOR; the draft is kept in {path}",
+            code="editor",
+        ) from None
+    if status != 0:
+        raise MemtoolError(
+            f"the editor {command!r} ended with status {status}, nothing was written",
+            hint=f"the draft is kept in {path}",
+            code="editor",
+        )

@@ -1,0 +1,314 @@
+"""Settling conflicts: which memory wins, and parting two that share an id.
+
+Nothing that a memory claims is edited. Where one side holds, a new memory says it again, replaces
+all sides, and gives the reason; where both hold, each names the other as accepted.
+
+This is the one conflict that memories of different branches can have. The side that git calls
+ours keeps the id; the other one gets a new id and file, and every byte besides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from memtool.authoring import draft, write
+from memtool.authoring.write import change, is_dirty, read, speaker, subject, write_new
+from memtool.errors import MemtoolError
+from memtool.gate.conflicts import Conflict
+from memtool.memory import document, ids, timestamps
+from memtool.memory.memory import Fields, Memory, sections
+from memtool.store import files
+from memtool.store.commits import commit_files
+from memtool.store.context import Context
+from memtool.store.snapshot import is_memory_path
+from memtool.value import Value
+
+BOTH = "both"
+NEWER = "newer"
+MERGED = "merged"
+REASON_SECTION = "Rationale"
+_OWN = frozenset({"id", "timestamp", "supersedes", "conflicts_accepted", "checked", "deleted"})
+"""Keys that a new memory does not take over from the one whose text it keeps."""
+
+
+class Settled(Value):
+    """How a conflict ended.
+
+    `kept` is the id whose text holds, `both`, or `merged`. `id` is the new memory, empty where
+    both hold. `paths` are the files that were written, `text` what a new memory holds.
+    """
+
+    ids: tuple[str, ...]
+    kept: str
+    id: str
+    path: str
+    commit: str | None
+    paths: tuple[str, ...]
+    text: str
+    dry_run: bool
+
+
+def newest(memories: Sequence[Memory]) -> Memory:
+    """Return the memory that was written last; of one second the one with the greater id."""
+    return max(memories, key=lambda memory: (memory.timestamp, memory.id))
+
+
+def keep(
+    context: Context,
+    winner: Memory,
+    ids: Sequence[str],
+    why: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> Settled:
+    """Write a new memory with the text of the winner, which replaces all of them."""
+    kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
+    settler = speaker(context)
+    sources = tuple(dict.fromkeys((*winner.items("source"), settler)))
+    fields: Fields = kept | {
+        "id": draft.draw_id(context, winner.type, winner.title),
+        "timestamp": timestamps.render(context.now),
+        "source": sources,
+        "supersedes": tuple(ids),
+    }
+    memory = Memory(fields=fields, body=with_reason(winner.body, why))
+    return write_settlement(context, memory, ids, winner.id, why, commit=commit, dry_run=dry_run)
+
+
+def write_settlement(
+    context: Context,
+    memory: Memory,
+    ids: Sequence[str],
+    kept: str,
+    why: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> Settled:
+    """Write the memory that replaces all sides."""
+
+    def draw() -> str:
+        return draft.draw_id(context, memory.type, memory.title)
+
+    made = write_new(context, memory, draw=draw, commit=commit, dry_run=dry_run, reason=why)
+    paths = () if dry_run else (made.path,)
+    return Settled(tuple(ids), kept, made.id, made.path, made.commit, paths, made.text, dry_run)
+
+
+def accept(
+    context: Context, memories: Sequence[Memory], why: str, *, commit: bool, dry_run: bool
+) -> Settled:
+    """Let all of them hold: each names the others in `conflicts_accepted`, in one commit."""
+    ids = tuple(memory.id for memory in memories)
+
+    def accepted(memory: Memory) -> Fields:
+        others = (id_ for id_ in ids if id_ != memory.id)
+        known = memory.items("conflicts_accepted")
+        return {"conflicts_accepted": tuple(dict.fromkeys((*known, *others)))}
+
+    # All must be possible before one is done.
+    changed = [change(context, id_, accepted, "accept", dry_run=True) for id_ in ids]
+    done = None
+    if not dry_run:
+        changed = [change(context, id_, accepted, "accept") for id_ in ids]
+        paths = [change.path for change in changed if is_dirty(context.repository, change.path)]
+        if commit and paths:
+            trailers = {"Memory-Id": ", ".join(ids), "Reason": why}
+            line = subject("keep both,", memories[0])
+            done = commit_files(context.repository, paths, line, trailers)
+    touched = tuple(change.path for change in changed if change.changes)
+    return Settled(ids, BOTH, "", "", done, () if dry_run else touched, "", dry_run)
+
+
+def settle_all(
+    context: Context,
+    found: Sequence[Conflict],
+    memories: Mapping[str, Memory],
+    wanted: str,
+    why: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> list[Settled]:
+    """Settle conflicts one after the other, by keeping both or the newer text.
+
+    What was settled counts for the next one: a text that lost opposes nothing any more, and a
+    text that was kept stands in its new memory, as old as it was.
+    """
+    if wanted == BOTH:
+        return [
+            accept(context, [memories[i] for i in one.ids], why, commit=commit, dry_run=dry_run)
+            for one in found
+        ]
+    known = dict(memories)
+    ages = {id_: memory.timestamp for id_, memory in memories.items()}
+    stands: dict[str, str] = {}
+    settled = []
+    for conflict in found:
+        sides = dict.fromkeys(stands.get(id_, id_) for id_ in conflict.ids)
+        sides.pop("", None)
+        if len(sides) < 2:
+            continue
+        winner = max(sides, key=lambda id_: (ages[id_], id_))
+        one = keep(context, known[winner], tuple(sides), why, commit=commit, dry_run=dry_run)
+        settled.append(one)
+        known[one.id] = read(context, one.text.encode())
+        ages[one.id] = ages[winner]
+        for id_ in [*stands, *sides]:
+            current = stands.get(id_, id_)
+            if current in sides:
+                stands[id_] = one.id if current == winner else ""
+    return settled
+
+
+def with_reason(body: str, why: str) -> str:
+    """Return a body that gives the reason, in its section Rationale or in a new one."""
+    lines = body.rstrip("\n").split("\n")
+    for section in sections(body):
+        if section.title.lower() == REASON_SECTION.lower():
+            if why in section.text:
+                return body
+            at = min(section.last_line, len(lines))
+            while at > section.first_line and not lines[at - 1].strip():
+                at -= 1
+            rest = lines[at:]
+            return "\n".join([*lines[:at], "", why, *rest]).rstrip("\n") + "\n"
+    opening = body.rstrip("\n")
+    return f"{opening}\n\n## {REASON_SECTION}\n\n{why}\n".lstrip("\n")
+
+
+def part_all(
+    context: Context, wanted: tuple[str, ...], *, commit: bool, dry_run: bool
+) -> list[Settled]:
+    """Part the ids that are named, or every id that was made twice.
+
+    In an unfinished merge both sides are staged; the commit that concludes it is the user's.
+
+    Raises:
+        MemtoolError: none was made twice, a file conflicts in another way, or git refuses.
+    """
+    unmerged = _unmerged(context)
+    if unmerged:
+        if commit:
+            raise MemtoolError(
+                "a merge is unfinished, and only git can conclude it",
+                hint="leave out --commit, then git commit",
+                code="merging",
+            )
+        chosen = {path: sides for path, sides in unmerged.items() if _is_named(path, wanted)}
+        settled = [
+            _part_unmerged(context, path, sides, dry_run=dry_run) for path, sides in chosen.items()
+        ]
+    else:
+        settled = _part_tree(context, wanted, commit=commit, dry_run=dry_run)
+    if not settled:
+        raise MemtoolError(
+            f"{' '.join(wanted)} was not made twice" if wanted else "no id was made twice",
+            hint="memtool conflicts lists what contradicts each other",
+            code="no-conflict",
+        )
+    return settled
+
+
+def _unmerged(context: Context) -> dict[str, dict[str, str]]:
+    """Return the blobs of each unmerged memory file by git's stages: 1 before, 2 ours, 3 theirs."""
+    answer = context.repository.git.run("ls-files", "--unmerged", "-z", "--", context.directory)
+    found: dict[str, dict[str, str]] = {}
+    for row in answer.split(b"\0")[:-1]:
+        meta, _tab, raw = row.partition(b"\t")
+        _mode, oid, stage = meta.decode().split()
+        path = os.fsdecode(raw)
+        if is_memory_path(path, context.directory):
+            found.setdefault(path, {})[stage] = oid
+    return found
+
+
+def _is_named(path: str, wanted: tuple[str, ...]) -> bool:
+    name = path.rpartition("/")[2].removesuffix(".md")
+    return not wanted or name in wanted or path in wanted
+
+
+def _part_unmerged(context: Context, path: str, sides: dict[str, str], *, dry_run: bool) -> Settled:
+    if set(sides) != {"2", "3"}:
+        raise MemtoolError(
+            f"{path} was changed on both sides, not made twice",
+            hint=f"keep one side with git checkout --ours or --theirs -- {path}, then git add it",
+            code="merging",
+        )
+    blobs = context.repository.git.blobs([sides["2"], sides["3"]], document.MAX_BYTES)
+    ours, theirs = blobs
+    memory = write.read(context, ours, path)
+    new_id, new_path, data = _renamed(context, theirs, path, dry_run=dry_run)
+    if not dry_run:
+        top = context.repository.top
+        files.replace(top, path, ours, expected=write.bytes_of(top, path))
+        context.repository.git.run("add", "--force", "--", path, new_path)
+        context.notes.append(f"git commit concludes the merge; what names {memory.id} means {path}")
+    paths = () if dry_run else (path, new_path)
+    return Settled((memory.id, new_id), BOTH, new_id, new_path, None, paths, data.decode(), dry_run)
+
+
+def _part_tree(
+    context: Context, wanted: tuple[str, ...], *, commit: bool, dry_run: bool
+) -> list[Settled]:
+    """Part ids that two files of the worktree have, which lie in different directories."""
+    tree = context.tree()
+    settled = []
+    for first in tree.by_id.values():
+        same = [record for record in tree.records if record.id == first.id]
+        same.sort(key=lambda record: (record.memory.timestamp, record.path))
+        for record in same[1:] if _is_named(f"/{first.id}.md", wanted) else ():
+            top = context.repository.top
+            data = write.bytes_of(top, record.path)
+            if data is None:
+                continue
+            new_id, new_path, renamed = _renamed(context, data, record.path, dry_run=dry_run)
+            done = None
+            if not dry_run:
+                _remove(top, record.path)
+                if commit:
+                    done = _committed(context, record.path, new_path, record.memory, new_id)
+            paths = () if dry_run else (record.path, new_path)
+            settled.append(
+                Settled((first.id, new_id), BOTH, new_id, new_path, done, paths,
+                        renamed.decode(), dry_run)
+            )  # fmt: skip
+    return settled
+
+
+def _committed(context: Context, old_path: str, new_path: str, memory: Memory, new_id: str) -> str:
+    trailers = {"Memory-Id": new_id, "Reason": f"{memory.id} was made twice"}
+    line = write.subject("give another id to", memory)
+    known = context.repository.git.run("ls-files", "-z", "--", old_path)
+    return commit_files(
+        context.repository, [old_path, new_path] if known else [new_path], line, trailers
+    )
+
+
+def _remove(top: str, path: str) -> None:
+    try:
+        os.unlink(os.path.join(top, path))
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+            hint=f"git rm {path}",
+            code="disk",
+        ) from None
+
+
+def _renamed(context: Context, data: bytes, path: str, *, dry_run: bool) -> tuple[str, str, bytes]:
+    """Write a memory under a new id; return the id, its path, and the bytes."""
+    memory = write.read(context, data, path)
+    for _attempt in range(write.DRAWS):
+        new_id = ids.make_id(memory.type, memory.timestamp, memory.title, context.random(3))
+        edited = document.edit(data, {"id": new_id}, path)
+        place = f"{context.directory}/{ids.place(memory.with_fields(id=new_id))}"
+        try:
+            if not dry_run:
+                files.create(context.repository.top, place, edited)
+        except files.NameTaken:
+            continue
+        return new_id, place, edited
+    raise MemtoolError("no free id was found", hint="run the same command again", code="id-taken")

@@ -1,0 +1,111 @@
+"""Recording: every answer and change goes into the usage log.
+
+Nothing here may disturb an answer: where notes cannot be kept, none are, without a word.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.store import usage_log
+from memtool.store.usage_log import Note, ShownItem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from memtool.store.context import Context
+
+FAILED = "hook-failed"
+"""The verb under which a hook is noted that could not answer."""
+HASH_BYTES = 8
+HOT = ("check", "hook", "inject", "search")
+"""Verbs that somebody waits for at every prompt and commit."""
+FULL_BYTES = {True: 256 * 1024, False: 16 * 1024}
+"""Size of the file of notes from which a hot verb and any other take it over: the notes of some
+500 and 30 injections. It takes as long as several interpreter starts, so that the others do it."""
+
+
+def note(context: Context, verb: str, answer: object, elapsed_ms: float) -> None:
+    """Note an answer of a verb: how long it took, and the memories that it showed.
+
+    A line is appended, which takes a fraction of a millisecond; when the file of notes is full for
+    this verb, it is taken over into the ledger. A dry run leaves nothing behind, not even a note.
+    """
+    if getattr(answer, "dry_run", False):
+        return
+    if getattr(answer, "versions", ()):
+        from memtool.inject import session_seen
+
+        session_seen.keep(context, answer)
+    try:
+        if not usage_log.is_kept(context):
+            return
+        directory = context.repository.cache_dir
+        size = usage_log.append_note(directory, _note(context.now, verb, answer, elapsed_ms))
+        if size >= FULL_BYTES[verb in HOT]:
+            from memtool.store import ledger  # imports SQLite
+
+            ledger.fold(directory, is_patient=False)
+    except (OSError, MemtoolError):
+        return
+
+
+def note_failure(context: Context) -> None:
+    """Note that a hook failed, so that the statistics and the audit tell."""
+    try:
+        if usage_log.is_kept(context):
+            usage_log.append_note(context.repository.cache_dir, Note(context.now, FAILED, 0.0))
+            usage_log.tell(context, FAILED, ())
+    except (OSError, MemtoolError):
+        return
+
+
+def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
+    items = _SHOWN[verb](answer) if verb in _SHOWN else ()
+    if not hasattr(answer, "verdicts"):
+        return Note(now, verb, elapsed_ms, items=items)
+    verb = getattr(answer, "noted_as", verb)
+    return Note(now, verb, elapsed_ms, hashed(answer.prompt), answer.session, items)
+
+
+def hashed(prompt: str) -> str:
+    """Return the hash by which the ledger knows a prompt: 16 digits, none for an empty one."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    text = prompt.strip().encode(errors="surrogatepass")
+    return blake2b(text, digest_size=HASH_BYTES).hexdigest() if text else ""
+
+
+def _injected(answer: Any) -> tuple[ShownItem, ...]:
+    if not hasattr(answer, "verdicts"):  # it wrote the block of a file
+        return ()
+    verdicts = {verdict.id: verdict for verdict in answer.verdicts if verdict.is_taken}
+    return tuple(
+        ShownItem(item.id, item.tier, item.score, _reason(verdicts.get(item.id)))
+        for item in answer.items
+    )
+
+
+def _reason(verdict: Any) -> str:
+    """Return why a memory was taken: the factors that made a difference, then the verdict."""
+    if verdict is None:
+        return ""
+    factors = [f"{name} {value:.3g}" for name, value in verdict.factors.items() if value != 1]
+    return "; ".join(filter(None, [" x ".join(factors), verdict.reason]))
+
+
+_SHOWN: dict[str, Callable[[Any], tuple[ShownItem, ...]]] = {
+    "hook": _injected,
+    "inject": _injected,
+    "search": lambda answer: tuple(ShownItem(one.id, "", one.score) for one in answer.results),
+    "show": lambda answer: (ShownItem(answer.id),),
+    **dict.fromkeys(
+        ("new", "remember"),
+        lambda answer: (ShownItem(answer.id),) if answer.duplicate_of else (),
+    ),
+}
+"""The memories that an answer showed, by verb; the other verbs only took their time.
+
+Who says again what a memory says has used it as well.
+"""

@@ -1,0 +1,92 @@
+"""What several verbs print: columns, and progress on a terminal.
+
+A timer writes it, from the first second on, so the work need not know of it and short work shows
+nothing. Nothing is written to a pipe or file, and the line is gone at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, TextIO
+
+WIDEST = 60
+"""A longer cell pushes its own row to the right instead of every other."""
+
+
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a line per row, cells two spaces apart, without spaces at its end.
+
+    A column in which no row has anything is left out.
+    """
+    table = [list(row) for row in rows]
+    if not table:
+        return []
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(min(width, WIDEST)) for cell, width in zip(row, widths, strict=True) if width
+        ).rstrip()
+        for row in table
+    ]
+
+
+EVERY_S = 1.0
+WIDTH = 60
+"""Characters of the line; it is written over as a whole."""
+
+
+class Progress:
+    """A context in which `at` is shown every second; in the main thread only."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._before: Any = None
+        self._seconds = 0
+        self.at = "reading"
+
+    def __enter__(self) -> Self:
+        if self._stream is not None and self._stream.isatty():
+            # `signal` would import `enum`.
+            from _signal import (  # type: ignore[import-not-found]
+                ITIMER_REAL,
+                SIGALRM,
+                setitimer,
+                signal,
+            )
+
+            try:
+                self._before = signal(SIGALRM, self._show)
+            except ValueError:  # another thread
+                return self
+            setitimer(ITIMER_REAL, EVERY_S, EVERY_S)
+        return self
+
+    def begin(self, at: str) -> None:
+        """Say what is done from now on."""
+        self.at = at
+
+    def __exit__(self, *_error: object) -> None:
+        if self._before is None:
+            return
+        from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
+
+        setitimer(ITIMER_REAL, 0)
+        signal(SIGALRM, self._before)
+        if self._seconds:
+            self._write(f"{'':<{WIDTH}}\r")
+
+    def _show(self, *_signal: object) -> None:
+        self._seconds += 1
+        text = f"memtool: {self.at}, {self._seconds} s"
+        self._write(f"{text:<{WIDTH}}")
+
+    def _write(self, text: str) -> None:
+        if self._stream is not None:
+            try:
+                self._stream.write(f"\r{text}")
+                self._stream.flush()
+            except OSError:  # nobody is left to see it
+                return

@@ -1,0 +1,146 @@
+"""The duplicates check: does a new memory repeat or contradict a living one?
+
+Only memories that the commit before does not have are refused. What a merge joins is told as a
+warning, since each side had its own gate; so is what history holds twice already, and its
+conflicts are told by `memtool conflicts`.
+"""
+
+from __future__ import annotations
+
+from memtool.gate import duplicates, places
+from memtool.gate.duplicates import THRESHOLD_KEY
+from memtool.gate.neighbours import DEAD
+from memtool.memory.problem import Problem
+from memtool.store.tree import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memtool.gate.content import Content, ParentStep
+    from memtool.gate.neighbours import Neighbours
+    from memtool.memory.memory import Memory
+
+
+def check(content: Content) -> Iterator[Problem]:
+    """Yield what is said twice, and a warning for each new memory that contradicts another."""
+    brought = _brought(content)
+    whole = [
+        Record(file.memory, file.path, file.oid)
+        for file in content.files
+        if file.memory is not None and (content.is_whole or file.path in brought)
+    ]
+    records = [
+        record
+        for record in whole
+        if _is_told(content, record.path)
+        and (content.is_new(record.path) or _is_in_use(content, record.memory))
+    ]
+    if not records:
+        return
+    near = _neighbours(content, whole)
+    threshold = content.settings.number(THRESHOLD_KEY)
+    categories = content.settings.categories
+    among = {record.path for record in whole}
+    for problem in duplicates.problems(
+        records, near, threshold, content.now, categories, among=among
+    ):
+        yield problem if content.is_new(problem.path) else problem.replace(severity="warning")
+    yield from _conflicts(content, [record for record in records if record.path in brought], near)
+    near.save()
+
+
+def _is_in_use(content: Content, memory: Memory) -> bool:
+    """Tell whether a memory still speaks: what took its place may say the same."""
+    return memory.status not in DEAD and not content.kin.newer(memory.id)
+
+
+def _brought(content: Content) -> frozenset[str]:
+    """Return the paths of memories that came with the content: some parent has not their id."""
+    new = frozenset(file.path for file in content.files if content.is_new(file.path))
+    if content.added is not None:
+        return new
+    return new.union(*map(_lacking, content.steps))
+
+
+def _lacking(step: ParentStep) -> set[str]:
+    """Return the paths of memories that the parent of a step has not."""
+    before = {version.id for version in step.before}
+    return {version.path for version in step.after if version.id not in before}
+
+
+def _is_told(content: Content, path: str) -> bool:
+    """Tell whether anybody hears of a memory: of one that is not new there are warnings only."""
+    return content.warned is None or path in content.warned or content.is_new(path)
+
+
+def _neighbours(content: Content, records: Sequence[Record]) -> Neighbours:
+    place = (content.repository, content.directory, content.settings.categories)
+    if content.near is not None:
+        return content.near
+    if content.kind == "commit":
+        near = places.of_commit(*place, content.head, known=records)
+    elif content.kind == "index":
+        near = places.of_index(*place, known=records)
+    else:
+        near = places.of_worktree(*place, known=records)
+    if not content.is_whole:
+        return near
+    from memtool.gate import kept
+    from memtool.gate.acquaintance import Acquaintance
+
+    settings = content.settings
+    name = kept.rules(settings.number(THRESHOLD_KEY), sorted(settings.categories))
+    return Acquaintance(near.census, records, content.repository.cache_dir, name)
+
+
+def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:
+    now, categories = content.now, content.settings.categories
+    told: set[tuple[str, ...]] = set()
+
+    def may_clash(mine: Memory, other: Memory) -> bool:
+        from memtool.memory import lifecycle  # most memories have no neighbours
+
+        is_accepted = other.id in mine.items("conflicts_accepted") or mine.id in other.items(
+            "conflicts_accepted"
+        )
+        return (
+            not is_accepted
+            and _pair(mine, other) not in told
+            and all(
+                lifecycle.state(memory, now, categories) == lifecycle.ALIVE
+                for memory in (mine, other)
+            )
+        )
+
+    for record, found in zip(added, near.of(added), strict=True):
+        mine = record.memory
+        others = [one.record.memory for one in found if may_clash(mine, one.record.memory)]
+        for other, (kind, reason) in zip(others, _opposed_to(mine, others), strict=True):
+            if kind and _pair(mine, other) not in told:
+                told.add(_pair(mine, other))
+                yield _conflict(record, other, reason)
+
+
+def _opposed_to(mine: Memory, others: Sequence[Memory]) -> Sequence[tuple[str, str]]:
+    if not others:
+        return ()
+    from memtool.gate.opposition import opposed_to
+
+    return opposed_to(mine, others)
+
+
+def _conflict(record: Record, other: Memory, reason: str) -> Problem:
+    return Problem(
+        record.path,
+        1,
+        "conflict",
+        f"it contradicts {other.id}: {reason}",
+        f"memtool resolve {record.id} {other.id} --keep newer --why REASON",
+        id=record.id,
+        severity="warning",
+    )
+
+
+def _pair(one: Memory, other: Memory) -> tuple[str, ...]:
+    return tuple(sorted((one.id, other.id)))

@@ -1,0 +1,166 @@
+"""The lineage check: dangling ids, cycles and forks."""
+
+from __future__ import annotations
+
+from memtool.gate.content import Content, File
+from memtool.memory.problem import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memtool.memory.lineage import Lineage
+
+PURGES = "Purges"
+"""The trailer of a commit that removes memories for good; its values are their ids."""
+PURGING = "MEMTOOL_PURGES"
+"""The variable by which a purge names them to the hook, which sees no message yet."""
+
+
+def purged_by(values: str) -> frozenset[str]:
+    """Return the ids in values of the trailer, between commas or spaces."""
+    return frozenset(values.replace(",", " ").split())
+
+
+def check(content: Content) -> Iterator[Problem]:
+    """Yield circles, missing and doubled ids, heads passed over, and forks, of the files."""
+    files = {file.memory.id: file for file in content.files if file.memory is not None}
+    gone = {
+        version.id
+        for step in content.steps
+        for version in step.before
+        if not content.kin.is_there(version.id)
+    }
+    lineage = content.kin.around(files.keys() | gone)
+    yield from _doubled(content)
+    yield from _alike(content)
+    yield from _circles(files, lineage)
+    yield from _dangling(content, files, gone, lineage)
+    passed = list(_passed_over(content, files, lineage))
+    yield from passed
+    yield from _forks(files, lineage, {problem.id for problem in passed})
+
+
+def _circles(files: dict[str, File], lineage: Lineage) -> Iterator[Problem]:
+    for cycle in lineage.cycles():
+        others = ", ".join(cycle[:5]) + (f" and {len(cycle) - 5} more" if len(cycle) > 5 else "")
+        for id_ in cycle:
+            if id_ in files:
+                yield _of(
+                    files[id_],
+                    "cycle",
+                    f"it supersedes itself, through {others}",
+                    "drop one supersedes of the circle",
+                )
+
+
+def _dangling(
+    content: Content, files: dict[str, File], gone: set[str], lineage: Lineage
+) -> Iterator[Problem]:
+    for newer, missing in lineage.dangling():
+        if content.kin.is_there(missing) or not (newer in files or missing in gone):
+            continue
+        if missing in content.purges or _is_purged(content, missing):
+            continue
+        paths = [row.path for row in content.kin.rows(newer)]
+        line = files[newer].line_of("supersedes") if newer in files else 1
+        yield Problem(
+            paths[0],
+            line,
+            "dangling",
+            f"it supersedes {missing}, which is not here",
+            f"git log --all -- '*{missing}.md' tells where it went",
+            id=newer,
+        )
+
+
+def _is_purged(content: Content, id_: str) -> bool:
+    """Tell whether a commit of the past removed a memory for good, and says so."""
+    if not content.head:
+        return False
+    said = content.repository.git.run(
+        "log", "--fixed-strings", f"--grep={id_}",
+        f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", content.head, "--",
+    )  # fmt: skip
+    return id_ in purged_by(said.decode(errors="replace"))
+
+
+def _passed_over(content: Content, files: dict[str, File], lineage: Lineage) -> Iterator[Problem]:
+    """In a merge and in old commits this is a fork, which nobody could have known of."""
+    if content.kind == "commit" or len(content.steps) != 1:
+        return
+    (step,) = content.steps
+    before = {version.id for version in step.before}
+    new = {version.id for version in step.after} - before
+    for id_ in sorted(new & files.keys()):
+        file = files[id_]
+        own = {id_, *lineage.predecessors(id_)}
+        for old in file.memory.supersedes if file.memory else ():
+            others = [n for n in lineage.superseded_by.get(old, ()) if n not in own | new]
+            heads = [head for head in lineage.heads_of(old) if head not in own] or others
+            if others and file.memory is not None and file.memory.status != "deleted":
+                yield _of(
+                    file,
+                    "not-a-head",
+                    f"it supersedes {old}, which {', '.join(others)} superseded before",
+                    f"supersede {' and '.join(heads)} instead, or as well",
+                )
+
+
+def _forks(files: dict[str, File], lineage: Lineage, told: set[str]) -> Iterator[Problem]:
+    for fork in lineage.forks():
+        named = " and ".join(fork.heads[:5]) + (" and more" if len(fork.heads) > 5 else "")
+        for head in fork.heads:
+            if head in files and head not in told:
+                yield _of(
+                    files[head],
+                    "fork",
+                    f"{named} both replace {fork.ancestor}",
+                    f"memtool supersede {fork.heads[0]} TITLE --supersedes {fork.heads[1]}",
+                ).replace(severity="warning")
+
+
+def _doubled(content: Content) -> Iterator[Problem]:
+    for file in content.files:
+        if file.memory is None:
+            continue
+        for row in content.kin.rows(file.memory.id):
+            if row.path != file.path:
+                yield _of(
+                    file,
+                    "duplicate-id",
+                    f"{row.path} has the same id {row.id}",
+                    "give the newer one another id and file name",
+                    "id",
+                )
+
+
+def _alike(content: Content) -> Iterator[Problem]:
+    """Yield files whose names differ from another one's only in case or in Unicode form."""
+    plain: dict[str, str] = {}
+    odd = []
+    for file in content.files:
+        name = file.path.rpartition("/")[2]
+        if name.isascii() and name == name.lower():
+            plain.setdefault(name, file.path)
+        else:
+            odd.append((name, file.path))
+    for name, path in odd:
+        import unicodedata
+
+        folded = unicodedata.normalize("NFC", name).casefold()
+        rows = content.kin.rows(folded.removesuffix(".md"))
+        twin = plain.setdefault(folded, rows[0].path if rows else path)
+        if twin != path:
+            yield Problem(
+                path,
+                0,
+                "duplicate-id",
+                f"{twin} has the same name but for case or Unicode form: many disks keep only one",
+                f"git mv {path} to another name, and give it another id",
+            )
+
+
+def _of(file: File, code: str, message: str, hint: str, key: str = "supersedes") -> Problem:
+    id_ = file.memory.id if file.memory else ""
+    return Problem(file.path, file.line_of(key), code, message, hint, id=id_)

@@ -1,0 +1,237 @@
+"""The links check: do files, commits and ids that a memory names exist?
+
+What a memory names may lie on another branch, or come later; `files` globs may also be ahead of
+the code. So nothing here refuses a commit.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.gate.content import Content, File
+from memtool.memory import sources
+from memtool.memory.fields import RELATIONS
+from memtool.memory.problem import Problem
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from memtool.memory.memory import Memory
+
+MOST_FOLDERS = 100
+"""Directories or files that git is asked for one by one; for more, it lists everything."""
+
+
+class NamedTarget(Value):
+    """One thing that a file names: a `memory`, a `file`, a `glob`, or a `commit`, maybe with path.
+
+    `target` is an id, a path, or `COMMIT` or `COMMIT:PATH`.
+    """
+
+    file: File
+    kind: str
+    target: str
+    line: int
+    said: str
+
+
+def check(content: Content) -> Iterator[Problem]:
+    """Yield a warning for each name that leads nowhere."""
+    # What is superseded or deleted may speak of what is gone.
+    current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
+    wanted = [item for file in current for item in _wanted(file, content)]
+    paths = _Paths(content, [item.target for item in wanted if item.kind in ("file", "glob")])
+    commits = _resolved(content, [item.target for item in wanted if item.kind == "commit"])
+    for item in wanted:
+        code, what, hint = _FAULTS[item.kind]
+        is_there = {
+            "memory": content.kin.is_there,
+            "commit": commits.__contains__,
+        }.get(item.kind, paths.is_there)
+        if not is_there(item.target):
+            id_ = item.file.memory.id if item.file.memory else ""
+            message = f"{item.said} {what}"
+            yield Problem(
+                item.file.path, item.line, code, message, hint, id=id_, severity="warning"
+            )
+
+
+def _is_current(memory: Memory, content: Content) -> bool:
+    return memory.status not in ("deleted", "archived") and not content.kin.newer(memory.id)
+
+
+_FAULTS: dict[str, tuple[str, str, str]] = {
+    "memory": ("broken-link", "names a memory that is not here", "memtool list shows every id"),
+    "commit": ("broken-source", "is not in this clone", "git fetch --all brings what is missing"),
+    "file": (
+        "broken-source",
+        "is not there",
+        "write the path from the top of the repository, as git ls-files shows it",
+    ),
+    "glob": (
+        "no-such-file",
+        "matches no file",
+        "write paths from the top of the repository, as git ls-files shows them",
+    ),
+}
+"""Code, message and hint for each kind of name that leads nowhere."""
+
+
+def _wanted(file: File, content: Content) -> Iterable[NamedTarget]:
+    if file.known is None:
+        return named(file, content.kin.is_there)
+    return [NamedTarget(file, *name) for name in file.known.names]
+
+
+def named(file: File, is_there: Callable[[str], bool] = lambda _id: False) -> Iterator[NamedTarget]:
+    """Yield what a memory names, other than what it supersedes.
+
+    Links of the body are left out where all that may be one leads to a memory that is there.
+    """
+    memory = file.memory
+    assert memory is not None
+    for key in RELATIONS[1:]:  # what supersedes names is the lineage check's
+        for id_ in memory.items(key):
+            yield NamedTarget(file, "memory", id_, file.line_of(key), f"{key}: {id_}")
+    line = file.line_of("source")
+    for text in memory.items("source"):
+        source = sources.parse(text)
+        if source.kind == "file" and source.commit:
+            yield NamedTarget(file, "commit", f"{source.commit}:{source.target}", line, text)
+        elif source.kind in ("memory", "commit", "file"):
+            yield NamedTarget(file, source.kind, source.target, line, text)
+    for glob in memory.items("files"):
+        yield NamedTarget(file, "glob", glob, file.line_of("files"), f"files: {glob}")
+    if "[[" in memory.body and not all(map(is_there, _linked(memory.body))):
+        from memtool.memory.memory import links  # markdown-it: six interpreter starts
+
+        for link in links(memory.body):
+            if link.kind == "memory":
+                shown = f"[[{link.target}]]"
+                yield NamedTarget(
+                    file, "memory", link.target, file.body_line + link.line - 1, shown
+                )
+
+
+def _linked(body: str) -> list[str]:
+    """Return every id in double brackets, also those in code; an empty one where it is unclear."""
+    if "\\" in body or "&" in body:  # escapes: what is read is not what is written
+        return [""]
+    return [part.partition("]]")[0].strip() for part in body.split("[[")[1:]]
+
+
+class _Paths:
+    """The files of the tree that names are looked up in, as far as names ask for them."""
+
+    def __init__(self, content: Content, wanted: Iterable[str]) -> None:
+        self._top = content.repository.top if content.kind == "worktree" else ""
+        tree = _tree(content)
+        names = sorted(set(wanted))
+        self._known = _stored(content, tree, names) if tree else {}
+        folders = sorted({_folder(path) for path in names if path not in self._known})
+        self._paths = _listed(content, tree, folders) if folders else []
+
+    def is_there(self, pattern: str) -> bool:
+        """Tell whether a path or glob names a file, or a directory with files."""
+        if pattern not in self._known:
+            self._known[pattern] = self._is_there(pattern)
+        return self._known[pattern]
+
+    def _is_there(self, pattern: str) -> bool:
+        from _bisect import bisect_left
+
+        from memtool.search import globs
+
+        if self._top and os.path.lexists(os.path.join(self._top, pattern)):
+            return True
+        clean = _clean(pattern)
+        start = _fixed(clean)
+        for path in self._paths[bisect_left(self._paths, start) :]:
+            if not path.startswith(start):
+                return False
+            if globs.governs(clean, path):
+                return True
+        return not clean  # the top itself
+
+
+def _fixed(pattern: str) -> str:
+    """Return what stands before the first wildcard."""
+    ends = [at for at in (pattern.find("*"), pattern.find("?")) if at >= 0]
+    return pattern[: min(ends)] if ends else pattern
+
+
+def _folder(pattern: str) -> str:
+    """Return the directory that holds all that a pattern can match; empty for the top."""
+    return _clean(_fixed(pattern).rpartition("/")[0])
+
+
+def _clean(path: str) -> str:
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _tree(content: Content) -> str:
+    """Return a name by which git knows the files as a tree, empty where they are not in one."""
+    return content.head if content.kind == "commit" else ""
+
+
+def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
+    """Tell of names without wildcards whether a tree has them, as files or directories."""
+    plain = {
+        name: path
+        for name in names
+        if (path := _clean(name)) == _fixed(path)
+        and path
+        and ".." not in path.split("/")
+        and "\n" not in path
+    }
+    git = content.repository.git
+    infos = git.infos([f"{tree}:{path}" for path in plain.values()])
+    found = {name for name, info in zip(plain, infos, strict=True) if info is not None}
+    unclear = sorted({plain[name] for name in plain if name not in found})
+    if len(unclear) > MOST_FOLDERS:
+        return dict.fromkeys(found, True)
+    if unclear:  # a submodule is there, but its commit is not
+        answer = git.run("ls-tree", "-z", "--name-only", "--full-tree", tree, "--", *unclear)
+        there = {os.fsdecode(path) for path in answer.split(b"\0")}
+        found.update(name for name in plain if plain[name] in there)
+    return {name: name in found for name in plain}
+
+
+def _listed(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
+    """Return the files below directories, sorted."""
+    some = [] if "" in folders or len(folders) > MOST_FOLDERS else folders
+    git = content.repository.git
+    if tree:
+        answer = git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", *some)
+    else:
+        answer = git.run("ls-files", "-z", "--", *some)
+    return sorted({os.fsdecode(path) for path in answer.split(b"\0") if path})
+
+
+def _resolved(content: Content, wanted: Iterable[str]) -> frozenset[str]:
+    """Return which of the commits, or paths in commits, this clone has.
+
+    In a shallow clone every one of them counts as there, since nobody can tell.
+    """
+    names = sorted(set(wanted))
+    git = content.repository.git
+    if not names or content.repository.is_shallow:
+        return frozenset(names)
+    asked = {name: name if ":" in name else f"{name}^{{commit}}" for name in names}
+    infos = git.infos(list(asked.values()))
+    found = {name for name, info in zip(names, infos, strict=True) if info is not None}
+    unclear = [name for name in names if name not in found]
+    if unclear:  # maybe two objects begin so
+        given = "".join(f"{asked[name]}\n" for name in unclear)
+        rows = git.run(
+            "cat-file", "--batch-check=%(objectname)", stdin=given.encode(errors="surrogateescape")
+        )
+        answers = rows.decode(errors="replace").splitlines()
+        found.update(
+            name
+            for name, row in zip(unclear, answers, strict=True)
+            if row.endswith(" ambiguous") or " " not in row
+        )
+    return frozenset(found)

@@ -1,0 +1,204 @@
+"""The schema check: fields, dates and headings of every memory."""
+
+from __future__ import annotations
+
+from memtool.gate import hidden
+from memtool.gate.content import Content, File
+from memtool.memory import timestamps
+from memtool.memory.problem import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memtool.memory.memory import Memory
+
+SLACK_S = 300
+"""Clocks of two machines differ; only what is later than this counts as the future."""
+_STAMPED = ("checked", "deleted")
+"""Keys that say who did something, and when."""
+
+
+def check_dates(content: Content) -> Iterator[Problem]:
+    """Yield moments of the past that lie in the future, and memories that ended before they began.
+
+    A window that ends before it begins is no valid memory, and the schema check tells so.
+    """
+    limit = content.now + SLACK_S
+    for file in content.files:
+        memory = file.memory
+        if memory is None or (file.known is not None and file.known.latest <= limit):
+            continue
+        if memory.timestamp > limit:
+            yield _date_warning(
+                file,
+                "timestamp",
+                "future",
+                f"it is dated {memory.text('timestamp')}, which is in the future",
+                "correct the timestamp before it is committed, or the clock",
+            )
+        for key in _STAMPED:
+            at = memory.table(key).get("at")
+            if at and timestamps.parse(at) > limit:
+                yield _date_warning(
+                    file, key, "future", f"{key}.at is {at}, which is in the future",
+                    f"correct {key}.at",
+                )  # fmt: skip
+        end = memory.text("valid_through")
+        if end and timestamps.end(end) < memory.timestamp:
+            yield _date_warning(
+                file,
+                "valid_through",
+                "bad-window",
+                f"it is valid through {end}, before it was written",
+                "correct valid_through, or date the memory to when it held",
+            )
+
+
+def latest(memory: Memory) -> int:
+    """Return the last second that a memory speaks of as past."""
+    stamps = (memory.table(key).get("at") for key in _STAMPED)
+    return max([memory.timestamp, *(timestamps.parse(at) for at in stamps if at)])
+
+
+def _date_warning(file: File, key: str, code: str, message: str, hint: str) -> Problem:
+    id_ = file.memory.id if file.memory else ""
+    return Problem(file.path, file.line_of(key), code, message, hint, id=id_, severity="warning")
+
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "decision": ("Options considered", "Chosen", "Constraints", "Rationale"),
+    "episodic": ("Command", "Failure", "Changes", "Environment", "Fix"),
+}
+"""The sections of a type, as its template has them; other types are free."""
+
+
+def outside_code(body: str) -> Iterator[tuple[int, str]]:
+    """Yield each line that stands in no fenced code, with its number from 0."""
+    fence = ""
+    for number, line in enumerate(body.split("\n")):
+        start = line.lstrip(" ")
+        mark = start[:3]
+        if fence:
+            if start.startswith(fence) and not start.strip().strip(fence[0]):
+                fence = ""
+        elif mark in ("```", "~~~"):
+            fence = mark[0] * (len(start) - len(start.lstrip(mark[0])))
+        else:
+            yield number, line
+
+
+def headings(body: str) -> list[str]:
+    """Return the titles of the headings, in order: `# Title` or a line underlined by `---`."""
+    found = []
+    before = ""
+    for _number, line in outside_code(body):
+        text = line.strip()
+        depth = len(text) - len(text.lstrip("#"))
+        if 0 < depth <= 6 and text[depth : depth + 1] in (" ", "\t"):
+            found.append(text[depth:].strip().rstrip("#").strip())
+        elif before and len(text) > 1 and set(text) in ({"="}, {"-"}):
+            found.append(before)
+        before = text
+    return found
+
+
+MOST_IN_LINE = 8_000
+"""Characters of one line: what is longer is data, and no review shows it."""
+MOST_TOLD = 5
+"""Problems of one kind that are told of one file."""
+_UNSEEN = ("<!--", "<details")
+
+
+def check(content: Content) -> Iterator[Problem]:
+    """Yield what keeps files from being memories, and what in them a reviewer would not see."""
+    yield from content.problems
+    for file in content.files:
+        if file.known is None:
+            yield from file.problems
+            yield from _hidden(file)
+            yield from _long_lines(file)
+            yield from _unseen(file)
+        if file.mode == "100755":
+            yield _warning(
+                file, 0, "file-mode", "it is marked as a program", f"chmod -x {file.path}"
+            )
+        if content.is_new(file.path):  # what is committed can no longer be written better
+            yield from _sections(file)
+
+
+def _hidden(file: File) -> Iterator[Problem]:
+    for number, (line, name, is_error) in enumerate(hidden.find(file.text)):
+        if number == MOST_TOLD:
+            return
+        yield Problem(
+            file.path,
+            line,
+            "hidden-character",
+            f"it holds {name}, which no reader sees",
+            f"take the character out of line {line}",
+            severity="error" if is_error else "warning",
+        )
+
+
+def _long_lines(file: File) -> Iterator[Problem]:
+    if len(file.text) <= MOST_IN_LINE:
+        return
+    found = 0
+    for number, line in enumerate(file.text.split("\n"), 1):
+        if len(line) > MOST_IN_LINE and found < MOST_TOLD:
+            found += 1
+            yield Problem(
+                file.path,
+                number,
+                "long-line",
+                f"a line of {len(line):,} characters, {MOST_IN_LINE:,} are allowed",
+                "break the line, or keep the data in a file that the memory names as its source",
+            )
+
+
+def _unseen(file: File) -> Iterator[Problem]:
+    body = file.memory.body if file.memory else ""
+    if not any(mark in body for mark in _UNSEEN):
+        return
+    found = 0
+    for number, line in outside_code(body):
+        for mark in _UNSEEN:
+            at = line.find(mark)
+            if at < 0 or line[at + len(mark) :].lstrip().startswith("memtool: allow"):
+                continue
+            found += 1
+            if found <= MOST_TOLD:
+                yield _warning(
+                    file,
+                    file.body_line + number,
+                    "html-comment",
+                    f"{mark} hides text from people, but not from agents",
+                    "write it as plain text, or leave it out",
+                )
+
+
+def _sections(file: File) -> Iterator[Problem]:
+    """Warn where a body with headings leaves out sections of its type.
+
+    A body without any heading is a memory in a few sentences, which is worth having as it is; so
+    is a candidate, which may still be edited.
+    """
+    memory = file.memory
+    wanted = REQUIRED.get(memory.type, ()) if memory is not None else ()
+    if memory is None or memory.status == "candidate" or not wanted:
+        return
+    there = {title.casefold() for title in headings(memory.body)}
+    missing = [title for title in wanted if title.casefold() not in there]
+    if there and missing:
+        yield _warning(
+            file,
+            0,
+            "missing-section",
+            f"a memory of type {memory.type} has no section {', '.join(missing)}",
+            f"while it is not committed, add ## {missing[0]}; memtool new offers each section",
+        )
+
+
+def _warning(file: File, line: int, code: str, message: str, hint: str) -> Problem:
+    return Problem(file.path, line, code, message, hint, severity="warning")

@@ -1,0 +1,664 @@
+"""The four sources of a check: git's index, a range of commits, the worktree, and history.
+
+A hook inherits GIT_INDEX_FILE and GIT_DIR, and every question goes to git with them: under
+`commit -a` and `commit PATH` the index in use is a temporary one, and the worktree or the usual
+index would show other bytes. Files are read by blob id, never by path.
+
+Only what differs from HEAD is looked at. What lies around it is known from a census that an earlier
+check left, so a commit of one memory costs about the same in a small tree and in a large one.
+
+Hooks can be bypassed, so this is what CI asks. What was put into one commit and taken out in the
+next is still in history: secrets are looked for in every blob. All else is judged at the end of the
+range, where a later commit may have mended it. A claim counts as changed when it is, at the end,
+not what it was when it was first confirmed; edits that a merge alone made are found like this too.
+
+Blobs are read in batches, so that the memory needed does not grow with history. Who committed one
+is looked up only where something was found.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.gate import allowing, gate
+from memtool.gate.checks import secrets
+from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
+from memtool.gate.checks.secrets import Verdicts
+from memtool.gate.content import Content, File, ParentStep, Text, read, version_of
+from memtool.gate.index_diff import NO_MODE, Difference, merged
+from memtool.gate.kin import Kin, row_of
+from memtool.memory.changes import changed_keys, is_claim, stem
+from memtool.memory.document import MAX_BYTES
+from memtool.memory.problem import Problem
+from memtool.store import config as config_file
+from memtool.store import files, snapshot
+from memtool.store.tree import Record, blob_hash
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from memtool.gate.content import Known
+    from memtool.gate.kin import Row
+    from memtool.memory.changes import Version
+    from memtool.store.config import Config
+    from memtool.store.git import Git
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot, Stamp
+
+
+class WholeTree(Value):
+    """A whole tree that was read: its files by path, and what could not be opened."""
+
+    files: tuple[File, ...]
+    problems: tuple[Problem, ...]
+
+    def rows(self) -> list[Row]:
+        """Return what kin needs to know of each memory."""
+        return [row_of(file.memory, file.path) for file in self.files if file.memory is not None]
+
+    def records(self) -> Sequence[Record]:
+        """Return the readable memories, sorted by id and path."""
+        found = [Record(f.memory, f.path, f.oid) for f in self.files if f.memory is not None]
+        return tuple(sorted(found, key=lambda record: (record.memory.id, record.path)))
+
+    def texts(self) -> list[Text]:
+        """Return the texts of all files."""
+        return [Text(file.path, file.oid, file.text) for file in self.files]
+
+
+def read_whole(
+    taken: Snapshot, categories: Collection[str], known: Mapping[Stamp, Known] | None = None
+) -> WholeTree:
+    """Read every file of a snapshot; of those that are known, no more than their bytes."""
+    known = known or {}
+    files = []
+    problems = list(taken.problems)
+    hash_blob = blob_hash(taken.repository.object_format)
+    for entry, data in taken.read():
+        if isinstance(data, Problem):
+            problems.append(data)
+            continue
+        mode = entry.mode or _mode_of(os.path.join(taken.repository.top, entry.path))
+        oid = entry.oid or hash_blob(data)
+        files.append(read(entry.path, oid, mode, data, categories, known.get((entry.path, oid))))
+    return WholeTree(tuple(sorted(files, key=lambda file: file.path)), tuple(problems))
+
+
+def _mode_of(path: str) -> str:
+    try:
+        return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
+    except OSError:
+        return "100644"
+
+
+def step_from(
+    repository: Repository,
+    directory: str,
+    commit: str,
+    files: Mapping[str, File],
+    categories: Collection[str],
+) -> ParentStep:
+    """Compare a whole tree with that of a commit."""
+    stored = {
+        entry.path: entry.oid for entry in snapshot.of_commit(repository, directory, commit).entries
+    }
+    gone = {
+        (path, oid) for path, oid in stored.items() if path not in files or files[path].oid != oid
+    }
+    before = snapshot.of_blobs(repository, gone, categories)
+    after = [file for path, file in files.items() if stored.get(path) != file.oid]
+    return ParentStep(
+        before=tuple(before[stamp] for stamp in sorted(before)),
+        after=tuple(map(version_of, after)),
+        where={},
+    )
+
+
+def earlier_versions(
+    repository: Repository, directory: str, head: str, categories: Collection[str]
+) -> Callable[[str], Sequence[Version]]:
+    """Return a function that gives the versions of an id in the parents of a commit."""
+
+    def find(id_: str) -> Sequence[Version]:
+        if not head:
+            return ()
+        parents = repository.git.line("rev-parse", f"{head}^@").split()
+        return versions_in(repository, directory, parents, categories, id_)
+
+    return find
+
+
+def versions_in(
+    repository: Repository,
+    directory: str,
+    commits: Iterable[str],
+    categories: Collection[str],
+    id_: str,
+) -> Sequence[Version]:
+    """Return the versions of an id in some commits."""
+    stamps: set[Stamp] = set()
+    for commit in commits:
+        for entry in snapshot.of_commit(repository, directory, commit).entries:
+            if entry.path.endswith(f"/{id_}.md"):
+                stamps.add((entry.path, entry.oid))
+    found = snapshot.of_blobs(repository, stamps, categories)
+    return tuple(found[stamp] for stamp in sorted(found))
+
+
+def parted(repository: Repository, directory: str, commits: Sequence[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether an id was there where some commits parted."""
+    known: list[frozenset[str]] = []
+
+    def was_there(id_: str) -> bool:
+        if not known:
+            bases = repository.git.line("merge-base", "--octopus", *commits, allowed=(0, 1)).split()
+            paths = (
+                entry.path
+                for base in bases
+                for entry in snapshot.of_commit(repository, directory, base).entries
+            )
+            known.append(frozenset(p.rpartition("/")[2].removesuffix(".md") for p in paths))
+        return id_ in known[0]
+
+    return was_there
+
+
+MOST_BYTES = 1 << 20
+_LINKS = ("120000", "160000")
+
+
+def of_staged(
+    repository: Repository,
+    directory: str,
+    now: int,
+    env: Mapping[str, str],
+    sides: Sequence[Sequence[Difference]],
+    head: str,
+) -> Content:
+    """Take what is staged below the memory directory: the sides of `differences.of_index`.
+
+    Raises:
+        MemtoolError: the staged settings cannot be read, or git refuses.
+    """
+    config_path = f"{directory}/{config_file.CONFIG_NAME}"
+    settings = _settings(repository, config_path, head, sides[0])
+    deciding = (config_path, config_file.POINTER_NAME)
+    if not head or any(row.path in deciding for row in sides[0]):
+        return _whole(repository, directory, settings, now, env, head, sides)
+    return _part(repository, directory, settings, now, env, sides)
+
+
+def _settings(repository: Repository, path: str, head: str, rows: Sequence[Difference]) -> Config:
+    """Return the settings that the commit will hold."""
+    staged = next((row for row in rows if row.path == path), None)
+    if staged is not None:
+        name = staged.oid if staged.mode.startswith("100") and staged.status != "U" else ""
+    else:
+        name = f"{head}:{path}" if head else ""
+    (info,) = repository.git.infos([name]) if name else (None,)
+    if info is None or info[1] != "blob":
+        return config_file.DEFAULTS
+    return config_file.parse(next(repository.git.blobs([info[0]], config_file.MOST_BYTES)), path)
+
+
+def _whole(
+    repository: Repository,
+    directory: str,
+    settings: Config,
+    now: int,
+    env: Mapping[str, str],
+    head: str,
+    rows: Sequence[Sequence[Difference]],
+) -> Content:
+    """Look at every staged file: the settings changed, or it is the first commit."""
+    whole = read_whole(snapshot.of_index(repository, directory), settings.categories)
+    parents = [head, *merged(repository, env)] if head else []
+    by_path = {file.path: file for file in whole.files}
+    return Content(
+        repository=repository,
+        directory=directory,
+        settings=settings,
+        now=now,
+        files=whole.files,
+        texts=[*whole.texts(), *_other_texts(repository, directory, rows[0])],
+        steps=[
+            step_from(repository, directory, parent, by_path, settings.categories)
+            for parent in parents
+        ],
+        kin=Kin(whole.rows()),
+        head=head,
+        kind="index",
+        is_whole=True,
+        problems=whole.problems,
+        records=whole.records,
+        earlier=earlier_versions(repository, directory, head, settings.categories),
+        was_parted=parted(repository, directory, parents),
+        purges=purged_by(env.get(PURGING, "")),
+    )
+
+
+def _part(
+    repository: Repository,
+    directory: str,
+    settings: Config,
+    now: int,
+    env: Mapping[str, str],
+    rows: Sequence[Sequence[Difference]],
+) -> Content:
+    """Look at the files that differ from HEAD, or in a merge from any parent."""
+    from memtool.gate import places
+
+    categories = settings.categories
+    by_oid = _blobs(repository, directory, [row for side in rows for row in side])
+    files = {
+        row.path: read(row.path, row.oid, row.mode, by_oid[row.oid], categories)
+        for side in rows
+        for row in side
+        if row.oid in by_oid and row.mode != NO_MODE and _is_memory(row, directory)
+    }
+    steps = [_staged_step(side, directory, files, by_oid, categories) for side in rows]
+    parents = ["HEAD", *merged(repository, env)]
+    own = [
+        Record(file.memory, file.path, file.oid)
+        for file in files.values()
+        if file.memory is not None
+    ]
+    near = places.of_staged(repository, directory, categories, rows[0], own)
+    return Content(
+        repository=repository,
+        directory=directory,
+        settings=settings,
+        now=now,
+        files=[files[path] for path in sorted(files)],
+        texts=[
+            *(Text(file.path, file.oid, file.text) for file in files.values()),
+            *_other_texts(repository, directory, rows[0]),
+        ],
+        steps=steps,
+        kin=Kin((row_of(record.memory, record.path) for record in own), near.census),
+        head="HEAD",
+        kind="index",
+        is_whole=False,
+        problems=_faults(rows[0]),
+        records=lambda: _records(repository, directory, categories),
+        earlier=earlier_versions(repository, directory, "HEAD", categories),
+        was_parted=parted(repository, directory, parents),
+        near=near,
+        purges=purged_by(env.get(PURGING, "")),
+    )
+
+
+def _is_memory(row: Difference, directory: str) -> bool:
+    return (
+        snapshot.is_memory_path(row.path, directory)
+        and row.mode not in _LINKS
+        and row.status != "U"
+    )
+
+
+def _blobs(repository: Repository, directory: str, rows: Sequence[Difference]) -> dict[str, bytes]:
+    """Read both sides of the memory files that differ."""
+    oids = {
+        oid
+        for row in rows
+        if _is_memory(row, directory)
+        for mode, oid in ((row.old_mode, row.old_oid), (row.mode, row.oid))
+        if mode != NO_MODE and mode not in _LINKS
+    }
+    wanted = sorted(oids)
+    return dict(zip(wanted, repository.git.blobs(wanted, MAX_BYTES), strict=True))
+
+
+def _staged_step(
+    rows: Sequence[Difference],
+    directory: str,
+    files: Mapping[str, File],
+    by_oid: Mapping[str, bytes],
+    categories: Collection[str],
+) -> ParentStep:
+    mine = [row for row in rows if snapshot.is_memory_path(row.path, directory)]
+    before = [
+        _version(by_oid[row.old_oid], row.path, categories) for row in mine if row.old_oid in by_oid
+    ]
+    after = [
+        version_of(files[row.path]) for row in mine if row.path in files and row.mode != NO_MODE
+    ]
+    return ParentStep(tuple(before), tuple(after), {})
+
+
+def _version(data: bytes, path: str, categories: Collection[str]) -> Version:
+    return snapshot.of_bytes(data, path, categories)
+
+
+def _other_texts(repository: Repository, directory: str, rows: Sequence[Difference]) -> list[Text]:
+    """Return the texts of staged files that are no memories, such as the settings."""
+    mine = [
+        row
+        for row in rows
+        if row.mode not in (NO_MODE, *_LINKS)
+        and row.status != "U"
+        and not snapshot.is_memory_path(row.path, directory)
+    ]
+    blobs = repository.git.blobs([row.oid for row in mine], MOST_BYTES)
+    return [
+        Text(row.path, row.oid, data.decode(errors="replace"))
+        for row, data in zip(mine, blobs, strict=True)
+    ]
+
+
+def _faults(rows: Sequence[Difference]) -> list[Problem]:
+    """Return what a memory tree must not hold, and what is not merged yet."""
+    found = []
+    for row in rows:
+        if row.status == "U":
+            found.append(snapshot.unmerged(row.path))
+        elif row.mode in _LINKS:
+            found.append(snapshot.not_a_file(row.path))
+    return found
+
+
+def _records(
+    repository: Repository, directory: str, categories: Collection[str]
+) -> Sequence[Record]:
+    return read_whole(snapshot.of_index(repository, directory), categories).records()
+
+
+SHORT = 10
+BATCH = 500
+"""Blobs that are in memory at once."""
+_REGULAR = ("100644", "100755")
+
+
+class ChangedFile(Value):
+    """One file that a commit changed: its blobs in the parents that have it, and its new one."""
+
+    commit: str
+    path: str
+    olds: tuple[str, ...]
+    oid: str
+
+
+def of_range(
+    repository: Repository, directory: str, settings: Config, now: int, start: str, end: str
+) -> Content | None:
+    """Take the commits that lead to `end` and not to `start`; with no start, all that lead there.
+
+    Both are full ids. None where no commit touches the memory directory.
+    """
+    git = repository.git
+    categories = settings.categories
+    commits = git.line(
+        "rev-list", "--topo-order", "--reverse", end, *([f"^{start}"] if start else [])
+    ).split()
+    touched = touches(git, commits, directory)
+    if not touched:
+        return None
+    known = gate.load(repository, settings)
+    whole = read_whole(snapshot.of_commit(repository, directory, end), categories, known)
+    return Content(
+        repository=repository,
+        directory=directory,
+        settings=settings,
+        now=now,
+        files=whole.files,
+        texts=_texts(repository, touched),
+        steps=[_range_step(repository, directory, touched, whole, categories)],
+        kin=Kin(whole.rows()),
+        head=end,
+        kind="commit",
+        is_whole=True,
+        problems=whole.problems,
+        records=whole.records,
+        earlier=lambda _id: (),
+        warned=frozenset(row.path for row in touched),
+        added=frozenset(row.path for row in touched if not row.olds),
+        known=known,
+    )
+
+
+def touches(git: Git, commits: Sequence[str], directory: str) -> list[ChangedFile]:
+    """Return what each commit changed below a directory, in the order of the commits.
+
+    Of a merge only files count that differ from all its parents.
+    """
+    if not commits:
+        return []
+    answer = git.run(
+        "diff-tree", "--stdin", "-r", "-c", "--root", "--raw", "-z", "--no-abbrev",
+        "--no-renames", "--", directory, stdin="\n".join(commits).encode() + b"\n",
+    )  # fmt: skip
+    found = []
+    commit = ""
+    tokens = iter(answer.split(b"\0"))
+    for token in tokens:
+        if not token.startswith(b":"):
+            commit = token.decode() or commit
+            continue
+        parents = len(token) - len(token.lstrip(b":"))
+        parts = token[parents:].decode().split()
+        modes, oids = parts[: parents + 1], parts[parents + 1 : 2 * parents + 2]
+        path = os.fsdecode(next(tokens))
+        olds = [oid for mode, oid in zip(modes[:-1], oids[:-1], strict=True) if mode in _REGULAR]
+        oid = oids[-1] if modes[-1] in _REGULAR else ""
+        found.append(ChangedFile(commit, path, tuple(sorted(set(olds))), oid))
+    return found
+
+
+def _texts(repository: Repository, touched: Sequence[ChangedFile]) -> Iterator[Text]:
+    """Yield every blob that the commits brought, with the first commit that has it."""
+    first: dict[str, ChangedFile] = {}
+    for row in touched:
+        if row.oid:
+            first.setdefault(row.oid, row)
+    oids = list(first)
+    for at in range(0, len(oids), BATCH):
+        some = oids[at : at + BATCH]
+        for oid, data in zip(some, repository.git.blobs(some, MOST_BYTES), strict=True):
+            row = first[oid]
+            where = f"in commit {row.commit[:SHORT]}"
+            yield Text(row.path, oid, data.decode(errors="replace"), where)
+
+
+def _range_step(
+    repository: Repository,
+    directory: str,
+    touched: Sequence[ChangedFile],
+    whole: WholeTree,
+    categories: Collection[str],
+) -> ParentStep:
+    """Compare each memory as it was first confirmed with what it is at the end of the range."""
+    mine = [row for row in touched if snapshot.is_memory_path(row.path, directory)]
+    stamps = {(row.path, oid) for row in mine for oid in (*row.olds, row.oid) if oid}
+    read = snapshot.of_blobs(repository, stamps, categories) if stamps else {}
+    first: dict[str, Version] = {}
+    where: dict[str, str] = {}
+    for row in mine:
+        id_ = stem(row.path)
+        for oid in (*row.olds, row.oid):
+            version = read.get((row.path, oid))
+            if version is not None and version.memory is not None:
+                known = first.get(id_)
+                if known is None or known.memory is None or known.memory.status == "candidate":
+                    first[id_] = version
+        if _is_claimed(row, read):
+            where[id_] = f"in commit {row.commit[:SHORT]}"
+    touched_ids = {stem(row.path) for row in mine}
+    ends = {
+        stem(file.path): version_of(file) for file in whole.files if stem(file.path) in touched_ids
+    }
+    for id_ in _purged(repository.git, mine, ends):
+        first.pop(id_, None)
+    return ParentStep(
+        before=tuple(first[id_] for id_ in sorted(first)),
+        after=tuple(ends[id_] for id_ in sorted(ends)),
+        where=where,
+    )
+
+
+def _is_claimed(row: ChangedFile, read: Mapping[Stamp, Version]) -> bool:
+    """Tell whether a commit removed a memory, or changed its claim."""
+    new = read.get((row.path, row.oid))
+    if new is None or new.memory is None:
+        return True
+    olds = [read[row.path, oid].memory for oid in row.olds]
+    return any(
+        old is not None and any(map(is_claim, changed_keys(old, new.memory))) for old in olds
+    )
+
+
+def _purged(git: Git, touched: Sequence[ChangedFile], ends: dict[str, Version]) -> Iterator[str]:
+    """Yield the ids that commits removed and name in their trailer."""
+    removed: dict[str, set[str]] = {}
+    for row in touched:
+        if not row.oid and stem(row.path) not in ends:
+            removed.setdefault(row.commit, set()).add(stem(row.path))
+    for commit, ids in removed.items():
+        said = git.line(
+            "log", "-1", f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", commit
+        )
+        yield from ids & purged_by(said)
+
+
+"""Bytes of a file that is no memory, such as the settings, that are searched for secrets."""
+
+
+def of_worktree(
+    repository: Repository,
+    directory: str,
+    settings: Config,
+    now: int,
+    env: Mapping[str, str],
+    paths: tuple[str, ...] = (),
+) -> Content:
+    """Take the files on disk; with `paths` only those in or below them are looked at."""
+    categories = settings.categories
+    known = gate.load(repository, settings)
+    whole = read_whole(snapshot.of_worktree(repository, directory), categories, known)
+    head = repository.git.head()
+    parents = [head, *merged(repository, env)] if head else []
+    by_path = {file.path: file for file in whole.files}
+    chosen = [file for file in whole.files if is_chosen(file.path, paths)]
+    others = (text for text in _others(repository, directory) if is_chosen(text.path, paths))
+    return Content(
+        repository=repository,
+        directory=directory,
+        settings=settings,
+        now=now,
+        files=chosen,
+        texts=[*(Text(file.path, file.oid, file.text) for file in chosen), *others],
+        steps=[step_from(repository, directory, parent, by_path, categories) for parent in parents],
+        kin=Kin(whole.rows()),
+        head=head,
+        kind="worktree",
+        is_whole=not paths,
+        problems=whole.problems,
+        records=whole.records,
+        earlier=earlier_versions(repository, directory, head, categories),
+        was_parted=parted(repository, directory, parents),
+        known=None if paths else known,
+    )
+
+
+def is_chosen(path: str, paths: tuple[str, ...]) -> bool:
+    """Tell whether a path is one of some paths, or below one; without any every path is."""
+    return not paths or any(
+        chosen in ("", path) or path.startswith(f"{chosen}/") for chosen in paths
+    )
+
+
+def _others(repository: Repository, directory: str) -> Iterator[Text]:
+    """Yield the texts beside the memories: settings, templates, and what else git would take."""
+    listed = repository.git.run(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", directory
+    )
+    for raw in sorted(set(listed.split(b"\0")) - {b""}):
+        path = os.fsdecode(raw)
+        if snapshot.is_memory_path(path, directory):
+            continue
+        try:
+            data = files.read_regular(os.path.join(repository.top, path), MOST_BYTES)
+        except OSError:
+            continue  # it is gone, or a link, which is told elsewhere
+        yield Text(path, "", data.decode(errors="replace"))
+
+
+BATCH_BYTES = 8 << 20
+HISTORY_BATCH = 2_000
+
+
+class HistoryScan(Value):
+    """What was found in history: how many blobs were looked at, and the problems."""
+
+    checked: int
+    problems: tuple[Problem, ...]
+
+
+def scan(repository: Repository, directory: str, settings: Config) -> HistoryScan:
+    """Search every blob that any ref leads to."""
+    git = repository.git
+    allowed = allowing.allowed(settings)
+    verdicts = Verdicts(repository.cache_dir, settings)
+    problems: list[Problem] = []
+    checked = 0
+    for batch in _batches(git, _objects(git, directory)):
+        checked += len(batch)
+        unseen = [row for row in batch if not verdicts.is_clean(row[0])]
+        contents = git.blobs([oid for oid, _path in unseen], MOST_BYTES)
+        for (oid, path), data in zip(unseen, contents, strict=True):
+            text = Text(path, oid, data.decode(errors="replace"))
+            found = secrets.find(text, allowed)
+            if found:
+                where = _where(git, oid, directory)
+                problems.extend(secrets.problems(text.replace(where=where), found))
+            else:
+                verdicts.add(oid)
+        verdicts.save()
+    return HistoryScan(
+        checked, tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message)))
+    )
+
+
+def _objects(git: Git, directory: str) -> list[tuple[str, str]]:
+    """Return id and one path of everything below the directory in any commit, by id."""
+    answer = git.run("rev-list", "--objects", "--all", "--full-history", "--", directory)
+    found: dict[str, str] = {}
+    for row in answer.decode(errors="replace").splitlines():
+        oid, _space, path = row.partition(" ")
+        if path.startswith(directory + "/"):
+            found.setdefault(oid, path)
+    return sorted(found.items())
+
+
+def _batches(git: Git, rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Yield the blobs among objects in batches; directories and submodules are left out."""
+    if not rows:
+        return
+    asked = "".join(f"{oid}\n" for oid, _path in rows).encode()
+    answer = git.run(
+        "cat-file", "--batch-check=%(objecttype) %(objectsize)", "--buffer", stdin=asked
+    )
+    batch: list[tuple[str, str]] = []
+    size = 0
+    for row, told in zip(rows, answer.decode().splitlines(), strict=True):
+        kind, _space, length = told.partition(" ")
+        if kind != "blob":
+            continue
+        batch.append(row)
+        size += min(int(length), MOST_BYTES)
+        if size > BATCH_BYTES or len(batch) >= HISTORY_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _where(git: Git, oid: str, directory: str) -> str:
+    """Say which commit first held a blob, and who wrote it."""
+    said = git.line(
+        "log", "--all", "--full-history", "--reverse", f"--find-object={oid}",
+        "--format=%h%x00%an%x00%as", "--abbrev=10", "--", directory,
+    ).split("\n")[0]  # fmt: skip
+    short, author, day = (*said.split("\0"), "", "")[:3]
+    return f"in commit {short} by {author} on {day}"

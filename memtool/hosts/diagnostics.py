@@ -1,0 +1,331 @@
+"""Diagnostics: what memtool needs of the machine, the repository and the hosts.
+
+Only the very command that memtool writes is run: a repository may hold another one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+from memtool.errors import MemtoolError
+from memtool.hosts.contracts import CONTRACTS, PROMPT, START
+from memtool.hosts.edits import Hook
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from memtool.hosts.contracts import Contract
+    from memtool.hosts.install import Host, Site
+    from memtool.store.context import Context
+
+LIMIT_S = 10
+COMPLAINT = "memtool: "
+"""Begins what a hook tells a person."""
+UNSEEN = {"MEMTOOL_NO_LEDGER": "1", "MEMTOOL_LOG": "off", "MEMTOOL_DEBUG": "1"}
+"""So a hook leaves no trace, and tells on stderr why it says nothing."""
+MEANINGS = (START, PROMPT)
+"""The events that put something before the agent."""
+
+
+class Rehearsed(Value):
+    """What came of one event. `fault` is empty where the hook did as it should.
+
+    `text` is what the agent would see.
+    """
+
+    event: str
+    text: str
+    fault: str
+    took_ms: float
+
+
+def rehearse(host: Host, site: Site, prompt: str, env: Mapping[str, str]) -> Iterator[Rehearsed]:
+    """Run the hooks of a host that put something before the agent; `prompt` is what is asked."""
+    commands = {part.event: part.command for part in host.parts(site) if isinstance(part, Hook)}
+    for contract in CONTRACTS:
+        if contract.host == host.name and contract.meaning in MEANINGS:
+            own = f"{site.program} hook {host.name} {contract.event}"  # of a plugin
+            yield _run(contract, commands.get(contract.name, own), site.project, prompt, env)
+
+
+def _run(
+    contract: Contract, command: str, project: str, prompt: str, env: Mapping[str, str]
+) -> Rehearsed:
+    event = {
+        "session_id": "",  # nothing is noted of a session without a name
+        "transcript_path": None,
+        "cwd": project,
+        "workspace_roots": [project],
+        "hook_event_name": contract.name,
+        "source": "startup",
+        "prompt": prompt,
+        "files": [],
+    }
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            ["sh", "-c", command],
+            input=json.dumps(event).encode(),
+            cwd=project,
+            env={**env, **UNSEEN},
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Rehearsed(contract.event, "", f"no answer within {LIMIT_S} s", LIMIT_S * 1000.0)
+    except OSError as error:
+        return Rehearsed(contract.event, "", os.strerror(error.errno or 0), 0.0)
+    took_ms = round((time.monotonic() - began) * 1000, 1)
+    said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+    if done.returncode:
+        return Rehearsed(contract.event, "", f"exit {done.returncode}: {said}", took_ms)
+    if said.startswith(COMPLAINT):
+        return Rehearsed(contract.event, "", said.removeprefix(COMPLAINT), took_ms)
+    try:
+        text = _text(done.stdout.decode(), is_json=bool(contract.silence))
+    except ValueError:
+        return Rehearsed(contract.event, "", "the answer is not what the host reads", took_ms)
+    return Rehearsed(contract.event, text, "", took_ms)
+
+
+def _text(answer: str, *, is_json: bool) -> str:
+    """Return what the model would get of an answer.
+
+    Raises:
+        ValueError: the host cannot read it.
+    """
+    if not is_json and not answer.lstrip().startswith("{"):
+        return answer
+    said = json.loads(answer)
+    if not isinstance(said, dict):
+        raise ValueError  # noqa: TRY004  # of the host, not ours
+    specific = said.get("hookSpecificOutput")
+    inner = specific.get("additionalContext") if isinstance(specific, dict) else None
+    return str(inner or said.get("additional_context") or said.get("text") or "")
+
+
+GOOD, ABSENT, WARNING, BROKEN = "good", "absent", "warning", "broken"
+OLDEST_GIT = (2, 28)
+RECENT_S = 7 * 86_400
+"""How long a failure of a hook is told."""
+DERIVED = ("index", "state", "gate")
+"""What lies below memtool's directory in git's, and is made again from the files."""
+
+
+class Sign(Value):
+    """One thing that was looked at. `area` is memtool, repository or a host.
+
+    `shown` is what an agent would see.
+    """
+
+    area: str
+    name: str
+    state: str
+    detail: str
+    hint: str = ""
+    shown: str = ""
+
+
+def of_memtool(context: Context) -> Iterator[Sign]:
+    """Look at the program: where it is, how it starts, and whether its modules are compiled."""
+    from memtool import __version__
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Sign("memtool", "version", GOOD, f"{__version__}, Python {version}")
+    yield _launcher(context)
+    yield _byte_code()
+    if context.env.get("MEMTOOL_OFF"):
+        yield Sign("memtool", "switch", WARNING, "MEMTOOL_OFF is set: agents get nothing")
+
+
+def of_repository(context: Context) -> Iterator[Sign]:
+    """Look at git, the settings, the trusted ref, the index and the ledger."""
+    yield _git(context)
+    for look in (_settings, _trusted, _index, _ledger, _hooks, _log):
+        try:
+            yield look(context)
+        except MemtoolError as error:
+            name = look.__name__.lstrip("_")
+            yield Sign("repository", name, BROKEN, error.message, error.hint)
+
+
+def _package() -> str:
+    import memtool
+
+    return os.path.dirname(memtool.__file__)
+
+
+def uncompiled() -> list[str]:
+    """Return the modules of memtool whose byte code is not there, or older."""
+    found = []
+    for folder, folders, names in os.walk(_package()):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))
+        found += [path for path in paths if not _is_compiled(path)]
+    return sorted(found)
+
+
+def mend(context: Context) -> Iterator[str]:
+    """Make again what is derived, and yield what was done."""
+    if any(sign.state == BROKEN for sign in _signs(_index, context)):
+        for name in DERIVED:
+            place = os.path.join(context.repository.cache_dir, name)
+            if os.path.isdir(place):
+                shutil.rmtree(place, ignore_errors=True)
+            elif os.path.lexists(place):
+                os.unlink(place)
+        context.catalog(exact=True)
+        yield "made the search index anew"
+    if any(sign.state == BROKEN for sign in _signs(_ledger, context)):
+        from memtool.store import ledger
+
+        ledger.fold(context.repository.cache_dir)
+        yield "put a broken ledger aside: statistics begin anew"
+
+
+def _signs(look: object, context: Context) -> list[Sign]:
+    assert callable(look)
+    try:
+        return [look(context)]
+    except MemtoolError as error:
+        return [Sign("repository", "", BROKEN, error.message)]
+
+
+def _is_compiled(path: str) -> bool:
+    from importlib.util import cache_from_source
+
+    try:
+        with open(cache_from_source(path), "rb") as file:
+            head = file.read(16)
+        status = os.stat(path)
+    except OSError:
+        return False
+    flags = int.from_bytes(head[4:8], "little")
+    written = int(status.st_mtime) & 0xFFFFFFFF
+    return bool(flags) or int.from_bytes(head[8:12], "little") == written
+
+
+def _byte_code() -> Sign:
+    missing = len(uncompiled())
+    if missing:
+        return Sign(
+            "memtool", "byte code", WARNING,
+            f"{missing} modules are compiled anew at every start",
+            f"python3 -m compileall -q {_package()}",
+        )  # fmt: skip
+    return Sign("memtool", "byte code", GOOD, "compiled")
+
+
+def _launcher(context: Context) -> Sign:
+    place = shutil.which("memtool", path=context.env.get("PATH"))
+    if place is None:
+        return Sign(
+            "memtool", "command", WARNING, "memtool is not on the PATH, where hooks look for it",
+            "pipx install memtool, or add its directory to PATH",
+        )  # fmt: skip
+    try:
+        with open(place, "rb") as file:
+            text = file.read(4096)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        return Sign("memtool", "command", BROKEN, f"{place} cannot be read: {reason}")
+    program = text.partition(b"\n")[0].removeprefix(b"#!").strip().partition(b" ")[0]
+    if b"python" in program and os.path.realpath(program) != os.fsencode(
+        os.path.realpath(sys.executable)
+    ):
+        return Sign("memtool", "command", WARNING, f"{place} runs another Python than this memtool")
+    return Sign("memtool", "command", GOOD, place)
+
+
+def _git(context: Context) -> Sign:
+    said = context.repository.git.line("--version")
+    numbers = said.removeprefix("git version ").split(".")
+    try:
+        version = (int(numbers[0]), int(numbers[1]))
+    except (ValueError, IndexError):
+        return Sign("repository", "git", WARNING, f"{said!r} names no version")
+    if version < OLDEST_GIT:
+        wanted = ".".join(map(str, OLDEST_GIT))
+        return Sign("repository", "git", BROKEN, said, f"memtool needs git {wanted} or newer")
+    return Sign("repository", "git", GOOD, said)
+
+
+def _settings(context: Context) -> Sign:
+    context.refuse_absent()
+    given = context.settings  # reads it
+    del given
+    return Sign("repository", "settings", GOOD, context.config_path)
+
+
+def _trusted(context: Context) -> Sign:
+    from memtool.store import provenance
+
+    commit = provenance.resolve_trusted(
+        context.repository, context.trust_settings.text("trust.ref")
+    )
+    if not commit:
+        return Sign("repository", "trusted ref", GOOD, "none: there is no remote")
+    return Sign("repository", "trusted ref", GOOD, commit[: provenance.SHORT])
+
+
+def _index(context: Context) -> Sign:
+    """Compare what the cache answers with what is read from the files."""
+    tree = context.tree()
+    stored = context.catalog(exact=True)
+    if [(one.id, one.path, one.memory) for one in stored.records] != [
+        (one.id, one.path, one.memory) for one in tree.records
+    ]:
+        return Sign(
+            "repository", "index", BROKEN, "the cache gives other memories than the files",
+            "memtool doctor --fix makes it anew",
+        )  # fmt: skip
+    if context.is_cached and tree.records and not os.access(context.repository.cache_dir, os.W_OK):
+        place = context.repository.cache_dir
+        return Sign(
+            "repository", "index", WARNING, f"{place} cannot be written: every answer is slower"
+        )
+    return Sign("repository", "index", GOOD, f"{len(tree.records)} memories, as in the files")
+
+
+def _ledger(context: Context) -> Sign:
+    from memtool.store import ledger
+
+    with ledger.reading(context.repository.cache_dir) as held:
+        answers, _since = held.answers()
+    return Sign("repository", "ledger", GOOD, f"{answers} answers noted")
+
+
+def _hooks(context: Context) -> Sign:
+    from memtool.hosts import git
+
+    if context.repository.is_bare:
+        return Sign("repository", "hooks", ABSENT, "a bare repository commits nothing")
+    missing = {os.path.basename(step.path) for step in git.install(context.repository)}
+    if not missing:
+        return Sign("repository", "hooks", GOOD, ", ".join(git.HOOKS))
+    folder = git.hooks_folder(context.repository)
+    present = [name for name in git.HOOKS if git.is_ours(os.path.join(folder, name))]
+    state = WARNING if present else ABSENT
+    what = f"missing or older: {', '.join(sorted(missing))}" if present else "not installed"
+    return Sign("repository", "hooks", state, what, "memtool install git")
+
+
+def _log(context: Context) -> Sign:
+    """Look for what no agent was told: hooks fail in silence."""
+    from memtool.hosts import log
+    from memtool.memory import timestamps
+
+    moment, _space, what = log.last_failure(context.repository.cache_dir).partition(" ")
+    if not what or moment < timestamps.render(context.now - RECENT_S):
+        return Sign("repository", "hook log", GOOD, "no failure of late")
+    detail = f"{moment[:10]}: {what}"
+    where = os.path.join(context.repository.cache_dir, log.NAME)
+    return Sign("repository", "hook log", WARNING, detail, f"{where} holds the rest")

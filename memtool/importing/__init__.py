@@ -1,0 +1,1 @@
+"""Memories from other homes: decision records, agent files, JSON lines."""

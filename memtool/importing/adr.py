@@ -1,0 +1,334 @@
+"""Architecture decision records: folders of ADRs to memories.
+
+A state, a date, tags, and which records it supersedes or was superseded by: `* Status: accepted`,
+`Superseded by [3. Keep files](0003-keep-files.md)`, `Supercedes ADR-2`.
+
+What says where a record stands (front matter, `* Status:` lines, a `## Status` section) becomes
+keys; everything else stays as it is written, in the body.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from memtool.importing import normalise, originals
+from memtool.importing.originals import ForeignRecord, Original
+from memtool.memory import frontmatter, ids
+from memtool.memory.memory import Fields, FieldValue, Section, sections
+from memtool.memory.problem import Problem
+from memtool.value import Value
+
+_META = re.compile(
+    r"\s{0,3}(?:[*+-]\s+)?[*_]{0,2}(status|date|tags|supersedes|superseded by)[*_]{0,2}\s*:"
+    r"[*_]{0,2}\s*(.*)",
+    re.IGNORECASE,
+)
+EDGE = re.compile(
+    r"\b(?P<older>super[sc]eded\s+by|replaced\s+by)\b|\b(?:super[sc]edes|replaces)\b", re.IGNORECASE
+)
+_LINK = re.compile(r"\]\(\s*<?([^)\s>]+)")
+_NAMED = re.compile(r"\b(?:adr[-_ ]?)?(\d{1,8}(?:-[a-z][\w-]*)?)\b", re.IGNORECASE)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class AdrStatus(Value):
+    """What a record says of itself: words as written, and the records that it names."""
+
+    state: str = ""
+    date: str = ""
+    tags: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
+
+    def joined(self, other: AdrStatus) -> AdrStatus:
+        """Return both; the other's state and date win where it has them."""
+        return AdrStatus(
+            state=other.state or self.state,
+            date=other.date or self.date,
+            tags=self.tags + other.tags,
+            supersedes=self.supersedes + other.supersedes,
+            superseded_by=self.superseded_by + other.superseded_by,
+        )
+
+
+def of_line(line: str) -> AdrStatus | None:
+    """Read a line such as `* Status: accepted`, None for any other."""
+    found = _META.match(line)
+    if found is None:
+        return None
+    name, text = found[1].lower(), found[2].strip()
+    if name == "status":
+        return of_state(text)
+    if name == "date":
+        return AdrStatus(date=text) if normalise.moment(text) else None
+    if name == "tags":
+        return AdrStatus(tags=tags_in(text))
+    return edges(f"{name} {text}")
+
+
+def of_state(text: str) -> AdrStatus:
+    """Read the words behind `Status:`."""
+    return AdrStatus(state=text).joined(edges(text)) if text else AdrStatus()
+
+
+def of_status(section: Section, lines: list[str], dropped: set[int]) -> AdrStatus:
+    """Read a section on the status, and note the lines that say nothing more as dropped.
+
+    Of several states the last one counts, as they are written one below the other.
+    """
+    standing = AdrStatus()
+    own = range(section.first_line, section.last_line + 1)
+    kept = []
+    for number in own[1:]:
+        text = lines[number - 1].strip(" \t*_+->#")
+        said = of_line(lines[number - 1]) or _of_status_line(text)
+        if said is not None:
+            standing = standing.joined(said)
+        if text and (said is None or _says_more(text, said)):
+            kept.append(number)
+    blank = {number for number in own if not lines[number - 1].strip()}
+    gone = set(own) - blank - {own[0], *kept}
+    gone |= {number for number in blank if number - 1 in gone}
+    dropped.update(gone if kept else own)
+    return standing
+
+
+def _of_status_line(text: str) -> AdrStatus | None:
+    if "://" not in text and EDGE.match(text):
+        said = edges(text)
+        return said.joined(AdrStatus(state="superseded")) if said.superseded_by else said
+    if normalise.state(text) and len(text.split()) <= 12:
+        return AdrStatus(date=text if _DAY.search(text) else "").joined(of_state(text))
+    return None
+
+
+def _says_more(text: str, said: AdrStatus) -> bool:
+    if said.supersedes or said.superseded_by or not said.state:
+        return False
+    return len(_DAY.sub("", text).split()) > 1
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """Return the words of a line, or its parts between commas where it has some."""
+    parts = text.split(",") if "," in text else text.split()
+    return tuple(part.strip(" []\"'#`") for part in parts)
+
+
+def edges(text: str) -> AdrStatus:
+    """Read `superseded by` and `supersedes` with the records behind each of them."""
+    standing = AdrStatus()
+    found = list(EDGE.finditer(text))
+    for number, verb in enumerate(found):
+        end = found[number + 1].start() if number + 1 < len(found) else len(text)
+        behind = text[verb.end() : end]
+        links = tuple(link for link in _LINK.findall(behind) if "://" not in link)
+        names = links if "](" in behind else tuple(_NAMED.findall(_DAY.sub("", behind)))
+        standing = standing.joined(
+            AdrStatus(superseded_by=names) if verb["older"] else AdrStatus(supersedes=names)
+        )
+    return standing
+
+
+_FILE = re.compile(r"(?:adr[-_ ]*)?(\d{1,8})(?:[-_ .]+(.*))?$", re.IGNORECASE)
+_TITLE_NUMBER = re.compile(
+    r"(?:\[?adr[-_ ]?\d+\]?\s*[-.:)\u2013\u2014]?|adr\s*:|\d{1,8}\s*[.:)](?=\s))\s*", re.IGNORECASE
+)
+_NO_RECORDS = ("readme", "index", "template", "adr-template", "_")
+_LINK_SECTIONS = frozenset({"links", "more information", "related", "related decisions"})
+_OPENING_SECTIONS = frozenset({"context", "status", "decision", "context and problem statement"})
+_FRONT_TAKEN = frozenset({"status", "date", "title", "tags", "supersedes", "superseded-by"})
+
+
+def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
+    """Yield the decision record of a file, or those of a directory."""
+    for source in originals.walk(path, top, _is_record_name):
+        if isinstance(source, Problem):
+            yield source
+            continue
+        text = originals.read_text(source)
+        yield text if isinstance(text, Problem) else _draft(source, text, path)
+
+
+def _is_record_name(name: str) -> bool:
+    return name.lower().endswith(".md") and not name.lower().startswith(_NO_RECORDS)
+
+
+def _draft(source: Original, text: str, root: str) -> ForeignRecord | Problem:
+    lines = text.split("\n")
+    front, first = _front_matter(lines)
+    body_lines = lines[first:]
+    title, said, body = _read(body_lines)
+    said = _of_front(front).joined(said)
+    stem = source.path.rpartition("/")[2].removesuffix(".md")
+    named = _FILE.match(stem)
+    if not named and not said.state:
+        return Problem(
+            source.shown,
+            1,
+            "not-a-record",
+            "neither its name has a number nor its text a status; it is passed over",
+            "memtool new decision TITLE --body - takes any text",
+            severity="warning",
+        )
+    place = posixpath.basename(source.path)
+    if source.path != root:
+        place = posixpath.relpath(source.path, root)
+    folder = posixpath.dirname(place)
+    title = title or _joined(front.get("title", "")) or _words(stem)
+    return ForeignRecord(
+        key=place,
+        id=_id(stem),
+        fields=_fields(said, title, front, named, folder),
+        body=body,
+        original=source,
+        lines=(1, len(lines) - (not lines[-1])),
+        names=_names(place, named),
+        superseded_by=_targets(said.superseded_by, folder),
+    )
+
+
+def _read(lines: list[str]) -> tuple[str, AdrStatus, str]:
+    """Return title, standing and the body that is left when the lines of both are taken out."""
+    found = sections("\n".join(lines))
+    dropped: set[int] = set()  # numbers of lines from 1
+    title = _title(found, lines, dropped)
+    said = AdrStatus()
+    inner = (section.first_line for section in found if section.level)
+    opening_end = next((line for line in inner if line not in dropped), len(lines) + 1)
+    for number in range(1, opening_end):
+        more = of_line(lines[number - 1]) if number not in dropped else None
+        if more is not None:
+            said = said.joined(more)
+            dropped.add(number)
+    for section in found:
+        name = section.title.strip(" :").lower() if section.level else ""
+        if name == "status":
+            said = of_status(section, lines, dropped).joined(said)
+        elif name in _LINK_SECTIONS:
+            for line in section.text.split("\n"):
+                if EDGE.match(line.lstrip(" *+-")):
+                    said = said.joined(edges(line))
+    body = "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
+    return title, said, body
+
+
+def _fields(
+    said: AdrStatus, title: str, front: Fields, named: re.Match[str] | None, folder: str
+) -> Fields:
+    fields: Fields = {
+        "type": "decision",
+        "title": title,
+        "status": normalise.state(said.state) or "candidate",
+        "supersedes": _targets(said.supersedes, folder),
+    }
+    day = normalise.moment(said.date)
+    if not day and named and len(named[1]) == 8:
+        day = normalise.moment(f"{named[1][:4]}-{named[1][4:6]}-{named[1][6:]}")
+    if day:
+        fields["timestamp"] = day
+    elif said.date:
+        fields["x-date"] = normalise.line(said.date)
+    tags = (normalise.line(tag, 80) for tag in said.tags)
+    fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
+    for key in sorted(front.keys() - _FRONT_TAKEN):
+        value = normalise.line(_joined(front[key]))
+        name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
+        if value and name:
+            fields[f"x-{name}"] = value
+    return {key: value for key, value in fields.items() if value != ()}
+
+
+def _title(found: tuple[Section, ...], lines: list[str], dropped: set[int]) -> str:
+    """Return the title of a record without its number, and drop its lines."""
+    headings = [section for section in found if section.level]
+    chosen = next((section for section in headings if section.level == 1), None)
+    if chosen is None and headings and headings[0].title.lower() not in _OPENING_SECTIONS:
+        chosen = headings[0]
+    if chosen is None:
+        return ""
+    dropped.add(chosen.first_line)
+    if not lines[chosen.first_line - 1].lstrip().startswith("#"):
+        dropped.add(chosen.first_line + 1)
+    number = _TITLE_NUMBER.match(chosen.title)
+    return chosen.title[number.end() :] if number else chosen.title
+
+
+def _front_matter(lines: list[str]) -> tuple[Fields, int]:
+    """Return the front matter, and how many lines it takes; none is read line by line.
+
+    Front matter of others is often not YAML (`status: [ADR-5](5.md)`), so what is not is read as
+    plain `key: value` lines.
+    """
+    if lines[0].rstrip() != "---":
+        return {}, 0
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+    if not end:
+        return {}, 0
+    try:
+        return frontmatter.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
+    except frontmatter.NotStrict:
+        pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
+        return {key.strip(): rest.strip(" \"'") for key, colon, rest in pairs if colon}, end + 1
+
+
+def _joined(value: FieldValue) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text}" for key, text in value.items())
+    return value if isinstance(value, str) else ", ".join(value)
+
+
+def _of_front(front: Fields) -> AdrStatus:
+    words = {key.lower().replace("_", "-"): _joined(value) for key, value in front.items()}
+    said = AdrStatus(date=words.get("date", ""), tags=tags_in(words.get("tags", "")))
+    said = said.joined(of_state(words.get("status", "")))
+    for key in ("supersedes", "superseded-by"):
+        if words.get(key):
+            said = said.joined(edges(f"{key.replace('-', ' ')} {words[key]}"))
+    return said
+
+
+def _id(stem: str) -> str:
+    named = _FILE.match(stem)
+    words = ids.slug(named[2] or "", 80) if named and named[2] else ""
+    if named is None:
+        return f"adr-{ids.slug(stem, 80)}"
+    return f"adr-{named[1]}-{words}" if words else f"adr-{named[1]}"
+
+
+def _words(stem: str) -> str:
+    named = _FILE.match(stem)
+    words = (named[2] if named and named[2] else stem).replace("-", " ").replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _names(place: str, named: re.Match[str] | None) -> tuple[str, ...]:
+    """Return what other records may call this one: its path, its file name, its number.
+
+    A number counts within its directory.
+    """
+    folder, name = posixpath.split(place)
+    names = [place.removesuffix(".md"), name]
+    if named:
+        names.append(f"{folder}#{int(named[1])}")
+    return tuple(names)
+
+
+def _targets(names: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """Return what the records are called that a record in a directory names.
+
+    Beside it that is their id, by which the tree may know one that is not imported now.
+    """
+    found = []
+    for name in names:
+        path = unquote(name.partition("#")[0].partition("?")[0]).removeprefix("./")
+        stem = re.sub(r"\.(md|html)$", "", path)
+        if name.isdigit():
+            found.append(f"{folder}#{int(name)}")
+        elif "/" not in path and not folder and stem:
+            found.append(_id(stem))
+        elif stem:
+            found.append(posixpath.normpath(posixpath.join(folder, stem)).lstrip("/"))
+    return tuple(dict.fromkeys(found))

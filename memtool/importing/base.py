@@ -1,0 +1,477 @@
+"""Importing: drafts to checked, linked and written memories, whatever they come from.
+
+A record that says by which it was superseded says so of the newer one: memories are append-only,
+so only the newer one names the older. Edges that lead nowhere or in a circle are left out, told.
+
+An importer reads files and yields drafts: what each record says, and what other records call it.
+Here the drafts get ids, relations and sources, are checked as whole files, and are compared with
+what the tree holds. Only what is new is written; nothing in the tree is ever changed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from memtool.gate import redaction
+from memtool.gate.checks import secrets
+from memtool.gate.redaction import NOTHING, Allowed
+from memtool.importing import normalise, originals
+from memtool.importing.originals import ForeignRecord
+from memtool.memory import document, ids, schema, timestamps
+from memtool.memory.fields import RELATIONS, is_mutable
+from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.problem import Problem
+from memtool.store import files
+from memtool.store.repository import Repository
+from memtool.store.tree import Tree
+from memtool.value import Value
+
+
+def admit(
+    drafts: Iterable[ForeignRecord], allowed: Allowed, *, redacts: bool
+) -> tuple[list[ForeignRecord], list[Problem]]:
+    """Refuse drafts that hold secrets or personal data; with `redacts` take these out of them."""
+    admitted = []
+    problems = []
+    for given in drafts:
+        draft = _redacted(given, allowed) if redacts else given
+        texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
+        kinds = {finding.kind for finding in redaction.find("\n".join(texts), allowed)}
+        if kinds:
+            ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
+            held = f"it holds {', '.join(ranked)}"
+            problems.append(draft.problem(secrets.code(ranked[0]), held, _hint(redacts=redacts)))
+        else:
+            admitted.append(draft)
+    return admitted, problems
+
+
+def _hint(*, redacts: bool) -> str:
+    if redacts:
+        return "it stands in the title, or is known by its key alone: correct the record"
+    return (
+        "memtool import FROM PATH --redact takes it out; memtool config redaction.allow_emails "
+        "and redaction.allow_domains let addresses stand"
+    )
+
+
+def _redacted(draft: ForeignRecord, allowed: Allowed) -> ForeignRecord:
+    """Return a draft with marks in its body and values; not in the title, of which its id is made.
+
+    A secret that is known by its key alone stays, and is refused.
+    """
+
+    def without(value: FieldValue) -> FieldValue:
+        if isinstance(value, dict):
+            return {name: text_without(text) for name, text in value.items()}
+        return text_without(value) if isinstance(value, str) else tuple(map(text_without, value))
+
+    def text_without(text: str) -> str:
+        return redaction.redact(text, redaction.find(text, allowed))
+
+    kept = ("id", "title")
+    fields = {k: v if k in kept else without(v) for k, v in draft.fields.items()}
+    return draft.replace(body=text_without(draft.body), fields=fields)
+
+
+def _texts(fields: Fields) -> Iterator[str]:
+    for key, value in fields.items():
+        for text in value if isinstance(value, tuple) else (value,):
+            yield f"{key}: {text}"
+
+
+def link(drafts: Sequence[ForeignRecord], tree: Tree) -> tuple[dict[str, Fields], list[Problem]]:
+    """Return the relations of each draft by its key, and what was left out as warnings."""
+    ids = _ids(drafts)
+    warnings: list[Problem] = []
+    older = _older(drafts, ids, tree, warnings)
+    links: dict[str, Fields] = {}
+    for draft in drafts:
+        found: Fields = {}
+        if "supersedes" in draft.fields or older[draft.id]:
+            found["supersedes"] = older[draft.id]
+        for relation in RELATIONS[1:]:
+            if relation in draft.fields:
+                found[relation] = _related(draft, relation, ids, warnings)
+        links[draft.key] = found
+    return links, warnings
+
+
+def _older(
+    drafts: Sequence[ForeignRecord], ids: Mapping[str, str], tree: Tree, warnings: list[Problem]
+) -> dict[str, tuple[str, ...]]:
+    """Return what each draft supersedes, by their ids."""
+    by_id = {draft.id: draft for draft in drafts}
+    older: dict[str, list[str]] = {id_: [] for id_ in by_id}
+    for draft in drafts:
+        for name in _names(draft, "supersedes"):
+            id_ = ids.get(name, name)
+            if id_ in by_id or id_ in tree.by_id:
+                older[draft.id].append(id_)
+            else:
+                warnings.append(_dangling(draft, name, "supersedes"))
+        for name in draft.superseded_by:
+            newer = ids.get(name, name)
+            if newer in by_id:
+                older[newer].append(draft.id)
+            elif newer not in tree.by_id:
+                warnings.append(_dangling(draft, name, "is superseded by"))
+            elif draft.id not in tree.lineage.predecessors(newer):
+                warnings.append(_unsaid(draft, newer))
+    kept, dropped = without_circles(
+        {id_: tuple(dict.fromkeys(olds))[: schema.MAX_ITEMS] for id_, olds in older.items()}
+    )
+    warnings += [_circle(by_id[newer], old) for newer, old in dropped]
+    return kept
+
+
+def _circle(draft: ForeignRecord, old: str) -> Problem:
+    return draft.problem(
+        "cycle",
+        f"that {draft.id} supersedes {old} is left out, it would close a circle",
+        "correct one of the records",
+        severity="warning",
+    )
+
+
+def _names(draft: ForeignRecord, relation: str) -> tuple[str, ...]:
+    value = draft.fields.get(relation, ())
+    return value if isinstance(value, tuple) else ()
+
+
+def _ids(drafts: Sequence[ForeignRecord]) -> dict[str, str]:
+    """Return the id for every name that means just one record. Keys win over other names."""
+    meant: dict[str, set[str]] = {}
+    for draft in drafts:
+        for name in (draft.id, *draft.names):
+            meant.setdefault(name, set()).add(draft.id)
+    found = {name: next(iter(ids)) for name, ids in meant.items() if len(ids) == 1}
+    return found | {draft.key: draft.id for draft in drafts}
+
+
+def _related(
+    draft: ForeignRecord, relation: str, ids: Mapping[str, str], warnings: list[Problem]
+) -> tuple[str, ...]:
+    found = []
+    for name in _names(draft, relation):
+        id_ = ids.get(name, name)
+        if schema.is_id(id_):
+            found.append(id_)
+        else:
+            warnings.append(_dangling(draft, name, relation))
+    return tuple(dict.fromkeys(found))
+
+
+def _dangling(draft: ForeignRecord, name: str, relation: str) -> Problem:
+    return draft.problem(
+        "dangling",
+        f"{draft.id} {relation} {normalise.line(name, 80)}, which is not here; that is left out",
+        "import the other record too",
+        severity="warning",
+    )
+
+
+def _unsaid(draft: ForeignRecord, newer: str) -> Problem:
+    return draft.problem(
+        "dangling",
+        f"{draft.id} is superseded by {newer}, which is here, does not say so and stays so",
+        f"memtool supersede {draft.id} TITLE says what holds instead",
+        severity="warning",
+    )
+
+
+def without_circles(
+    older: Mapping[str, tuple[str, ...]],
+) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
+    """Return the edges without those that close a circle, and those, as (newer, older).
+
+    A depth-first walk in the order of the ids, with an explicit stack: an edge back to a node that
+    the walk is still inside of closes a circle.
+    """
+    state: dict[str, int] = {}  # 1 while inside, 2 when done
+    dropped: list[tuple[str, str]] = []
+    for root in sorted(older):
+        stack = [(root, iter(sorted(older[root])))] if root not in state else []
+        state.setdefault(root, 1)
+        while stack:
+            node, rest = stack[-1]
+            for target in rest:
+                if state.get(target) == 1:
+                    dropped.append((node, target))
+                elif target in older and target not in state:
+                    state[target] = 1
+                    stack.append((target, iter(sorted(older[target]))))
+                    break
+            else:
+                state[node] = 2
+                stack.pop()
+    gone = set(dropped)
+    kept = {
+        newer: tuple(old for old in olds if (newer, old) not in gone)
+        for newer, olds in older.items()
+    }
+    return kept, sorted(dropped)
+
+
+DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}
+"""What a record has that does not say otherwise. It must not expire because it moved."""
+
+_ORDER = {"candidate": 0, "confirmed": 1, "deprecated": 2}
+
+
+class Target(Value):
+    """Where records go. `tool` names the importer, `overrides` wins over what records say.
+
+    A record with a secret that is not `allowed` is refused; with `redacts` it goes in without it.
+    """
+
+    tree: Tree
+    tool: str
+    overrides: Fields
+    categories: Collection[str]
+    now: int
+    allowed: Allowed = NOTHING
+    redacts: bool = False
+
+
+class Placed(Value):
+    """A memory to be written, with its path from the top of the repository."""
+
+    memory: Memory
+    path: str
+
+
+class ImportPlan(Value):
+    """What an import would do: `found` = to write + unchanged + skipped."""
+
+    found: int
+    unchanged: int
+    skipped: int
+    placed: tuple[Placed, ...]
+    problems: tuple[Problem, ...]
+
+
+def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) -> ImportPlan:
+    """Decide what becomes of the records that were read from an absolute path."""
+    drafts = []
+    problems = []
+    for record in records:
+        if isinstance(record, ForeignRecord):
+            drafts.append(record)
+        else:
+            problems.append(record)
+    unread = len({(p.path, p.line) for p in problems if p.severity == "error"})
+    found = len(drafts) + unread
+    drafts, refused = _unique(drafts)
+    problems += refused
+    drafts, refused = admit(drafts, target.allowed, redacts=target.redacts)
+    problems += refused
+    cited = _cited(drafts, path, target)
+    named, refused = _named(drafts, cited, target.tree)
+    problems += refused
+    built, refused = _built(named, cited, target)
+    problems += refused
+    placed = []
+    unchanged = 0
+    taken = _places(target.tree)
+    for draft, memory in built:
+        existing = target.tree.by_id.get(memory.id)
+        if existing is not None:
+            problem = _difference(draft, memory, target)
+            unchanged += problem is None
+            problems += [problem] if problem else []
+        elif memory.id in taken:
+            problems.append(
+                draft.problem(
+                    "duplicate-id",
+                    f"{taken[memory.id]} has the id {memory.id} already, and is not readable",
+                    "memtool status says what is wrong with it",
+                )
+            )
+        else:
+            directory = target.tree.snapshot.directory
+            placed.append(Placed(memory, f"{directory}/{ids.place(memory)}"))
+    return ImportPlan(
+        found=found,
+        unchanged=unchanged,
+        skipped=found - unchanged - len(placed),
+        placed=tuple(sorted(placed, key=lambda one: one.memory.id)),
+        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
+    )
+
+
+def write(repository: Repository, placed: Iterable[Placed]) -> None:
+    """Write every planned memory, or none. Raises MemtoolError where the disk refuses one."""
+    files.create_all(repository.top, [(one.path, document.write(one.memory)) for one in placed])
+
+
+def _cited(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
+    """Return for each draft what is known of its source: the citations, and a timestamp."""
+    repository = target.tree.snapshot.repository
+    name = originals.original(path, repository.top).name
+    known = originals.OriginalFacts("", {}, "sha1")
+    seconds: Mapping[str, int] = {}
+    if name:
+        known = originals.facts(repository, name)
+        if any("timestamp" not in draft.fields for draft in drafts):
+            seconds = originals.first_seconds(repository, name, known.head)
+    same = originals.committed((draft.original for draft in drafts), known)
+    cited: dict[str, Fields] = {}
+    for draft in drafts:
+        source = draft.original
+        commit = known.head if source.name in same else ""
+        file = originals.citation(source, draft.lines, commit)
+        sources = [file] if file else []
+        if not file or source.is_compressed:
+            sources.append(originals.tool_citation(target.tool, source, draft.part))
+        second = seconds.get(source.name, target.now)
+        cited[draft.key] = {"source": tuple(sources), "timestamp": timestamps.render(second)}
+    return cited
+
+
+def _unique(drafts: list[ForeignRecord]) -> tuple[list[ForeignRecord], list[Problem]]:
+    first: dict[str, ForeignRecord] = {}
+    for draft in drafts:
+        first.setdefault(draft.key, draft)
+    problems = [
+        draft.problem(
+            "duplicate-record",
+            f"{normalise.line(draft.key, 80)} stands in line {first[draft.key].lines[0]} already",
+            "give one of them another id",
+        )
+        for draft in drafts
+        if first[draft.key] is not draft
+    ]
+    return list(first.values()), problems
+
+
+def _named(
+    drafts: list[ForeignRecord], cited: dict[str, Fields], tree: Tree
+) -> tuple[list[ForeignRecord], list[Problem]]:
+    """Give each draft the id that it keeps: its own, or with a suffix where that is taken."""
+    problems = []
+    by_id: dict[str, ForeignRecord] = {}
+    for draft in drafts:
+        id_ = draft.id
+        if not draft.is_exact and (id_ in by_id or _is_foreign(draft, cited[draft.key], tree)):
+            id_ = normalise.suffixed(id_, f"{draft.original.shown} {draft.key}")
+        if id_ in by_id:
+            problems.append(draft.problem("duplicate-record", f"a second record is called {id_}"))
+            continue
+        by_id[id_] = draft.replace(id=id_)
+    return list(by_id.values()), problems
+
+
+def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
+    """Tell whether the tree's memory of this id came from elsewhere and says something else."""
+    existing = tree.by_id.get(draft.id)
+    if existing is None:
+        return False
+    own = {originals.place_of(source) for source in cited["source"]}
+    theirs = {originals.place_of(source) for source in existing.memory.items("source")}
+    return not own & theirs and existing.memory.body != normalise.body(draft.body)
+
+
+def _built(
+    drafts: list[ForeignRecord], cited: dict[str, Fields], target: Target
+) -> tuple[list[tuple[ForeignRecord, Memory]], list[Problem]]:
+    """Build and check every memory. What is refused takes its relations with it, so look again."""
+    refused: list[Problem] = []
+    while True:
+        links, warnings = link(drafts, target.tree)
+        built = []
+        faults = []
+        for draft in drafts:
+            memory = _memory(draft, links[draft.key], cited[draft.key], target.overrides)
+            problem = _fault(draft, memory, target)
+            if problem is None:
+                built.append((draft, memory))
+            else:
+                faults.append(problem)
+        if not faults:
+            return built, refused + warnings
+        refused += faults
+        drafts = [draft for draft, _memory in built]
+
+
+def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Fields) -> Memory:
+    own = {key: value for key, value in draft.fields.items() if key not in links}
+    if draft.is_exact:
+        return Memory(fields=own | links | overrides, body=draft.body)
+    fields = DEFAULTS | cited | own | links | overrides | {"id": draft.id}
+    given = [overrides.get("source", ()), draft.fields.get("source", ()), cited["source"]]
+    sources = [source for items in given if isinstance(items, tuple) for source in items]
+    fields["source"] = tuple(dict.fromkeys(sources))
+    fields = {key: value for key, value in fields.items() if value not in ("", ())}
+    title = fields.get("title")
+    if isinstance(title, str):
+        fields["title"] = normalise.line(title, normalise.TITLE_LENGTH)
+    header = len(document.write(Memory(fields=fields, body="")))
+    where = draft.original.shown
+    text = normalise.cut(normalise.body(draft.body), document.MAX_BYTES - header, where)
+    return Memory(fields=fields, body=text)
+
+
+def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
+    """Return what keeps a memory from being a file that reads back as itself, or None."""
+    try:
+        data = document.write(memory)
+        same = document.read(data, f"{memory.id}.md", target.categories) == memory
+    except document.Unreadable as error:
+        first = error.problems[0]
+        hint = _HINTS.get(first.code, "correct the record, or use --set and --map")
+        return draft.problem(first.code, first.message, hint)
+    except UnicodeEncodeError:
+        return draft.problem("not-utf8", "it holds half of a character", "correct the record")
+    return None if same else draft.problem("bad-value", "it would not read back as it is", "")
+
+
+_HINTS = {
+    "missing-key": "give it to every record with --set KEY=VALUE, or name its place with --map",
+    "conflict-markers": "finish the merge in the record",
+}
+
+
+def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
+    """Return the problem that a record says something else than its memory, None if it does not.
+
+    Only what the record says counts, and not what people may have changed since. A memory that was
+    superseded by one with the new words of the record has heard of them.
+    """
+    existing = target.tree.by_id[memory.id].memory
+    said = {"title", "type", "supersedes", *draft.fields, *target.overrides}
+    claims = sorted(key for key in said if not is_mutable(key) and key not in ("id", "source"))
+    other = [
+        key for key in claims if (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
+    ]
+    if memory.body != existing.body:
+        other.append("body")
+    successors = target.tree.lineage.successors(memory.id)
+    if other:
+        known = target.tree.by_id
+        if any(known[id_].memory.body == memory.body for id_ in successors if id_ in known):
+            return None
+        heads = target.tree.lineage.heads_of(memory.id) or (memory.id,)
+        return draft.problem(
+            "changed",
+            f"{memory.id} stays as it is, the record has another {', '.join(other)}",
+            f"memtool supersede {heads[0]} {shlex.quote(memory.title)}",
+            severity="warning",
+        )
+    if _ORDER.get(memory.status, -1) > _ORDER.get(existing.status, 3):
+        verb = "confirm" if memory.status == "confirmed" else "deprecate"
+        return draft.problem(
+            "changed",
+            f"{memory.id} is still {existing.status}, the record became {memory.status}",
+            f"memtool {verb} {memory.id}",
+            severity="warning",
+        )
+    return None
+
+
+def _places(tree: Tree) -> dict[str, str]:
+    return {
+        entry.path.rpartition("/")[2].removesuffix(".md"): entry.path
+        for entry in tree.snapshot.entries
+    }

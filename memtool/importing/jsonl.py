@@ -1,0 +1,353 @@
+"""JSON lines: import with a mapping of keys, and export.
+
+What `memtool export` wrote is taken as it stands. Any other object is read by a map from the keys
+of a memory to paths in the object.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from io import BufferedReader
+from typing import Any
+
+from memtool.errors import MemtoolError
+from memtool.importing import normalise, originals
+from memtool.importing.originals import ForeignRecord, Original
+from memtool.memory import ids, schema, timestamps
+from memtool.memory.fields import BY_NAME, LIST_KINDS, OWN_PREFIX, REQUIRED, order
+from memtool.memory.memory import Fields, FieldValue
+from memtool.memory.problem import Problem
+from memtool.store.tree import Record
+from memtool.value import plain
+
+MAX_LINE_BYTES = 4 << 20
+"""A line above this length is passed over unread; a memory holds 64 KB."""
+_GZIP = b"\x1f\x8b"
+
+
+def opened(source: Original) -> tuple[Original, BufferedReader]:
+    """Open a file of lines. The original then says whether it is compressed.
+
+    Raises:
+        MemtoolError: it is no file, or may not be read.
+    """
+    try:
+        file = originals.open_plain(source)
+    except OSError as error:
+        raise _no_lines(source, f"cannot be read: {error.strerror}") from None
+    return source.replace(is_compressed=file.peek(2)[:2] == _GZIP), file
+
+
+def objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any]]:
+    """Yield each line that is not blank with its number: a dict, or the problem that it is none.
+
+    Raises:
+        MemtoolError: the first line shows that the file is something else.
+    """
+    for number, line in _lines(source, plain):
+        if isinstance(line, Problem):
+            yield number, line
+            continue
+        if number == 1:
+            _refuse_other(source, line)
+        try:
+            row = json.loads(line)
+            fault = "" if isinstance(row, dict) else "it is another kind of value"
+        except (ValueError, RecursionError) as error:
+            row, fault = None, str(getattr(error, "msg", "it cannot be read"))
+        yield (
+            number,
+            _problem(source, number, "not-json", f"it is no JSON object: {fault}")
+            if fault
+            else row,
+        )
+
+
+def _lines(source: Original, plain: BufferedReader) -> Iterator[tuple[int, bytes | Problem]]:
+    file: BufferedReader | gzip.GzipFile = plain
+    if source.is_compressed:
+        file = gzip.GzipFile(fileobj=plain)
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = file.readline(MAX_LINE_BYTES + 1)
+            is_cut = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
+            rest = line
+            while is_cut and rest and not rest.endswith(b"\n"):
+                rest = file.readline(MAX_LINE_BYTES)
+        except (OSError, EOFError, zlib.error):  # what gzip says of broken files
+            what = "the compressed file is broken here, the rest is lost"
+            yield number, _problem(source, number, "unreadable", what)
+            return
+        if not line:
+            return
+        if is_cut:
+            what = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
+            yield number, _problem(source, number, "too-large", what)
+        elif line.strip():
+            yield number, line
+
+
+def _problem(source: Original, number: int, code: str, what: str) -> Problem:
+    return Problem(source.shown, number, code, what, "correct or remove the line")
+
+
+def _refuse_other(source: Original, line: bytes) -> None:
+    try:
+        is_text = "\0" not in line.decode()
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
+        raise _no_lines(source, "is no UTF-8 text")
+    if line.lstrip().startswith(b"["):
+        hint = f"jq -c '.[]' {source.shown} > records.jsonl makes lines of it"
+        raise _no_lines(source, "is one JSON list", hint)
+
+
+def _no_lines(source: Original, what: str, hint: str = "") -> MemtoolError:
+    return MemtoolError(
+        f"{source.shown} {what}",
+        hint=hint or "name a file with one JSON object a line, plain or .gz",
+        code="no-file",
+    )
+
+
+PSEUDO_FIELDS = ("body", "superseded_by")
+DEFAULT_MAP: dict[str, tuple[str, ...]] = {
+    "id": ("id",),
+    "title": ("title",),
+    "body": ("text", "body", "content"),
+    "type": ("type",),
+    "tags": ("tags",),
+    "timestamp": ("timestamp", "date", "created"),
+}
+"""Where fields are looked for without --map: the first name that an object has."""
+
+FieldMap = dict[str, tuple[str, ...]]
+
+
+class _NoValue(ValueError):
+    """A value that its key cannot hold; the message is one clause."""
+
+
+def field_map(pairs: Sequence[str]) -> FieldMap:
+    """Return the default map changed by `FIELD=JSON.PATH` pairs.
+
+    Raises:
+        MemtoolError: a pair has no `=`, or names what no memory has.
+    """
+    chosen = dict(DEFAULT_MAP)
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not equals or not path.strip("."):
+            raise MemtoolError(
+                f"--map {pair!r} is not FIELD=JSON.PATH", hint="--map status=meta.status"
+            )
+        is_own = name.startswith(OWN_PREFIX) and len(name) > len(OWN_PREFIX)
+        if name not in BY_NAME and name not in PSEUDO_FIELDS and not is_own:
+            near = ids.nearest(name, [*BY_NAME, *PSEUDO_FIELDS], 2)
+            raise MemtoolError(
+                f"no memory has the field {name!r}",
+                hint=f"did you mean {' or '.join(near)}?"
+                if near
+                else f"for a key of your own: --map {OWN_PREFIX}{pair}",
+                code="unknown-key",
+            )
+        chosen[name] = (path,)
+    return chosen
+
+
+def drafts(path: str, top: str, pairs: Sequence[str] = ()) -> Iterator[ForeignRecord | Problem]:
+    """Yield the record of each line, or what is wrong with the line.
+
+    Raises:
+        MemtoolError: the path is no file of lines at all, or a pair of the map is none.
+    """
+    chosen = field_map(pairs)
+    source, file = opened(originals.original(originals.located(path), top))
+    unused = {pair.partition("=")[0] for pair in pairs}
+    has_records = False
+    with file:
+        for number, row in objects(source, file):
+            if isinstance(row, Problem):
+                yield row
+                continue
+            has_records = True
+            unused -= {name for name in unused if _found(row, chosen[name]) is not None}
+            if not pairs and _is_exported(row):
+                yield _exact(source, number, row)
+            else:
+                yield from _record(source, number, row, chosen)
+    for name in sorted(unused) if has_records else ():
+        yield Problem(
+            source.shown,
+            0,
+            "unused-map",
+            f"no record has anything at {chosen[name][0]}, so {name} is set nowhere",
+            "the names must be those of the JSON objects, such as meta.status",
+            severity="warning",
+        )
+
+
+def _found(row: dict[str, Any], paths: Sequence[str]) -> Any:
+    """Return the first value that one of the paths leads to and that is not empty, or None."""
+    for path in paths:
+        value = row[path] if path in row else _at(row, path.split("."))
+        if value not in (None, "", [], {}):
+            return value
+    return None
+
+
+def _at(value: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isascii() and step.isdigit() and len(step) < 6:
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def _is_exported(row: dict[str, Any]) -> bool:
+    path, id_ = row.get("path"), row.get("id")
+    return (
+        all(key in row for key in REQUIRED)
+        and isinstance(row.get("body"), str)
+        and isinstance(id_, str)
+        and isinstance(path, str)
+        and path.endswith(f"/{id_}.md")
+    )
+
+
+def _exact(source: Original, number: int, row: dict[str, Any]) -> ForeignRecord:
+    fields: Fields = {}
+    for key, value in row.items():
+        if key in ("path", "body"):
+            continue
+        if isinstance(value, list):
+            fields[key] = tuple(map(str, value))
+        elif isinstance(value, dict):
+            fields[key] = {name: str(item) for name, item in value.items()}
+        else:
+            fields[key] = str(value)
+    return _draft(source, number, row["id"], row["id"], fields, row["body"]).replace(is_exact=True)
+
+
+def _record(
+    source: Original, number: int, row: dict[str, Any], chosen: FieldMap
+) -> Iterator[ForeignRecord | Problem]:
+    """Yield the draft of a row, or the problem that it has; a warning may come before it."""
+    fields: Fields = {}
+    for name, paths in chosen.items():
+        value = _found(row, paths)
+        try:
+            if value is not None:
+                fields[name] = _value(name, value)
+        except _NoValue as error:
+            yield Problem(source.shown, number, "bad-value", f"{name}: {error}", _MAP_HINT)
+            return
+    body = str(fields.pop("body", ""))
+    newer = fields.pop("superseded_by", ())
+    name = str(fields.pop("id", ""))
+    title = str(fields.get("title", ""))
+    key = name or f"{title} {normalise.digest(body)}"
+    prefix = ids.TYPE_PREFIX.get(str(fields.get("type", "")), "rec")
+    word = str(fields.get("status", ""))
+    if word:
+        fields["status"] = normalise.state(word) or "candidate"
+    draft = _draft(
+        source, number, key, normalise.as_id(name or ids.slug(title), prefix), fields, body
+    )
+    if word and not normalise.state(word):
+        yield draft.problem(
+            "unknown-state",
+            f"{normalise.line(word, 80)!r} is no known state, it becomes a candidate",
+            f"memtool confirm {draft.id}, if it holds",
+            severity="warning",
+        )
+    yield draft.replace(superseded_by=newer if isinstance(newer, tuple) else ())
+
+
+def _draft(
+    source: Original, number: int, key: str, id_: str, fields: Fields, body: str
+) -> ForeignRecord:
+    return ForeignRecord(
+        key=key,
+        id=id_,
+        fields=fields,
+        body=body,
+        original=source,
+        lines=(number, number),
+        part=key,
+    )
+
+
+_MAP_HINT = "name another place with --map FIELD=JSON.PATH"
+
+
+def _value(name: str, value: Any) -> FieldValue:
+    """Return a JSON value as its key wants it. Raises _NoValue where the shapes do not fit."""
+    field = BY_NAME.get(name)
+    kind = field.kind if field else "line"
+    if name == "superseded_by" or kind in LIST_KINDS:
+        return _items(value)
+    if kind == "mapping":
+        if not isinstance(value, dict):
+            raise _NoValue("is a table")
+        return {str(key): _scalar(item) for key, item in value.items()}
+    if name == "body":
+        if not isinstance(value, str):
+            raise _NoValue("is text")
+        return value
+    if kind == "moment":
+        return _moment(value)
+    if isinstance(value, list) and kind == "line":
+        value = ", ".join(_items(value))
+    text = _scalar(value)
+    if kind in ("choice", "category"):
+        return text if name == "status" else text.lower()
+    return normalise.line(text, 10 * schema.MAX_LINE) if kind == "line" else text
+
+
+def _items(value: Any) -> tuple[str, ...]:
+    parts = value if isinstance(value, list) else _scalar(value).split(",")
+    texts = [_scalar(part) for part in parts]
+    urls = ("http://", "https://")
+    return tuple(
+        dict.fromkeys(f"url:{text}" if text.startswith(urls) else text for text in texts if text)
+    )
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    raise _NoValue("is one value, not a list or table")
+
+
+def _moment(value: Any) -> str:
+    """Return a date, a moment or the seconds (or milliseconds) since 1970 as RFC 3339."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e14:
+        return timestamps.render(int(value if abs(value) < 1e11 else value / 1000))
+    text = _scalar(value)
+    return normalise.moment(text) or text
+
+
+def row(record: Record, *, has_body: bool = True) -> dict[str, Any]:
+    """Return every key of a memory in the table's order, then its body and path."""
+    fields = record.memory.fields
+    keys: dict[str, Any] = {key: plain(fields[key]) for key in sorted(fields, key=order)}
+    if has_body:
+        keys["body"] = record.memory.body
+    return keys | {"path": record.path}
+
+
+def line(row_: dict[str, Any]) -> str:
+    """Return a row as one line of JSON in ASCII, without the line feed."""
+    return json.dumps(row_, separators=(", ", ": "))

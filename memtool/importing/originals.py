@@ -1,0 +1,272 @@
+"""Originals: the files of another tool, and the drafts they become.
+
+Reading is bounded, follows no link below the named path, and opens nothing but plain files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
+
+from memtool.errors import MemtoolError
+from memtool.importing import normalise
+from memtool.memory import schema
+from memtool.memory.memory import Fields
+from memtool.memory.problem import Problem
+from memtool.store.provenance import SHORT
+from memtool.store.repository import Repository
+from memtool.value import Value
+
+MAX_BYTES = 1 << 20
+"""A text file above this size is no record of a decision."""
+_VERSION = re.compile(r"(#L\d+(-L\d+)?)?(@[0-9a-f]{7,64})?$")
+_PASSED_OVER = frozenset({"node_modules", "vendor", "venv", "site-packages", "__pycache__"})
+
+
+class Original(Value):
+    """A file to import from.
+
+    `name` is its path from the repository's top, empty if it lies outside; `shown` is the name,
+    or outside the last two parts of the path, so that it does not depend on the machine. Lines of
+    a compressed file are not those that people see in it, and are not cited.
+    """
+
+    path: str
+    name: str
+    shown: str
+    is_compressed: bool = False
+
+
+class OriginalFacts(Value):
+    """What git knows of originals, by name: HEAD, their blobs in it, and the first commit's second.
+
+    All are empty without a commit.
+    """
+
+    head: str
+    blobs: dict[str, str]
+    object_format: str
+
+
+def original(path: str, top: str) -> Original:
+    """Return the original at an absolute path."""
+    name = os.path.relpath(path, os.path.realpath(top)).replace(os.sep, "/")
+    is_outside = name == ".." or name.startswith("../")
+    return Original(path, "" if is_outside else name, tail(path) if is_outside else name)
+
+
+def tail(path: str) -> str:
+    """Return the last two parts of a path."""
+    return "/".join(path.replace(os.sep, "/").strip("/").split("/")[-2:])
+
+
+def located(path: str) -> str:
+    """Return the real path of what the user named. Raises MemtoolError where nothing is there."""
+    try:
+        os.stat(path)
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        raise MemtoolError(
+            f"{path} cannot be read: {reason}",
+            hint="name a file or directory that exists; ls shows what is there",
+            code="no-file",
+        ) from None
+    return os.path.realpath(path)
+
+
+def walk(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Original | Problem]:
+    """Yield the file itself, or the wanted files below a directory in the order of their paths.
+
+    Links, hidden directories and those of dependencies are passed over.
+    """
+    path = located(path)
+    if not os.path.isdir(path):
+        yield original(path, top)
+        return
+    refused: list[OSError] = []
+    found = []
+    for folder, folders, files in os.walk(path, onerror=refused.append):
+        folders[:] = [
+            name for name in folders if not name.startswith(".") and name not in _PASSED_OVER
+        ]
+        for name in files:
+            place = os.path.join(folder, name)
+            if is_wanted(name) and not os.path.islink(place):
+                found.append(place)
+    for error in refused:
+        yield Problem(
+            original(str(error.filename), top).shown,
+            0,
+            "unreadable",
+            f"it cannot be read: {os.strerror(error.errno or 0)}",
+            "give yourself permission to read it",
+        )
+    for place in sorted(found):
+        yield original(place, top)
+
+
+def read_text(source: Original) -> str | Problem:
+    """Return the text of a file, or the problem that kept it from being read."""
+    try:
+        with open_plain(source) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        return Problem(
+            source.shown,
+            0,
+            "unreadable",
+            f"it cannot be read: {error.strerror}",
+            "name a plain file that you may read",
+        )
+    if len(data) > MAX_BYTES:
+        return Problem(
+            source.shown, 0, "too-large", f"it is larger than {MAX_BYTES:,} bytes", "split it"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Problem(
+            source.shown,
+            data.count(b"\n", 0, error.start) + 1,
+            "not-utf8",
+            "it is not UTF-8 text",
+            f"iconv -t UTF-8 {source.shown} converts it",
+        )
+    if "\0" in text:
+        return Problem(source.shown, 0, "not-utf8", "it holds NUL bytes", "name a text file")
+    return text.replace("\r\n", "\n")
+
+
+def open_plain(source: Original) -> BufferedReader:
+    """Open a plain file for reading bytes. Raises OSError for anything else, without waiting."""
+    handle = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(0, "it is not a plain file")
+    return open(handle, "rb")
+
+
+def facts(repository: Repository, path: str) -> OriginalFacts:
+    """Return what HEAD holds at or below a path of the repository, in two git calls."""
+    git = repository.git
+    head = git.head()
+    blobs = {}
+    if head:
+        answer = git.run("ls-tree", "-r", "-z", "--full-tree", head, "--", *_limit(path))
+        for row in answer.split(b"\0")[:-1]:
+            meta, _tab, raw = row.partition(b"\t")
+            blobs[os.fsdecode(raw)] = meta.split()[2].decode()
+    return OriginalFacts(head, blobs, repository.object_format)
+
+
+def first_seconds(repository: Repository, path: str, head: str) -> dict[str, int]:
+    """Return when each file at or below a path was first committed, in one walk over history.
+
+    Empty without a commit, and in a shallow clone, whose first commits are not the first.
+    """
+    if not head or repository.is_shallow:
+        return {}
+    answer = repository.git.run(
+        "log", "--format=commit:%at", "-z", "--name-only", "--diff-filter=A", "--no-renames",
+        "--no-ext-diff", "--end-of-options", head, "--", *_limit(path),
+    )  # fmt: skip
+    found = {}
+    second = 0
+    for token in answer.split(b"\0"):
+        text = token.strip(b"\n")
+        if text.startswith(b"commit:"):
+            second = int(text[7:])
+        elif text:
+            found[os.fsdecode(text)] = second  # newest first, so the oldest stays
+    return found
+
+
+def _limit(path: str) -> list[str]:
+    return [] if path in ("", ".") else [path]
+
+
+def committed(sources: Iterable[Original], known: OriginalFacts) -> frozenset[str]:
+    """Return the names of the originals whose bytes are those that HEAD holds."""
+    same = set()
+    for name, path in sorted({(source.name, source.path) for source in sources if source.name}):
+        oid = known.blobs.get(name)
+        if oid is not None and _blob_id(path, known.object_format) == oid:
+            same.add(name)
+    return frozenset(same)
+
+
+def _blob_id(path: str, object_format: str) -> str:
+    digest = hashlib.new(object_format, usedforsecurity=False)
+    try:
+        with open(path, "rb") as file:
+            digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def citation(source: Original, lines: tuple[int, int], commit: str) -> str:
+    """Return `file:PATH#Lx-Ly@SHA` for a file of the repository, empty for any other.
+
+    An empty commit leaves the revision out.
+    """
+    if not source.name:
+        return ""
+    span = "" if source.is_compressed else f"#L{lines[0]}-L{lines[1]}"
+    at = f"@{commit[:SHORT]}" if commit else ""
+    text = f"file:{source.name}{span}{at}"
+    return "" if schema.source_fault(text) or not schema.is_line(text) else text
+
+
+def tool_citation(tool: str, source: Original, record: str) -> str:
+    """Return `tool:import-NAME FILE record KEY`, for what lies outside the repository."""
+    which = f" record {record}" if record else ""
+    return f"tool:import-{tool} {normalise.line(source.shown + which, 300)}"
+
+
+def place_of(source: str) -> str:
+    """Return a source without its lines and revision: where it comes from, whatever the version."""
+    return _VERSION.sub("", source) if source.startswith("file:") else source
+
+
+CODES: dict[str, str] = {
+    "changed": "the record says something else than the memory that was made of it",
+    "not-json": "a line that is no JSON object",
+    "not-a-record": "a file that says neither what it decides nor where it stands",
+    "unknown-state": "a state that no record is known to have; it becomes a candidate",
+    "unused-map": "a --map path that no record has",
+    "duplicate-record": "the same record twice; the first one counts",
+}
+"""Problems that only importing finds, beside those of `memory.problem`."""
+
+
+class ForeignRecord(Value):
+    """A foreign record. `key` is its one name at home, `names` what others may call it as well.
+
+    `fields` holds what the record says, and no more; relations hold the names of other records,
+    `superseded_by` is turned round later. `lines` are the first and last in its file; `part` says
+    which part of the file a record is. An exact draft is a memory already and stays as it is.
+    """
+
+    key: str
+    id: str
+    fields: Fields
+    body: str
+    original: Original
+    lines: tuple[int, int]
+    names: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
+    part: str = ""
+    is_exact: bool = False
+
+    def problem(self, code: str, message: str, hint: str = "", severity: str = "error") -> Problem:
+        """Return a problem at the place of the record."""
+        return Problem(
+            self.original.shown, self.lines[0], code, message, hint, self.id, severity=severity
+        )

@@ -1,0 +1,207 @@
+"""Candidates: pinned, retrieved and summary memories, and the budget they share.
+
+Pinned memories come first, then what answers the prompt. Each tier has a most number and a share
+of the tokens; what does not fit is left out whole, never cut off inside a sentence.
+"""
+
+from __future__ import annotations
+
+from memtool.inject import budget as budgets
+from memtool.inject.effective_lineage import EffectiveLineage
+from memtool.memory import lifecycle
+from memtool.memory.fields import Category
+from memtool.memory.memory import Memory
+from memtool.store.tree import Record, Tree
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+WHOLE_TOKENS = 250
+"""A memory is shown whole up to this size, else its first paragraph."""
+
+DIGITS = 6
+"""Of a score, where it is shown: the last bits of an exponential differ between machines."""
+
+PINNED = "pinned"
+RETRIEVAL = "retrieval"
+GOVERNING = "governing"
+"""The tiers; a governing one is about a file that was changed, and nobody asked for it."""
+PROJECT = "project"
+GLOBAL = "global"
+"""The scopes: whose memory it is, by the repository that it is in."""
+
+
+class Candidate(Value):
+    """A memory that may be shown. `score` is None where it stands beside one that was found."""
+
+    record: Record
+    tier: str
+    score: float | None = None
+    factors: Mapping[str, float] = {}
+    beside: str = ""
+    """The id of the memory that it contradicts, where it is shown only for that."""
+    related: str = ""
+    """The id of the winner that it is related to, where it was found only because of that."""
+    scope: str = PROJECT
+    against: tuple[str, ...] = ()
+    """The ids of what it contradicts, where it is shown for itself."""
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it is shown as its statement though there is more: nobody asked for it."""
+        memory = self.record.memory
+        return self.tier == GOVERNING and memory.statement.split() != memory.body.split()
+
+
+class CandidateVerdict(Value):
+    """Why a candidate was shown or not. `weights` are its factors as they were computed."""
+
+    id: str
+    tier: str
+    is_taken: bool
+    reason: str
+    score: float | None = None
+    weights: Mapping[str, float] = {}
+    scope: str = PROJECT
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """The factors as they are shown; few verdicts are."""
+        return {name: round(value, DIGITS) for name, value in self.weights.items()}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the JSON shape, in which the fate is called `taken`."""
+        names = {"is_taken": "taken", "weights": "factors"}
+        fields = super().plain() | {"weights": self.factors}
+        return {names.get(name, name): value for name, value in fields.items()}
+
+
+class BlockEntry(Value):
+    """A candidate in the block, as it is written there."""
+
+    candidate: Candidate
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        return budgets.tokens(self.text)
+
+
+class Eligibility(Value):
+    """What decides about a memory beside its relevance: lineage, life and trust, at one second.
+
+    `scope` says whose memories these are: the project's, or the user's global ones.
+    """
+
+    tree: Tree
+    standing: EffectiveLineage
+    now: int
+    categories: Mapping[str, Category]
+    least_trust: str
+    scope: str = PROJECT
+
+    def beside(self, record: Record) -> list[Record]:
+        """Return the current memories that contradict one."""
+        found = (self.tree.by_id[other] for other in self.standing.others(record.id))
+        return [other for other in found if not self.objection(other.memory)]
+
+    def objection(self, memory: Memory) -> str:
+        """Return why a memory is not current knowledge; empty where it is."""
+        newer = self.standing.lineage.superseded_by.get(memory.id)
+        if newer:
+            return f"superseded by {', '.join(newer)}"
+        if memory.status == "deprecated":
+            return memory.status
+        state = lifecycle.state(memory, self.now, self.categories)
+        return "" if state == lifecycle.ALIVE else state
+
+
+def pinned(grounds: Eligibility) -> list[Candidate]:
+    """Return the pinned memories: most important first, then newest, then by id."""
+    found = [record for record in grounds.tree.pinned if not grounds.objection(record.memory)]
+    found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
+    return [Candidate(record, PINNED, scope=grounds.scope) for record in found]
+
+
+def fill(
+    candidates: Iterable[Candidate],
+    write: Callable[[Candidate, bool], str],
+    most: int,
+    share: int,
+    room: int,
+) -> tuple[list[BlockEntry], list[CandidateVerdict]]:
+    """Take candidates in order while they fit into `share` tokens and `room` bytes.
+
+    Each enters as its first paragraph; then what is small enough is shown whole, in the same
+    order, as long as that fits too. `write(candidate, is_whole)` gives the text.
+    """
+    taken: list[BlockEntry] = []
+    wholes: list[str] = []
+    verdicts: list[CandidateVerdict] = []
+    for candidate in candidates:
+        if len(taken) >= most:
+            verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
+            continue
+        brief = write(candidate, False)
+        is_long = _is_long(candidate.record.memory, brief)
+        whole = brief if is_long else write(candidate, True)
+        text = min(whole, brief, key=_size)
+        tokens = budgets.tokens(text)
+        if tokens > share or _size(text) > room:
+            left = max(0, min(share, room // budgets.BYTES_PER_TOKEN))
+            reason = f"over budget: {tokens} tokens, {left} left"
+            verdicts.append(verdict(candidate, reason, is_taken=False))
+            continue
+        share -= tokens
+        room -= _size(text)
+        taken.append(BlockEntry(candidate, text))
+        wholes.append(whole)
+    for number, (one, text) in enumerate(zip(taken, wholes, strict=True)):
+        tokens, size = budgets.tokens(text), _size(text)
+        more = tokens - one.tokens
+        if tokens <= WHOLE_TOKENS and more <= share and size - _size(one.text) <= room:
+            share -= more
+            room -= size - _size(one.text)
+            taken[number] = BlockEntry(one.candidate, text)
+    verdicts += [verdict(one.candidate, f"{one.tokens} tokens", is_taken=True) for one in taken]
+    return taken, verdicts
+
+
+def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVerdict:
+    """Return the fate of a candidate."""
+    if candidate.beside:
+        reason = f"beside {candidate.beside}, which it contradicts; {reason}"
+    if candidate.against and is_taken:
+        reason = f"{reason}; contradicts {', '.join(candidate.against)}"
+    if candidate.related:
+        reason = f"{candidate.related} is related to it; {reason}"
+    return CandidateVerdict(
+        candidate.record.id,
+        candidate.tier,
+        is_taken,
+        reason,
+        rounded(candidate.score),
+        candidate.factors,
+        candidate.scope,
+    )
+
+
+def rounded(score: float | None) -> float | None:
+    """Return a score as it is shown."""
+    return None if score is None else round(score, DIGITS)
+
+
+def _is_long(memory: Memory, brief: str) -> bool:
+    """Tell whether a memory is shown in brief whatever room there is; writing it adds to its size.
+
+    Most are, and a whole one of some pages need then not be written, only to be left out.
+    """
+    least = len(memory.body.strip("\r\n"))
+    return least > WHOLE_TOKENS * budgets.BYTES_PER_TOKEN and least > _size(brief)
+
+
+def _size(text: str) -> int:
+    return len(text.encode())

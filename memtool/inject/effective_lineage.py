@@ -1,0 +1,175 @@
+"""The effective lineage: what supersedes what, weighed by trust.
+
+Lineage alone would let a file that nobody committed silence a decision of the team. So a memory
+supersedes another here only where it has the trust for it; otherwise both stand, disputed.
+"""
+
+from __future__ import annotations
+
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.store.provenance import TRUST_LEVELS
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from memtool.memory.lineage import Lineage
+    from memtool.store.provenance import Witness
+    from memtool.store.tree import Record, Tree
+
+NAMED_MOST = 3
+"""Ids in one warning; a fork of a hundred must not fill the block."""
+
+RANK: dict[str, int] = {level: rank for rank, level in enumerate(TRUST_LEVELS)}
+
+
+class EffectiveLineage(Value):
+    """The lineage that trust leaves of a tree. The tables map an id to sorted ids.
+
+    `forks` holds the heads of each fork that a memory is a head of, `disputes` both sides of each
+    superseding that was not granted, `unproven` what a memory replaces although the trusted ref
+    does not hold it yet. `contrary` says the opposite, among the memories that were compared.
+    """
+
+    lineage: Lineage
+    forks: dict[str, tuple[tuple[str, ...], ...]]
+    disputes: dict[str, tuple[str, ...]]
+    unproven: dict[str, tuple[str, ...]]
+    contrary: Mapping[str, tuple[str, ...]] = {}
+
+    def rivals(self, id_: str) -> tuple[str, ...]:
+        """Return the other heads of the forks that a memory is in."""
+        return tuple(
+            sorted({other for heads in self.forks.get(id_, ()) for other in heads} - {id_})
+        )
+
+    def conflicts(self, id_: str) -> tuple[str, ...]:
+        """Return all memories that contradict one."""
+        against = {*self.rivals(id_), *self.disputes.get(id_, ()), *self.contrary.get(id_, ())}
+        return tuple(sorted(against))
+
+    def others(self, id_: str) -> tuple[str, ...]:
+        """Return the memories that are shown beside one: those that its warnings name."""
+        groups = (self.rivals(id_), self.disputes.get(id_, ()), self.contrary.get(id_, ()))
+        return tuple(other for ids in groups for other in ids[:NAMED_MOST])
+
+    def marks(self, id_: str) -> tuple[str, ...]:
+        """Return the warnings that a memory is shown with."""
+        table = (
+            ("[CONFLICT] with {}: they replace the same memory", self.rivals(id_)),
+            ("[CONFLICT] with {}: they cannot both hold", self.contrary.get(id_)),
+            ("[DISPUTED] with {}: the newer one is less trusted", self.disputes.get(id_)),
+            ("[UNPROVEN] replaces {}, not yet in the trusted ref", self.unproven.get(id_)),
+        )
+        return tuple(text.format(_named(ids)) for text, ids in table if ids)
+
+
+def standing(
+    tree: Tree,
+    witness: Witness,
+    least: str,
+    categories: Collection[str] = DEFAULT_CATEGORIES,
+) -> EffectiveLineage:
+    """Weigh every superseding of a tree by trust; `least` is what a memory needs to be injected.
+
+    A memory that is only local, or below `least`, does not replace one that has more trust. What
+    was committed with the same `supersedes` counts as committed, whatever else of the file was
+    changed since, such as its status.
+    """
+    edges = {new: olds for new, olds in tree.lineage.supersedes.items() if olds}
+    if not edges:
+        return EffectiveLineage(tree.lineage, {}, {}, {})
+    named = {*edges, *(old for olds in edges.values() for old in olds)}
+    known = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
+    origins = witness.origins(known)
+    trust = {record.id: origins[record.path].trust for record in known}
+    has_trusted_ref = witness.basis is not None and bool(witness.basis.trusted_at)
+    best = TRUST_LEVELS[2 if has_trusted_ref else 1]
+    newer = [record for record in known if record.id in edges]
+    weak = [record for record in newer if RANK[trust[record.id]] < RANK[best]]
+    committed = _committed_edges(tree, witness, weak, categories)
+    refused: dict[str, set[str]] = {}
+    unproven: dict[str, tuple[str, ...]] = {}
+    for new, olds in sorted(edges.items()):
+        own = {old: max(trust[new], committed.get((new, old), trust[new]), key=RANK.__getitem__)
+               for old in olds if old in trust}  # fmt: skip
+        lost = {old for old, level in own.items() if _outranks(trust[old], level, least)}
+        if lost:
+            refused[new] = lost
+        kept = sorted(old for old, level in own.items() if old not in lost and level == "committed")
+        if kept and has_trusted_ref:
+            unproven[new] = tuple(kept)
+    lineage = tree.lineage.without(refused) if refused else tree.lineage
+    forks = _forks({tree.lineage, lineage})
+    return EffectiveLineage(lineage, forks, _disputes(lineage, forks, refused), unproven)
+
+
+def structural(tree: Tree) -> EffectiveLineage:
+    """Return the standing that lineage alone gives, which is the same in every clone of a tree."""
+    return EffectiveLineage(tree.lineage, _forks({tree.lineage}), {}, {})
+
+
+def _committed_edges(
+    tree: Tree, witness: Witness, records: list[Record], categories: Collection[str]
+) -> dict[tuple[str, str], str]:
+    """Return the trust of each superseding that stands in a commit at the place of a record."""
+    versions = witness.versions(records)
+    levels: dict[str, dict[str, str]] = {}
+    for record in records:
+        for oid, level in versions.get(record.path, {}).items():
+            if oid != record.oid:
+                levels.setdefault(oid, {})[record.path] = level
+    found: dict[tuple[str, str], str] = {}
+    if not levels:
+        return found
+    from memtool.memory import document  # only edits that are not committed or published pay
+
+    oids = sorted(levels)
+    blobs = tree.snapshot.repository.git.blobs(oids, document.MAX_BYTES)
+    for oid, data in zip(oids, blobs, strict=True):
+        for path, level in levels[oid].items():
+            try:
+                memory = document.read(data, path, categories)
+            except document.Unreadable:
+                continue
+            for old in memory.supersedes if memory.status != "deleted" else ():
+                before = found.get((memory.id, old), level)
+                found[memory.id, old] = max(before, level, key=RANK.__getitem__)
+    return found
+
+
+def _outranks(old: str, new: str, least: str) -> bool:
+    """Tell whether a memory keeps its place although another one, of less trust, supersedes it."""
+    return RANK[old] > RANK[new] and (RANK[new] == 0 or RANK[new] < RANK[least])
+
+
+def _forks(lineages: Iterable[Lineage]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    groups = {fork.heads for lineage in lineages for fork in lineage.forks()}
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for heads in sorted(groups):
+        for head in heads:
+            found[head] = (*found.get(head, ()), heads)
+    return found
+
+
+def _disputes(
+    lineage: Lineage,
+    forks: dict[str, tuple[tuple[str, ...], ...]],
+    refused: dict[str, set[str]],
+) -> dict[str, tuple[str, ...]]:
+    """Return who disputes whom: the heads on both sides of what was refused, forks aside."""
+    sides: dict[str, set[str]] = {}
+    edges = sorted((new, old) for new, olds in refused.items() for old in olds)
+    for new, old in edges:
+        pairs = [(one, other) for one in lineage.heads_of(new) for other in lineage.heads_of(old)]
+        for one, other in pairs:
+            if one != other and not any(other in heads for heads in forks.get(one, ())):
+                sides.setdefault(one, set()).add(other)
+                sides.setdefault(other, set()).add(one)
+    return {one: tuple(sorted(others)) for one, others in sides.items()}
+
+
+def _named(ids: tuple[str, ...]) -> str:
+    more = f" and {len(ids) - NAMED_MOST} more" if len(ids) > NAMED_MOST else ""
+    return ", ".join(ids[:NAMED_MOST]) + more

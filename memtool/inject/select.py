@@ -1,0 +1,399 @@
+"""Selection: which of the candidates are shown, without repeating each other.
+
+Two memories say the same where nearly all of their words are the same, and nothing that they
+differ in is a number or a negation: `30 seconds` and `60 seconds` contradict each other.
+
+Search has let only relevant memories pass, and has ordered them. Here the best are taken so that
+none repeats another: near-duplicates are folded, no source speaks more than twice, and a digest
+stands for what it sums up. Contradictions are never folded: both sides are shown.
+
+Compared is what is shown of every memory, its title and statement. How they begin tells which
+pairs are worth to be taken apart by the gate, whose modules most answers then need not load.
+"""
+
+from __future__ import annotations
+
+from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, verdict
+from memtool.inject.effective_lineage import RANK
+from memtool.memory.signs import AFFIRMING, DENYING, TYPES, WEAK
+from memtool.search.cutoffs import USUAL
+from memtool.search.ranking import TRUST
+from memtool.search.terms import is_stop, terms
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memtool.inject.effective_lineage import EffectiveLineage
+    from memtool.memory.memory import Memory
+    from memtool.store.provenance import Origin
+
+SAME = 0.9
+"""Share of all words of two memories that are in both, from which they say the same."""
+LEAST_WORDS = 8
+"""Shorter texts are compared by fingerprint alone: each word of theirs may be the point."""
+SIZES = 0.7
+"""Least ratio of two lengths for which it is worth to look at words."""
+ROUGHLY = 0.3
+"""Least share of words, as they are written, that two texts must have in common for that."""
+FIRST = 6
+"""Words by which a memory begins, its type among them."""
+PER_SOURCE = 2
+"""Most memories of one source in a block."""
+SOURCE_KINDS = frozenset({"commit", "file", "url", "session", "memory"})
+"""Kinds that name one thing. A person or a tool says many."""
+
+_NEGATIONS = frozenset({"no", "not", "never", "without", "dont", "cannot", "except"})
+
+
+class Wording:
+    """The words of a memory: how it begins, all as they are written, and as terms.
+
+    Each is worked out where what costs less did not tell two memories apart; terms cost a hundred
+    times what the words cost. Memories with the same words begin the same.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self.type = memory.type
+        self.size = len(memory.body)
+        self.head = f"{memory.type}\n{memory.title}\n"
+        self.text = f"{self.head}{memory.body}"
+        self.begin = " ".join(self.text.split(None, FIRST)[:FIRST]).lower()
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All words as they are written, the type first; case does not count."""
+        return tuple(self.text.lower().split())
+
+    @cached_property
+    def rough(self) -> frozenset[str]:
+        """The words of the body as they are written."""
+        return frozenset(self.words[len(self.head.split()) :])
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The terms of title and body."""
+        return frozenset(terms(self.text[len(self.type) :]))
+
+
+def says_same(one: Wording, other: Wording) -> bool:
+    """Tell whether two memories say the same in nearly the same words."""
+    if one.type != other.type:
+        return False
+    if one.size < SIZES * other.size or other.size < SIZES * one.size:
+        return False
+    if _overlap(one.rough, other.rough) < ROUGHLY:
+        return False
+    differing = one.terms ^ other.terms
+    if any(term in _NEGATIONS or any(char.isdigit() for char in term) for term in differing):
+        return False
+    first, second = (
+        frozenset(term for term in found if not is_stop(term)) for found in (one.terms, other.terms)
+    )
+    both = len(first & second)
+    return both >= LEAST_WORDS and both >= SAME * len(first | second)
+
+
+def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    both = len(first & second)
+    return both / max(1, len(first) + len(second) - both)
+
+
+def sources(memory: Memory) -> tuple[str, ...]:
+    """Return the things that a memory comes from, without places in them, sorted."""
+    found = set()
+    for source in memory.items("source"):
+        kind, _colon, rest = source.partition(":")
+        if kind in SOURCE_KINDS:
+            name = rest if kind == "url" else rest.partition("#")[0].partition("@")[0]
+            found.add(f"{kind}:{name}")
+    return tuple(sorted(found))
+
+
+DIGEST = 0.8
+"""Share of the best score from which a digest comes before what is not one."""
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    grounds: Eligibility,
+    origins: Mapping[str, Origin],
+    threshold: float = 0.0,
+    shown: Sequence[Candidate] = (),
+    most: int = USUAL.shown,
+) -> tuple[list[Candidate], list[CandidateVerdict]]:
+    """Drop what is not worth showing, and put beside the rest what contradicts it.
+
+    Of what was found the best `most` are looked at. Dropped is what scores below `threshold`, a
+    share of the best score; what says the same as a better one; what a better digest sums up; and
+    the third from one source. What was found only because a winner is related to it may score
+    less. A digest that scores nearly as well as the best comes first; one that memtool wrote, and
+    that scores less, gives way to what it sums up.
+
+    `shown` are in the block already: neither they nor what says the same is shown again. `origins`
+    is by path, and knows the candidates and what `grounds.beside` gives for them.
+    """
+    weighed = _trusted(candidates, origins)
+    kept, dropped = _sift(weighed, grounds, origins, threshold, shown, most)
+    kept = _digests_first(kept)
+    listed: dict[str, Candidate] = {}
+    found = {candidate.record.id: candidate for candidate in kept}
+    for candidate in kept:
+        listed.setdefault(candidate.record.id, candidate)
+        for record in grounds.beside(candidate.record):
+            extra = Candidate(
+                record, candidate.tier, beside=candidate.record.id, scope=grounds.scope
+            )
+            listed.setdefault(record.id, found.get(record.id, extra))
+    if len(listed) == len(kept):
+        return list(listed.values()), dropped  # each was compared with the others already
+    both, repeated = _sift(list(listed.values()), grounds, origins, 0.0, shown, len(listed))
+    return both, dropped + repeated
+
+
+def _trusted(candidates: Sequence[Candidate], origins: Mapping[str, Origin]) -> list[Candidate]:
+    """Weigh the trust of what was found; what came by score is then in that order again."""
+    if any(one.score is None for one in candidates):
+        return list(candidates)  # nobody asked for them
+    weighed = []
+    for one in candidates:
+        factor = TRUST[origins[one.record.path].trust]
+        factors = {**one.factors, "trust": factor}
+        weighed.append(one.replace(score=_score(one) * factor, factors=factors))
+    scores = list(map(_score, candidates))
+    if scores == sorted(scores, reverse=True):
+        weighed.sort(key=lambda one: (-_score(one), one.record.id))
+    return weighed
+
+
+def _score(candidate: Candidate) -> float:
+    return candidate.score or 0.0
+
+
+def _digests_first(candidates: list[Candidate]) -> list[Candidate]:
+    least = DIGEST * max(map(_score, candidates), default=0.0)
+    ahead = [one for one in candidates if is_digest(one) and _score(one) >= least]
+    return [*ahead, *(one for one in candidates if one not in ahead)]
+
+
+def is_digest(candidate: Candidate) -> bool:
+    """Tell whether a memory that was found sums up others."""
+    return candidate.score is not None and bool(candidate.record.memory.items("derived_from"))
+
+
+def _is_generated(candidate: Candidate) -> bool:
+    """Tell whether memtool wrote a digest; one that a person wrote says more than its sources."""
+    if not is_digest(candidate):
+        return False
+    from memtool.memory import memory  # few stores hold one
+
+    return memory.is_generated(candidate.record.memory)
+
+
+def _staleness(candidate: Candidate, grounds: Eligibility) -> str:
+    """Return what a digest that memtool wrote tells and no longer holds; empty where all does."""
+    for id_ in candidate.record.memory.items("derived_from") if _is_generated(candidate) else ():
+        record = grounds.tree.by_id.get(id_)
+        if record is None or grounds.objection(record.memory):
+            return f"out of date: {id_} no longer holds"
+    return ""
+
+
+def _sums_up(digest: Candidate, memory: Memory) -> bool:
+    """Tell whether what is shown of a digest holds a memory: of a long one that is the lead."""
+    if not is_digest(digest) or memory.id not in digest.record.memory.items("derived_from"):
+        return False
+    return not _is_generated(digest) or memory.title in digest.record.memory.statement
+
+
+class _Kept:
+    """What is shown so far, as that which comes next is compared with it."""
+
+    def __init__(self, shown: Sequence[Candidate], grounds: Eligibility) -> None:
+        self._grounds = grounds
+        self._alike: dict[str, list[tuple[str, Wording]]] = {}
+        """Ids and words by how they begin: two with the same words say the same."""
+        self._kept: list[tuple[Candidate, Wording, bool]] = []
+        """Each with its words, and whether it sums up others."""
+        self._sources: dict[str, int] = {}
+        for one in shown:
+            self._keep(one, Wording(one.record.memory))
+
+    def objection(self, candidate: Candidate) -> str:
+        """Return why a candidate is not worth its place beside them; else take it, and say so."""
+        memory = candidate.record.memory
+        id_ = memory.id
+        wording = Wording(memory)
+        for other, said in self._alike.get(wording.begin, ()):
+            if said.words == wording.words:
+                return "shown already" if other == id_ else f"says the same as {other}"
+        if candidate.score is not None:
+            reason = self._repeated(candidate, wording)
+            if reason:
+                return reason
+            named = sources(memory)
+            if named and all(self._sources.get(name, 0) >= PER_SOURCE for name in named):
+                return f"{PER_SOURCE} from {named[0]} are shown already"
+            for name in named:
+                self._sources[name] = self._sources.get(name, 0) + 1
+        self._keep(candidate, wording)
+        return ""
+
+    def _repeated(self, candidate: Candidate, wording: Wording) -> str:
+        """Return which of them says nearly the same as a candidate, or sums it up."""
+        memory = candidate.record.memory
+        rivals = self._grounds.standing.conflicts(memory.id)
+        for other, other_wording, is_sum in self._kept:
+            if rivals and other.record.id in rivals:
+                continue
+            if says_same(wording, other_wording):
+                return f"says nearly the same as {other.record.id}"
+            if is_sum and _sums_up(other, memory) and _score(other) > _score(candidate):
+                return f"summed up by {other.record.id}"
+        return ""
+
+    def _keep(self, candidate: Candidate, wording: Wording) -> None:
+        self._alike.setdefault(wording.begin, []).append((candidate.record.id, wording))
+        self._kept.append((candidate, wording, is_digest(candidate)))
+
+
+def _sift(
+    candidates: Sequence[Candidate],
+    grounds: Eligibility,
+    origins: Mapping[str, Origin],
+    threshold: float,
+    shown: Sequence[Candidate],
+    most: int,
+) -> tuple[list[Candidate], list[CandidateVerdict]]:
+    best = max(map(_score, candidates), default=0.0)
+    least = threshold * best
+    kept: list[Candidate] = []
+    dropped: list[CandidateVerdict] = []
+    so_far = _Kept(shown, grounds)
+    place = 0
+    for candidate in candidates:
+        trust = origins[candidate.record.path].trust
+        reason = grounds.objection(candidate.record.memory) or _staleness(candidate, grounds)
+        if not reason and RANK[trust] < RANK[grounds.least_trust]:
+            reason = f"its trust is {trust}, less than {grounds.least_trust}"
+        if not reason and candidate.score is not None and not candidate.related:
+            place += 1
+            if candidate.score < least:
+                reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
+            elif place > most:
+                reason = f"not among the best {most}"
+            elif _is_generated(candidate) and candidate.score < DIGEST * best:
+                reason = "what it sums up answers better"
+        reason = reason or so_far.objection(candidate)
+        if reason:
+            dropped.append(verdict(candidate, reason, is_taken=False))
+        else:
+            kept.append(candidate)
+    return kept, dropped
+
+
+MOST_EXTRA = 2
+"""Words by which the subjects of two clauses may differ, each way."""
+BEGINNING = 150
+"""Characters of a statement that are looked at for words."""
+ROOT = 5
+"""Letters by which words are compared: `session` and `sessions` are the same."""
+_NO_SUBJECT = DENYING | AFFIRMING | WEAK
+_PARTED = bytes.maketrans(b"_-./=", b"     ")
+_SPACED = bytes.maketrans(b',;!?:`"*()[]{}<>', b"\n\n\n\n" + b" " * 12)
+
+
+def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
+    """Return every two memories that cannot both hold, by place in the list, in order.
+
+    Left out is what one of them names in `conflicts_accepted`.
+    """
+    return [
+        (one, other)
+        for one, other in _suspected(memories)
+        if _is_contrary(memories[one], memories[other])
+    ]
+
+
+def known(standing: EffectiveLineage, memories: Sequence[Memory]) -> EffectiveLineage:
+    """Return the standing with what contradicts each other among some memories."""
+    found: dict[str, set[str]] = {}
+    for one, other in clashes(memories):
+        ids = memories[one].id, memories[other].id
+        if ids[0] != ids[1] and ids[1] not in standing.conflicts(ids[0]):
+            found.setdefault(ids[0], set()).add(ids[1])
+            found.setdefault(ids[1], set()).add(ids[0])
+    if not found:
+        return standing
+    return standing.replace(contrary={id_: tuple(sorted(found[id_])) for id_ in sorted(found)})
+
+
+def _is_contrary(one: Memory, other: Memory) -> bool:
+    if one.id in other.items("conflicts_accepted") or other.id in one.items("conflicts_accepted"):
+        return False
+    from memtool.gate import opposition  # most answers hold nothing that may be contrary
+
+    first, second = (
+        opposition.said_by(memory.replace(body=memory.statement)) for memory in (one, other)
+    )
+    is_related = opposition.is_related(one, other)
+    for mine in first:
+        for theirs in second:
+            if opposition.kind_of(mine, theirs, is_related=is_related):
+                return True
+    return False
+
+
+def _suspected(memories: Sequence[Memory]) -> list[tuple[int, int]]:
+    """Return the pairs that speak of the same, where one denies or values otherwise."""
+    clauses: list[tuple[int, int, bool, set[str]]] = []
+    subjects: list[set[str]] = []
+    speaking: dict[str, list[int]] = {}
+    """The clauses about a root, so that only those that share one are compared."""
+    for place, memory in enumerate(memories):
+        for subject, is_denying, values in _clauses(memory) if memory.type in TYPES else ():
+            for root in subject:
+                speaking.setdefault(root, []).append(len(clauses))
+            clauses.append((place, len(subject), is_denying, values))
+            subjects.append(subject)
+    found = set()
+    for (place, size, is_denying, values), subject in zip(clauses, subjects, strict=True):
+        if not (is_denying or values):
+            continue
+        common: dict[int, int] = {}
+        for root in subject:
+            for number in speaking[root]:
+                common[number] = common.get(number, 0) + 1
+        for number, count in common.items():
+            other, other_size, _is_denying, other_values = clauses[number]
+            may_clash = is_denying or (other_values and other_values != values)
+            if may_clash and other != place and _is_same(size, other_size, count):
+                found.add((min(place, other), max(place, other)))
+    return sorted(found)
+
+
+def _clauses(memory: Memory) -> list[tuple[set[str], bool, set[str]]]:
+    """Return the clauses by which a memory begins.
+
+    Each is the roots of the words that it is about, whether it denies, and what it gives as values.
+    """
+    text = f"{memory.title}\n{memory.statement[:BEGINNING]}".lower()
+    spaced = text.encode(errors="surrogatepass").translate(_SPACED).replace(b". ", b"\n")
+    parted = spaced.translate(_PARTED)
+    clauses, subjects = (one.decode(errors="surrogatepass").split("\n") for one in (spaced, parted))
+    found = []
+    for clause, said in dict(zip(clauses, subjects, strict=True)).items():
+        parts = set(said.split()) - _NO_SUBJECT
+        subject = {part[:ROOT] for part in parts if part.isalpha() and not is_stop(part)}
+        if subject:
+            words = clause.split()
+            is_denying = "n't" in clause or not DENYING.isdisjoint(words)
+            values = {word.rstrip(".") for word in words if not word.isalpha()}
+            found.append((subject, is_denying, values))
+    return found
+
+
+def _is_same(one: int, other: int, common: int) -> bool:
+    """Tell from the numbers of roots whether two subjects are nearly the same."""
+    return max(one, other) <= common + min(MOST_EXTRA, common)

@@ -1,0 +1,392 @@
+"""The primer: what an agent is given when a session starts.
+
+The parts come in the order of their worth, and each takes what the ones before it left. What does
+not fit is left out whole. Nothing in the text depends on the clock: hosts replay and cache it.
+
+Here the parts are collected: what is pinned, the state of the work, the decisions and warnings
+about files changed lately, what came since the last session, and what waits for a decision.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from memtool.commands.inject import Injected
+from memtool.errors import MemtoolError
+from memtool.inject import block, candidates, select, session_seen
+from memtool.inject import budget as budgets
+from memtool.inject.block import PREAMBLE, escaped, frame_bytes, quoted, write_block
+from memtool.inject.candidates import Candidate, Eligibility
+from memtool.inject.gather import GatherRequest, choose, item_of, origins_of, sides_of, written
+from memtool.memory import timestamps
+from memtool.search import picking
+from memtool.search.catalog import Catalog
+from memtool.sessions.names import FOLDER
+from memtool.sessions.waiting import noted
+from memtool.store import cochange
+from memtool.store.provenance import head_of
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from memtool.inject.agents_md import Block
+    from memtool.inject.block import BlockFormat
+    from memtool.inject.budget import Budget
+    from memtool.inject.candidates import BlockEntry, CandidateVerdict
+    from memtool.inject.gather import BlockItem, Side
+    from memtool.inject.session_seen import Start
+    from memtool.store.context import Context
+    from memtool.store.provenance import Witness
+    from memtool.store.tree import Record
+
+    Choose = Callable[[Sequence[Candidate]], tuple[list[Candidate], list[CandidateVerdict]]]
+
+GUIDE = (
+    "`memtool remember TEXT` writes down what the user said, `memtool new decision TITLE` what was "
+    "decided and why; `memtool search WORDS` finds more than stands here.\n"
+    "`memtool supersede ID TITLE` corrects what is wrong, `memtool forget ID --why TEXT` takes it "
+    "out; no secret belongs in a memory.\n"
+)
+"""The two lines at the end. They say what there is, in no tone of command: hosts distrust that."""
+
+
+class PrimerPart(Value):
+    """One part: lines of text, or passages, the most important first.
+
+    `choose` is told what is shown already, and returns what is worth showing; at most `most` of
+    that and `share` tokens are taken.
+    """
+
+    title: str
+    lines: tuple[str, ...] = ()
+    choose: Choose | None = None
+    most: int = 0
+    share: int = 0
+
+
+class Primer(Value):
+    """The text of a primer, empty where there is nothing to say, and what was decided about it.
+
+    `taken` are the memories in it, in order.
+    """
+
+    text: str
+    taken: tuple[BlockEntry, ...]
+    verdicts: tuple[CandidateVerdict, ...]
+
+
+NOTHING = Primer("", (), ())
+
+
+def compose(
+    parts: Sequence[PrimerPart],
+    write: Callable[[Candidate, bool], str],
+    form: BlockFormat,
+    total_tokens: int,
+    *,
+    guide: str = GUIDE,
+    preamble: str = PREAMBLE,
+) -> Primer:
+    """Fill the budget with parts, in order, and write the block around them and the guide.
+
+    Where not even the guide fits, nothing is written.
+    """
+    room = total_tokens * budgets.BYTES_PER_TOKEN - frame_bytes(form, preamble) - len(guide)
+    if room < 0:
+        return NOTHING
+    sections: list[str] = []
+    taken: list[BlockEntry] = []
+    verdicts: list[CandidateVerdict] = []
+    for part in parts:
+        head = form.section.format(title=escaped(part.title, form.head_escapes))
+        left = room - len(head.encode()) - len(form.section_end)
+        texts = _fitting([quoted(line, form.escapes) for line in part.lines], left)
+        if part.choose is not None:
+            chosen, dropped = part.choose([one.candidate for one in taken])
+            more, said = candidates.fill(chosen, write, part.most, part.share, left)
+            verdicts += dropped + said
+            taken += more
+            texts += [one.text for one in more]
+        if texts:
+            body = "".join(texts)
+            end = "" if body.endswith(f"\n{form.section_end}") else form.section_end  # blank lines
+            sections.append(f"{head}{body}{end}")
+            room -= len(sections[-1].encode())
+    text = write_block([*sections, guide], form, preamble)
+    return Primer(text, tuple(taken), tuple(verdicts))
+
+
+def _fitting(lines: Iterable[str], room: int) -> list[str]:
+    """Return the first lines that fit into a number of bytes."""
+    kept = []
+    for line in lines:
+        room -= len(line.encode())
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+STATE = "state"
+"""The tier of what a primer says about the work, beside those of a block."""
+MOST_STATE = 5
+MOST_GOVERNING = 8
+MOST_NEWS = 12
+MOST_WAITING = 6
+PLAIN: Mapping[str, object] = {
+    "for_": "plain", "format": "", "budget": None, "remaining": None, "session": "", "at": None,
+    "as_of": None, "exact": False, "no_global": False,
+}  # fmt: skip
+"""The options of a primer where none is given."""
+_LOOKED_AT = 40
+"""Records of a part that are looked at, since some are shown already or do not fit."""
+
+
+class View(Value):
+    """The project's side as a primer sees it, and who knows its commits."""
+
+    side: Side
+    witness: Witness
+
+    @property
+    def grounds(self) -> Eligibility:
+        return self.side.grounds
+
+    def current(self, records: Iterable[Record], most: int | None = None) -> list[Record]:
+        """Return the first of some records that are current knowledge."""
+        found = (one for one in records if not self.grounds.objection(one.memory))
+        return list(islice(found, most))
+
+    def confirmed(self, records: Iterable[Record], most: int | None = None) -> list[Record]:
+        """Return the first of some records that are current knowledge and no candidates."""
+        return self.current((one for one in records if one.memory.status != "candidate"), most)
+
+
+def asked(
+    context: Context,
+    *,
+    write: str,
+    is_dry: bool,
+    is_primer: bool,
+    is_prompt: bool,
+    is_explained: bool,
+    **shape: Any,
+) -> Injected | Block:
+    """Answer `inject --primer` and `inject --write`.
+
+    Raises:
+        MemtoolError: options were given that mean nothing here, or as `prime` and `mark` do.
+    """
+    if is_dry and not write:
+        raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
+    if is_prompt or is_explained:
+        raise MemtoolError(
+            "--primer and --write answer no prompt: --prompt, --files and --explain say nothing",
+            hint="memtool inject --primer",
+        )
+    if not write:
+        return prime(context, **shape)
+    if is_primer or shape != PLAIN:
+        raise MemtoolError(
+            "the block of a file is the same for everybody: --write takes no other option",
+            hint=f"memtool inject --write {write}",
+        )
+    from memtool.inject import agents_md
+
+    return agents_md.mark(context, write, dry_run=is_dry)
+
+
+def prime(
+    context: Context,
+    *,
+    for_: str = "plain",
+    format: str = "",
+    budget: int | None = None,
+    remaining: int | None = None,
+    session: str = "",
+    at: str | None = None,
+    as_of: str | None = None,
+    exact: bool = False,
+    no_global: bool = False,
+) -> Injected:
+    """Return the primer. The same tree, ledger and moment give the same bytes.
+
+    Raises:
+        MemtoolError: there is no memory directory, or no such revision or time.
+    """
+    if budget is None and remaining is None:
+        budget = context.budget_tokens
+    shares = budgets.plan(context.settings, budget, remaining)
+    form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
+    nothing_asked = GatherRequest(context, "", (), session, at, as_of, explain=False)
+    sides = sides_of(nothing_asked, with_global=at is None and not no_global, exact=exact)
+    by_scope = {side.grounds.scope: side for side in sides}
+    parts = [PrimerPart("Pinned", (), lambda taken: choose(sides, candidates.PINNED, shown=taken),
+                  context.settings.count("inject.pinned_most"), shares.pinned)]  # fmt: skip
+    own = by_scope.get(candidates.PROJECT)
+    if own is not None:
+        tree = own.grounds.tree
+        assert isinstance(tree, Catalog)
+        view = View(own, context.witness(tree))
+        seen, more = _own_parts(
+            view, shares, session_seen.last(context.repository.cache_dir, session)
+        )
+        if not exact and not tree.verify(seen):
+            return prime(context, for_=for_, format=format, budget=budget, remaining=remaining,
+                         session=session, at=at, as_of=as_of, exact=True,
+                         no_global=no_global)  # fmt: skip
+        parts += more
+
+    def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
+        side = by_scope[candidate.scope]
+        awaiting = candidate.record.memory.text("awaiting")
+        more = (f"[AWAITING] {awaiting}",) if awaiting else ()
+        is_whole = is_whole and not candidate.is_brief
+        return written(candidate.record, side.grounds, side.origins, form,
+                       is_whole=is_whole, more=more)  # fmt: skip
+
+    made = NOTHING
+    if any(side.grounds.tree.by_id for side in sides) or any(part.lines for part in parts):
+        made = compose(parts, text_of, form, shares.total, preamble=_preamble(sides))
+    versions = [
+        side.once.versions(one for one in made.taken if one.candidate.scope == scope)
+        for scope, side in by_scope.items()
+    ]
+    return Injected(
+        budget=shares,
+        items=tuple(_item(one, by_scope) for one in made.taken),
+        text=made.text,
+        format=format or form.name,
+        session=session,
+        freshness=sides[0].freshness,
+        explain=None,
+        verdicts=made.verdicts,
+        versions=sum(versions, ()),
+    )
+
+
+def begin(context: Context, session: str) -> None:
+    """Note that a session begins now, so that the next one can be told what came since."""
+    try:
+        session_seen.begin(
+            context.repository.cache_dir, session, context.now, head_of(context.repository)
+        )
+    except OSError:
+        return
+
+
+def _item(taken: BlockEntry, by_scope: Mapping[str, Side]) -> BlockItem:
+    side = by_scope[taken.candidate.scope]
+    return item_of(taken, side.grounds, side.origins)
+
+
+def _preamble(sides: Sequence[Side]) -> str:
+    if not any(side.pinned and side.grounds.scope == candidates.GLOBAL for side in sides):
+        return PREAMBLE
+    from memtool.inject import gather
+
+    return PREAMBLE + gather.NOTE
+
+
+def _own_parts(
+    view: View, shares: Budget, since: Start | None
+) -> tuple[list[Record], list[PrimerPart]]:
+    """Return every record that may be shown as part of the project's own, and these parts."""
+    state, governing = _state(view), _governing(view)
+    origins = origins_of(view.witness, view.grounds, [*state, *governing])
+    view.side.origins.update(origins)
+    found = [
+        _passages(view, "State of the work", state, MOST_STATE, shares),
+        _passages(view, "Decisions and warnings about files changed lately", governing,
+                  MOST_GOVERNING, shares),
+    ]  # fmt: skip
+    news = _news(view, since) if since is not None else []
+    if since is not None and news:
+        found.append(
+            PrimerPart(f"New since the session of {timestamps.date(since.moment)}", tuple(news))
+        )
+    waiting = view.current(picking.picked(view.grounds.tree, ("status", "candidate")))
+    if waiting:
+        count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
+        lines = tuple(_line(one) for one in waiting[:MOST_WAITING])
+        found.append(PrimerPart(f"{count} that nobody has confirmed (memtool confirm ID)", lines))
+    if learned := _learned(view):
+        count = f"{learned:,} finding{'' if learned == 1 else 's'}"
+        how = "`memtool promote --list` shows them, `memtool promote --commit` keeps them.\n"
+        found.append(PrimerPart(f"{count} with enough evidence for a memory", (how,)))
+    return [one.record for one in (*state, *governing)], found
+
+
+def _learned(view: View) -> int:
+    """Return how many findings of sessions wait to be promoted; a revision knows of none."""
+    taken = view.grounds.tree.snapshot
+    if taken.kind != "worktree":
+        return 0
+    return noted(os.path.join(taken.repository.cache_dir, FOLDER))
+
+
+def _passages(
+    view: View, title: str, candidates: Sequence[Candidate], most: int, shares: Budget
+) -> PrimerPart:
+    side = view.side
+
+    def chosen(taken: Sequence[Candidate]) -> tuple[list[Candidate], list[CandidateVerdict]]:
+        kept, dropped = select.choose(candidates, side.grounds, side.origins, shown=taken)
+        fresh, seen_before = side.once.fresh(kept)
+        return fresh, dropped + seen_before
+
+    return PrimerPart(title, (), chosen, most, shares.total)
+
+
+def _state(view: View) -> list[Candidate]:
+    """Return where the work stands: plans, progress, open questions, and what waits for someone."""
+    found = picking.picked(view.grounds.tree, ("type", "state"), ("awaiting", picking.ANY))
+    return [Candidate(one, STATE) for one in view.confirmed(found, _LOOKED_AT)]
+
+
+def _governing(view: View) -> list[Candidate]:
+    """Return the decisions and warnings about what a branch changed, the most important first."""
+    taken, basis = view.grounds.tree.snapshot, view.witness.basis
+    if basis is None:
+        return []
+    files = cochange.changed(taken.repository, taken.directory, basis.head, basis.trusted_at,
+                           is_checked_out=taken.kind == "worktree",
+                           is_cached=view.witness.is_cached)  # fmt: skip
+    if not files:
+        return []
+    found = view.confirmed(picking.ruling_over(view.grounds.tree, files))
+    found.sort(key=lambda one: -one.memory.importance)
+    return [Candidate(one, candidates.GOVERNING) for one in found[:_LOOKED_AT]]
+
+
+def _news(view: View, since: Start) -> list[str]:
+    """Return a line for each memory that came since a session, the newest first."""
+    taken = view.grounds.tree.snapshot
+    head = view.witness.basis.head if view.witness.basis is not None else ""
+    paths = cochange.arrived(taken.repository, taken.directory, since.head, head)
+    written_since = picking.written_after(view.grounds.tree, since.moment)
+    ids = {path.rpartition("/")[2].removesuffix(".md") for path in paths}
+    known = [view.grounds.tree.by_id[id_] for id_ in ids if id_ in view.grounds.tree.by_id]
+    records = {record.path: record for record in (*written_since, *known)}
+    lines = []
+    for record in view.confirmed(sorted(records.values(), key=picking.newest)):
+        rivals = view.grounds.standing.conflicts(record.id)
+        olds = view.grounds.standing.lineage.supersedes.get(record.id, ())
+        what = "added"
+        if rivals:
+            what = f"disputed with {', '.join(rivals[:2])}"
+        elif olds:
+            what = f"supersedes {', '.join(olds[:2])}"
+        lines.append(_line(record, what))
+    if len(lines) > MOST_NEWS:
+        lines[MOST_NEWS:] = [f"and {len(lines) - MOST_NEWS:,} more: memtool log"]
+    return lines
+
+
+def _line(record: Record, what: str = "") -> str:
+    day = timestamps.date(record.memory.timestamp)
+    return f"{day} {what}{' ' if what else ''}{record.id}: {record.memory.title}"

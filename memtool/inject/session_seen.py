@@ -1,0 +1,236 @@
+"""What a session has seen already, so that nothing is shown to it twice.
+
+One small file per session below `shown/` of the cache directory: a line for each memory that was
+shown, with the version of it. Lines are only appended, each in one write, so many processes may do
+so at once; a torn line costs nothing but a repetition, and so does a file that is lost.
+
+Beside them `starts` says when sessions began, and at which commit: what came since is news.
+
+A memory changed where its bytes did, or what contradicts it. What was shown as its statement only
+may come whole when somebody asks, but not as its statement again. Only what is asked about the
+worktree as it stands now counts: who looks back at a revision or a moment wants all of the answer.
+"""
+
+from __future__ import annotations
+
+import os
+from zlib import crc32
+
+from memtool.inject.candidates import CandidateVerdict, verdict
+from memtool.store.files import read_regular
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from memtool.inject.candidates import BlockEntry, Candidate
+    from memtool.store.context import Context
+    from memtool.store.tree import Record
+
+FOLDER = "shown"
+STARTS = "starts"
+MOST_BYTES = 256 * 1024
+"""Of one file: some 4,000 memories. In a longer session the rest may be shown again."""
+KEPT_SESSIONS = 200
+KEPT_S = 30 * 86_400
+_NAME_BYTES = 8
+_END = "."
+"""The last field of every line: what ends otherwise is torn."""
+_SHOWN_FIELDS = 3
+_START_FIELDS = 4
+
+
+class Start(Value):
+    """The beginning of a session: the second, the commit that was checked out, its hashed name."""
+
+    moment: int
+    head: str
+    session: str
+
+
+def named(session: str) -> str:
+    """Return the hash by which a session is known here."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    return blake2b(session.encode(errors="replace"), digest_size=_NAME_BYTES).hexdigest()
+
+
+def read(directory: str, session: str) -> frozenset[tuple[str, str]]:
+    """Return what a session has seen: each memory's id with the version that it was shown in.
+
+    `directory` is the cache directory of the repository.
+    """
+    rows = _lines(os.path.join(directory, FOLDER, named(session)), _SHOWN_FIELDS)
+    return frozenset((row[0], row[1]) for row in rows)
+
+
+def add(directory: str, session: str, versions: Iterable[tuple[str, str]]) -> None:
+    """Note that a session has seen memories. Where that cannot be written, it may see them again.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    lines = "".join(f"\n{id_} {version} {_END}" for id_, version in versions)
+    if lines:
+        _append(os.path.join(directory, FOLDER, named(session)), lines)
+
+
+def forget(directory: str, session: str) -> None:
+    """Let a session see everything again: it lost its context."""
+    try:
+        os.unlink(os.path.join(directory, FOLDER, named(session)))
+    except OSError:
+        return
+
+
+def begin(directory: str, session: str, moment: int, head: str) -> None:
+    """Note that a session begins, once, and drop the files of sessions of long ago.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    name = named(session)
+    path = os.path.join(directory, FOLDER, STARTS)
+    starts = _starts(path)
+    if not any(start.session == name for start in starts):
+        if len(starts) >= 2 * KEPT_SESSIONS:
+            _keep_last(path, starts[-KEPT_SESSIONS:])
+        _append(path, f"\n{moment} {head or '-'} {name} {_END}")
+        _sweep(os.path.join(directory, FOLDER), moment)
+
+
+def last(directory: str, session: str) -> Start | None:
+    """Return the beginning of the session before this one, None where none is known."""
+    name = named(session)
+    earlier: list[Start] = []
+    for start in _starts(os.path.join(directory, FOLDER, STARTS)):
+        if start.session == name:
+            break  # what began after it is no past of its own
+        earlier.append(start)
+    return earlier[-1] if earlier else None
+
+
+def _starts(path: str) -> list[Start]:
+    found = []
+    for moment, head, session, _end in _lines(path, _START_FIELDS):
+        if moment.isdecimal():
+            found.append(Start(int(moment), head.strip("-"), session))
+    return found
+
+
+def _lines(path: str, fields: int) -> list[list[str]]:
+    """Return the fields of the whole lines of a file; none where there is no file."""
+    try:
+        data = read_regular(path, MOST_BYTES)
+    except OSError:
+        return []
+    rows = [line.split(" ") for line in data.decode(errors="replace").split("\n")]
+    return [row for row in rows if len(row) == fields and row[-1] == _END]
+
+
+def _append(path: str, lines: str) -> None:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        handle = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle = os.open(path, flags, 0o600)
+    try:
+        if os.fstat(handle).st_size < MOST_BYTES:
+            os.write(handle, lines.encode(errors="replace"))
+    finally:
+        os.close(handle)
+
+
+def _keep_last(path: str, starts: Iterable[Start]) -> None:
+    """Write the file of beginnings anew. One that is appended meanwhile may be lost: news only."""
+    temp = f"{path}.{os.getpid()}"
+    _append(temp, "".join(f"\n{one.moment} {one.head or '-'} {one.session} {_END}"
+                          for one in starts))  # fmt: skip
+    os.replace(temp, path)
+
+
+def _sweep(folder: str, now: int) -> None:
+    ages = []
+    with os.scandir(folder) as items:
+        for item in items:
+            if item.name != STARTS:
+                try:
+                    ages.append((item.stat(follow_symlinks=False).st_mtime, item.path))
+                except OSError:
+                    continue
+    ages.sort(reverse=True)
+    for number, (age, path) in enumerate(ages):
+        if number >= KEPT_SESSIONS or age < now - KEPT_S:
+            try:
+                os.unlink(path)
+            except OSError:
+                continue
+
+
+_OID_DIGITS = 16
+_BRIEF = "~"
+"""Ends the version of what was shown as its statement only."""
+
+
+class Once(Value):
+    """What one session has seen: nothing without a session. `marks` gives a memory's warnings."""
+
+    session: str
+    seen: frozenset[tuple[str, str]]
+    marks: Callable[[Record], tuple[str, ...]]
+
+    def version(self, record: Record) -> tuple[str, str]:
+        """Return the id of a memory with what would have to change for it to be news."""
+        marks = self.marks(record)
+        contested = f"-{crc32(chr(10).join(marks).encode()):08x}" if marks else ""
+        return record.id, record.oid[:_OID_DIGITS] + contested
+
+    def fresh(self, chosen: Iterable[Candidate]) -> tuple[list[Candidate], list[CandidateVerdict]]:
+        """Return those that the session has not seen, and verdicts about the others."""
+        if not self.seen:
+            return list(chosen), []
+        kept, dropped = [], []
+        for candidate in chosen:
+            id_, version = self.version(candidate.record)
+            is_told = candidate.is_brief and (id_, version + _BRIEF) in self.seen
+            if is_told or (id_, version) in self.seen:
+                reason = "this session has seen it"
+                dropped.append(verdict(candidate, reason, is_taken=False))
+            else:
+                kept.append(candidate)
+        return kept, dropped
+
+    def versions(self, taken: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
+        """Return what the session sees now."""
+        if not self.session:
+            return ()
+        return tuple(self._told(one.candidate) for one in taken)
+
+    def _told(self, candidate: Candidate) -> tuple[str, str]:
+        id_, version = self.version(candidate.record)
+        return id_, version + _BRIEF * candidate.is_brief
+
+
+def once(
+    context: Context,
+    session: str,
+    marks: Callable[[Record], tuple[str, ...]],
+    *,
+    is_replay: bool = False,
+) -> Once:
+    """Return what a session has seen in this clone."""
+    if not session or is_replay:
+        return Once("", frozenset(), marks)
+
+    return Once(session, read(context.repository.cache_dir, session), marks)
+
+
+def keep(context: Context, answer: Any) -> None:
+    """Note what an answer showed to its session; where that cannot be noted, it may come again."""
+    try:
+        add(context.repository.cache_dir, answer.session, answer.versions)
+    except OSError:
+        return

@@ -1,0 +1,272 @@
+"""Calls: a tool's arguments to a verb, and its value to an answer.
+
+A call is refused with one sentence before the verb sees anything of it.
+
+Every call opens the repository anew, so that it sees what other processes have done to it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from memtool.cli.arguments import Parameter
+from memtool.cli.main import bug
+from memtool.cli.output import visible
+from memtool.commands import _filters, _record
+from memtool.errors import MemtoolError
+from memtool.mcp.tools import GLOBAL, MOST_ITEMS, SETTABLE, Tool, is_required, most_chars
+from memtool.store.context import Context
+from memtool.value import Value, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+LONGEST_WORD = 40
+_MANY = {str: "texts", int: "whole numbers", float: "numbers"}
+FARTHEST = 1 << 53
+"""Beyond it JSON readers no longer agree on whole numbers."""
+
+
+def read(tool: Tool, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what the verb takes by place and what it takes by name.
+
+    Raises:
+        MemtoolError: something is missing, unknown, of another type, too long, or not allowed.
+    """
+    for name in given:
+        if name not in tool.parameters:
+            raise _unknown(tool, name)
+    places: list[Any] = []
+    names: dict[str, Any] = {}
+    for name, parameter in tool.parameters.items():
+        found = given.get(name)
+        is_absent = found is None or (isinstance(found, str) and not found.strip())
+        if is_required(tool.choice, parameter) and (is_absent or found == []):
+            raise MemtoolError(f"{name} is missing", hint=f"{name}: {_described(tool, name)}")
+        value = parameter.default if found is None else _value(tool, name, parameter, found)
+        if not parameter.is_positional:
+            names[parameter.name] = value
+        elif parameter.is_many:
+            places += value
+        else:
+            places.append(value)
+    return places, names
+
+
+def paths(tool: Tool, given: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of a call that name files of the repository."""
+    wanted = [name for name in tool.choice.inside if name in tool.parameters]
+    return [path for name in wanted for path in given.get(name) or ()]
+
+
+def refuse_outside(top: str, cwd: str, paths: list[str]) -> None:
+    """Raise MemtoolError where a path leads out of the repository, by itself or through a link."""
+    root = os.path.realpath(top)
+    for path in paths:
+        place = os.path.realpath(os.path.join(cwd, path))
+        if path.startswith("~") or (place != root and not place.startswith(root + os.sep)):
+            raise MemtoolError(
+                f"{path} is not in the repository",
+                hint="name files by their path from the top of the repository",
+                code="outside",
+            )
+
+
+def _value(tool: Tool, name: str, parameter: Parameter, found: Any) -> Any:
+    if parameter.name == tool.choice.joined:
+        return [_one(tool, name, parameter, found)]
+    if not parameter.is_many:
+        return _one(tool, name, parameter, found)
+    if not isinstance(found, list):
+        raise MemtoolError(f"{name} takes a list of {_MANY[parameter.kind]}, not {_kind(found)}")
+    if len(found) > MOST_ITEMS:
+        raise MemtoolError(f"{name} takes {MOST_ITEMS:,} items at most, not {len(found):,}")
+    return tuple(_one(tool, name, parameter, item) for item in found)
+
+
+def _one(tool: Tool, name: str, parameter: Parameter, found: Any) -> Any:
+    kind = parameter.kind
+    if kind is str and isinstance(found, str):
+        return _text(tool, name, parameter, found)
+    if kind is bool and isinstance(found, bool):
+        return found
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    if kind is float and is_number and abs(found) <= FARTHEST:
+        return float(found)
+    if kind is int and is_number and abs(found) <= FARTHEST and found == int(found):
+        return int(found)
+    raise MemtoolError(f"{name} takes {_NAMES[kind]}, not {_kind(found)}")
+
+
+def _text(tool: Tool, name: str, parameter: Parameter, text: str) -> str:
+    if parameter.choices:
+        if text in parameter.choices:
+            return text
+        raise MemtoolError(
+            f"{name} is one of {', '.join(parameter.choices)}, not {_shown(text)}",
+            hint=f"{name}: {_described(tool, name)}",
+        )
+    most = most_chars(parameter)
+    if len(text) > most:
+        raise MemtoolError(
+            f"{name} has {len(text):,} characters, {most:,} are allowed", code="too-large"
+        )
+    if text == "-":
+        raise MemtoolError(f"{name} is -, and there is nothing to read", hint="give the text")
+    if "\0" in text or not _is_unicode(text):
+        raise MemtoolError(f"{name} is not Unicode text", code="not-utf8")
+    if name == "set" and text.partition("=")[0] not in SETTABLE:
+        raise MemtoolError(
+            f"{name} takes no {_shown(text.partition('=')[0])} here",
+            hint=f"KEY=VALUE with one of {', '.join(SETTABLE)}",
+        )
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    """Tell whether the text has no halves of characters, which JSON can spell."""
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _unknown(tool: Tool, name: str) -> MemtoolError:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(tool.parameters), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(tool.parameters)}"
+    return MemtoolError(f"{tool.name} has no argument {_shown(name)}", hint=hint)
+
+
+def _described(tool: Tool, name: str) -> str:
+    described: str = tool.input_schema["properties"][name]["description"]
+    return described
+
+
+def _kind(found: Any) -> str:
+    """Return what a wrong value is. It is not shown: nobody knows what stands in it."""
+    if found is None:
+        return "null"
+    return {list: "a list", dict: "an object", float: "such a number"}.get(
+        type(found), _NAMES.get(type(found), "that")
+    )
+
+
+def _shown(word: str) -> str:
+    """Return a wrong word so that it can be told, cut where it is long."""
+    return repr(word) if len(word) <= LONGEST_WORD else repr(word[:LONGEST_WORD]) + "…"
+
+
+BLOCK = "inject"
+"""The verb that keeps to a budget of its own, and whose text must end as it ends."""
+MOST_ROWS = 500
+MOST_CHARS = 100_000
+"""What one answer holds at most: more would fill the window of any agent."""
+
+
+class ServedRepository(Value):
+    """Where the memories are that a server serves, and the name of the client that asks."""
+
+    directory: str
+    env: Mapping[str, str]
+    is_global: bool = False
+    agent: str = ""
+
+    def open(self, *, is_global: bool = False) -> Context:
+        """Open the repository as it is now. Raises MemtoolError where there is none."""
+        if is_global or self.is_global:
+            context = Context.at_global(self.env)
+        else:
+            context = Context.at(self.directory, self.env)
+        context.agent = self.agent
+        return context
+
+
+class Answer(Value):
+    """What a tool answers: the verb's text, what it tells beside it, and its value as JSON.
+
+    A refusal has no value, but the error as programs read it: some clients hold whatever stands in
+    the place of the value to the shape that the tool promises.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+    structured: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+def call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answer:
+    """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
+    try:
+        return _call(tool, given, place)
+    except MemtoolError as error:
+        return refusal(error)
+    except Exception as error:  # noqa: BLE001  # the boundary: a bad call must not end the server
+        return refusal(bug(error))
+
+
+def refusal(error: MemtoolError) -> Answer:
+    """Return an error as an answer: what is wrong, and what to do next."""
+    told = {
+        "code": error.code,
+        "message": visible(error.message),
+        "hint": visible(error.hint),
+        "recoverable": error.recoverable,
+    }
+    text = f"{told['message']}\nhint: {told['hint']}" if error.hint else told["message"]
+    return Answer(str(text), error=told)
+
+
+def _call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answer:
+    began = time.perf_counter()
+    places, names = read(tool, given)
+    context = place.open(is_global=bool(names.pop(GLOBAL, False)))
+    top = context.repository.top or context.repository.git_dir
+    refuse_outside(top, context.cwd, paths(tool, given))
+    run = tool.face.run
+    try:
+        value = run(context, *places, **_filters.options(context, run, names))
+    except MemtoolError as error:
+        _filters.pointed(context, error, tool.name, places)
+        raise
+    found, cut = structured(tool, value)
+    text = visible(tool.face.render(value))
+    if len(text) > MOST_CHARS and tool.name != BLOCK:
+        text = text[: text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS]
+        cut.append(f"the text ends here, after {len(text):,} characters; ask for less")
+    notes = tuple(visible(note) for note in (*context.notes, *cut))
+    answer = Answer(text, notes, found)
+    if not context.is_dry:
+        _record.note(context, tool.name, value, (time.perf_counter() - began) * 1000)
+    return answer
+
+
+def structured(tool: Tool, value: object) -> tuple[dict[str, Any], list[str]]:
+    """Return the value in its JSON shape, nothing invisible left in it, and what was cut off.
+
+    An item of a block comes without its text: that stands in the block already, and an agent
+    would pay for it twice.
+    """
+    whole: dict[str, Any] = plain(value)
+    cut = []
+    for name, rows in whole.items():
+        if isinstance(rows, list) and len(rows) > MOST_ROWS:
+            cut.append(f"{name}: the first {MOST_ROWS} of {len(rows):,}")
+            whole[name] = rows[:MOST_ROWS]
+    found: dict[str, Any] = _visible(whole)
+    if tool.name == BLOCK:
+        for item in found["items"]:
+            del item["text"]
+    return found, cut
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _visible(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_visible(item) for item in value]
+    return value

@@ -1,0 +1,63 @@
+"""Ids: how they are made, and the path that follows from one."""
+
+from __future__ import annotations
+
+from memtool.memory import timestamps
+from memtool.memory.memory import Memory
+
+TYPE_PREFIX = {"decision": "dec", "semantic": "sem", "episodic": "epi", "state": "sta"}
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's base32, lower case: no letter that is read as a digit."""
+SUFFIX_LENGTH = 4
+SLUG_LENGTH = 48
+
+
+def slug(text: str, length: int = SLUG_LENGTH) -> str:
+    """Return lower-case words joined by hyphens, cut at a word's end; `memory` if none remain."""
+    import unicodedata  # only writing needs it
+
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    words = "".join(c if c.isalnum() else " " for c in ascii_text).split()
+    chosen = ""
+    for word in words:
+        longer = f"{chosen}-{word}" if chosen else word
+        if len(longer) > length:
+            break
+        chosen = longer
+    return chosen or (words[0][:length] if words else "memory")
+
+
+def make_id(type_: str, second: int, title: str, random: bytes) -> str:
+    """Return `<type>-<date>-<slug>-<4 base32 characters>`; `random` gives at least 3 bytes.
+
+    Twenty random bits beside the day and the words of the title: files are created create-only,
+    so a collision inside one tree is drawn again, and between branches it needs the same title
+    on the same day and the same suffix, one in a million.
+    """
+    bits = int.from_bytes(random[:3], "big")
+    suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))
+    return f"{TYPE_PREFIX[type_]}-{timestamps.date(second)}-{slug(title)}-{suffix}"
+
+
+def place(memory: Memory) -> str:
+    """Return where a new memory goes below the memory directory: `<type>/<YYYY-MM>/<id>.md`."""
+    return f"{memory.type}/{timestamps.date(memory.timestamp)[:7]}/{memory.id}.md"
+
+
+def fingerprint(memory: Memory) -> str:
+    """Return 16 hexadecimal digits of the claim's words: case and white space do not count.
+
+    Two memories with the same fingerprint say the same thing in the same words.
+    """
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    words = f"{memory.type}\n{memory.title}\n{memory.body}".lower().split()
+    return blake2b(" ".join(words).encode(), digest_size=8).hexdigest()
+
+
+def nearest(wanted: str, ids: list[str], most: int = 3) -> list[str]:
+    """Return the ids that somebody may have meant, best first."""
+    import difflib
+
+    holding = [known for known in ids if wanted in known]
+    return (holding + difflib.get_close_matches(wanted, ids, n=most, cutoff=0.5))[:most]

@@ -1,0 +1,381 @@
+"""The context of a verb: repository, settings, clock, environment, agent, notes.
+
+Every verb takes one. It is the only value that knows the machine; the rooms below get what they
+need as arguments.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.store import config as config_file
+from memtool.store import files
+from memtool.store.config import Config
+from memtool.store.repository import Repository, discover, global_directory, is_global_made
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Self
+
+    from memtool.search.catalog import Catalog
+    from memtool.store.provenance import Origin, Witness
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.tree import Record, Tree
+
+_DIGITS = 10
+"""More than a number of tokens has."""
+
+
+class Context:
+    """A repository opened for memtool, with the environment that it may read.
+
+    `is_global` says that it is the one of the user's global memories, which hold in all projects.
+    """
+
+    def __init__(
+        self, repository: Repository, env: Mapping[str, str], cwd: str, *, is_global: bool = False
+    ) -> None:
+        self.repository = repository
+        self.env = env
+        self.cwd = cwd
+        self.is_global = is_global
+        self.agent = ""
+        """The program that speaks for the user, where the surface knows it."""
+        self.is_dry = False
+        """Whether the verb that runs only says what it would do."""
+        self.notes: list[str] = []
+        """What the user should hear beside the answer, such as files that could not be read."""
+        self._drawn = 0
+
+    @classmethod
+    def at(cls, directory: str, env: Mapping[str, str] | None = None) -> Self:
+        """Open the repository that a directory lies in. Raises MemtoolError where there is none."""
+        env = os.environ if env is None else env
+        return cls(discover(directory, env), env, os.path.abspath(directory))
+
+    @classmethod
+    def at_global(cls, env: Mapping[str, str] | None = None) -> Self:
+        """Open the user's global repository; an absent one is made by the first writing verb.
+
+        Raises:
+            MemtoolError: there is no place for it, or something else is there.
+        """
+        from memtool.store import user_repository  # most calls have nothing to do with it
+
+        env = os.environ if env is None else env
+        found = user_repository.repository(env)
+        return cls(
+            found, user_repository.local_environment(env), os.path.abspath("."), is_global=True
+        )
+
+    @cached_property
+    def beside(self) -> Context | None:
+        """The context of the global memories, None where there are none or this is theirs.
+
+        One that cannot be read is passed over with a note: no project fails for it.
+        """
+        if self.is_global:
+            return None
+        place = ""
+        try:
+            place = global_directory(self.env)
+            if not place or not is_global_made(place):
+                return None
+            found = Context.at_global(self.env)
+            if found.repository.common_dir == self.repository.common_dir:
+                return None
+            _ = found.settings  # a broken file is told here, once
+        except MemtoolError as error:
+            where = f" in {place}" if place else ""
+            self.notes.append(f"global memories{where} are passed over: {error}")
+            return None
+        return found
+
+    def enter(self, repository: Repository) -> None:
+        """Go on in another repository; what was read of the one before is forgotten."""
+        self.repository = repository
+        for name in ("directory", "settings", "trust_settings"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether agents are to hear and tell nothing."""
+        return bool(self.env.get("MEMTOOL_OFF"))
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether sessions are captured and promoted unasked: nobody has said no.
+
+        A project may not switch on what its user has switched off.
+        """
+        personal = self.settings.personal.get("capture.auto", True)
+        return not self.is_off and bool(personal and self.settings.setting("capture.auto"))
+
+    @property
+    def budget_tokens(self) -> int | None:
+        """Most tokens of a block as the environment has it, None where it says nothing."""
+        given = self.env.get("MEMTOOL_BUDGET")
+        if not given:
+            return None
+        if not (given.isascii() and given.isdigit() and len(given) < _DIGITS):
+            raise MemtoolError(
+                f"MEMTOOL_BUDGET is {given!r}, which is not a number of tokens",
+                hint="MEMTOOL_BUDGET=1200, or unset it",
+                code="bad-budget",
+            )
+        return int(given)
+
+    @cached_property
+    def now(self) -> int:
+        """The second that counts as now."""
+        given = self.env.get("MEMTOOL_NOW")
+        if not given:
+            import time
+
+            return int(time.time())
+        try:
+            return timestamps.start(given)
+        except ValueError:
+            raise MemtoolError(
+                f"MEMTOOL_NOW is {given!r}, which is not a moment",
+                hint="MEMTOOL_NOW=2026-02-22T19:33:00Z, or unset it",
+                code="bad-time",
+            ) from None
+
+    @cached_property
+    def is_cached(self) -> bool:
+        """Whether what is derived may be read from and written to the cache."""
+        return not self.env.get("MEMTOOL_NO_CACHE") and self.repository.is_made
+
+    def random(self, count: int) -> bytes:
+        """Return random bytes; with `MEMTOOL_SEED` the same ones in every run."""
+        seed = self.env.get("MEMTOOL_SEED")
+        if seed is None:
+            return os.urandom(count)
+        import hashlib
+
+        self._drawn += 1
+        return hashlib.sha256(f"{seed}/{self._drawn}".encode()).digest()[:count]
+
+    def moment(self, text: str, now: int | None = None) -> int:
+        """Read a moment, a date or an age such as `30d`. Raises MemtoolError where it is none."""
+        try:
+            return timestamps.parse_when(text, self.now if now is None else now)
+        except ValueError:
+            raise MemtoolError(
+                f"{text!r} is not a time",
+                hint="write 2026-02-22, 2026-02-22T19:33:00Z, or an age such as 30d",
+                code="bad-time",
+            ) from None
+
+    @cached_property
+    def directory(self) -> str:
+        """The memory directory, relative to the top: `.memory`, or what `.memtool.toml` names."""
+        data = self.file(config_file.POINTER_NAME)
+        if data is None:
+            return config_file.DEFAULT_DIRECTORY
+        return directory_named_by(data)
+
+    def file(self, path: str, code: str = "config") -> bytes | None:
+        """Return a small file of the worktree, or of HEAD in a bare repository; None for none.
+
+        Raises:
+            MemtoolError: it cannot be read, with this code.
+        """
+        if self.repository.is_bare:
+            return self.stored_file(path, "HEAD")
+        try:
+            most = config_file.MOST_BYTES + 1
+            return files.read_regular(os.path.join(self.repository.top, path), most)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise MemtoolError(
+                f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+                hint=f"make {path} a file that you may read",
+                code=code,
+            ) from None
+
+    def stored_file(self, path: str, revision: str) -> bytes | None:
+        """Return a small file that a revision holds, None where it holds none."""
+        git = self.repository.git
+        listing = git.run("ls-tree", "-z", "--full-tree", revision, "--", path, allowed=(0, 128))
+        if not listing:
+            return None
+        return next(git.blobs([listing.split()[2].decode()], config_file.MOST_BYTES))
+
+    @property
+    def config_path(self) -> str:
+        """The settings file, relative to the top."""
+        return f"{self.directory}/{config_file.CONFIG_NAME}"
+
+    @cached_property
+    def settings(self) -> Config:
+        """The settings of the worktree (of HEAD in a bare repository), above the user's own."""
+        data = self.file(self.config_path)
+        own = config_file.DEFAULTS if data is None else config_file.parse(data, self.config_path)
+        return own if self.beside is None else own.over(self.beside.settings)
+
+    @cached_property
+    def trust_settings(self) -> Config:
+        """The settings that say what is trusted: those of the remote's default branch.
+
+        A branch must not vouch for itself by changing them. Without a remote the worktree's hold.
+        """
+        from memtool.store import provenance
+        from memtool.store.provenance import file_at
+
+        default = provenance.resolve_trusted(self.repository, "")
+        if not default:
+            return self.settings
+        path = self.config_path
+        data = (
+            file_at(self.repository, default, path, lambda: self.stored_file(path, default))
+            if self.is_cached
+            else self.stored_file(path, default)
+        )
+        try:
+            return config_file.DEFAULTS if data is None else config_file.parse(data, default)
+        except MemtoolError as error:
+            self.notes.append(f"settings of the remote's default branch are passed over: {error}")
+            return config_file.DEFAULTS
+
+    def snapshot(self, at: str | None = None) -> Snapshot:
+        """Return the worktree's files, or those of a revision; `:index` is git's index."""
+        from memtool.store import snapshot  # a catalog lists no file where nothing changed
+
+        if at == ":index":
+            return snapshot.of_index(self.repository, self.directory)
+        if at is not None:
+            return snapshot.of_commit(self.repository, self.directory, at)
+        return snapshot.of_worktree(self.repository, self.directory)
+
+    def tree(self, at: str | None = None, as_of: str | None = None) -> Tree:
+        """Read the memories of the worktree or a revision, as they stood at a moment.
+
+        Raises:
+            MemtoolError: there is no memory directory, or it belongs to another tool.
+        """
+        from memtool.store.tree import Tree
+
+        second = self.moment(as_of) if as_of is not None else None
+        taken = self.snapshot(at)
+        if at is None:
+            self.refuse_absent()
+        tree = Tree(taken, self.settings.categories, second)
+        if not tree.records and at is None:
+            self.refuse_foreign()
+        self._note_problems(tree)
+        return tree
+
+    def catalog(
+        self, at: str | None = None, as_of: str | None = None, *, exact: bool = False
+    ) -> Catalog:
+        """Open the memories of the worktree or a revision, to read only what is asked for.
+
+        `exact` checks every file for a change, however many there are.
+
+        Raises:
+            MemtoolError: there is no memory directory, or it belongs to another tool.
+        """
+        second = self.moment(as_of) if as_of is not None else None
+        if at is None and not self.repository.is_bare:
+            self.refuse_absent()  # before anything is kept in the git directory
+        from memtool.search.catalog import open_catalog  # the gate asks no index
+
+        found = open_catalog(
+            self.repository,
+            self.directory,
+            self.settings.categories,
+            at=at,
+            as_of=second,
+            exact=exact,
+            cached=self.is_cached,
+        )
+        if at is None and not found.by_id:
+            self.refuse_foreign()
+        self._note_problems(found)
+        self.notes.extend(note for note in found.notes if note not in self.notes)
+        return found
+
+    def _note_problems(self, tree: Tree) -> None:
+        if tree.problems:
+            first = tree.problems[0]
+            paths = {problem.path for problem in tree.problems}
+            what = (
+                "1 file is not a memory"
+                if len(paths) == 1
+                else f"{len(paths)} files are not memories"
+            )
+            note = f"{what}, memtool status lists why; first: {first.text()}"
+            if note not in self.notes:
+                self.notes.append(note)
+
+    def moment_of(self, as_of: str | None) -> int:
+        """Return the second that a reading verb looks from: `--as-of`, or now."""
+        return self.now if as_of is None else self.moment(as_of)
+
+    def witness(self, tree: Tree) -> Witness:
+        """Return what git can say about the records of a tree."""
+        from memtool.store.provenance import Witness
+
+        return Witness(
+            tree.snapshot,
+            self.trust_settings.text("trust.ref"),
+            self.trust_settings.text("trust.allowed_signers"),
+            is_cached=self.is_cached,
+        )
+
+    def origins(self, tree: Tree, records: Iterable[Record]) -> dict[str, Origin]:
+        """Return commit, author, date and trust of records of a tree, by path."""
+        return self.witness(tree).origins(records)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a memory directory."""
+        return os.path.isdir(os.path.join(self.repository.top, self.directory))
+
+    def refuse_absent(self) -> None:
+        """Raise MemtoolError where the worktree has no memory directory.
+
+        The global repository needs none: it is made when something is written.
+        """
+        if not self.is_begun:
+            if os.path.exists(os.path.join(self.repository.git_dir, "info", "sparse-checkout")):
+                return  # its files come from the index
+            if self.is_global:
+                from memtool.store import user_repository
+
+                note = f"{user_repository.NOTHING}; {user_repository.FIRST}"
+                self.notes += [note] if note not in self.notes else []
+                return
+            raise MemtoolError(
+                f"there is no {self.directory} in {self.repository.top}",
+                hint="memtool init makes it",
+                code="no-memory",
+            )
+
+    def refuse_foreign(self) -> None:
+        """Raise MemtoolError if the memory directory looks like another tool's."""
+        from memtool.store import repository
+
+        repository.refuse(self.repository.top, self.directory)
+
+
+def directory_named_by(data: bytes) -> str:
+    """Read the pointer file. Raises MemtoolError where it names no directory inside."""
+    from memtool.memory.schema import is_inside
+
+    named = config_file.read_toml(data, config_file.POINTER_NAME).get("directory")
+    parts = named.rstrip("/").split("/") if isinstance(named, str) and is_inside(named) else [""]
+    if any(part in ("", ".") or part.lower() == ".git" or not part.isprintable() for part in parts):
+        raise MemtoolError(
+            f'{config_file.POINTER_NAME} must say directory = "NAME", inside the repository',
+            hint=f"edit {config_file.POINTER_NAME}",
+            code="config",
+        )
+    return "/".join(parts)

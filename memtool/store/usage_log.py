@@ -1,0 +1,584 @@
+"""The usage log: what was answered and how fast, what was changed that git cannot see.
+
+Importing SQLite costs half an interpreter start, so an answer only appends a line to the spool;
+`ledger.fold` takes the lines over now and then. Nobody waits: writers share a lock, whoever takes
+a file over renames it first, and where a lock is held the next file is taken. Counts of accesses
+and latencies lie beside it in two small files that a hot verb can read.
+
+An audited act has two lines, its intent and its outcome. While it runs, a locked file marks it;
+where the file is there and nobody holds it, the act was cut off, and the next act reports it.
+Nothing here may disturb an act: where it cannot be kept, it is not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mmap import mmap
+    from typing import Self
+
+    from memtool.store.context import Context
+
+SWITCH = "MEMTOOL_NO_LEDGER"
+SETTING = "ledger.enabled"
+
+
+def is_kept(context: Context) -> bool:
+    """Tell whether anything may be noted here."""
+    return not context.env.get(SWITCH) and bool(context.settings.setting(SETTING))
+
+
+SPOOL_FOLDER = "spool"
+CURRENT = "notes"
+SEALED_PREFIX = "sealed-"
+MOST_ITEMS = 50
+"""Memories of one answer that are noted, the first ones."""
+MOST_TEXT = 200
+"""Characters of a text that are noted."""
+MOST_MOMENT = 1 << 40
+"""No clock is later, and no answer took longer."""
+_TRIES = 10
+_NOTE_FIELDS = 5
+_ITEM_FIELDS = 4
+END = "."
+"""The last field of every line: what ends otherwise is torn."""
+
+
+class ShownItem(Value):
+    """A memory that an answer showed, and why. `score` is None for what was not searched."""
+
+    id: str
+    tier: str = ""
+    score: float | None = None
+    reason: str = ""
+
+
+class Note(Value):
+    """One answer: the second, the verb, how long it took, and what it showed in order.
+
+    `prompt` is the hash of what was asked, `session` the session it was for; empty without one.
+    """
+
+    moment: int
+    verb: str
+    elapsed_ms: float
+    prompt: str = ""
+    session: str = ""
+    items: tuple[ShownItem, ...] = ()
+
+
+def append_note(directory: str, note: Note) -> int:
+    """Append a note below the cache directory; return the size of the file of notes.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    return append_line(directory, note_line(note))
+
+
+def append_line(directory: str, line: bytes) -> int:
+    """Append a line that begins and ends with a line feed; return the size of the file.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    path = os.path.join(directory, SPOOL_FOLDER, CURRENT)
+    for _try in range(_TRIES):
+        handle = _open(path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.fstat(handle).st_nlink:  # else it was taken over since it was opened
+                os.write(handle, line)
+                return os.fstat(handle).st_size
+        except BlockingIOError:
+            pass  # it is being taken over, under another name
+        finally:
+            os.close(handle)
+    import errno  # only for who waited in vain
+
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), path)
+
+
+def seal(directory: str) -> None:
+    """Set the current file of notes aside, to be taken over.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    import time
+
+    folder = os.path.join(directory, SPOOL_FOLDER)
+    name = f"{SEALED_PREFIX}{time.time_ns():020}-{os.urandom(4).hex()}"
+    try:  # noqa: SIM105  # contextlib would cost a third of an interpreter start
+        os.rename(os.path.join(folder, CURRENT), os.path.join(folder, name))
+    except FileNotFoundError:
+        pass
+
+
+def sealed(directory: str) -> list[str]:
+    """Return the paths of the files that were set aside, the oldest first."""
+    folder = os.path.join(directory, SPOOL_FOLDER)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in sorted(names) if name.startswith(SEALED_PREFIX)]
+
+
+def claim(path: str) -> int | None:
+    """Open a file that was set aside and lock it against writers; None if somebody holds it.
+
+    Raises:
+        OSError: it cannot be opened, other than because it is gone.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_nlink:
+            return handle
+    except BlockingIOError:
+        pass
+    os.close(handle)
+    return None
+
+
+def note_line(note: Note) -> bytes:
+    """Return the line of a note. It begins with a line feed, so that a torn line spoils no other.
+
+    Fields are parted by tabs: moment, verb, milliseconds, prompt, session, each memory as id, tier,
+    score and reason between spaces, and a full stop.
+    """
+    fields = [
+        str(note.moment), _word(note.verb), f"{note.elapsed_ms:.3f}", _word(note.prompt),
+        _text(note.session),
+    ]  # fmt: skip
+    for item in note.items[:MOST_ITEMS]:
+        score = "" if item.score is None else f"{item.score:.6g}"
+        fields.append(f"{_word(item.id)} {_word(item.tier)} {score} {_text(item.reason)}")
+    line = "\t".join([*fields, END])
+    return f"\n{line}\n".encode(errors="replace")
+
+
+def read_notes(data: bytes) -> Iterator[Note]:
+    """Yield the notes of a file. What is no whole line of one is passed over."""
+    for line in data.split(b"\n"):
+        note = _note_of(line.decode(errors="replace").split("\t"))
+        if note is not None:
+            yield note
+
+
+def _note_of(fields: list[str]) -> Note | None:
+    if fields.pop() != END or len(fields) < _NOTE_FIELDS:
+        return None
+    try:
+        moment, elapsed_ms = int(fields[0]), float(fields[2])
+        items = tuple(_items(fields[_NOTE_FIELDS:]))
+    except ValueError:
+        return None
+    if not (abs(moment) < MOST_MOMENT and 0 <= elapsed_ms < MOST_MOMENT):
+        return None
+    return Note(moment, fields[1], elapsed_ms, fields[3], fields[4], items)
+
+
+def _items(fields: Iterable[str]) -> Iterator[ShownItem]:
+    for field in fields:
+        id_, tier, score, reason = field.split(" ", _ITEM_FIELDS - 1)
+        yield ShownItem(id_, tier, float(score) if score else None, reason)
+
+
+def _open(path: str) -> int:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return os.open(path, flags, 0o600)
+
+
+def _word(text: str) -> str:
+    """Return a text without white space, as ids and names are."""
+    return "".join(text.split())[:MOST_TEXT]
+
+
+def _text(text: str) -> str:
+    return " ".join(text.split())[:MOST_TEXT]
+
+
+ACCESSES = "ledger.accesses"
+LATENCIES = "ledger.latencies"
+TALLY_BYTES = 1 << 20
+"""What a file of latencies may have at most: it has a line per verb."""
+
+
+class Latency(Value):
+    """How long a verb took, over its last answers: the median and the 95th percentile."""
+
+    verb: str
+    samples: int
+    p50_ms: float
+    p95_ms: float
+
+
+def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
+    """Return how many answers showed each memory, 0 for those that none did.
+
+    `directory` is the cache directory of the repository. The file is mapped and searched by
+    halves, so that an id costs some 6 microseconds, however many memories were counted.
+    """
+    wanted = dict.fromkeys(ids, 0)
+    try:
+        handle = os.open(os.path.join(directory, ACCESSES), os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return wanted
+    try:
+        import mmap
+
+        with mmap.mmap(handle, 0, access=mmap.ACCESS_READ) as table:
+            return {id_: _count(table, id_.encode()) for id_ in wanted}
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return wanted
+    finally:
+        os.close(handle)
+
+
+def latency(directory: str, verb: str) -> Latency:
+    """Return how long a verb took; no samples where nobody knows."""
+    found = (row for row in latencies(directory) if row.verb == verb)
+    return next(found, Latency(verb, 0, 0.0, 0.0))
+
+
+def p95(directory: str, verb: str) -> tuple[float, int]:
+    """Return the 95th percentile of a verb's latency in milliseconds, and of how many samples."""
+    found = latency(directory, verb)
+    return found.p95_ms, found.samples
+
+
+def latencies(directory: str) -> list[Latency]:
+    """Return how long each verb took, by name."""
+    try:
+        data = read_regular(os.path.join(directory, LATENCIES), TALLY_BYTES)
+    except OSError:
+        return []
+    rows = []
+    for line in data.decode(errors="replace").splitlines():
+        verb, _tab, rest = line.partition("\t")
+        try:
+            samples, p50_ms, p95_ms = rest.split("\t")
+            rows.append(Latency(verb, int(samples), float(p50_ms), float(p95_ms)))
+        except ValueError:
+            continue  # a broken line is no sample
+    return rows
+
+
+def write_tallies(
+    directory: str, counts: Iterable[tuple[str, int]], rows: Iterable[Latency]
+) -> None:
+    """Write both files, each in one step; the caller holds the lock of the ledger.
+
+    Raises:
+        OSError: they cannot be written there.
+    """
+    lines = sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts)
+    _put(directory, ACCESSES, b"".join(lines))
+    text = "".join(
+        f"{row.verb}\t{row.samples}\t{row.p50_ms:.3f}\t{row.p95_ms:.3f}\n" for row in rows
+    )
+    _put(directory, LATENCIES, text.encode())
+
+
+def _put(directory: str, name: str, data: bytes) -> None:
+    # Only one process at a time writes tallies, so the name may be the same each time.
+    temp = os.path.join(directory, TEMP_PREFIX + name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(temp, flags, 0o600), "wb") as file:
+        file.write(data)
+    os.replace(temp, os.path.join(directory, name))
+
+
+def _count(table: mmap, id_: bytes) -> int:
+    """Find the line of an id in a sorted table of ids and counts, and return its count."""
+    wanted = id_ + b"\t"  # no id holds a tab, and every character of one sorts behind it
+    length = len(wanted)
+    low, high = 0, len(table)
+    while low < high:
+        middle = (low + high) // 2
+        start = table.rfind(b"\n", low, middle) + 1 or low
+        found = table[start : start + length]
+        if found == wanted:
+            end = table.find(b"\n", start)
+            count = table[start + length : end]
+            return int(count) if end > 0 and count.isdigit() else 0
+        if found < wanted:
+            low = table.find(b"\n", middle) + 1 or high
+        else:
+            high = start
+    return 0
+
+
+KINDS: dict[str, str] = {
+    "promote": "findings of sessions became memories, or strengthened them",
+    "deny": "a finding was not promoted, since its memory was forgotten or replaced",
+    "merge": "a memory that was said again was strengthened instead of written twice",
+    "forget": "a memory was deleted softly",
+    "restore": "a memory came back",
+    "redact": "secrets or personal data were taken out of files",
+    "purge": "memories were removed for good, or taken out of history",
+    "maintain": "upkeep was applied",
+    "capture": "a transcript was taken into a session",
+    "session-end": "a session was ended",
+    "session-purge": "a session was removed, or lost its messages",
+    "hook-failed": "a hook of an agent host could not answer",
+}
+"""What is kept, by kind."""
+KEPT_KINDS = ("forget", "purge", "redact")
+"""Kinds that are kept for `KEPT_DAYS`, however much happens since."""
+KEPT_DAYS = 90
+INTENT, DONE, REFUSED, INTERRUPTED = "intent", "done", "refused", "interrupted"
+PHASES = (INTENT, DONE, REFUSED, INTERRUPTED)
+INTENTS_FOLDER = "intents"
+MOST_SUBJECTS = 50
+AUDIT_BYTES = 65_536
+_MARK = "audit"
+"""Begins the line of an event, where that of a note has a number."""
+_EVENT_FIELDS = 7
+
+
+class AuditEvent(Value):
+    """One phase of an act. `subjects` are ids or paths, `detail` a line that holds no secret.
+
+    `operation` joins the phases of one act.
+    """
+
+    moment: int
+    operation: str
+    kind: str
+    phase: str
+    subjects: tuple[str, ...] = ()
+    detail: str = ""
+
+
+class RunningAct:
+    """An act that runs: its intent is noted, and a locked file stands for it until `end`."""
+
+    def __init__(self, directory: str, event: AuditEvent) -> None:
+        """Note the intent below the cache directory; where that refuses, nothing is kept."""
+        self._directory = directory
+        self._event = event
+        self._handle = _begun(directory, event)
+
+    def end(self, moment: int, phase: str, subjects: Iterable[str] = (), detail: str = "") -> None:
+        """Note the outcome; the subjects and detail of the intent hold unless others are given."""
+        done = self._event.replace(
+            moment=moment,
+            phase=phase,
+            subjects=tuple(subjects) or self._event.subjects,
+            detail=detail or self._event.detail,
+        )
+        if self._handle >= 0:
+            _add(self._handle, done)  # first of all: what is killed from here on was done
+        append_event(self._directory, done)
+        if self._handle >= 0:
+            _removed(_path(self._directory, self._event.operation))
+            os.close(self._handle)
+
+
+def operation() -> str:
+    """Return a new name that joins the phases of an act."""
+    return os.urandom(6).hex()
+
+
+def append_event(directory: str, event: AuditEvent) -> None:
+    """Append an event to the spool; where that cannot be written, without a word."""
+    try:
+        append_line(directory, event_line(event))
+    except OSError:
+        return
+
+
+def cut_off(directory: str, now: int) -> list[AuditEvent]:
+    """Note what was begun and never ended, since its process is gone, and return it.
+
+    Of what had ended only the outcome is noted, which may not have reached the spool.
+    """
+    try:
+        names = sorted(os.listdir(os.path.join(directory, INTENTS_FOLDER)))
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        event = _abandoned(os.path.join(directory, INTENTS_FOLDER, name))
+        if event is not None and event.phase != INTENT:
+            append_event(directory, event)
+        elif event is not None:
+            found.append(event)
+            append_event(directory, event.replace(moment=now, phase=INTERRUPTED))
+    return found
+
+
+def event_line(event: AuditEvent) -> bytes:
+    """Return the line of an event, which spoils no other where it is torn."""
+    subjects = " ".join(map(_subject, event.subjects[:MOST_SUBJECTS]))
+    fields = [_MARK, str(event.moment), _subject(event.operation), event.kind, event.phase,
+              subjects, " ".join(event.detail.split())[:MOST_TEXT], END]  # fmt: skip
+    return ("\n" + "\t".join(fields) + "\n").encode(errors="replace")
+
+
+def read_events(data: bytes) -> Iterator[AuditEvent]:
+    """Yield the events of a file of notes. What is no whole line of one is passed over."""
+    for line in data.split(b"\n"):
+        if line.startswith(b"audit\t"):
+            fields = line.decode(errors="replace").split("\t")
+            if fields.pop() == END and len(fields) == _EVENT_FIELDS:
+                event = _event(fields)
+                if event is not None:
+                    yield event
+
+
+def _event(fields: list[str]) -> AuditEvent | None:
+    _mark, moment, name, kind, phase, subjects, detail = fields
+    if not moment.lstrip("-").isdecimal() or kind not in KINDS or phase not in PHASES:
+        return None
+    second = int(moment[:20])
+    if abs(second) >= MOST_MOMENT:
+        return None
+    return AuditEvent(second, name, kind, phase, tuple(subjects.split()), detail)
+
+
+def _begun(directory: str, event: AuditEvent) -> int:
+    """Note an intent, and return the locked file that stands for it; -1 where there is none."""
+    path = _path(directory, event.operation)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = -1
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle = os.open(path, flags, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if handle >= 0:
+            os.close(handle)
+            handle = -1
+    if handle >= 0:
+        _add(handle, event)
+    append_event(directory, event)
+    return handle
+
+
+def _add(handle: int, event: AuditEvent) -> None:
+    try:
+        os.write(handle, event_line(event))
+    except OSError:
+        return
+
+
+def _abandoned(path: str) -> AuditEvent | None:
+    """Remove a file that nobody holds, and return its last event; None for one that is held."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        event = max(read_events(os.read(handle, AUDIT_BYTES)), key=_is_outcome, default=None)
+        is_mine = os.fstat(handle).st_nlink > 0  # else somebody else has told it just now
+        _removed(path)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return event if is_mine else None
+
+
+def _is_outcome(event: AuditEvent) -> bool:
+    return event.phase != INTENT
+
+
+def _removed(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def _path(directory: str, name: str) -> str:
+    return os.path.join(directory, INTENTS_FOLDER, name)
+
+
+def _subject(text: str) -> str:
+    """Return a text without white space, which parts subjects."""
+    return "%20".join(text.split())[:MOST_TEXT]
+
+
+class Acting:
+    """A block in which something is done. `subjects` and `detail` may be set while it runs."""
+
+    def __init__(self, context: Context, event: AuditEvent | None) -> None:
+        self._ws = context
+        self._event = event
+        self.subjects: tuple[str, ...] = event.subjects if event else ()
+        self.detail = event.detail if event else ""
+
+    def __enter__(self) -> Self:
+        if self._event is not None:
+            directory = self._ws.repository.cache_dir
+            tell_cut_off(self._ws)
+            self._act = RunningAct(directory, self._event)
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if self._event is None:
+            return
+        phase = DONE if error is None else INTERRUPTED
+        if isinstance(error, MemtoolError):
+            phase, self.detail = REFUSED, error.code
+        self._act.end(self._ws.now, phase, self.subjects, self.detail)
+
+
+def act(
+    context: Context, kind: str, *subjects: str, detail: str = "", dry_run: bool = False
+) -> Acting:
+    """Return a block whose begin and end are noted; a dry run leaves nothing behind.
+
+    `kind` is one of `audit.KINDS`; neither subjects nor detail may hold a secret.
+    """
+    if dry_run or not is_kept(context):
+        return Acting(context, None)
+    name = operation()
+    return Acting(context, AuditEvent(context.now, name, kind, INTENT, subjects, detail))
+
+
+def tell(context: Context, kind: str, subjects: Iterable[str], detail: str = "") -> None:
+    """Note what is done already, or was decided: it has no intent."""
+    if is_kept(context):
+        event = AuditEvent(context.now, operation(), kind, DONE, tuple(subjects), detail)
+        append_event(context.repository.cache_dir, event)
+
+
+def tell_cut_off(context: Context) -> None:
+    """Tell the user of acts that were begun before and never ended."""
+    for event in cut_off(context.repository.cache_dir, context.now):
+        named = ", ".join(event.subjects[:3]) + (", …" if len(event.subjects) > 3 else "")
+        context.notes.append(
+            f"{event.kind} of {named or 'nothing named'} was cut off on "
+            f"{timestamps.render(event.moment)}; memtool log --audit shows it"
+        )
+
+
+CHANGES = {"forget": "forget", "restore": "restore", "strengthen": "merge"}
+"""Changes of a memory in place that the audit keeps, by the verb that makes them."""
+
+
+def changing(context: Context, verb: str, id: str, why: str) -> Acting:
+    """Return the block in which a memory is changed in place; kept are the verbs of `CHANGES`."""
+    return act(context, CHANGES.get(verb, ""), id, detail=why, dry_run=verb not in CHANGES)

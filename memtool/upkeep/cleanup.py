@@ -1,0 +1,207 @@
+"""Cleanup: what lies in memtool's cache and sessions and nobody needs any more.
+
+Nothing here is the truth: caches are made anew, and of sessions only what has ended is compressed,
+or loses its messages where all sessions together are near their limit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.sessions import ending, names, parts
+from memtool.sessions.journal import Writer
+from memtool.sessions.store import MESSAGES, Sessions, gathered
+from memtool.store import files
+from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from memtool.sessions.head import Head
+
+STALE_S = timestamps.DAY_S
+"""Age from which a file that somebody was writing is left over."""
+ENDED_S = 7 * timestamps.DAY_S
+"""So long after its end the messages of a session are compressed."""
+REBUILT_S = 28 * timestamps.DAY_S
+"""The index is made anew when that was last done so long ago."""
+LEFT_OVER = (TEMP_PREFIX, ".tmp-")
+"""How the names of files begin that are moved to their place when they are whole."""
+ASIDE = ".broken"
+"""Ends the names of what could not be read and was set aside."""
+INDEX, TWINS, STAMP = "index", "twins", "maintained"
+"""The folders of caches that are made anew, and the file that says when they were."""
+_MOST_STAMP = 100
+
+
+class Chore(Value):
+    """One thing to do: `remove` a file, `compress` or `prune` sessions, `rebuild` the index."""
+
+    do: str
+    what: str
+    why: str
+    bytes: int = 0
+
+
+def left_over(cache_dir: str, now: int) -> list[Chore]:
+    """Return what killed writers and damage left behind, by path."""
+    found = []
+    for path in _walk(cache_dir):
+        name = os.path.basename(path)
+        is_aside = name.endswith(ASIDE)
+        try:
+            status = os.lstat(path)
+        except OSError:  # gone since it was listed
+            continue
+        if (is_aside or name.startswith(LEFT_OVER)) and now - status.st_mtime > STALE_S:
+            why = "it could not be read and was set aside" if is_aside else "its writer was killed"
+            found.append(Chore("remove", os.path.relpath(path, cache_dir), why, _size(path)))
+    return sorted(found, key=lambda chore: chore.what)
+
+
+def _walk(folder: str) -> Iterator[str]:
+    """Yield files and folders two levels deep; sessions look after their own."""
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        yield path
+        if name != names.FOLDER and _is_folder(path):
+            yield from (os.path.join(path, inner) for inner in _names(path))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _is_folder(path: str) -> bool:
+    return stat.S_ISDIR(os.lstat(path).st_mode) if os.path.lexists(path) else False
+
+
+def _size(path: str) -> int:
+    if not _is_folder(path):
+        return os.lstat(path).st_size if os.path.lexists(path) else 0
+    return sum(_size(os.path.join(path, name)) for name in _names(path))
+
+
+def rebuilding(cache_dir: str, now: int) -> list[Chore]:
+    """Return the rebuilding of the index where it is due: a month after the last one."""
+    size = sum(_size(os.path.join(cache_dir, name)) for name in (INDEX, TWINS))
+    last = _rebuilt(cache_dir)
+    if not size or (last is not None and 0 <= now - last < REBUILT_S):
+        return []
+    why = f"that was last done on {timestamps.date(last)}" if last else "that was not done yet"
+    return [Chore("rebuild", INDEX, why, size)]
+
+
+def _rebuilt(cache_dir: str) -> int | None:
+    try:
+        text = read_regular(os.path.join(cache_dir, STAMP), _MOST_STAMP).decode()
+        return timestamps.parse(text.strip())
+    except (OSError, ValueError):
+        return None
+
+
+def sessions_due(sessions: Sessions, now: int) -> list[Chore]:
+    """Return the sessions to be compressed, and those that lose their messages, oldest first.
+
+    Raises:
+        MemtoolError: a session cannot be read.
+    """
+    pruned = _pruned(sessions)
+    found = []
+    for head in sessions.heads()[0]:
+        size = _uncompressed(sessions, head, now)
+        if size and head.id not in pruned:
+            why = f"it ended on {timestamps.date(head.ended)}"
+            found.append(Chore("compress", head.id, why, size))
+    found.sort(key=lambda chore: chore.what)
+    why = "all sessions together are at their limit, and it ended first"
+    return found + [Chore("prune", id_, why) for id_ in pruned]
+
+
+def _pruned(sessions: Sessions) -> tuple[str, ...]:
+    """Return which sessions would lose their messages: none below the limit."""
+    total = sum(sessions.size(id_) for id_ in sessions.ids())
+    if total < sessions.most_total:
+        return ()
+    return ending.prune(sessions, dry_run=True).ids
+
+
+def _uncompressed(sessions: Sessions, head: Head, now: int) -> int:
+    if head.status != "ended" or now - head.ended < ENDED_S:
+        return 0
+    try:
+        return os.stat(sessions.path(head.id, MESSAGES)).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions, now: int) -> None:
+    """Do chores; what is done already is passed over.
+
+    Raises:
+        MemtoolError: the disk refuses.
+    """
+    is_pruning = False
+    for chore in chores:
+        if chore.do == "compress":
+            _compress(sessions, chore.what, now)
+        elif chore.do == "prune":
+            is_pruning = True
+        else:
+            names = (INDEX, TWINS) if chore.do == "rebuild" else (chore.what,)
+            for name in names:
+                _remove(os.path.join(cache_dir, name))
+    if is_pruning:
+        ending.prune(sessions)
+
+
+def note_rebuilt(cache_dir: str, now: int) -> None:
+    """Note when the index was made anew. Raises MemtoolError where that cannot be kept."""
+    path = os.path.join(cache_dir, STAMP)
+    try:
+        before = read_regular(path, _MOST_STAMP)
+    except OSError:
+        before = None
+    files.replace(cache_dir, STAMP, f"{timestamps.render(now)}\n".encode(), expected=before)
+
+
+def _remove(path: str) -> None:
+    try:
+        if _is_folder(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+            hint="give yourself permission, then run the same command again",
+            code="disk",
+        ) from None
+
+
+def _compress(sessions: Sessions, id_: str, now: int) -> None:
+    """Move the messages of a session that has ended into a compressed part."""
+    folder = sessions.folder(id_)
+    with Writer(os.path.join(folder, MESSAGES)) as writer:
+        head = sessions.head(id_)
+        if not writer.size or not _uncompressed(sessions, head, now):
+            return  # somebody opened it again, or was here before
+        known, _torn = gathered(folder, writer.whole())
+        older = parts.parts(folder)
+        first = older[-1].last + 1 if older else 1
+        last = known[-1].number if known else first
+        if last < first:  # who compressed them was killed before the journal was empty
+            writer.clear()
+        else:
+            parts.compress(folder, writer, first, last)

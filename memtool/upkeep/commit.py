@@ -1,0 +1,326 @@
+"""Maintenance as one commit, here or on a branch of its own.
+
+What is about to be written is noted first. Whoever is killed on the way leaves that note, and the
+next one takes back what was written and not committed; a file that somebody has changed since then
+is left to them.
+
+`git fast-import` makes it from bytes alone, and moves the branch as its last act.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from memtool.errors import MemtoolError
+from memtool.memory.document import MAX_BYTES
+from memtool.store import files
+from memtool.store.commits import commit_files
+from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.git import GitError
+from memtool.store.tree import blob_hash
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from memtool.store.repository import Repository
+    from memtool.upkeep.steps import Edit
+
+FOLDER = "memtool"
+INTENT = "maintain.intent"
+"""In the git directory of the worktree: which files are written, from and to which blob."""
+_MOST_BYTES = 1 << 26
+
+
+class Recovered(Value):
+    """What became of an interrupted run: files that were taken back, and that were left alone."""
+
+    undone: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def apply(
+    repository: Repository,
+    edits: Sequence[Edit],
+    subject: str,
+    body: str,
+    trailers: Mapping[str, str],
+) -> str:
+    """Write files and commit them alone; return the id of the commit.
+
+    Raises:
+        MemtoolError: a file was changed meanwhile, or git refuses; all files are as they were.
+    """
+    _note(repository, edits)
+    try:
+        with files.locked(repository.cache_dir, "write.lock"):
+            for edit in edits:
+                if edit.before is None:
+                    files.create(repository.top, edit.path, edit.after)
+                else:
+                    files.replace(repository.top, edit.path, edit.after, expected=edit.before)
+        paths = [edit.path for edit in edits]
+        done = commit_files(repository, paths, subject, trailers, body)
+    except MemtoolError as error:
+        recover(repository)
+        raise MemtoolError(
+            f"{error.message}; what was written is taken back",
+            hint="mend that, then memtool maintain --apply; --branch NAME asks no hooks",
+            code=error.code,
+        ) from None
+    except BaseException:
+        recover(repository)
+        raise
+    _forget(repository)
+    return done
+
+
+def is_interrupted(repository: Repository) -> bool:
+    """Tell whether a run was killed, or is at work, so that `recover` has something to do."""
+    return os.path.exists(_place(repository))
+
+
+def recover(repository: Repository) -> Recovered:
+    """Take back what an interrupted run wrote and did not commit; the caller holds the lock.
+
+    Raises:
+        MemtoolError: git or the disk refuses.
+    """
+    writer, noted = _noted(repository)
+    if not noted:
+        _forget(repository)
+        return Recovered()
+    _sweep(repository, writer, noted)
+    hash_blob = blob_hash(repository.object_format)
+    head = _head_blobs(repository, list(noted))
+    undone, left, settled = [], [], []
+    for path, (before, after) in sorted(noted.items()):
+        data = _bytes(repository, path)
+        here = "" if data is None else hash_blob(data)
+        if here == after and head[path] == before:
+            undone.append(path)
+        elif here == head[path]:
+            settled.append(path)
+        else:
+            left.append(path)
+    olds = repository.git.blobs([head[path] for path in undone if head[path]], MAX_BYTES)
+    for path in undone:
+        now = _bytes(repository, path)
+        if head[path]:
+            files.replace(repository.top, path, next(olds), expected=now)
+        else:
+            _unlink(repository, path)
+    _reset(repository, {path: noted[path][1] for path in (*undone, *settled)})
+    _forget(repository)
+    return Recovered(tuple(undone), tuple(left))
+
+
+def _reset(repository: Repository, wrote: Mapping[str, str]) -> None:
+    """Make git's index hold what HEAD holds where it has what we wrote, or the mark of a new file.
+
+    A `git commit` that was killed may have moved HEAD and not the index, or the index and not HEAD.
+    """
+    listed = repository.git.run("ls-files", "--stage", "-z") if wrote else b""
+    index = {}
+    for row in listed.split(b"\0")[:-1]:
+        meta, _tab, raw = row.partition(b"\t")
+        index[os.fsdecode(raw)] = meta.split()[1].decode()
+    head = _head_blobs(repository, list(wrote))
+    empty = blob_hash(repository.object_format)(b"")
+    stdin = b"".join(
+        os.fsencode(path) + b"\0"
+        for path, after in wrote.items()
+        if index.get(path, "") != head[path]
+        and (index.get(path) in (after, empty) or head[path] == after)
+    )
+    if stdin:
+        repository.git.run(
+            "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=stdin
+        )
+
+
+def _head_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
+    """Return the blob of each path in HEAD, empty for none."""
+    found = repository.git.infos([f"HEAD:{path}" for path in paths])
+    return {path: info[0] if info else "" for path, info in zip(paths, found, strict=True)}
+
+
+def _bytes(repository: Repository, path: str) -> bytes | None:
+    try:
+        return read_regular(os.path.join(repository.top, path), MAX_BYTES + 1)
+    except OSError:
+        return None
+
+
+def _unlink(repository: Repository, path: str) -> None:
+    try:
+        os.unlink(os.path.join(repository.top, path))
+    except OSError as error:
+        raise _refusal(path, error) from None
+
+
+def _place(repository: Repository) -> str:
+    return os.path.join(repository.git_dir, FOLDER, INTENT)
+
+
+def _note(repository: Repository, edits: Iterable[Edit]) -> None:
+    hash_blob = blob_hash(repository.object_format)
+    rows = {
+        edit.path: ["" if edit.before is None else hash_blob(edit.before), hash_blob(edit.after)]
+        for edit in edits
+    }
+    data = json.dumps({"pid": os.getpid(), "files": rows}).encode()
+    files.replace(repository.git_dir, f"{FOLDER}/{INTENT}", data, expected=None)
+
+
+def _noted(repository: Repository) -> tuple[int, dict[str, tuple[str, str]]]:
+    """Return the process that wrote files, and each with the blobs before and after."""
+    try:
+        note = json.loads(read_regular(_place(repository), _MOST_BYTES))
+        rows = {path: (before, after) for path, (before, after) in note["files"].items()}
+        return int(note["pid"]), rows
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):  # none, or not ours
+        return 0, {}
+
+
+def _sweep(repository: Repository, writer: int, paths: Iterable[str]) -> None:
+    """Remove the files that a killed writer had not put in their place."""
+    for folder in sorted({os.path.dirname(path) for path in paths}):
+        place = os.path.join(repository.top, folder)
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            if name.startswith(f"{TEMP_PREFIX}{writer}-"):
+                _unlink(repository, f"{folder}/{name}")
+
+
+def _forget(repository: Repository) -> None:
+    try:
+        os.unlink(_place(repository))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _refusal(INTENT, error) from None
+
+
+def _refusal(path: str, error: OSError) -> MemtoolError:
+    return MemtoolError(
+        f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+        hint="give yourself permission, then run the same command again",
+        code="disk",
+    )
+
+
+HEADS = "refs/heads/"
+PLAIN_FILE = "100644"
+
+
+class Branch(Value):
+    """A branch by its full name. `tip` is empty where it is not there yet.
+
+    `worktree` is where it is checked out, empty for nowhere.
+    """
+
+    ref: str
+    tip: str
+    worktree: str
+
+
+def find(repository: Repository, name: str) -> Branch:
+    """Return a branch by its short name.
+
+    Raises:
+        MemtoolError: no branch can have that name.
+    """
+    ref = HEADS + name.removeprefix(HEADS)
+    git = repository.git
+    is_name = name not in ("", "HEAD", "@") and not name.startswith("-") and name.isprintable()
+    try:
+        git.run("check-ref-format", ref if is_name else "")
+    except GitError:
+        raise MemtoolError(
+            f"{name!r} is no name of a branch",
+            hint="memtool maintain --apply --branch memtool/maintain",
+            code="usage",
+        ) from None
+    tip = git.line("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", allowed=(0, 1))
+    worktree, found = "", ""
+    for row in git.run("worktree", "list", "--porcelain", "-z").split(b"\0"):
+        if row.startswith(b"worktree "):
+            worktree = os.fsdecode(row[len(b"worktree ") :])
+        elif row == f"branch {ref}".encode():
+            found = worktree
+    return Branch(ref, tip, found)
+
+
+def base(repository: Repository, branch: Branch, head: str) -> tuple[str, int]:
+    """Return the commit that comes next on a branch stands on, and how many of HEAD it lacks.
+
+    A branch that HEAD holds already goes on from there.
+    """
+    if not branch.tip or not head:
+        return branch.tip or head, 0
+    git = repository.git
+    own = git.line("rev-list", "--count", f"{head}..{branch.tip}")
+    if own == "0":
+        return head, 0
+    return branch.tip, int(git.line("rev-list", "--count", f"{branch.tip}..{head}"))
+
+
+def commit(
+    repository: Repository,
+    branch: Branch,
+    base: str,
+    edits: Iterable[Edit],
+    modes: Mapping[str, str],
+    message: str,
+) -> str:
+    """Commit files on a branch that begins at `base`, or moves there; return the commit's id.
+
+    Raises:
+        MemtoolError: git does not know who commits, or the branch was moved meanwhile.
+    """
+    said = message.encode(errors="replace")
+    parts = [
+        f"commit {branch.ref}\n".encode(),
+        b"author %s\n" % _person(repository, "AUTHOR"),
+        b"committer %s\n" % _person(repository, "COMMITTER"),
+        b"data %d\n%s\n" % (len(said), said),
+        f"from {base}\n".encode(),
+    ]
+    for edit in edits:
+        mode = modes.get(edit.path, PLAIN_FILE).encode()
+        parts.append(b"M %s inline %s\n" % (mode, _quoted(edit.path)))
+        parts.append(b"data %d\n%s\n" % (len(edit.after), edit.after))
+    parts.append(b"done\n")
+    try:
+        repository.git.run("fast-import", "--quiet", "--done", stdin=b"".join(parts))
+    except GitError as error:
+        if "Not updating" in error.stderr:
+            raise MemtoolError(
+                f"{branch.ref} was moved by somebody else meanwhile",
+                hint="run the same command again",
+                code="changed",
+            ) from None
+        raise
+    return repository.git.rev(branch.ref)
+
+
+def _person(repository: Repository, role: str) -> bytes:
+    """Return name, address and time as git writes them in a commit."""
+    try:
+        return repository.git.run("var", f"GIT_{role}_IDENT").rstrip(b"\n")
+    except GitError as error:
+        raise MemtoolError(
+            f"git does not know who commits: {error.message}",
+            hint="git config user.name NAME, and user.email ADDRESS",
+            code="no-identity",
+        ) from None
+
+
+def _quoted(path: str) -> bytes:
+    """Return a path as fast-import reads any path."""
+    raw = os.fsencode(path)
+    for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
+        raw = raw.replace(plain, escaped)
+    return b'"%s"' % raw

@@ -1,0 +1,309 @@
+"""Digests: one summary memory for a category.
+
+It owns which memories are summed up, how they are grouped and what each is told as; a model may
+only word the lines. The text depends on the memories alone, without a clock, so the same memories
+give the same page, and a digest is replaced only when one of them changed.
+
+Only redacted text is sent. A sentence is believed where its words stand in the memory that it
+tells, with every name and number in it; the page has the memory's own words for all others. Which
+memories are told, and where, is never the model's choice.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from memtool import templates
+from memtool.gate import conflicts
+from memtool.memory import ids, timestamps
+from memtool.memory.fields import CONFIDENCES
+from memtool.memory.memory import SOURCE, Memory, inputs_of, is_generated
+from memtool.sessions import model as models
+from memtool.sessions import modelling
+from memtool.sessions.cleaning import clean_texts
+from memtool.sessions.message import Message
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from memtool.gate.redaction import Allowed
+    from memtool.memory.fields import Category
+    from memtool.memory.memory import Fields
+    from memtool.sessions.model import Model
+    from memtool.store.tree import Record, Tree
+
+    Word = Callable[[Sequence[Memory]], Mapping[str, str]]
+
+NEW, CHANGED, UNCHANGED, EMPTY = "new", "changed", "unchanged", "empty"
+"""What becomes of a digest: the first one, another one, none, or none for lack of memories."""
+MOST_TOLD = 100
+"""Memories that a page tells; of more nobody reads."""
+MOST_HEADER = 12_000
+"""Characters of ids in the frontmatter, which may have 16 KiB."""
+MOST_PAGE = 36_000
+"""Bytes of the lines of a page; a memory may have 64 KiB."""
+MOST_TITLE = 200
+MOST_SENTENCE = 240
+MOST_LEAD = 700
+"""Characters of the first paragraph, which is what an agent is shown of a long digest."""
+LEAST_SHARED = 2
+"""Memories that make a group; who stands alone is told under `OTHERS`."""
+OTHERS = "Others"
+_WIDTH = 96
+
+
+class Digest(Value):
+    """What becomes of the digest of a category. `memory` is to be written, None where none is.
+
+    `replaces` are the digests that stand now; with EMPTY they have nothing left to sum up, and are
+    to be archived. `told` counts the memories on the page, `left_out` those beyond its bounds.
+    """
+
+    category: str
+    change: str
+    memory: Memory | None
+    replaces: tuple[Record, ...]
+    told: int
+    left_out: int = 0
+
+
+def plan_digests(
+    tree: Tree,
+    now: int,
+    categories: Mapping[str, Category],
+    random: Callable[[int], bytes],
+    wanted: Iterable[str] = (),
+    *,
+    word: Word | None = None,
+) -> list[Digest]:
+    """Return the digests that are to be written or archived, by category; none that stands as is.
+
+    Without `wanted` these are those of all categories that have a digest already: nothing is
+    summed up unasked.
+    """
+    names = sorted(set(wanted) or {record.memory.category for record in standing(tree)})
+    found = [sum_up(tree, name, now, categories, random, word=word) for name in names]
+    return [one for one in found if one.change != UNCHANGED]
+
+
+def sum_up(
+    tree: Tree,
+    category: str,
+    now: int,
+    categories: Mapping[str, Category],
+    random: Callable[[int], bytes],
+    *,
+    word: Word | None = None,
+) -> Digest:
+    """Return what becomes of the digest of one category.
+
+    `random` draws the end of an id. `word` may give other words for the line of a memory, by id;
+    it is asked only where the page changes.
+    """
+    replaces = tuple(one for one in standing(tree) if one.memory.category == category)
+    living = memories(tree, category, now, categories)
+    if not living:
+        return Digest(category, EMPTY, None, replaces, 0)
+    told = _bounded(living)
+    more = len(living) - len(told)
+    inputs = _fingerprint(page(told, more))
+    if [inputs_of(one.memory) for one in replaces] == [inputs]:
+        return Digest(category, UNCHANGED, None, replaces, len(told), more)
+    title = f"Digest: {category}"
+    fields: Fields = {
+        "id": ids.make_id("semantic", now, title, random(3)),
+        "timestamp": timestamps.render(now),
+        "type": "semantic",
+        "title": title,
+        "category": category,
+        "status": "confirmed",
+        "confidence": min((one.confidence for one in told), key=CONFIDENCES.index),
+        "source": (SOURCE + inputs, *(f"memory:{one.id}" for one in told)),
+        "tags": ("digest",),
+        "derived_from": tuple(sorted(one.id for one in told)),
+        "temporal_class": "eternal",
+    }
+    if replaces:
+        fields["supersedes"] = tuple(one.id for one in replaces)
+    memory = Memory(fields=fields, body=page(told, more, word(told) if word else {}))
+    change = CHANGED if replaces else NEW
+    return Digest(category, change, memory, replaces, len(told), more)
+
+
+def standing(tree: Tree) -> list[Record]:
+    """Return the digests that memtool wrote and that hold now, by id."""
+    return [
+        record
+        for record in tree.records
+        if record.memory.status not in ("deleted", "archived")
+        and tree.lineage.is_head(record.id)
+        and is_generated(record.memory)
+    ]
+
+
+def memories(
+    tree: Tree, category: str, now: int, categories: Mapping[str, Category]
+) -> list[Memory]:
+    """Return the living memories of a category, the most important first, then the newest."""
+    found = {
+        record.id: record.memory
+        for record in conflicts.living(tree, now, categories)
+        if record.memory.category == category and not is_generated(record.memory)
+    }
+    return sorted(found.values(), key=_rank)
+
+
+def page(told: Sequence[Memory], more: int, words: Mapping[str, str] | None = None) -> str:
+    """Return the text of a digest: a lead, then a line for each memory under its group."""
+    groups = _grouped(told)
+    parts = [_lead(told, more)]
+    for name, members in groups:
+        lines = [_line(one, (words or {}).get(one.id, "")) for one in members]
+        heading = [f"## {name}"] if len(groups) > 1 else []
+        parts.append("\n\n".join([*heading, "\n".join(lines)]))
+    if more:
+        category = told[0].category
+        parts.append(f"{more} more are less important: `memtool list category:{category}`")
+    return "\n\n".join(parts) + "\n"
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text on one line, cut between words where it is long."""
+    line = " ".join(text.split())
+    at = 0
+    while (at := _next_end(line, at)) > 0:
+        if not line[at + 1 : at + 2].islower():  # such as "e.g. this"
+            line = line[:at]
+            break
+    return _cut(line, MOST_SENTENCE)
+
+
+def _cut(line: str, most: int) -> str:
+    """Return a line that is not too long, cut between words."""
+    return line if len(line) <= most else (line[:most].rpartition(" ")[0] or line[:most]) + " …"
+
+
+def _next_end(line: str, at: int) -> int:
+    """Return the place behind the next mark that may end a sentence, 0 for none."""
+    found = [place for mark in (". ", "! ", "? ") if (place := line.find(mark, at)) >= 0]
+    return min(found) + 1 if found else 0
+
+
+def _rank(memory: Memory) -> tuple[bool, float, int, str]:
+    return memory.status != "pinned", -memory.importance, -memory.timestamp, memory.id
+
+
+def _bounded(living: Sequence[Memory]) -> list[Memory]:
+    """Return as many as a page and its frontmatter hold, one at least."""
+    told: list[Memory] = []
+    header, lines = MOST_HEADER, MOST_PAGE
+    for memory in living[:MOST_TOLD]:
+        header -= 2 * len(memory.id) + len("  - memory:\n  - \n")
+        lines -= len(_line(memory, "").encode())
+        if header < 0 or lines < 0:
+            break
+        told.append(memory)
+    return told
+
+
+def _lead(told: Sequence[Memory], more: int) -> str:
+    count = len(told) + more
+    what = f"{count} memories hold" if count > 1 else "One memory holds"
+    titles = list(dict.fromkeys(map(_title, told)))
+    shown: list[str] = []
+    room = MOST_LEAD
+    for title in titles:
+        room -= len(title) + 2
+        if room < 0 and shown:
+            break
+        shown.append(title)
+    rest = " …" if len(shown) < len(titles) or more else "."
+    text = f"{what} in the category {told[0].category}: {'; '.join(shown)}{rest}"
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _line(memory: Memory, worded: str) -> str:
+    said = _plain(worded or first_sentence(memory.statement))
+    title = _title(memory)
+    if said.rstrip(".").lower() == title.lower():
+        said = ""
+    marks = [timestamps.date(memory.timestamp)]
+    marks += ["candidate"] if memory.status == "candidate" else []
+    marks += ["low confidence"] if memory.confidence == CONFIDENCES[0] else []
+    return " ".join(filter(None, [f"- **{title}.**", said, f"({', '.join(marks)})",
+                                  f"[[{memory.id}]]"]))  # fmt: skip
+
+
+def _title(memory: Memory) -> str:
+    return _cut(_plain(memory.title).rstrip("."), MOST_TITLE)
+
+
+def _plain(text: str) -> str:
+    """Return a text so that it neither links nor hides what stands behind it on the page."""
+    return text.replace("[[", "[ [").replace("<!--", "< !--")
+
+
+def _grouped(told: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
+    """Return groups of memories in the order of their most important member, the rest last."""
+    shared: dict[str, int] = {}
+    for memory in told:
+        for name in _names(memory):
+            shared[name] = shared.get(name, 0) + 1
+    chosen: dict[str, list[Memory]] = {}
+    for memory in told:
+        names = [name for name in _names(memory) if shared[name] >= LEAST_SHARED]
+        best = min(names, key=lambda name: (-shared[name], names.index(name)), default=OTHERS)
+        chosen.setdefault(best, []).append(memory)
+    alone = {name for name, members in chosen.items() if len(members) < LEAST_SHARED} | {OTHERS}
+    rest = [memory for name in alone & chosen.keys() for memory in chosen[name]]
+    groups = [(name, members) for name, members in chosen.items() if name not in alone]
+    return [*groups, (OTHERS, sorted(rest, key=_rank))] if rest else groups
+
+
+def _names(memory: Memory) -> list[str]:
+    """Return what a memory may be grouped by: its domain, else tags, else a folder of its files."""
+    if memory.text("domain"):
+        return [_plain(memory.text("domain"))]
+    tags = [_plain(tag) for tag in memory.items("tags")]
+    folders = [path.partition("/")[0] for path in memory.items("files") if "/" in path]
+    return list(dict.fromkeys(tags or folders))
+
+
+def _fingerprint(text: str) -> str:
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+PROMPT = "prompts/digest.md"
+MOST_SENT = 2_000
+"""Characters of one memory that are sent."""
+
+
+def words(model: Model, allowed: Allowed, told: Sequence[Memory]) -> dict[str, str]:
+    """Return sentences of a model by id, those that the memories bear out.
+
+    Raises:
+        Unusable: the model gave no answer that can be used.
+    """
+    import json
+
+    texts = {one.id: f"{one.title}\n{one.body}"[:MOST_SENT] for one in told}
+    clean = clean_texts(set(texts.values()), allowed)
+    rows = [json.dumps({"id": id_, "text": clean[text]}) for id_, text in texts.items()]
+    said = models.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines")
+    found = {}
+    for row in said:
+        id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
+        if isinstance(text, str) and id_ in texts and _is_true(text, clean[texts[id_]]):
+            found[id_] = " ".join(text.split())
+    return found
+
+
+def _is_true(text: str, memory: str) -> bool:
+    line = " ".join(text.split())
+    if not line.isprintable() or len(line) > MOST_SENTENCE:
+        return False
+    return modelling.is_supported(line, [Message(1, "user", memory)])

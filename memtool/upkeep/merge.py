@@ -1,0 +1,259 @@
+"""Merging: memories that say the same, joined into one that supersedes them.
+
+A memory that names another one in a relation was written knowing it: then both are meant.
+
+Where several that somebody vouched for say the same, a new memory with the words of the best and
+the evidence of all replaces them. A candidate that repeats another memory is deprecated instead;
+of several candidates the best gets the sources of the others. What merging makes depends on the
+merged memories alone, so that two clones make the same file. What contradicts another memory, or
+names it in a relation, is left to people.
+"""
+
+from __future__ import annotations
+
+from memtool.gate import allowing, duplicates, neighbours, redaction
+from memtool.gate.census import Census
+from memtool.gate.neighbours import Neighbours
+from memtool.memory import document, ids, memory, timestamps
+from memtool.memory.fields import CONFIDENCES, LIST_KINDS, RELATIONS
+from memtool.memory.fields import FIELDS as FIELD_TABLE
+from memtool.memory.lifecycle import confirmed_at
+from memtool.memory.memory import FieldValue, Memory
+from memtool.memory.schema import MAX_ITEMS
+from memtool.upkeep.steps import PlanInputs, UpkeepStep, changing
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from memtool.memory.memory import Fields
+    from memtool.store.tree import Record, Tree
+
+_RANK = {"pinned": 2, "confirmed": 1}
+_ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")
+"""Keys in which memories that say the same may differ and hold side by side."""
+
+
+class Parted(Value):
+    """Memories that say the same, and what speaks against merging them."""
+
+    ids: tuple[str, ...]
+    why: str
+
+
+def group(
+    pool: Mapping[str, Record], grounds: PlanInputs
+) -> tuple[dict[str, list[Record]], list[Parted]]:
+    """Return memories that say the same by the best of them, and what cannot be merged.
+
+    Each round looks at what is left when the best stand for their groups, until nothing says the
+    same as another one, however many did.
+    """
+    threshold = grounds.config.number(duplicates.THRESHOLD_KEY)
+    rows = {id_: neighbours.row_of(one.memory, one.path, one.oid) for id_, one in pool.items()}
+    held = {(one.path, one.oid): one.memory for one in pool.values()}
+    left = dict(pool)
+    groups: dict[str, list[Record]] = {}
+    parted: dict[tuple[str, ...], Parted] = {}
+    while True:
+        near = Neighbours(Census([rows[id_] for id_ in left], held))
+        judged = list(left.values())
+        found = duplicates.twins(judged, near, threshold, grounds.now, grounds.config.categories)
+        pairs = []
+        for record, twin in zip(judged, found, strict=True):
+            if twin is None or _knows(record.memory, twin.record.memory):
+                continue
+            why = _objection(record.memory, twin.record.memory)
+            if why:
+                ids = tuple(sorted((record.id, twin.record.id)))
+                parted[ids] = Parted(ids, why)
+            else:
+                pairs.append((record, twin.record))
+        if not pairs:
+            return groups, list(parted.values())
+        for gone in _join(pairs, groups, threshold):
+            del left[gone]
+
+
+def _join(
+    pairs: Iterable[tuple[Record, Record]], groups: dict[str, list[Record]], threshold: float
+) -> list[str]:
+    """Join the groups of pairs, and return whom another one stands for now; one at least.
+
+    The better of a pair stands for it. Where it has joined another group in the same round, the
+    best of that must say the same, too.
+    """
+    gone = []
+    stands: dict[str, Record] = {}
+    ordered = [sorted(pair, key=worth, reverse=True) for pair in pairs]
+    for pair in sorted(ordered, key=lambda pair: [worth(one) for one in pair], reverse=True):
+        heads = [stands.get(one.id, one) for one in pair]
+        best, other = sorted(heads, key=worth, reverse=True)
+        if best.id == other.id or not (
+            heads == pair or _say_the_same(best.memory, other.memory, threshold)
+        ):
+            continue
+        groups.setdefault(best.id, [best]).extend(groups.pop(other.id, [other]))
+        stands.update((one.id, best) for one in groups[best.id])
+        gone.append(other.id)
+    return gone
+
+
+def _say_the_same(one: Memory, other: Memory, threshold: float) -> bool:
+    """Tell whether two memories that are no twins of each other may be merged all the same."""
+    return not (
+        _knows(one, other) or _objection(one, other) or duplicates.likeness(one, other) < threshold
+    )
+
+
+def _knows(one: Memory, other: Memory) -> bool:
+    """Tell whether one of two memories names the other: then both are meant."""
+    return any(
+        b.id in a.items(key)
+        for a, b in ((one, other), (other, one))
+        for key in (*RELATIONS, "conflicts_accepted")
+    )
+
+
+def _objection(one: Memory, other: Memory) -> str:
+    """Return what speaks against merging two memories, empty for nothing."""
+    return next((f"their {key} differs" for key in _ALIKE if one.text(key) != other.text(key)), "")
+
+
+def is_standing(memory: Memory) -> bool:
+    """Tell whether somebody vouched for a memory: it is confirmed or pinned."""
+    return memory.status in _RANK
+
+
+def worth(record: Record) -> tuple[int, int, float, int, str]:
+    """Sort key of memories that say the same: who is vouched for, sure, important, and new."""
+    memory = record.memory
+    sure = CONFIDENCES.index(memory.confidence)
+    return _RANK.get(memory.status, 0), sure, memory.importance, memory.timestamp, memory.id
+
+
+_OWN = frozenset({"id", "timestamp", "deleted", "faded", "checked", "supersedes"})
+"""Keys that a merged memory does not take over from the best as they are."""
+MOST_SOURCES = 50
+"""Sources that the best of several candidates has with those of the others."""
+
+
+def plan(
+    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
+) -> tuple[list[UpkeepStep], list[Parted]]:
+    """Return the steps that leave each claim said once, and the twins that cannot be merged."""
+    pool = {
+        record.id: record
+        for record in grounds.living(tree)
+        if record.path not in grounds.frozen
+        and record.id not in contradicted
+        and not memory.is_generated(record.memory)
+    }
+    groups, parted = group(pool, grounds)
+    steps: list[UpkeepStep] = []
+    for best in sorted(groups):
+        members = sorted(groups[best], key=worth, reverse=True)
+        standing = [record.memory for record in members if is_standing(record.memory)]
+        made = _joined(standing, tree) if len(standing) > 1 else None
+        fault = _fault(made, tree, grounds) if made is not None else ""
+        if fault:
+            parted.append(Parted(tuple(sorted(memory.id for memory in standing)), fault))
+        else:
+            steps += _merged(members, made, grounds.directory)
+    return steps, sorted(parted, key=lambda one: one.ids)
+
+
+def _fault(made: Memory, tree: Tree, grounds: PlanInputs) -> str:
+    """Return why a merged memory must not be written, empty for no reason."""
+    if made.id in tree.by_id:
+        return f"{made.id}, which merged them, was taken back"
+    data = document.write(made)
+    if redaction.find(data.decode(), allowing.allowed(grounds.config)):
+        return "they hold a secret"
+    try:
+        document.read(data, "", grounds.config.categories)
+    except document.Unreadable as error:
+        return f"together they are no memory: {error.problems[0].message}"
+    return ""
+
+
+def _merged(members: Sequence[Record], made: Memory | None, directory: str) -> list[UpkeepStep]:
+    """Return the steps that make one memory of some, the best first; `made` replaces several."""
+    kept = members[0]
+    weaker = [record for record in members[1:] if not is_standing(record.memory)]
+    steps = []
+    if made is not None:
+        why = f"{', '.join(made.supersedes)} say the same"
+        path = f"{directory}/{ids.place(made)}"
+        steps.append(UpkeepStep("merge", made.id, made.title, path, why, {}, made))
+        kept = kept.replace(memory=made)
+    elif not is_standing(kept.memory):
+        union = _union("source", [record.memory for record in members])[:MOST_SOURCES]
+        if len(union) > len(kept.memory.items("source")):
+            names = ", ".join(sorted(record.id for record in weaker))
+            steps.append(changing("strengthen", kept, f"{names} say the same", source=union))
+    for record in sorted(weaker, key=lambda record: record.id):
+        related = (*record.memory.items("related_to"), kept.id)[-MAX_ITEMS:]
+        why = f"{kept.id} says the same"
+        step = changing("deprecate", record, why, status="deprecated", related_to=related)
+        steps.append(step)
+    return steps
+
+
+def _joined(members: Sequence[Memory], tree: Tree) -> Memory:
+    """Return the memory that replaces several, the best of which comes first."""
+    best = members[0]
+    ids = {memory.id for memory in members}
+    fields: Fields = {key: value for key, value in best.fields.items() if key not in _OWN}
+    for field in FIELD_TABLE:
+        if field.kind in LIST_KINDS and field.name != "supersedes":
+            union = tuple(item for item in _union(field.name, members) if item not in ids)
+            if union:
+                fields[field.name] = union
+            else:
+                fields.pop(field.name, None)
+    accepting = {
+        record.id
+        for record in tree.records
+        if not ids.isdisjoint(record.memory.items("conflicts_accepted"))
+    }
+    accepted = (*best.items("conflicts_accepted"), *sorted(accepting - ids))
+    if accepted:
+        fields["conflicts_accepted"] = _first(fields.get("conflicts_accepted", ()), accepted)
+    if any(memory.status == "pinned" for memory in members):
+        fields["status"] = "pinned"
+    if any(memory.text("temporal_class") == "eternal" for memory in members):
+        fields["temporal_class"] = "eternal"
+    if any("importance" in memory.fields for memory in members):
+        fields["importance"] = f"{max(memory.importance for memory in members):g}"
+    checked = max(members, key=lambda memory: (confirmed_at(memory), memory.id)).table("checked")
+    if checked:
+        fields["checked"] = checked
+    second = _latest(members)
+    fields["confidence"] = max((m.confidence for m in members), key=CONFIDENCES.index)
+    fields["id"] = _id(best.type, second, best.title, members)
+    fields["timestamp"] = timestamps.render(second)
+    fields["supersedes"] = tuple(sorted(ids))[:MAX_ITEMS]
+    return Memory(fields=fields, body=best.body)
+
+
+def _id(type_: str, second: int, title: str, members: Iterable[Memory]) -> str:
+    """Return the id of the memory that replaces some: any clone gives it the same one."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    names = "\0".join(sorted(memory.id for memory in members))
+    return ids.make_id(type_, second, title, blake2b(names.encode(), digest_size=4).digest())
+
+
+def _latest(members: Iterable[Memory]) -> int:
+    return max(memory.timestamp for memory in members)
+
+
+def _union(key: str, members: Iterable[Memory]) -> tuple[str, ...]:
+    return _first(*(memory.items(key) for memory in members))
+
+
+def _first(*lists: FieldValue) -> tuple[str, ...]:
+    """Return the items of lists, each once, as many as a key may have."""
+    return tuple(dict.fromkeys(item for some in lists for item in some))[:MAX_ITEMS]

@@ -1,0 +1,199 @@
+"""Purging: which deleted memories are removed for good, and when.
+
+Only a deletion that HEAD holds counts, so that everybody could have seen it, and could have brought
+the memory back. What is derived of what goes may go with it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.authoring import write
+from memtool.commands import sessions as telling
+from memtool.errors import MemtoolError
+from memtool.gate.checks.lineage import PURGING
+from memtool.memory import memory, timestamps
+from memtool.store import files
+from memtool.store.commits import commit_files
+from memtool.store.context import Context
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from memtool.store.tree import Record, Tree
+
+DUE, LATER, HELD = "due", "later", "held"
+"""May go now; may go on a later day; may not go for what `reason` says."""
+
+
+class Parting(Value):
+    """A memory that was forgotten. `is_committed` says that HEAD holds its file.
+
+    `deleted` and `due` are seconds. `reason` is that of the deletion, of what is held what holds
+    it, and of what goes along the memory that it was derived from.
+    """
+
+    record: Record
+    state: str
+    deleted: int
+    due: int
+    reason: str
+    is_committed: bool
+
+
+def plan(here: Tree, head: Tree | None, now: int, days: int) -> list[Parting]:
+    """Return every memory that was forgotten, the first due first, then by id.
+
+    `here` is the worktree, `head` the tree of HEAD, None before the first commit. A file that is
+    gone from the worktree alone was begun to be purged, and counts.
+    """
+    committed = {} if head is None else head.by_id
+    found = {record.id: record for record in committed.values() if _is_deleted(record)}
+    found |= {record.id: record for record in here.by_id.values() if _is_deleted(record)}
+    partings = [
+        _parting(record, here.by_id.get(id_), committed.get(id_), now, days)
+        for id_, record in found.items()
+    ]
+    return sorted(partings, key=lambda one: (one.due, one.record.id))
+
+
+def _parting(
+    record: Record, mine: Record | None, committed: Record | None, now: int, days: int
+) -> Parting:
+    deleted = timestamps.parse(record.memory.table("deleted").get("at", "1970-01-01T00:00:00Z"))
+    due = deleted + days * timestamps.DAY_S
+    state = DUE if due <= now else LATER
+    reason = record.memory.table("deleted").get("reason", "")
+    held = held_by(mine, committed)
+    if held:
+        state, reason = HELD, held
+    return Parting(record, state, deleted, due, reason, committed is not None)
+
+
+def held_by(mine: Record | None, committed: Record | None) -> str:
+    """Return why a file may not go: what HEAD has is not what is here; empty where it may."""
+    if mine is None or committed is None:
+        return ""
+    if not _is_deleted(committed) and _is_deleted(mine):
+        return "its deletion is not committed yet"
+    if (mine.oid, mine.path) != (committed.oid, committed.path):
+        return "it has changes that are not committed"
+    return ""
+
+
+def along(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
+    """Return what was derived from these memories only, with the id that it goes along with.
+
+    Also digests that memtool wrote and that another one replaced: they still quote what goes.
+    Follows what is derived of that in turn; each memory is looked at until nothing more is found.
+    """
+    gone = set(ids)
+    found: dict[str, tuple[Record, str]] = {}
+    is_more = True
+    while is_more:
+        is_more = False
+        for record in tree.by_id.values():
+            origins = record.memory.items("derived_from")
+            named = [id_ for id_ in origins if id_ in gone and id_ != record.id]
+            if record.id in gone or not named:
+                continue
+            is_old = memory.is_generated(record.memory) and not tree.lineage.is_head(record.id)
+            if is_old or gone.issuperset(set(origins) - {record.id}):
+                gone.add(record.id)
+                found[record.id] = (record, named[0])
+                is_more = True
+    return [found[id_] for id_ in sorted(found)]
+
+
+def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
+    """Return the digests in use that quote these memories: they are to be written anew."""
+    return [
+        record
+        for record in tree.by_id.values()
+        if memory.is_generated(record.memory)
+        and tree.lineage.is_head(record.id)
+        and record.memory.status not in ("deleted", "archived")
+        and not set(ids).isdisjoint(record.memory.items("derived_from"))
+    ]
+
+
+def trailers(ids: Iterable[str]) -> dict[str, str]:
+    """Return the trailer of the commit that removes memories: the gate asks for each id in it."""
+    return {"Purges": ", ".join(sorted(ids))}
+
+
+def of_state(partings: Sequence[Parting], state: str) -> list[Parting]:
+    """Return those in one state."""
+    return [one for one in partings if one.state == state]
+
+
+def _is_deleted(record: Record) -> bool:
+    return record.memory.status == "deleted"
+
+
+def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> str | None:
+    """Remove files, and commit that; where the commit is refused, they are back as they were."""
+    top = context.repository.top
+    taken = {one.path: write.bytes_of(top, one.path) for one in going.values()}
+    known = {} if head is None else head.by_id
+    paths = [record.path for id_, record in going.items() if id_ in known]
+    what = next(iter(going)) if len(going) == 1 else f"{len(going)} forgotten memories"
+    try:
+        for path, data in taken.items():
+            if data is not None:
+                os.unlink(os.path.join(top, path))
+        if not paths:
+            return None
+        return commit_files(
+            context.repository,
+            paths,
+            f"memory: purge {what}",
+            trailers(going),
+            env={PURGING: " ".join(going)},
+        )
+    except (MemtoolError, OSError) as error:
+        for path, data in taken.items():
+            if data is not None and not os.path.lexists(os.path.join(top, path)):
+                files.create(top, path, data)
+        reason = error.message if isinstance(error, MemtoolError) else os.strerror(error.errno or 0)
+        raise MemtoolError(
+            f"nothing was removed: {reason.partition('not committed: ')[2] or reason}",
+            hint="mend what git says, then run the same command again",
+            code="commit-refused",
+        ) from None
+
+
+def findings_of(context: Context, ids: Collection[str]) -> dict[str, list[str]]:
+    """Return the findings that memories came from, by the session that is still there."""
+    from memtool.sessions import promoting
+
+    found: dict[str, list[str]] = {}
+    try:
+        sessions = telling.opened(context)
+        there = set(sessions.ids())
+        for row in promoting.promotions(sessions):
+            if row.memory in ids and row.session in there:
+                found.setdefault(row.session, []).append(row.finding)
+    except MemtoolError as error:
+        context.notes.append(f"sessions are passed over: {error.message}")
+    return dict(sorted(found.items()))
+
+
+def withdraw(context: Context, findings: Mapping[str, Sequence[str]]) -> None:
+    """Withdraw the findings that purged memories came from; their messages stay where they are."""
+    from memtool.sessions import journal
+    from memtool.sessions.store import FINDINGS
+
+    sessions = telling.opened(context)
+    for session, names in findings.items():
+        try:
+            rows = [{"withdrawn": name} for name in names]
+            journal.append(sessions.path(session, FINDINGS), rows)
+        except MemtoolError as error:
+            context.notes.append(f"the findings of {session} stay: {error.message}")
+            continue
+        context.notes.append(
+            f"{session}, private to this clone, still holds the messages behind them"
+        )
