@@ -31,7 +31,12 @@ NOW = "2026-03-01T12:00:00Z"
 """What every test takes for now, unless it sets another clock."""
 
 _PATIENT = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+        HealthCheck.function_scoped_fixture,
+    ],
 )
 settings.register_profile("quick", _PATIENT, max_examples=30, derandomize=True)
 settings.register_profile("thorough", _PATIENT, max_examples=300)

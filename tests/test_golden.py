@@ -17,6 +17,8 @@ import pytest
 import scene as scenes
 from conftest import Sandbox
 
+from memtool.commands import VERBS
+
 FILES = Path(__file__).parent / "golden"
 EVENTS = Path(__file__).parent / "hosts/data"
 
@@ -319,9 +321,52 @@ STORY = """
 """
 """What happens one after the other, in a copy of the repository."""
 
-PROCESSES = ("list --sort title type:decision", "search where do sessions live --explain --json",
-             "inject --prompt 'how do we pay?'", "show dec-unknown --json", "check --staged",
-             "hook claude stop --input {}")  # fmt: skip
+PROCESSES = """
+    list --sort title type:decision
+    search where do sessions live --explain --json
+    inject --prompt 'how do we pay?'
+    show dec-unknown --json
+    check --staged
+    hook claude stop --input {}
+    init --dry-run
+    status
+    stats
+    config search.limit 20 --dry-run
+    alias list idp
+    auto off --dry-run
+    new decision "Cache pages in Varnish" --body - --dry-run <<< Pages are cached.
+    remember "Deploys run on Tuesdays only, never before a holiday." --dry-run
+    supersede dec-redis "Keep sessions in Valkey" --dry-run
+    confirm sem-cents --dry-run
+    pin dec-redis --dry-run
+    unpin sem-retry --dry-run
+    deprecate sem-port --dry-run
+    archive sta-release --dry-run
+    forget sem-port --why "it moved" --dry-run
+    restore sem-vpn --dry-run
+    purge
+    redact --dry-run
+    eval
+    log dec-redis
+    blame dec-redis
+    why dec-redis
+    diff origin/main..HEAD
+    conflicts
+    resolve dec-celery dec-no-celery --keep newer --why "measured" --dry-run
+    install claude --dry-run
+    uninstall claude --dry-run
+    doctor
+    review origin/main..HEAD
+    session list
+    capture DATA/plain.md --dry-run
+    promote --list
+    curate
+    digest decision --dry-run
+    maintain
+    import adr docs/adr --dry-run
+    export --no-body
+"""
+"""Each verb once, as a process of its own; the server has its own tests."""
 
 
 @pytest.fixture(scope="module")
@@ -407,10 +452,17 @@ def test_a_story_ends_as_before(scene: Sandbox, tmp_path: Path) -> None:
     compare("story", [*found, scenes.plain(copy, f"$ memtool: what git has\n{history}")])
 
 
-@pytest.mark.parametrize("row", PROCESSES)
+@pytest.mark.parametrize("row", lines(PROCESSES))
 def test_a_process_answers_the_same(scene: Sandbox, row: str) -> None:
     """Nothing depends on what this process did before."""
-    args, _stdin = scenes.words(row)
-    done = scene.process(*args)
+    args, stdin = scenes.words(row)
+    done = scene.process(*args, stdin=stdin)
     found = (done.returncode, done.stdout, done.stderr)
-    assert scenes.shown(scene, row, found) == scenes.shown(scene, row, scenes.run(scene, args))
+    assert scenes.shown(scene, row, found) == scenes.shown(
+        scene, row, scenes.run(scene, args, stdin)
+    )
+
+
+def test_every_verb_is_started_as_a_process() -> None:
+    """A new verb needs a row."""
+    assert {row.split()[0] for row in lines(PROCESSES)} == {verb.name for verb in VERBS} - {"mcp"}
