@@ -1,6 +1,6 @@
-"""The README tells the truth: its commands are run, and what they print is compared.
+"""The pages tell the truth: their commands are run, and what they print is compared.
 
-`python tests/test_readme.py` writes the outputs anew.
+`python tests/test_readme.py` writes the outputs again, of all pages or of those that are named.
 """
 
 from __future__ import annotations
@@ -11,22 +11,26 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGES = ("README.md", "docs/memories.md", "docs/teams.md", "docs/troubleshooting.md")
+"""Every `console` block of these pages is run."""
 CONSOLE = "```console\n"
 REFUSED = 2
 """The highest exit code that a page may show: a refusal. Above it are bugs and missing programs."""
 
 
-def transcript(readme: str, folder: Path) -> str:
-    """Run every console block of a README in one fresh repository; return it with the outputs."""
+def transcript(page: str, folder: Path) -> str:
+    """Run every console block of a page in one fresh repository; return it with the outputs."""
     env = _environment(folder)
     project = folder / "shop"
     project.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=project, env=env, check=True)
     (project / "app" / "session").mkdir(parents=True)
     (project / "app" / "session" / "store.py").write_text("SESSIONS = {}\n")
-    parts = readme.split(CONSOLE)
+    parts = page.split(CONSOLE)
     renewed = [parts[0]]
     for part in parts[1:]:
         block, fence, rest = part.partition("```\n")
@@ -108,10 +112,11 @@ def _commands(block: str) -> list[str]:
     return commands
 
 
-def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    """Every command of the tour prints exactly what the README shows below it."""
-    shown = README.read_text()
-    assert shown == transcript(shown, tmp_path), "renew with: python tests/test_readme.py"
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
+    """Every command of a page prints exactly what is shown below it."""
+    shown = (ROOT / page).read_text()
+    assert shown == transcript(shown, tmp_path), f"renew with: python tests/test_readme.py {page}"
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
@@ -122,5 +127,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        README.write_text(transcript(README.read_text(), Path(temporary)))
+    for name in sys.argv[1:] or PAGES:
+        with tempfile.TemporaryDirectory() as temporary:
+            path = ROOT / name
+            path.write_text(transcript(path.read_text(), Path(temporary)))
