@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = ("README.md", "docs/memories.md", "docs/teams.md", "docs/troubleshooting.md")
 """Every `console` block of these pages is run."""
+WRITTEN = (README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+"""Every page that people read."""
 CONSOLE = "```console\n"
 REFUSED = 2
 """The highest exit code that a page may show: a refusal. Above it are bugs and missing programs."""
@@ -124,6 +127,35 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     block = README.read_text().split("<!-- test-command -->\n```sh\n")[1]
     command = block.partition("\n")[0]
     assert command in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as forges make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def _links(page: Path) -> list[str]:
+    """Return the links of a page that lead to files and headings of this repository."""
+    found = re.findall(r"\]\(([^)]+)\)", page.read_text())
+    return [link for link in found if not link.startswith("http")]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """A link of a page names a file and a heading that exist."""
+    for link in _links(page):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+def test_the_index_names_every_page() -> None:
+    """A page of the documentation can be found from its index."""
+    named = {link.partition("#")[0] for link in _links(ROOT / "docs" / "index.md")}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - named == {"index.md"}
 
 
 if __name__ == "__main__":
