@@ -117,7 +117,7 @@ def cold(folder: Path, count: int, calls: dict[str, list[str]], script: list[str
 PHASES = (
     ("memtool.cli.arguments", "parse", "read the arguments"),
     ("memtool.store.context", "discover", "find the repository"),
-    ("memtool.search.catalog", "open_catalog", "check the files, open the index"),
+    ("memtool.index.index", "open_catalog", "check the files, open the index"),
     ("memtool.inject.gather", "standing", "weigh what supersedes what"),
     ("memtool.inject.gather", "_retrieved", "search"),
     ("memtool.inject.gather", "origins_of", "citations and trust"),
@@ -133,7 +133,7 @@ began = time.perf_counter()
 from importlib import import_module
 from memtool.cli import main
 phases = eval(sys.argv.pop(1))
-for module in ("memtool.search.opening", "memtool.search.freshness", "Stemmer"):
+for module in ("memtool.index.index", "Stemmer"):
     import_module(module)
 modules = {name: import_module(name) for name, _function, _what in phases}
 rows = [("load the modules", time.perf_counter() - began)]

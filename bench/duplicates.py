@@ -26,7 +26,7 @@ ROUNDS = 9
 
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from memtool.gate import duplicates, neighbours, opposition, places, signatures  # noqa: E402
+from memtool.gate import contradictions, near_duplicates  # noqa: E402
 from memtool.memory.memory import Memory  # noqa: E402
 from memtool.store.config import option  # noqa: E402
 from memtool.store.tree import Record  # noqa: E402
@@ -72,15 +72,18 @@ def measure(name: str, wanted: str, judge: Callable[[Memory, Memory], bool]) -> 
 
 def quality() -> None:
     """Print the tables."""
-    threshold = float(str(option(duplicates.THRESHOLD_KEY).default))
+    threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
 
     def is_twin(one: Memory, other: Memory) -> bool:
-        numbers = set(signatures.signature(one).numbers) & set(signatures.signature(other).numbers)
-        is_candidate = len(numbers) >= signatures.SHARED
-        return is_candidate and duplicates.likeness(one, other) >= threshold
+        mine, theirs = (near_duplicates.bits_of(near_duplicates.words_in(m)) for m in (one, other))
+        shared = (mine & theirs).bit_count()
+        least = near_duplicates.LEAST_SHARED * min(mine.bit_count(), theirs.bit_count())
+        return shared >= least and near_duplicates.likeness(one, other) >= threshold
 
     measure("duplicates", "duplicate", is_twin)
-    measure("conflicts", "conflict", lambda one, other: bool(opposition.opposed(one, other)[0]))
+    measure(
+        "conflicts", "conflict", lambda one, other: contradictions.between(one, other) is not None
+    )
 
 
 def alarms() -> None:
@@ -89,11 +92,13 @@ def alarms() -> None:
         rows = [json.loads(line) for line in lines]
     notes = [memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(rows)]
     records = [Record(note, f"{note.id}.md", "") for note in notes]
-    near = neighbours.among(records)
-    threshold = float(str(option(duplicates.THRESHOLD_KEY).default))
-    found = [twin for twin in duplicates.twins(records, near, threshold, 1_772_000_000) if twin]
+    near = near_duplicates.among(records)
+    threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
+    found = [
+        twin for twin in near_duplicates.twins(records, near, threshold, 1_772_000_000) if twin
+    ]
     print(f"{len(notes)} notes: {len(found)} have a twin")
-    for clash in opposition.oppositions(notes):
+    for clash in contradictions.find(notes):
         print(f"{clash.kind} {clash.one} {clash.other}: {clash.reason}")
 
 
@@ -114,11 +119,11 @@ def cost() -> None:
         words = old.body.split()
         words[5::10] = ["other"] * len(words[5::10])
         new = Record(Memory(fields=old.fields | {"id": "sem-new"}, body=" ".join(words)), "", "")
-        places.of_worktree(*where)  # makes the table
+        near_duplicates.of_worktree(*where)  # makes the table
         times = []
         for _round in range(ROUNDS):
             start = time.process_time()
-            (twin,) = duplicates.twins([new], places.of_worktree(*where), 0.8, ws.now)
+            (twin,) = near_duplicates.twins([new], near_duplicates.of_worktree(*where), 0.8, ws.now)
             times.append(time.process_time() - start)
             assert twin is not None
         middle_ms = sorted(times)[ROUNDS // 2] * 1000

@@ -19,10 +19,13 @@ sys.path[0] = str(Path(__file__).resolve().parents[1] / "tests")
 
 from sessions.annotation import Score, half, matched  # noqa: E402
 
-from memtool.sessions import agreement  # noqa: E402
-from memtool.sessions.extracting import MOST_MESSAGES, extract  # noqa: E402
-from memtool.sessions.finding import Finding, make_id  # noqa: E402
-from memtool.sessions.message import Message  # noqa: E402
+from memtool.sessions import promote  # noqa: E402
+from memtool.sessions.extract.extract import MOST_MESSAGES, extract  # noqa: E402
+from memtool.sessions.model import (  # noqa: E402
+    Finding,
+    Message,
+    finding_id,
+)
 
 
 def quality(name: str) -> None:
@@ -57,11 +60,11 @@ def speed() -> None:
     print(f"{len(messages):,} messages: {time.process_time() - began:.2f} s, {len(found)} findings")
     texts = [f"Part {n} of tool {n % 977} reads file src/m{n}.py at start." for n in range(10_000)]
     findings = [
-        Finding(make_id("s", text), f"s{n % 50}", text, text, "pattern", "high", 0.5, (1,))
+        Finding(finding_id("s", text), f"s{n % 50}", text, text, "pattern", "high", 0.5, (1,))
         for n, text in enumerate(texts)
     ]
     began = time.process_time()
-    agreement.supports(findings, {})
+    promote.supports(findings, {})
     print(f"{len(findings):,} findings compared: {time.process_time() - began:.2f} s")
 
 

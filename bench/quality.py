@@ -103,10 +103,10 @@ class Store:
 
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
-        from memtool.commands import listing
-        from memtool.search.prose import search_prose
+        from memtool.search.prompt import search_prose
+        from memtool.search.scope import scope_of
 
-        scope = listing.scope(self.ws, self._all, self.ws.now)
+        scope = scope_of(self.ws, self._all, self.ws.now)
         return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
 
     @property
@@ -127,16 +127,16 @@ class Store:
         counts as current, which changes only how rare words are taken to be. `ended` gives the
         second at which records were closed: until then somebody had to act on them.
         """
-        from memtool.commands import listing
         from memtool.memory import timestamps
-        from memtool.search.facts import Facts
-        from memtool.search.prose import search_prose
+        from memtool.search.features import Facts
+        from memtool.search.prompt import search_prose
+        from memtool.search.scope import scope_of
 
         day = row["asof"]
         second = timestamps.parse(day) if "T" in day else timestamps.end(day)
         whole = Facts.is_current
         tree = self._plain if ended is None else self._unfinished(second, ended)
-        scope = listing.scope(self.ws, tree, second)
+        scope = scope_of(self.ws, tree, second)
         try:
             Facts.is_current = lambda facts, record: (  # type: ignore[method-assign]
                 record.memory.timestamp <= second and whole(facts, record)
@@ -222,7 +222,8 @@ def supersession() -> None:
 
 
 def _parts() -> list[tuple[str, Callable[[], None]]]:
-    from memtool.search import ranking, scoring
+    from memtool.index import scoring
+    from memtool.search import ranking
 
     def put(module: Any, name: str, value: Any) -> Callable[[], None]:
         return lambda: setattr(module, name, value)
@@ -239,7 +240,8 @@ def _parts() -> list[tuple[str, Callable[[], None]]]:
 
 def parts() -> None:
     """Print what is lost without each part of the ranking."""
-    from memtool.search import ranking, scoring
+    from memtool.index import scoring
+    from memtool.search import ranking
 
     owners = (scoring, ranking)
     kept = [(owner, dict(vars(owner))) for owner in owners]

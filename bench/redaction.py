@@ -10,11 +10,11 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "redaction"))
 
-from gate import corpus
+import corpus
 
-from memtool.gate.redaction import find, is_personal, redact
+from memtool.redaction.find import find, is_personal, redact
 
 CHARACTERS = 100_000
 

@@ -60,7 +60,7 @@ def scores(ranked: list[str], grades: dict[str, int]) -> tuple[float, float]:
 
 def documents(rows: list[dict]) -> list:
     """Turn rows of a corpus into documents of the index."""
-    from memtool.search.scoring import Document
+    from memtool.index.scoring import Document
 
     found = []
     for row in rows:
@@ -90,14 +90,14 @@ def plain_bm25s(rows: list[dict], asked: list[str]) -> list[list[str]]:
 
 def quality() -> None:
     """Print recall@5 and nDCG@10 of each set."""
-    from memtool.search import builder
-    from memtool.search.scoring import question
-    from memtool.search.segment import Segment
+    from memtool.index import build
+    from memtool.index.postings import Segment
+    from memtool.index.scoring import question
 
     print("set    documents questions   bm25s stem+stop   words alone   memtool      ms/question")
     for name in SETS:
         rows, asked = corpus(name), questions(name)
-        files = builder.build(documents(rows))
+        files = build.build(documents(rows))
         segment = Segment({file: memoryview(data) for file, data in files.items()})
         read = [question(text) for text, _grades in asked]
         words = [[segment.key(n) for n, _s in segment.best(q.weights, 10)] for q in read]
@@ -114,8 +114,8 @@ def quality() -> None:
 
 COLD = """
 import sys
-from memtool.search.segment import Segment
-from memtool.search.scoring import question
+from memtool.index.postings import Segment
+from memtool.index.scoring import question
 held = Segment.open(sys.argv[1])
 hits = held.search(question(sys.argv[2]), 10)
 print([held.key(number) for number, _score, _parts in hits])
@@ -136,8 +136,8 @@ def cpu_s(*args: str) -> float:
 
 def cost() -> None:
     """Print what building and one cold question cost, as multiples of `python -c pass`."""
-    from memtool.search import builder
-    from memtool.search.scoring import Document
+    from memtool.index import build
+    from memtool.index.scoring import Document
 
     passages = [
         Document(f"{name}-{row['id']}-{start:06}", (("title", row["title"]), ("body", piece)))
@@ -152,7 +152,7 @@ def cost() -> None:
     for count in (1_000, 10_000):
         step = len(passages) // count
         start = time.process_time()
-        files = builder.build(passages[::step][:count])
+        files = build.build(passages[::step][:count])
         built_s = time.process_time() - start
         size = sum(map(len, files.values()))
         print(f"{count} documents: built in {built_s:.1f} s CPU, {size / 1e6:.1f} MB")

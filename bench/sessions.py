@@ -24,10 +24,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from memtool.sessions import adding, journal
-from memtool.sessions.head import Head
-from memtool.sessions.message import Message
-from memtool.sessions.store import Sessions
+from memtool.sessions import journal
+from memtool.sessions.model import Head, Message
+from memtool.sessions.store import Sessions, add
 
 PROCESSES, EACH, KILLS = 16, 500, 200
 MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
@@ -40,7 +39,7 @@ def write(sessions: Sessions, name: str, count: int, told: int) -> None:
     """Append messages, and tell after each which number it got."""
     for number in range(count):
         text = f"{name} says {number} " + "x" * (number % 300)
-        added = adding.add(sessions, "load", [Message(0, "assistant", text)], 1)
+        added = add(sessions, "load", [Message(0, "assistant", text)], 1)
         os.write(told, f"{added.messages[0].number} {name} {number}\n".encode())
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from memtool.cli.main import undamaged as _undamaged
 from memtool.commands._filters import options as _options
 from memtool.commands.alias import alias as _alias
 from memtool.commands.archive import archive as _archive
@@ -127,14 +128,17 @@ class GlobalProject(Project):
     """
 
 
-def _committing(run: Callable[..., Any]) -> Callable[..., Any]:
+def _method(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a verb as a method, which is called again should the index be damaged."""
+
     @wraps(run)
-    def method(self: GlobalProject, *args: Any, **options: Any) -> Any:
-        return run(self, *args, **_options(self, run, options))
+    def method(self: Project, *args: Any, **options: Any) -> Any:
+        given = _options(self, run, options) if isinstance(self, GlobalProject) else options
+        return _undamaged(self, lambda: run(self, *args, **given))
 
     return method
 
 
-for _name, _run in vars(Project).items():
+for _name, _run in tuple(vars(Project).items()):
     if not _name.startswith("_"):
-        setattr(GlobalProject, _name, _committing(_run))
+        setattr(Project, _name, _method(_run))

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memtool.cli import hooks, main
-from memtool.commands import listing
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
-from memtool.search.aliases import DEFAULTS
-from memtool.search.finding import Scope
+from memtool.search.expansion import DEFAULTS
+from memtool.search.retrieve import Scope
+from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES
 
@@ -153,7 +153,7 @@ class Sandbox:
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.context()
-        found = listing.scope(ws, ws.tree(), ws.now)
+        found = scope_of(ws, ws.catalog(), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 

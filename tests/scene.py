@@ -312,8 +312,6 @@ VARYING = (
     (r"\b\d+ [KM]?B\b", "<size>"),
     (r"\bplain-[0-9a-f]{16}\b", "plain-<hash of the path>"),
     (r'("error": \{[^}]*?"timestamp": )"[^"]*"', r'\1"<now>"'),
-    (r"\bplain-[0-9a-f]{16}\b", "plain-<hash of the path>"),
-    (r"\([0-9,]+ bytes\): that", "(<n> bytes): that"),
     (r"git version [0-9.]+(?: \([^)]*\))?", "git version <version>"),
     (r"\b0\.\d+\.\d+, Python [0-9.]+", "<version>, Python <version>"),
     (r"(?m)^  \S+ +byte code .*\n(?: +hint: python3 -m compileall .*\n)?", ""),

@@ -1,30 +1,39 @@
-"""The README tells the truth: its commands are run, and what they print is compared.
+"""The pages tell the truth: their commands are run, and what they print is compared.
 
-`python tests/test_readme.py` writes the outputs anew.
+`python tests/test_readme.py` writes the outputs again, of all pages or of those that are named.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGES = ("README.md", "docs/memories.md", "docs/teams.md", "docs/troubleshooting.md")
+"""Every `console` block of these pages is run."""
+WRITTEN = (README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+"""Every page that people read."""
 CONSOLE = "```console\n"
+REFUSED = 2
+"""The highest exit code that a page may show: a refusal. Above it are bugs and missing programs."""
 
 
-def transcript(readme: str, folder: Path) -> str:
-    """Run every console block of a README in one fresh repository; return it with the outputs."""
+def transcript(page: str, folder: Path) -> str:
+    """Run every console block of a page in one fresh repository; return it with the outputs."""
     env = _environment(folder)
     project = folder / "shop"
     project.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=project, env=env, check=True)
     (project / "app" / "session").mkdir(parents=True)
     (project / "app" / "session" / "store.py").write_text("SESSIONS = {}\n")
-    parts = readme.split(CONSOLE)
+    parts = page.split(CONSOLE)
     renewed = [parts[0]]
     for part in parts[1:]:
         block, fence, rest = part.partition("```\n")
@@ -86,7 +95,7 @@ def _run_block(block: str, project: Path, env: dict[str, str]) -> str:
             capture_output=True,
             check=False,
         )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert done.returncode <= REFUSED, f"{command}\n{done.stderr}"
         shown.append(f"$ {command}{done.stdout}{done.stderr}")
     return "".join(shown)
 
@@ -106,10 +115,11 @@ def _commands(block: str) -> list[str]:
     return commands
 
 
-def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    """Every command of the tour prints exactly what the README shows below it."""
-    shown = README.read_text()
-    assert shown == transcript(shown, tmp_path), "renew with: python tests/test_readme.py"
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
+    """Every command of a page prints exactly what is shown below it."""
+    shown = (ROOT / page).read_text()
+    assert shown == transcript(shown, tmp_path), f"renew with: python tests/test_readme.py {page}"
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
@@ -119,6 +129,37 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert command in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as forges make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def _links(page: Path) -> list[str]:
+    """Return the links of a page that lead to files and headings of this repository."""
+    found = re.findall(r"\]\(([^)]+)\)", page.read_text())
+    return [link for link in found if not link.startswith("http")]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """A link of a page names a file and a heading that exist."""
+    for link in _links(page):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+def test_the_index_names_every_page() -> None:
+    """A page of the documentation can be found from its index."""
+    named = {link.partition("#")[0] for link in _links(ROOT / "docs" / "index.md")}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - named == {"index.md"}
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        README.write_text(transcript(README.read_text(), Path(temporary)))
+    for name in sys.argv[1:] or PAGES:
+        with tempfile.TemporaryDirectory() as temporary:
+            path = ROOT / name
+            path.write_text(transcript(path.read_text(), Path(temporary)))

@@ -17,13 +17,14 @@ from contextlib import nullcontext
 
 from memtool.commands import init
 from memtool.errors import MemtoolError
-from memtool.gate import allowing, duplicates, places
+from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.secrets import Verdicts
-from memtool.gate.duplicates import THRESHOLD_KEY, Twin
+from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
 from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log, user_repository
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
@@ -105,7 +106,7 @@ def check(context: Context, memory: Memory, known: bytes = b"") -> bytes:
         hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
         raise MemtoolError(problem.message, hint=hint, code=problem.code)
     read(context, data)
-    allowed = allowing.allowed(context.settings)
+    allowed = allowlist(context.settings)
     secrets.refuse_secrets(data.decode(), allowed, known=known.decode(errors="replace"))
     return data
 
@@ -353,14 +354,14 @@ MORE = 0.1
 def twin_of(context: Context, memory: Memory, *, dry_run: bool) -> Twin | None:
     """Return the living memory of the worktree that says the same, None where there is none."""
     categories = context.settings.categories
-    near = places.of_worktree(
+    near = near_duplicates.of_worktree(
         context.repository, context.directory, categories, is_kept=not dry_run
     )
     threshold = context.settings.number(THRESHOLD_KEY)
     draft = Record(
         memory.with_fields(id=""), "", ""
     )  # its id may be taken, and is drawn again then
-    (found,) = duplicates.twins([draft], near, threshold, context.now, categories)
+    (found,) = near_duplicates.twins([draft], near, threshold, context.now, categories)
     return found
 
 

@@ -11,14 +11,17 @@ import time
 
 from memtool.cli import arguments, output
 from memtool.errors import MemtoolError
+from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, NoReturn
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn, TypeVar
 
     from memtool.cli.arguments import Call
     from memtool.store.context import Context
+
+    Answer = TypeVar("Answer")
 
 GARBAGE = 200_000
 """Objects that may be made before Python looks for circles among them; a verb makes a few."""
@@ -92,8 +95,15 @@ def _run(args: list[str]) -> int:
         surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
         return int(surface.serve(call, os.environ))
     context = _opened(call)
-    value = _answer(context, call)
-    output.write(output.as_json(value) if call.as_json else output.as_text(call.face.render(value)))
+
+    def ask() -> tuple[Any, str]:
+        value = _answer(context, call)
+        if call.as_json:
+            return value, output.as_json(value)
+        return value, output.as_text(call.face.render(value))
+
+    value, text = undamaged(context, ask)
+    output.write(text)
     for note in context.notes:
         output.tell(f"memtool: {output.visible(note)}")
     from memtool.commands import _record  # only now: the answer is out
@@ -130,6 +140,23 @@ def _answer(context: Context, call: Call) -> Any:
 
         _filters.pointed(context, error, call.face.name, call.positional)
         raise
+
+
+def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
+    """Ask; where a derived file turns out to be damaged, drop the index and ask once more.
+
+    Nothing may be printed meanwhile. What cannot be dropped is not used any more.
+    """
+    told = len(context.notes)
+    try:
+        return ask()
+    except CorruptCache:
+        from memtool.index import index
+
+        del context.notes[told:]
+        for one in filter(None, (context, context.beside)):
+            one.is_cached = index.drop(one.repository) and one.is_cached
+        return ask()
 
 
 def _tell(error: MemtoolError, args: list[str]) -> None:

@@ -27,13 +27,14 @@ def text(context: Context, words: tuple[str, ...]) -> str:
     joined = " ".join(words).strip()
     if not joined.startswith(SIGN):
         return joined
-    from memtool.search import saved  # only here: most queries are written out
+    from memtool.search import parser  # only here: most queries are written out
 
-    name = saved.name_of(joined)
+    name = parser.saved_name(joined)
     if name is None:
         return joined
-    path = f"{context.directory}/{saved.QUERIES_NAME}"
-    return saved.expand(joined, name, saved.parse(context.file(path, "bad-query"), path), path)
+    path = f"{context.directory}/{parser.QUERIES_NAME}"
+    known = parser.parse_saved(context.file(path, "bad-query"), path)
+    return parser.expand_saved(joined, name, known, path)
 
 
 def received(most: int) -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from memtool.authoring import write
-from memtool.commands import listing
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
-from memtool.search import aliases
+from memtool.search import expansion
+from memtool.search.scope import aliases_file, aliases_path
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.config import read_toml
@@ -60,13 +60,11 @@ def alias(
         commit: commit just the file of aliases
         dry_run: say what would change, write nothing
     """
-    wanted = aliases.key(word) if word else ""
+    wanted = expansion.key(word) if word else ""
     if action == "list":
         if expansions:
             raise MemtoolError("list takes one word", hint="memtool alias add WORD EXPANSION…")
-        return Aliases(
-            listing.aliases_path(context), _rows(listing.aliases_file(context), context, wanted)
-        )
+        return Aliases(aliases_path(context), _rows(aliases_file(context), context, wanted))
     if not wanted:
         raise MemtoolError(f"{action} needs a word", hint=f"memtool alias {action} WORD")
     if action == "add" and not expansions:
@@ -75,7 +73,7 @@ def alias(
         )
     if action == "remove" and expansions:
         raise MemtoolError("remove takes one word", hint=f"memtool alias remove {wanted}")
-    added = tuple(dict.fromkeys(map(aliases.key, expansions)))
+    added = tuple(dict.fromkeys(map(expansion.key, expansions)))
     return _changed(context, action, wanted, added, commit=commit, dry_run=dry_run)
 
 
@@ -100,9 +98,9 @@ def _changed(
     dry_run: bool,
 ) -> Aliases:
     write.prepare(context)
-    path = listing.aliases_path(context)
+    path = aliases_path(context)
     with files.locked(context.repository.cache_dir, "write.lock"):
-        before = listing.aliases_file(context)
+        before = aliases_file(context)
         after = _edited(before or b"", path, action, word, added)
         changed = after != (before or b"")
         if changed and not dry_run:
@@ -121,24 +119,24 @@ def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ..
     """
     from memtool.store import config
 
-    own = aliases.written(data, path)
-    spelled = next((raw for raw in read_toml(data, path) if aliases.key(raw) == word), word)
+    own = expansion.written(data, path)
+    spelled = next((raw for raw in read_toml(data, path) if expansion.key(raw) == word), word)
     if action == "add":
-        known = own.get(word, aliases.DEFAULTS.get(word, ()))
+        known = own.get(word, expansion.DEFAULTS.get(word, ()))
         row: list[str] | None = [*dict.fromkeys((*known, *added))]
-    elif word not in aliases.merged(own):
+    elif word not in expansion.merged(own):
         raise MemtoolError(
             f"{word} is no alias", hint="memtool alias list shows them", code="unknown-alias"
         )
     else:
-        row = [] if word in aliases.DEFAULTS else None
+        row = [] if word in expansion.DEFAULTS else None
     return config.set_key(data.decode(), (spelled,), row).encode()
 
 
 def _rows(data: bytes | None, context: Context, word: str) -> tuple[Alias, ...]:
-    path = listing.aliases_path(context)
-    own = {} if data is None else aliases.written(data, path)
-    found = aliases.merged(own)
+    path = aliases_path(context)
+    own = {} if data is None else expansion.written(data, path)
+    found = expansion.merged(own)
     return tuple(
         Alias(one, others, one not in own)
         for one, others in found.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.commands import sessions as telling
+from memtool.sessions import store as telling
 from memtool.store import usage_log
 from memtool.value import Value
 
@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO, Literal
 
-    from memtool.sessions.head import Head
-    from memtool.sessions.intake import Transcript
-    from memtool.sessions.transcripts.reading import Reading
+    from memtool.sessions.capture import Transcript
+    from memtool.sessions.model import Head
+    from memtool.sessions.transcripts.reader import Reading
     from memtool.store.context import Context
 
 MOST_STDIN = 64 << 20
@@ -73,15 +73,14 @@ def capture(
         end: end the session after it
         dry_run: say what would be captured, write nothing
     """
-    from memtool.commands import judging
-    from memtool.sessions import ending, intake, learning
+    from memtool.sessions import capture, findings, lifecycle, promote
 
     sessions = telling.opened(context)
     source = _source(context, transcript, host, session)
 
     def begin(id: str, read: Reading) -> Head:
         if not dry_run:
-            ending.refuse_full(sessions)
+            lifecycle.refuse_full(sessions)
         agent = "" if read.host in _NOBODY else read.host
         asked = next((one.text for one in read.messages if one.role == "user"), "")
         started = next((one.moment for one in read.messages if one.moment), 0)
@@ -90,15 +89,15 @@ def capture(
         )
 
     with source.file, usage_log.act(context, "capture", dry_run=dry_run) as act:
-        done = intake.capture(sessions, source, begin, context.now, dry_run=dry_run)
+        done = capture.capture(sessions, source, begin, context.now, dry_run=dry_run)
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     context.notes.extend(done.notes)
     if not dry_run:
-        if end or learning.is_due(sessions, done.session):
-            learning.learn(sessions, done.session)
+        if end or findings.is_due(sessions, done.session):
+            findings.learn(sessions, done.session)
         if end and sessions.head(done.session).status == "open":
-            ending.end(sessions, done.session, "", context.now)
-            judging.count(context, sessions)
+            lifecycle.end(sessions, done.session, "", context.now)
+            promote.count(context, sessions)
     numbers = [one.number for one in done.messages]
     roles: dict[str, int] = {}
     for one in done.messages:
@@ -141,8 +140,8 @@ def render(done: CaptureReport) -> str:
 
 def _source(context: Context, transcript: str, host: str, session: str) -> Transcript:
     """Return the transcript that is named, opened. Raises MemtoolError where it is none."""
-    from memtool.sessions.intake import Transcript, name_for
-    from memtool.sessions.transcripts import reading
+    from memtool.sessions.capture import Transcript, name_for
+    from memtool.sessions.transcripts import reader
 
     tops = (context.repository.top, os.path.dirname(context.repository.common_dir))
     id_ = name_for(telling.opened(context), host or "session", session) if session else ""
@@ -150,7 +149,7 @@ def _source(context: Context, transcript: str, host: str, session: str) -> Trans
         file, path = _stdin(), ""
     else:
         path = os.path.realpath(os.path.join(context.cwd, transcript))
-        file = reading.opened(path)
+        file = reader.opened(path)
     return Transcript(file, path, tops, host, id_)
 
 

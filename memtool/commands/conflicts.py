@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from memtool.commands import listing
 from memtool.commands._render import columns
 from memtool.gate import conflicts as gate
-from memtool.gate import neighbours, places
-from memtool.gate.duplicates import THRESHOLD_KEY
+from memtool.gate import near_duplicates
+from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.memory import timestamps
+from memtool.search.scope import day
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.tree import Record, Tree
@@ -72,7 +72,7 @@ def conflicts(
     A conflict is a fork (heads that replace the same memory), an opposition (one says use, always,
     enable, add, must or allow, the other the contrary of the same thing), or two values for the
     same key, version, port, path or measure. Only memories in use count, and of their text only
-    title, opening and the chosen option. Where one is open the exit code is 1.
+    title and first sentence. Where one is open the exit code is 1.
 
     With --since only those are listed in which a memory takes part that was not there at that
     revision, and new memories that say what another one says: what a merge has brought. A
@@ -100,10 +100,12 @@ def conflicts(
         found = gate.contradictions(tree, now, categories, cache_dir)
     if new:
         judged = [record for record in gate.living(tree, now, categories) if record.id in new]
-        near = neighbours.among(())
+        near = near_duplicates.among(())
         if judged:
             place = (context.repository, context.directory, categories)
-            near = places.of_commit(*place, at) if at else places.of_worktree(*place)
+            near = (
+                near_duplicates.of_commit(*place, at) if at else near_duplicates.of_worktree(*place)
+            )
         threshold = context.settings.number(THRESHOLD_KEY)
         found += gate.repetitions(tree, judged, near, threshold, now, categories)
     found = [
@@ -176,7 +178,7 @@ def _rows(conflict: ConflictRow) -> list[str]:
             ("title", *(_clipped(side.title) for side in sides)),
             ("source", *(_clipped(", ".join(side.source)) for side in sides)),
             ("author", *(side.author or "-" for side in sides)),
-            ("written", *(listing.day(side.timestamp) for side in sides)),
+            ("written", *(day(side.timestamp) for side in sides)),
             ("commit", *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-"
                          for side in sides)),
             ("confidence", *(side.confidence for side in sides)),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from memtool.authoring import write
-from memtool.commands import reading
-from memtool.commands.candidates import alive_heads
 from memtool.memory.memory import Fields, Memory
-from memtool.sessions import curating
-from memtool.sessions.curating import PIN, Action
+from memtool.sessions import findings
+from memtool.sessions.curate import PIN, Action, by_model, by_rules, fitting
+from memtool.sessions.promote import alive_heads
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.tree import Record
@@ -60,7 +59,7 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
     candidates = [record for record in alive if record.memory.status == "candidate"]
     others = [record for record in alive if record.memory.status != "candidate"]
     by, proposed = _proposed(context, candidates, others) if candidates else ("rules", [])
-    actions = curating.fitting(proposed, candidates, others, tree.lineage)
+    actions = fitting(proposed, candidates, others, tree.lineage)
     dropped = len(proposed) - len(actions)
     if dropped:
         context.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
@@ -103,15 +102,15 @@ def render(plan: CurationPlan) -> str:
 def _proposed(
     context: Context, candidates: list[Record], others: list[Record]
 ) -> tuple[str, list[Action]]:
-    from memtool.sessions.model import Unusable
+    from memtool.sessions.extract.llm import Unusable
 
-    model = reading.model(context)
+    model = findings.model(context)
     if model is not None:
         try:
-            return model.name, curating.by_model(model, candidates, others)
+            return model.name, by_model(model, candidates, others)
         except Unusable as error:
             context.notes.append(f"{error.message}; the rules were used instead")
-    return "rules", curating.by_rules(candidates, others)
+    return "rules", by_rules(candidates, others)
 
 
 def _applied(context: Context, action: Action) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from memtool.authoring import write
-from memtool.commands import reading
 from memtool.errors import MemtoolError
-from memtool.gate.allowing import allowed
 from memtool.memory import ids
+from memtool.redaction.find import allowlist
+from memtool.sessions import findings
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
@@ -150,14 +150,14 @@ def _worth(context: Context, tree: Tree) -> list[str]:
 
 def _worded(context: Context, told: Sequence[Memory]) -> Mapping[str, str]:
     """Return the words of the user's model, none where they have set none or it fails."""
-    chosen = reading.model(context)
+    chosen = findings.model(context)
     if chosen is None:
         return {}
-    from memtool.sessions.model import Unusable
+    from memtool.sessions.extract.llm import Unusable
     from memtool.upkeep.digest import words
 
     try:
-        return words(chosen, allowed(context.settings), told)
+        return words(chosen, allowlist(context.settings), told)
     except Unusable as error:
         context.notes.append(f"{error.message}; the memories' own words were used instead")
         return {}

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from memtool.commands import listing
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory.problem import Problem
-from memtool.search import measures
-from memtool.search.facts import Facts
-from memtool.search.finding import Found, Hit, Scope
-from memtool.search.golden import GOLDEN_NAME, Golden, parse
-from memtool.search.prose import search_prose
+from memtool.search import evaluation
+from memtool.search.evaluation import GOLDEN_NAME, Golden, parse
+from memtool.search.features import Facts
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import Found, Hit, Scope
+from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.store.files import read_regular
 from memtool.value import Value
@@ -98,7 +98,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
     verbose: bool = False,
     run: str = "",
     floor: tuple[str, ...] = (),
-    limit: int = measures.DEPTH,
+    limit: int = evaluation.DEPTH,
     gated: bool = False,
     at: str | None = None,
     as_of: str | None = None,
@@ -135,7 +135,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
     place = os.path.join(context.cwd if golden else context.repository.top or context.cwd, name)
     queries = parse(_read(place, name), name)
-    depth = max(limit, measures.DEPTH)
+    depth = max(limit, evaluation.DEPTH)
     found: dict[str, Found] = {}
     problems: list[Problem] = []
     for moment in sorted({query.as_of for query in queries}):
@@ -149,7 +149,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         _write(os.path.join(context.cwd, run), run, "".join(rows))
     context.notes += dict.fromkeys(note for one in found.values() for note in one.notes)
     asked = tuple(_asked(query, found[query.qid]) for query in queries)
-    means = measures.mean([one.measures for one in asked])
+    means = evaluation.mean([one.measures for one in asked])
     return Evaluated(
         queries=len(asked),
         measures=means,
@@ -187,9 +187,9 @@ def _told(one: QueryResult) -> tuple[str, ...]:
 def _floor(text: str) -> tuple[str, float]:
     """Read `MEASURE=NUMBER`. Raises MemtoolError where it is not that."""
     name, _equals, number = text.partition("=")
-    if name not in measures.MEASURES:
+    if name not in evaluation.MEASURES:
         raise MemtoolError(
-            f"there is no measure {name!r}", hint=f"measures are {', '.join(measures.MEASURES)}"
+            f"there is no measure {name!r}", hint=f"measures are {', '.join(evaluation.MEASURES)}"
         )
     try:
         least = float(number)
@@ -221,7 +221,7 @@ def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: st
     """Return what is searched from a moment, read and opened once for all queries of it."""
     try:
         tree = context.catalog(at, as_of, exact=True)
-        scope = listing.scope(context, tree, context.moment_of(as_of))
+        scope = scope_of(context, tree, context.moment_of(as_of))
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":
             raise
@@ -238,7 +238,7 @@ def _asked(query: Golden, found: Found) -> QueryResult:
     return QueryResult(
         qid=query.qid,
         query=query.query,
-        measures=measures.measure(ranked, query.expect),
+        measures=evaluation.measure(ranked, query.expect),
         ranks=ranks,
         missed=tuple(id_ for id_ in query.expect if id_ not in ranks),
         results=ranked,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from memtool.commands import listing
 from memtool.importing import jsonl
-from memtool.search import finding, query
+from memtool.search import parser, retrieve
+from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -47,7 +47,7 @@ def export(
     tree = context.tree(at)
     records = list(tree.records)
     if filters:
-        scope = listing.scope(context, tree, context.now)
-        records = finding.select(scope, query.parse(" ".join(filters)))
+        scope = scope_of(context, tree, context.now)
+        records = retrieve.select(scope, parser.parse(" ".join(filters)))
     rows = [jsonl.row(record, has_body=not no_body) for record in records]
     return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

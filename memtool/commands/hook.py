@@ -219,10 +219,10 @@ def _close(context: Context, event: HookCall) -> None:
     given = event.given
     if event.is_dry or given.agent:
         return
-    from memtool.sessions import capturing
+    from memtool.sessions import background
 
     name = ENDED if event.contract.meaning == contracts.END else event.contract.event
-    capturing.capture_hook(context, event.contract.host, given.session, given.transcript, name)
+    background.capture_hook(context, event.contract.host, given.session, given.transcript, name)
 
 
 _REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {

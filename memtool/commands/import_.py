@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
-from memtool.gate import allowing
 from memtool.gate.checks import secrets
 from memtool.importing import base, originals
 from memtool.importing.base import Target
@@ -18,6 +17,7 @@ from memtool.memory import schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.problem import Problem
+from memtool.redaction.find import allowlist
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import is_memory_path
@@ -114,7 +114,7 @@ def import_(
         overrides=_overrides(context, set) | ({"scope": "global"} if context.is_global else {}),
         categories=context.settings.categories,
         now=context.now,
-        allowed=allowing.allowed(context.settings),
+        allowed=allowlist(context.settings),
         redacts=redact,
     )
     place = originals.located(os.path.join(context.cwd, path))
@@ -190,7 +190,7 @@ def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
     found = draft.read([pair for pair in pairs if pair not in types])
     if types:
         found["type"] = types[-1].partition("=")[2]
-    secrets.refuse_secrets("\n".join(pairs), allowing.allowed(context.settings))
+    secrets.refuse_secrets("\n".join(pairs), allowlist(context.settings))
     for key, value in found.items():
         field = BY_NAME.get(key)
         fault = schema.value_fault(field, value, context.settings.categories) if field else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject import budget as budgets
 from memtool.inject.block import PREAMBLE, frame_bytes, write_block
@@ -20,8 +21,7 @@ from memtool.inject.gather import (
     sides_of,
     written,
 )
-from memtool.search import presets
-from memtool.search.catalog import EXACT
+from memtool.search import answer_gate
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -166,7 +166,7 @@ def inject(
     verdicts += said
     shares = shares.after_pinned(sum(one.tokens for one in taken))
     room -= sum(len(one.text.encode()) for one in taken)
-    threshold = presets.preset(context.settings).threshold
+    threshold = answer_gate.preset(context.settings).threshold
     shown = [one.candidate for one in taken]
     chosen, dropped = choose(sides, RETRIEVAL, threshold, shown)
     more, said = fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)

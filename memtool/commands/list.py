@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import _filters, listing
+from memtool.commands import _filters
 from memtool.commands._render import columns
-from memtool.commands.listing import MemoryRow
-from memtool.search import finding, query
+from memtool.search import parser, retrieve
+from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -48,14 +48,14 @@ def list(  # noqa: A001  # a verb is named as the user types it
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
     """
-    most = listing.limit_of(context, limit)
-    asked = query.parse(_filters.text(context, filters))
+    most = limit_of(context, limit)
+    asked = parser.parse(_filters.text(context, filters))
     tree = context.catalog(at, as_of, exact=True)
-    found = finding.select(listing.scope(context, tree, context.moment_of(as_of)), asked)
-    shown = sorted(found, key=listing.SORTS[sort])[:most]
+    found = retrieve.select(scope_of(context, tree, context.moment_of(as_of)), asked)
+    shown = sorted(found, key=SORTS[sort])[:most]
     origins = context.origins(tree, shown)
-    listing.tell_rest(context, len(shown), len(found), "--limit N lists more")
-    return MemoryList(len(found), tuple(listing.row(record, origins) for record in shown))
+    tell_rest(context, len(shown), len(found), "--limit N lists more")
+    return MemoryList(len(found), tuple(row_of(record, origins) for record in shown))
 
 
 def render(listed: MemoryList) -> str:
@@ -64,7 +64,7 @@ def render(listed: MemoryList) -> str:
         columns(
             (
                 row.id,
-                listing.day(row.timestamp),
+                day(row.timestamp),
                 f"{row.type}/{row.category}",
                 row.status,
                 row.trust,

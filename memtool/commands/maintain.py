@@ -7,9 +7,9 @@ import os
 from contextlib import contextmanager
 
 from memtool.authoring import write as checking
-from memtool.commands import sessions as telling
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
+from memtool.sessions import store as telling
 from memtool.store import ledger, usage_log
 from memtool.store.commits import message
 from memtool.store.context import Context

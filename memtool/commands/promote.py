@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from memtool.authoring import write
-from memtool.commands import candidates, judging, reading
-from memtool.commands import sessions as telling
-from memtool.commands.candidates import Made
-from memtool.commands.judging import Judged
 from memtool.errors import MemtoolError
-from memtool.sessions import points, waiting
+from memtool.sessions import findings, model
+from memtool.sessions import promote as promotion
+from memtool.sessions import store as telling
+from memtool.sessions.promote import Judged, Made, judge, note_waiting
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.value import Value
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from memtool.sessions.finding import Finding
+    from memtool.sessions.model import Finding
 
 MOST_AT_ONCE = 100
 """Memories of one run: more at a time is nothing that a person reads."""
@@ -110,7 +109,7 @@ def promote(
     heads, wrong = sessions.heads()
     context.notes.extend(f"passed over: {one}" for one in wrong)
     ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
-    read = reading.learned(context, sessions, ids, is_kept=not dry_run, with_model=writes)
+    read = findings.learned(context, sessions, ids, is_kept=not dry_run, with_model=writes)
     chosen = _meant(read, finding)
     if not read:
         context.notes.append(
@@ -118,7 +117,7 @@ def promote(
         )
     done = None
     with files.locked(context.repository.cache_dir, "promote.lock") if writes else nullcontext():
-        judged = judging.judge(context, sessions, heads, read, points.PRESETS[name], chosen)
+        judged = judge(context, sessions, heads, read, model.PRESETS[name], chosen)
         if list:
             return Promoted(name, tuple(map(_row, judged)), dry_run=dry_run, is_list=True)
         _refuse_settled(judged, chosen)
@@ -131,17 +130,17 @@ def promote(
             made = {
                 one.finding.id: candidate
                 for one in wanted
-                if (candidate := candidates.make(context, sessions, one, dry_run=dry_run))
+                if (candidate := promotion.make(context, sessions, one, dry_run=dry_run))
                 is not None
             }
             if commit and made and not dry_run:
-                done = candidates.commit(context, tuple(made.values()))
+                done = promotion.commit(context, tuple(made.values()))
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
         if writes:
             _tell(context, judged, made)
         if writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
-            waiting.note(sessions.directory, left)
+            note_waiting(sessions.directory, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 
@@ -153,7 +152,7 @@ def _tell(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) 
             usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
     new = {one.id for one in made.values() if one.is_new}
     if new:
-        candidates.tell_opposed(context, new)
+        promotion.tell_opposed(context, new)
 
 
 def render(promoted: Promoted) -> str:

@@ -10,9 +10,9 @@ from typing import Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.gate import allowing, keyfile, restaging, rewriting
-from memtool.gate.restaging import Staged
-from memtool.gate.rewriting import Found, Rewriting, Rules
+from memtool.redaction import apply
+from memtool.redaction.apply import Removal, Rewrite, Rules, Staged
+from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.store.snapshot import is_memory_path
@@ -61,7 +61,7 @@ class _Side(Value):
     """The bytes of one side of a file, and what is to become of them."""
 
     data: bytes
-    new: Rewriting
+    new: Rewrite
 
 
 def redact(
@@ -100,14 +100,14 @@ def redact(
     """
     write.prepare(context, begins=False)
     if not dry_run:
-        restaging.refuse_partial_commit(context.env)
+        apply.refuse_partial_commit(context.env)
     repository = context.repository
     named = tuple(dict.fromkeys(_located(context, one) for one in path))
     needs_key = strategy == "hash"
-    key = keyfile.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
-    rules = Rules(allowing.allowed(context.settings), strategy, key, context.settings.categories)
+    key = apply.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
+    rules = Rules(allowlist(context.settings), strategy, key, context.settings.categories)
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
-        entries = restaging.staged(repository, named or (context.directory,))
+        entries = apply.staged(repository, named or (context.directory,))
         names = _paths(context, named, entries, only_staged=staged)
         found = {}
         for name, on_disk, in_index in _sides(
@@ -175,7 +175,7 @@ def _spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
     return tuple(sorted(spots, key=lambda spot: (spot.line, spot.kind, spot.where)))
 
 
-def _spot(found: Found, where: str) -> Spot:
+def _spot(found: Removal, where: str) -> Spot:
     return Spot(found.kind, found.line, found.fingerprint, where)
 
 
@@ -189,7 +189,7 @@ def _write(
     """Write the index first, all at once: where it is locked, nothing is changed at all."""
     top = context.repository.top
     if may_stage:
-        restaging.restage(
+        apply.restage(
             context.repository,
             [(entries[name], side.new.data) for name, (_disk, side) in found.items()
              if side.new.found],
@@ -207,7 +207,7 @@ def _paths(
     if not named:
         found = {entry.path for entry in context.snapshot().entries}
         found |= {path for path in entries if is_memory_path(path, context.directory)}
-    return sorted(found & restaging.changed(context.repository) if only_staged else found)
+    return sorted(found & apply.changed(context.repository) if only_staged else found)
 
 
 def _sides(
@@ -223,15 +223,15 @@ def _sides(
     A file that cannot be redacted is an error if it was named, and is told otherwise.
     """
     oids = [entries[name].oid for name in names if name in entries]
-    blobs = context.repository.git.blobs(oids, rewriting.MOST_BYTES)
+    blobs = context.repository.git.blobs(oids, apply.MOST_BYTES)
     for name in names:
         staged = next(blobs) if name in entries else b""
         try:
             data = write.bytes_of(context.repository.top, name)
             if data is None and name not in entries:
                 raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
-            on_disk = rewriting.rewrite(data or b"", name, rules)
-            same = on_disk if data == staged else rewriting.rewrite(staged, name, rules)
+            on_disk = apply.rewrite(data or b"", name, rules)
+            same = on_disk if data == staged else apply.rewrite(staged, name, rules)
         except MemtoolError as error:
             if is_strict:
                 raise

@@ -1,34 +1,25 @@
-"""`memtool search`: what memories say about a question.
-
-The last level, below digests and memories: findings first, then messages. It is evidence that
-nobody has vouched for, of this clone alone, so it is asked only on demand and shown apart.
-"""
+"""`memtool search`: the memories that answer a question, best first."""
 
 from __future__ import annotations
 
 import time
 
-from memtool.commands import _filters, listing
-from memtool.commands import sessions as telling
-from memtool.commands.listing import MemoryRow
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
-from memtool.search import finding
-from memtool.search import query as language
+from memtool.search import parser, retrieve
+from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
-from memtool.search.terms import is_stop, terms
-from memtool.sessions import learning
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any, Literal
 
-    from memtool.search.finding import Hit, Order
-    from memtool.sessions.head import Head
-    from memtool.sessions.store import Sessions
+    from memtool.search.retrieve import Hit, Order
+    from memtool.sessions.evidence import Heard
 
 __all__ = ["render", "search"]
 
@@ -125,26 +116,28 @@ def search(
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = listing.limit_of(context, limit)
-    asked = language.parse(text)
+    most = limit_of(context, limit)
+    asked = parser.parse(text)
     tree = context.catalog(at, as_of, exact=exact)
-    scope = listing.scope(context, tree, context.moment_of(as_of))
-    found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
+    scope = scope_of(context, tree, context.moment_of(as_of))
+    found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
         tree = context.catalog(at, as_of, exact=True)
-        scope = listing.scope(context, tree, context.moment_of(as_of))
-        found = finding.search_query(scope, asked, most, _order(sort), explain=explain)
+        scope = scope_of(context, tree, context.moment_of(as_of))
+        found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])
-    results = tuple(_result(hit, listing.row(hit.record, origins)) for hit in found.hits)
+    results = tuple(_result(hit, row_of(hit.record, origins)) for hit in found.hits)
     context.notes.extend(found.notes)
     context.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
-    listing.tell_rest(context, len(results), found.total, "--limit N shows more")
+    tell_rest(context, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
     sessions: tuple[Heard, ...] | None = None
     if deep:
-        sessions = heard(context, asked.words, most)
+        from memtool.sessions import evidence  # few questions go that deep
+
+        sessions = evidence.heard(context, asked.words, most)
     depth = _depth(found.hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
@@ -160,7 +153,7 @@ def render(searched: Searched) -> str:
         commit = (result.commit or "")[:SHORT] or "local"
         rows = [
             f"{rank}. {result.title}",
-            f"{margin}{result.id}@{commit}  {listing.day(result.timestamp)}",
+            f"{margin}{result.id}@{commit}  {day(result.timestamp)}",
             f"{margin}{', '.join(_standing(result))}",
         ]
         if result.snippet:
@@ -172,7 +165,9 @@ def render(searched: Searched) -> str:
                 rows.append(f"{margin}found by the words of {result.through}, which it replaces")
         blocks.append("\n".join(rows))
     if searched.sessions:
-        blocks.append(text(searched.sessions))
+        from memtool.sessions import evidence
+
+        blocks.append(evidence.text(searched.sessions))
     return "\n\n".join(blocks)
 
 
@@ -191,8 +186,8 @@ def _standing(result: Result) -> tuple[str, ...]:
 
 def _order(sort: str) -> Order:
     if sort == "score":
-        return finding.by_score
-    key = listing.SORTS[sort]
+        return retrieve.by_score
+    key = SORTS[sort]
     return lambda hit: key(hit.record)
 
 
@@ -204,111 +199,3 @@ def _result(hit: Hit, row: MemoryRow) -> Result:
         factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
     )
-
-
-LEAST = 0.5
-"""Share of what is asked that a finding or message must hold."""
-MOST_SESSIONS = 200
-MOST_BYTES = 64 << 20
-"""Of sessions that are looked through, the newest first."""
-ROLES = ("user", "assistant", "tool")
-FINDING = "finding"
-
-
-class Heard(Value):
-    """A finding or message that holds what was asked. `kind` is `finding` or who spoke.
-
-    `source` cites it as a memory would: `session:ID#N`. `score` is the share of the words of the
-    question that it holds.
-    """
-
-    source: str
-    kind: str
-    moment: str
-    score: float
-    snippet: str
-
-
-def heard(context: Context, words: Sequence[str], limit: int) -> tuple[Heard, ...]:
-    """Return what sessions say to the words of a question, the best first; there may be nothing.
-
-    What cannot be read is passed over with a note, and so is what exceeds the bounds.
-    """
-    wanted = frozenset(term for word in words for term in terms(word) if not is_stop(term))
-    if not wanted:
-        return ()
-    sessions = telling.opened(context)
-    found: dict[tuple[str, str], tuple[float, int, str]] = {}
-    for head in _newest(context, sessions):
-        try:
-            for kind, number, moment, said in _texts(sessions, head):
-                if (kind, said) in found:  # a fork holds what its parent held
-                    continue
-                share = _share(wanted, said)
-                if share >= LEAST:
-                    at = moment or head.started
-                    found[kind, said] = share, at, f"session:{head.id}#{number}"
-        except MemtoolError as error:
-            context.notes.append(f"{head.id} is passed over: {error.message}")
-
-    def rank(key: tuple[str, str]) -> tuple[float | str, ...]:
-        share, at, source = found[key]
-        return (-share, key[0] != FINDING, -at, source)
-
-    best = []
-    for kind, said in sorted(found, key=rank)[:limit]:
-        share, at, source = found[kind, said]
-        passage = snippet(said, wanted)
-        best.append(Heard(source, kind, telling.moment(at), round(share, 6), passage))
-    return tuple(best)
-
-
-def text(found: Sequence[Heard]) -> str:
-    """Return a heading, and two lines for each."""
-    if not found:
-        return ""
-    rows = ["From private sessions of this clone, which nobody has vouched for:"]
-    for one in found:
-        rows.append(f"- {one.source}  {one.moment[:10]}  {one.kind}")
-        rows.append(f"  {one.snippet}")
-    return "\n".join(rows)
-
-
-def _newest(context: Context, sessions: Sessions) -> list[Head]:
-    """Return the sessions to look through, the newest first, as far as the bounds allow."""
-    heads, wrong = sessions.heads()
-    context.notes.extend(f"passed over: {one}" for one in wrong)
-    heads.sort(key=lambda head: (-head.started, head.id))
-    chosen: list[Head] = []
-    room = MOST_BYTES
-    for head in heads[:MOST_SESSIONS]:
-        room -= sessions.size(head.id)
-        if room < 0 and chosen:
-            break
-        chosen.append(head)
-    if len(chosen) < len(heads):
-        context.notes.append(
-            f"the {len(chosen)} newest of {len(heads)} sessions were looked through"
-        )
-    return chosen
-
-
-def _texts(sessions: Sessions, head: Head) -> Iterator[tuple[str, int, int, str]]:
-    """Yield kind, number, second and text of findings and messages."""
-    for one in learning.known(sessions, head.id).findings:
-        if one.session == head.id:
-            yield FINDING, one.messages[0] if one.messages else 0, 0, one.content
-    messages, _torn = sessions.messages(head.id)
-    for message in messages:
-        if message.role in ROLES and message.text.strip():
-            yield message.role, message.number, message.moment, message.text
-
-
-def _share(wanted: Collection[str], text: str) -> float:
-    """Return the share of terms that a text holds; 0 where a look at its letters tells enough."""
-    plain = text.lower()
-    likely = sum(term[: max(3, len(term) - 2)] in plain for term in wanted)
-    if likely < LEAST * len(wanted):
-        return 0.0
-    held = set(terms(text))
-    return sum(term in held for term in wanted) / len(wanted)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from memtool.commands import sessions as telling
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import checkpoints, journal, learning
-from memtool.sessions.head import Head
-from memtool.sessions.message import Message
+from memtool.sessions import findings, journal, store
+from memtool.sessions import store as telling
+from memtool.sessions.model import Head, Message
 from memtool.sessions.store import CHECKPOINTS, MESSAGES, Sessions
 from memtool.value import Value
 
@@ -213,7 +212,7 @@ def _refuse_stray(action: str, id: str, text: tuple[str, ...], given: list[str])
 
 
 def _start(call: _Call) -> Begun:
-    from memtool.sessions.ending import refuse_full
+    from memtool.sessions.lifecycle import refuse_full
 
     head = telling.beginning(call.context, call.sessions, **call.options)
     if not call.dry_run:
@@ -223,7 +222,7 @@ def _start(call: _Call) -> Begun:
 
 
 def _add(call: _Call) -> Said:
-    from memtool.sessions import adding, cleaning
+    from memtool.sessions import redaction
 
     name = call.sessions.find(call.id)
     said = _given(call.text).strip("\n")
@@ -243,10 +242,10 @@ def _add(call: _Call) -> Said:
         files=call.options["file"],
     )
     if call.dry_run:
-        (clean,) = cleaning.cleaned([message], call.sessions.allowed)
+        (clean,) = redaction.cleaned([message], call.sessions.allowed)
         last = call.sessions.last(name)
         return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
-    added = adding.add(
+    added = store.add(
         call.sessions, name, [message], call.context.now, reopen=call.options["reopen"]
     )
     call.context.notes.extend(added.notes)
@@ -255,43 +254,43 @@ def _add(call: _Call) -> Said:
 
 
 def _checkpoint(call: _Call) -> CheckpointMade:
-    from memtool.sessions import adding
-
     name = call.sessions.find(call.id)
     note = _given(call.text).strip()
     if call.dry_run:
         last = call.sessions.last(name)
         return CheckpointMade(name, last.number if last else 0, note, dry_run=True)
-    made = adding.mark(call.sessions, name, note, call.context.now)
+    made = store.mark(call.sessions, name, note, call.context.now)
     return CheckpointMade(name, made.message, made.note)
 
 
 def _end(call: _Call) -> Ended:
-    from memtool.sessions import ending
+    from memtool.sessions import lifecycle
     from memtool.store import usage_log
 
     name = call.sessions.find(call.id)
     said = _given(call.options["summary"]).strip()
     if not call.dry_run:
-        learning.learn(call.sessions, name)
+        findings.learn(call.sessions, name)
     with usage_log.act(call.context, "session-end", name, dry_run=call.dry_run):
-        head, count = ending.end(call.sessions, name, said, call.context.now, dry_run=call.dry_run)
+        head, count = lifecycle.end(
+            call.sessions, name, said, call.context.now, dry_run=call.dry_run
+        )
     return Ended(name, count, head.summary, call.dry_run)
 
 
 def _fork(call: _Call) -> Begun:
-    from memtool.sessions import ending
+    from memtool.sessions import lifecycle
 
     parent = call.sessions.find(call.id)
     head = telling.beginning(call.context, call.sessions, **call.options)
     if not call.dry_run:
-        ending.refuse_full(call.sessions)
-    made, findings = ending.forked(call.sessions, parent, head)
+        lifecycle.refuse_full(call.sessions)
+    made, rows = lifecycle.forked(call.sessions, parent, head)
     if not call.dry_run:
         made = telling.make(
-            call.context, made, lambda head: ending.fork(call.sessions, head, findings)
+            call.context, made, lambda head: lifecycle.fork(call.sessions, head, rows)
         )
-    return Begun(made.id, parent, made.parent_messages, len(findings), call.dry_run)
+    return Begun(made.id, parent, made.parent_messages, len(rows), call.dry_run)
 
 
 def _show(call: _Call) -> SessionView:
@@ -319,11 +318,11 @@ def _list(call: _Call) -> SessionList:
 
 
 def _prune(call: _Call) -> Freed:
-    from memtool.sessions import ending
+    from memtool.sessions import lifecycle
     from memtool.store import usage_log
 
     with usage_log.act(call.context, "session-purge", dry_run=call.dry_run) as act:
-        done = ending.prune(call.sessions, dry_run=call.dry_run)
+        done = lifecycle.prune(call.sessions, dry_run=call.dry_run)
         act.subjects = done.ids
     return Freed(done.ids, done.freed, done.size, call.dry_run)
 
@@ -403,7 +402,7 @@ class SessionView(Value):
     parent_messages: int
     torn: int
     more: int
-    checkpoints: tuple[checkpoints.Checkpoint, ...]
+    checkpoints: tuple[store.Checkpoint, ...]
     messages: tuple[Line, ...]
 
     def plain(self) -> dict[str, Any]:
@@ -438,7 +437,7 @@ def shown(sessions: Sessions, id: str, number: int, limit: int, now: int) -> Ses
         return None
     part = wanted[-limit:] if limit else wanted
     rows, bad = journal.read(sessions.path(id, CHECKPOINTS))
-    made = tuple(one for one in map(checkpoints.read, rows) if one is not None)
+    made = tuple(one for one in map(store.read_checkpoint, rows) if one is not None)
     return SessionView(
         session=_row(sessions, head, sessions.size(id), known[-1] if known else None),
         summary=head.summary,
@@ -515,7 +514,7 @@ def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> Ses
         | {"started": telling.moment(head.started), "ended": telling.moment(head.ended)},
         last=telling.moment(last.moment if last else 0),
         messages=last.number if last else 0,
-        findings=len(learning.known(sessions, head.id).findings),
+        findings=len(findings.known(sessions, head.id).findings),
         size=size,
     )
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from memtool.authoring.write import as_text
-from memtool.commands import listing
 from memtool.commands._render import columns
-from memtool.commands.listing import MemoryRow
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, sections
-from memtool.search import picking
+from memtool.search import filters
+from memtool.search.scope import MemoryRow, row_of
 from memtool.store.context import Context
 from memtool.store.provenance import cite
 from memtool.store.tree import Tree
@@ -79,7 +78,7 @@ def show(
     memory = record.memory
     origins = context.origins(tree, [record])
     origin = origins[record.path]
-    row = listing.row(record, origins)
+    row = row_of(record, origins)
     end = lifecycle.expires_at(memory, context.settings.categories)
     return MemoryView(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
@@ -121,7 +120,7 @@ def render(shown: MemoryView) -> str:
 
 def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:
     """Return the ids of the memories that name this one, by reverse relation, sorted."""
-    naming = picking.naming(tree, id_)
+    naming = filters.naming(tree, id_)
     return {
         name: tuple(sorted(other.id for other in naming if id_ in other.memory.items(relation)))
         for name, relation in REVERSE.items()

@@ -12,7 +12,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memtool.sessions.finding import Finding
+    from memtool.sessions.model import Finding
     from memtool.store.evidence import Evidence
 
 MAX_DEPTH = 20
@@ -80,10 +80,10 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         found = evidence.resolve(history, tree.snapshot, tip(context.repository, at), texts)
     learned: dict[str, list[Finding]] = {}
     if any(text.startswith("session:") for text in texts):
-        from memtool.commands import recalling
+        from memtool.sessions.evidence import findings, messages
 
-        found |= recalling.messages(context, texts)
-        learned = recalling.findings(context)
+        found |= messages(context, texts)
+        learned = findings(context)
     grounds = _Grounds(tree, found, origins, learned).of(record)
     origin = origins[record.path]
     return Why(

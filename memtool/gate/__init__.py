@@ -1,1 +1,1 @@
-"""What may enter: secrets and personal data are found and cut out before anything is kept."""
+"""What may enter: one table of checks over one content, whatever door it comes by."""

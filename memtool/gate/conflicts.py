@@ -6,11 +6,14 @@ words. What both sides know of is accepted: one names the other in `conflicts_ac
 
 from __future__ import annotations
 
+import os
 from itertools import combinations
 
-from memtool.gate import duplicates, opposition
-from memtool.gate.neighbours import DEAD
-from memtool.gate.opposition import Opposed
+from memtool.gate import contradictions as signs
+from memtool.gate import near_duplicates
+from memtool.gate.checks.secrets import ROOM, RULES
+from memtool.gate.contradictions import Contradiction
+from memtool.gate.near_duplicates import DEAD
 from memtool.memory import lifecycle
 from memtool.value import Value
 
@@ -18,18 +21,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from memtool.gate.neighbours import Neighbours
+    from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.fields import Category
     from memtool.store.tree import Record, Tree
 
-KIND = "clashes"
+KIND = "clashes 1"
 """What is kept of oppositions."""
 FORK = "fork"
 DUPLICATE = "duplicate"
 KINDS: dict[str, str] = {
     FORK: "heads that supersede the same memory",
-    opposition.OPPOSITION: "one says to do what the other says not to do",
-    opposition.VALUES: "they give different values to the same thing",
+    signs.OPPOSITION: "one says to do what the other says not to do",
+    signs.VALUES: "they give different values to the same thing",
     DUPLICATE: "they say the same",
 }
 """What a conflict may be, in the order in which they are told."""
@@ -78,28 +81,29 @@ def contradictions(
     return sorted(found.values(), key=order)
 
 
-def _clashes(records: Sequence[Record], cache_dir: str) -> list[Opposed]:
+def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
     """Return what opposes each other among some records.
 
     Whether two memories do follows from them alone. So what is kept of more memories holds for
     fewer of them; where one came, all are compared.
     """
-    from memtool.gate import kept
+    from memtool.store import cache
 
-    name = kept.rules() if cache_dir else ""
-    was = kept.load(cache_dir, KIND, name) if cache_dir else None
+    folder = os.path.join(cache_dir, ROOM)
+    name = f"clashes-{cache.code_version(RULES)}" if cache_dir else ""
+    was = cache.read_json(os.path.join(folder, name), KIND) if cache_dir else None
     stamps = [(record.path, record.oid) for record in records]
     if was is not None and set(stamps) <= {(path, oid) for path, oid in was[0]}:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [
-            Opposed(number[one], number[other], kind, reason)
+            Contradiction(number[one], number[other], kind, reason)
             for one, other, kind, reason in was[1]
             if one in number and other in number
         ]
-    found = opposition.oppositions([record.memory for record in records])
+    found = signs.find([record.memory for record in records])
     if cache_dir:
         told = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
-        kept.store(cache_dir, KIND, name, [stamps, told])
+        cache.keep_json(folder, name, KIND, [stamps, told], 1, "clashes-")
     return found
 
 
@@ -113,7 +117,7 @@ def repetitions(
 ) -> list[Conflict]:
     """Return which of some living memories say what another one says, as conflicts by ids."""
     found = {}
-    twins = duplicates.twins(judged, neighbours, threshold, now, categories)
+    twins = near_duplicates.twins(judged, neighbours, threshold, now, categories)
     for record, twin in zip(judged, twins, strict=True):
         if twin is not None:
             first, second = sorted((record.id, twin.record.id))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.gate.kin import Kin
-    from memtool.gate.neighbours import Neighbours
+    from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.memory import Fields
     from memtool.memory.problem import Problem
     from memtool.store.config import Config

@@ -8,10 +8,13 @@ bytes of every file, and takes apart only those that it has not seen.
 
 from __future__ import annotations
 
-from memtool.gate import kept
+import os
+
 from memtool.gate.checks import duplicates, immutable_claims, lineage, links, schema, secrets
+from memtool.gate.checks.secrets import ROOM, RULES
 from memtool.gate.content import Known
 from memtool.memory.problem import Problem
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,12 +68,12 @@ def problems(
     return tuple(sorted(found, key=lambda p: (p.path, p.line, p.code, p.message, p.hint)))
 
 
-KIND = "right"
+KIND = "right 1"
 
 
 def load(repository: Repository, settings: Config) -> dict[Stamp, Known]:
     """Return what is known of files, by path and blob."""
-    rows = kept.load(repository.cache_dir, KIND, _name(settings)) or []
+    rows = cache.read_json(_path(repository, settings), KIND) or []
     return {
         (path, oid): Known(id_, status, tuple(olds), latest, tuple(map(tuple, names)))
         for path, oid, id_, status, olds, latest, names in rows
@@ -84,14 +87,17 @@ def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str
         if file.memory is not None and file.path not in spoiled:
             rows[file.path, file.oid] = file.known or _known(file)
     if rows.keys() != known.keys():
-        kept.store(
-            content.repository.cache_dir,
+        folder, name = os.path.split(_path(content.repository, content.settings))
+        cache.keep_json(
+            folder,
+            name,
             KIND,
-            _name(content.settings),
             [
                 (*stamp, one.id, one.status, one.supersedes, one.latest, one.names)
                 for stamp, one in rows.items()
             ],
+            1,
+            "right-",
         )
 
 
@@ -107,5 +113,6 @@ def _known(file: File) -> Known:
     )
 
 
-def _name(settings: Config) -> str:
-    return kept.rules(sorted(settings.categories))
+def _path(repository: Repository, settings: Config) -> str:
+    name = f"right-{cache.code_version(RULES, sorted(settings.categories))}"
+    return os.path.join(repository.cache_dir, ROOM, name)

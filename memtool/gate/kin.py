@@ -1,7 +1,7 @@
 """Kin: the lineage around some memories, without reading the tree that they lie in.
 
 `Kin` knows every memory of a tree by id: where it lies, whether it is deleted, what it supersedes
-and what supersedes it. It is made from a tree that was read, or asks a census of one.
+and what supersedes it. It is made from a tree that was read, or asks the rows of one.
 """
 
 from __future__ import annotations
@@ -14,61 +14,61 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from memtool.gate.census import Census
+    from memtool.gate.near_duplicates import Rows
 
 MOST_KIN = 20_000
 """Memories of one lineage that are followed; a longer one is cut, and circles in it not seen."""
 
 
 class Row(Value):
-    """What is known of one memory file. A deleted memory supersedes nothing."""
+    """What is known of one memory file. A deleted memory supersedes nothing.
+
+    `oid` is its blob, and `bits` its words (see `near_duplicates.bits_of`), where they are known.
+    """
 
     id: str
     path: str
     status: str
     supersedes: tuple[str, ...]
+    oid: str = ""
+    bits: int = 0
 
 
 class Kin:
-    """Who supersedes whom in one tree."""
+    """Which memory supersedes which in one tree."""
 
-    def __init__(self, rows: Iterable[Row], census: Census | None = None) -> None:
-        """Take rows, and a census that knows all the others, and may know these too."""
+    def __init__(self, rows: Iterable[Row], tree: Rows | None = None) -> None:
+        """Take rows, and those of a tree that knows all the others, and may know these too."""
         self._rows: dict[str, list[Row]] = {}
         self._newer: dict[str, set[str]] = {}
         self._paths: set[str] = set()
         for row in rows:
             self._rows.setdefault(row.id, []).append(row)
             self._paths.add(row.path)
-            for old in effective(row):
+            for old in row.supersedes:
                 self._newer.setdefault(old, set()).add(row.id)
-        self._census = census
+        self._tree = tree
 
     def rows(self, id_: str) -> list[Row]:
         """Return the files that have an id, sorted by path."""
-        census = self._census
         found = list(self._rows.get(id_, ()))
-        if census is not None:
-            found += self._named(census.asked(lambda: census.called(id_)))
+        if self._tree is not None:
+            found += self._others(self._tree.called(id_))
         return sorted(found, key=lambda row: row.path)
 
     def newer(self, id_: str) -> tuple[str, ...]:
         """Return the ids of the memories that supersede this one directly, sorted."""
-        census = self._census
         found = set(self._newer.get(id_, ()))
-        if census is not None:
-            found.update(row.id for row in self._named(census.asked(lambda: census.newer(id_))))
+        if self._tree is not None:
+            found.update(row.id for row in self._others(self._tree.newer(id_)))
         return tuple(sorted(found))
 
-    def _named(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows that are not our own; a file that is not named by its id is no memory."""
-        for row in rows:
-            if row.path not in self._paths and row.path.endswith(f"/{row.id}.md"):
-                yield row
+    def _others(self, rows: Iterable[Row]) -> Iterator[Row]:
+        return (row for row in rows if row.path not in self._paths)
 
     def supersedes(self, id_: str) -> tuple[str, ...]:
         """Return what a memory supersedes, missing ids included, sorted."""
-        return tuple(sorted({old for row in self.rows(id_) for old in effective(row)}))
+        return tuple(sorted({old for row in self.rows(id_) for old in row.supersedes}))
 
     def is_there(self, id_: str) -> bool:
         """Tell whether some file has this id."""
@@ -91,11 +91,7 @@ class Kin:
         )
 
 
-def effective(row: Row) -> tuple[str, ...]:
-    """Return what a row's memory replaces: nothing where it is deleted."""
-    return () if row.status == "deleted" else row.supersedes
-
-
 def row_of(memory: Memory, path: str) -> Row:
-    """Return the row of a memory."""
-    return Row(memory.id, path, memory.status, memory.supersedes)
+    """Return the row of a memory that was read; a deleted one replaces nothing."""
+    replaced = () if memory.status == "deleted" else memory.supersedes
+    return Row(memory.id, path, memory.status, replaced)

@@ -4,8 +4,8 @@ A hook inherits GIT_INDEX_FILE and GIT_DIR, and every question goes to git with 
 `commit -a` and `commit PATH` the index in use is a temporary one, and the worktree or the usual
 index would show other bytes. Files are read by blob id, never by path.
 
-Only what differs from HEAD is looked at. What lies around it is known from a census that an earlier
-check left, so a commit of one memory costs about the same in a small tree and in a large one.
+Only what differs from HEAD is looked at. What lies around it is known from the rows that an earlier
+check kept, so a commit of one memory costs about the same in a small tree and in a large one.
 
 Hooks can be bypassed, so this is what CI asks. What was put into one commit and taken out in the
 next is still in history: secrets are looked for in every blob. All else is judged at the end of the
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.gate import allowing, gate
+from memtool.gate import gate
 from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
@@ -30,6 +30,7 @@ from memtool.gate.kin import Kin, row_of
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
+from memtool.redaction.find import allowlist
 from memtool.store import config as config_file
 from memtool.store import files, snapshot
 from memtool.store.tree import Record, blob_hash
@@ -248,7 +249,7 @@ def _part(
     rows: Sequence[Sequence[Difference]],
 ) -> Content:
     """Look at the files that differ from HEAD, or in a merge from any parent."""
-    from memtool.gate import places
+    from memtool.gate import near_duplicates
 
     categories = settings.categories
     by_oid = _blobs(repository, directory, [row for side in rows for row in side])
@@ -265,7 +266,7 @@ def _part(
         for file in files.values()
         if file.memory is not None
     ]
-    near = places.of_staged(repository, directory, categories, rows[0], own)
+    near = near_duplicates.of_staged(repository, directory, categories, rows[0], own)
     return Content(
         repository=repository,
         directory=directory,
@@ -277,7 +278,7 @@ def _part(
             *_other_texts(repository, directory, rows[0]),
         ],
         steps=steps,
-        kin=Kin((row_of(record.memory, record.path) for record in own), near.census),
+        kin=Kin((row_of(record.memory, record.path) for record in own), near.rows),
         head="HEAD",
         kind="index",
         is_whole=False,
@@ -598,7 +599,7 @@ class HistoryScan(Value):
 def scan(repository: Repository, directory: str, settings: Config) -> HistoryScan:
     """Search every blob that any ref leads to."""
     git = repository.git
-    allowed = allowing.allowed(settings)
+    allowed = allowlist(settings)
     verdicts = Verdicts(repository.cache_dir, settings)
     problems: list[Problem] = []
     checked = 0

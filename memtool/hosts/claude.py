@@ -6,7 +6,7 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import SKILL, Edit, WholeFile, commands, skill
+from memtool.hosts.edits import SKILL, ConfigEdit, WholeFile, commands, skill
 from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def home(env: Mapping[str, str]) -> str:
     return env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude")
 
 
-def parts(site: Site) -> list[Edit]:
+def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks, slash commands and the skill."""
     local = os.path.join(site.project, ".claude", LOCAL)
     found = hooks("claude", site, SETTINGS, levels=(local,), matchers=MATCHERS)
@@ -45,7 +45,7 @@ def parts(site: Site) -> list[Edit]:
     return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Edit:
+def server(site: Site) -> ConfigEdit:
     """Return the MCP server, which lies beside the directory of Claude Code, not inside it."""
     inside = os.path.join(site.project, ".mcp.json")
     everywhere = f"{site.folder if site.is_user else site.other}.json"

@@ -9,7 +9,16 @@ from __future__ import annotations
 import os
 
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import ARGUMENTS, MARK, SKILL, Edit, TomlServer, WholeFile, commands, skill
+from memtool.hosts.edits import (
+    ARGUMENTS,
+    MARK,
+    SKILL,
+    ConfigEdit,
+    TomlServer,
+    WholeFile,
+    commands,
+    skill,
+)
 from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
@@ -28,7 +37,7 @@ def home(env: Mapping[str, str]) -> str:
     return env.get("CODEX_HOME") or os.path.join(home_of(env), ".codex")
 
 
-def parts(site: Site) -> list[Edit]:
+def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks and skills."""
     levels = tuple(os.path.join(folder, "config.toml") for folder in (site.folder, site.other))
     found = hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
@@ -40,7 +49,7 @@ def parts(site: Site) -> list[Edit]:
     return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Edit:
+def server(site: Site) -> ConfigEdit:
     """Return the MCP server."""
     path, elsewhere = site.at("config.toml")
     return TomlServer(path, elsewhere, name=site.shown(path), command=site.program)

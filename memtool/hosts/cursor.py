@@ -10,7 +10,7 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import SKILL, Edit, WholeFile, commands, skill
+from memtool.hosts.edits import SKILL, ConfigEdit, WholeFile, commands, skill
 from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def home(env: Mapping[str, str]) -> str:
     return os.path.join(home_of(env), ".cursor")
 
 
-def parts(site: Site) -> list[Edit]:
+def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks, slash commands and the rule; rules for all projects are not kept in files."""
     found = hooks(
         "cursor", site, "hooks.json", matchers=MATCHERS, start={"version": 1}, grouped=False
@@ -40,7 +40,7 @@ def parts(site: Site) -> list[Edit]:
     return found
 
 
-def server(site: Site) -> Edit:
+def server(site: Site) -> ConfigEdit:
     """Return the MCP server."""
     return edits.server(site, *site.at("mcp.json"))
 

@@ -26,7 +26,7 @@ MARK = "installed by memtool"
 BOM = "\ufeff"
 
 
-class Edit(Value):
+class ConfigEdit(Value):
     """One thing at a path; `elsewhere` are files of other levels where it may be already."""
 
     path: str
@@ -45,7 +45,7 @@ class Edit(Value):
         raise NotImplementedError
 
 
-class WholeFile(Edit):
+class WholeFile(ConfigEdit):
     """A file that is memtool's alone. One of that name that somebody else wrote is left alone."""
 
     text: str
@@ -63,7 +63,7 @@ class WholeFile(Edit):
         return MARK.encode() in data
 
 
-class JsonPart(Edit):
+class JsonPart(ConfigEdit):
     """A part of a JSON file. `name` is what errors call it, `start` what a new file begins with."""
 
     name: str
@@ -243,7 +243,7 @@ class Server(JsonPart):
             return False
 
 
-class TomlServer(Edit):
+class TomlServer(ConfigEdit):
     """The same in a TOML file: a table of its own at the end."""
 
     name: str

@@ -6,7 +6,7 @@ import os
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import SKILL, Edit, WholeFile, commands, skill
+from memtool.hosts.edits import SKILL, ConfigEdit, WholeFile, commands, skill
 from memtool.hosts.install import Host, home_of, hooks
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def home(env: Mapping[str, str]) -> str:
     return os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini")
 
 
-def parts(site: Site) -> list[Edit]:
+def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks, slash commands and the skill."""
     found = hooks("gemini", site, SETTINGS, matchers=MATCHERS, comments=True, unit=1000)
     for prompt in commands(site.verbs):
@@ -33,7 +33,7 @@ def parts(site: Site) -> list[Edit]:
     return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Edit:
+def server(site: Site) -> ConfigEdit:
     """Return the MCP server."""
     return edits.server(site, *site.at(SETTINGS), comments=True)
 

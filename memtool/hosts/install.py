@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 from memtool.errors import MemtoolError
 from memtool.hosts.contracts import CONTRACTS, END, START
-from memtool.hosts.edits import MARK, Edit, Hook, WholeFile
+from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
 from memtool.store import files
 from memtool.store.files import read_regular
 from memtool.value import Value
@@ -254,8 +254,8 @@ class Host(Value):
     program: str
     folder: str
     home: Callable[[Mapping[str, str]], str]
-    parts: Callable[[Site], list[Edit]]
-    server: Callable[[Site], Edit]
+    parts: Callable[[Site], list[ConfigEdit]]
+    server: Callable[[Site], ConfigEdit]
     trust: str = ""
 
     def site(
@@ -292,7 +292,7 @@ class Host(Value):
         server = self.server(site)
         is_served = with_server or _is_there(server, site)
         parts = self.parts(site) + ([server] if is_served else [])
-        wanted: list[Edit] = []
+        wanted: list[ConfigEdit] = []
         present: dict[str, list[str]] = {}
         for part in parts:
             place = _found_elsewhere(part)
@@ -349,7 +349,7 @@ def hooks(
     grouped: bool = True,
     comments: bool = False,
     unit: int = 1,
-) -> list[Edit]:
+) -> list[ConfigEdit]:
     """Return the hooks of a host that has them in one file of settings.
 
     `levels` are more files that may have them, `matchers` stand by what an event means, `unit` is
@@ -411,7 +411,7 @@ def read(path: str, site: Site) -> bytes | None:
         ) from None
 
 
-def _is_there(part: Edit, site: Site) -> bool:
+def _is_there(part: ConfigEdit, site: Site) -> bool:
     """Tell whether a part is in its file, as far as that can be read."""
     try:
         data = read(part.path, site)
@@ -420,7 +420,7 @@ def _is_there(part: Edit, site: Site) -> bool:
     return data is not None and part.has(data)
 
 
-def _without(before: bytes, ours: list[Edit]) -> bytes | None:
+def _without(before: bytes, ours: list[ConfigEdit]) -> bytes | None:
     """Return a file without our parts; None where nothing else was ever in it."""
     made: bytes | None = None
     for part in ours:
@@ -433,7 +433,7 @@ def _without(before: bytes, ours: list[Edit]) -> bytes | None:
     return after
 
 
-def _found_elsewhere(part: Edit) -> str:
+def _found_elsewhere(part: ConfigEdit) -> str:
     """Return the file of another level that has a part already."""
     for path in part.elsewhere:
         try:
@@ -444,8 +444,8 @@ def _found_elsewhere(part: Edit) -> str:
     return ""
 
 
-def _by_path(parts: Iterable[Edit]) -> dict[str, list[Edit]]:
-    groups: dict[str, list[Edit]] = {}
+def _by_path(parts: Iterable[ConfigEdit]) -> dict[str, list[ConfigEdit]]:
+    groups: dict[str, list[ConfigEdit]] = {}
     for part in parts:
         groups.setdefault(part.path, []).append(part)
     return groups
@@ -456,7 +456,7 @@ def _above(folder: str, home: str) -> str:
     return home if folder.startswith(f"{home}/") else os.path.dirname(folder)
 
 
-def _named(part: Edit) -> str:
+def _named(part: ConfigEdit) -> str:
     """Return what a part is called in a note: an event, a server, or a command."""
     if isinstance(part, Hook):
         return part.event

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.sessions import capturing
+from memtool.sessions import background
 from memtool.store.files import read_regular
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
     path = os.path.join(directory, WARM_NAME)
     if _is_under_way(path, now):
         return False
-    process = capturing.start(["-C", top, *SEARCH], {**env, "MEMTOOL_NO_LEDGER": "1"})
+    process = background.start(["-C", top, *SEARCH], {**env, "MEMTOOL_NO_LEDGER": "1"})
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         handle = os.open(path, flags, 0o600)
@@ -94,7 +94,7 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
 def _is_under_way(path: str, now: float) -> bool:
     """Tell whether the process that a file names runs, and may run still."""
     try:
-        if os.stat(path).st_mtime < now - capturing.MOST_S:
+        if os.stat(path).st_mtime < now - background.MOST_S:
             return False
         os.kill(int(read_regular(path, 20)), 0)
     except (OSError, ValueError, OverflowError):

@@ -6,7 +6,7 @@ import json
 import os
 
 from memtool import templates
-from memtool.hosts.edits import SKILL, Edit, Server, WholeFile, commands, skill
+from memtool.hosts.edits import SKILL, ConfigEdit, Server, WholeFile, commands, skill
 from memtool.hosts.install import Host, home_of
 
 TYPE_CHECKING = False
@@ -25,10 +25,10 @@ def home(env: Mapping[str, str]) -> str:
     return os.path.join(base, "opencode")
 
 
-def parts(site: Site) -> list[Edit]:
+def parts(site: Site) -> list[ConfigEdit]:
     """Return the plugin, slash commands and the skill."""
     plugin = templates.read("hosts/opencode.js").replace("@PROGRAM@", json.dumps(site.program))
-    found: list[Edit] = [WholeFile(*site.at(PLUGIN), plugin)]
+    found: list[ConfigEdit] = [WholeFile(*site.at(PLUGIN), plugin)]
     found += (
         WholeFile(*site.at(f"command/{prompt.name}.md"), prompt.markdown())
         for prompt in commands(site.verbs)
@@ -37,7 +37,7 @@ def parts(site: Site) -> list[Edit]:
     return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
 
 
-def server(site: Site) -> Edit:
+def server(site: Site) -> ConfigEdit:
     """Return the MCP server, in the settings that are there."""
     everywhere = site.folder if site.is_user else site.other
     here, there = (everywhere, site.project) if site.is_user else (site.project, everywhere)

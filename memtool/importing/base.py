@@ -13,15 +13,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from memtool.gate import redaction
 from memtool.gate.checks import secrets
-from memtool.gate.redaction import NOTHING, Allowed
 from memtool.importing import normalise, originals
 from memtool.importing.originals import ForeignRecord
 from memtool.memory import document, ids, schema, timestamps
 from memtool.memory.fields import RELATIONS, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.problem import Problem
+from memtool.redaction import find as redaction
+from memtool.redaction.find import NOTHING, Allowlist
 from memtool.store import files
 from memtool.store.repository import Repository
 from memtool.store.tree import Tree
@@ -29,7 +29,7 @@ from memtool.value import Value
 
 
 def admit(
-    drafts: Iterable[ForeignRecord], allowed: Allowed, *, redacts: bool
+    drafts: Iterable[ForeignRecord], allowed: Allowlist, *, redacts: bool
 ) -> tuple[list[ForeignRecord], list[Problem]]:
     """Refuse drafts that hold secrets or personal data; with `redacts` take these out of them."""
     admitted = []
@@ -37,7 +37,7 @@ def admit(
     for given in drafts:
         draft = _redacted(given, allowed) if redacts else given
         texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
-        kinds = {finding.kind for finding in redaction.find("\n".join(texts), allowed)}
+        kinds = {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
             held = f"it holds {', '.join(ranked)}"
@@ -56,7 +56,7 @@ def _hint(*, redacts: bool) -> str:
     )
 
 
-def _redacted(draft: ForeignRecord, allowed: Allowed) -> ForeignRecord:
+def _redacted(draft: ForeignRecord, allowed: Allowlist) -> ForeignRecord:
     """Return a draft with marks in its body and values; not in the title, of which its id is made.
 
     A secret that is known by its key alone stays, and is refused.
@@ -231,7 +231,7 @@ class Target(Value):
     overrides: Fields
     categories: Collection[str]
     now: int
-    allowed: Allowed = NOTHING
+    allowed: Allowlist = NOTHING
     redacts: bool = False
 
 

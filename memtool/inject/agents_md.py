@@ -19,7 +19,7 @@ from memtool.inject.effective_lineage import structural
 from memtool.inject.select import choose
 from memtool.inject.session_primer import PrimerPart
 from memtool.memory.problem import Problem
-from memtool.search import picking
+from memtool.search import filters
 from memtool.store import files
 from memtool.store.files import read_regular
 from memtool.store.provenance import LOCAL
@@ -268,7 +268,7 @@ def _rules(tree: Tree, grounds: Eligibility) -> list[str]:
     wanted = (("type", "decision"), ("type", "semantic"), *(("category", c) for c in CATEGORIES))
     found = [
         one
-        for one in picking.picked(tree, *wanted)
+        for one in filters.picked(tree, *wanted)
         if one.memory.category in CATEGORIES
         and one.memory.status == "confirmed"
         and not grounds.objection(one.memory)

@@ -58,7 +58,7 @@ class EffectiveLineage(Value):
         """Return the warnings that a memory is shown with."""
         table = (
             ("[CONFLICT] with {}: they replace the same memory", self.rivals(id_)),
-            ("[CONFLICT] with {}: they cannot both hold", self.contrary.get(id_)),
+            ("[CONFLICT] with {}: they may contradict each other", self.contrary.get(id_)),
             ("[DISPUTED] with {}: the newer one is less trusted", self.disputes.get(id_)),
             ("[UNPROVEN] replaces {}, not yet in the trusted ref", self.unproven.get(id_)),
         )

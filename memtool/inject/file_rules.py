@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from memtool.commands.inject import Injected, inside
+from memtool.index.reader import Catalog
 from memtool.inject import block, select
 from memtool.inject import budget as budgets
 from memtool.inject.block import frame_bytes, write_block
 from memtool.inject.candidates import GOVERNING, Candidate, fill
 from memtool.inject.gather import GatherRequest, item_of, origins_of, side_of, written
 from memtool.memory import memory, sources
-from memtool.search import globs, picking
-from memtool.search.catalog import Catalog
-from memtool.search.picking import ways_up
+from memtool.search import filters
+from memtool.search.filters import ways_up
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -52,7 +52,7 @@ def governing(
     grounds = side.grounds
     found = [
         one
-        for one in picking.ruling_over(grounds.tree, paths)
+        for one in filters.ruling_over(grounds.tree, paths)
         if not grounds.objection(one.memory)
     ] if paths else []  # fmt: skip
     found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
@@ -122,7 +122,7 @@ def rules(
     for file, paths in files.items():
         rules = [rule for path in paths for above in ways_up(path) for rule in exact.get(above, ())]
         for pattern, those in patterns.items():
-            if any(globs.governs(pattern, path) for path in paths):
+            if any(filters.governs(pattern, path) for path in paths):
                 rules += those
         rules.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
         first = {rule.record.path: rule for rule in reversed(rules)}

@@ -10,7 +10,6 @@ together one order is made, in which the global memories give way to what the pr
 
 from __future__ import annotations
 
-from memtool.commands import listing
 from memtool.errors import MemtoolError
 from memtool.inject import candidates, select
 from memtool.inject import candidates as candidate_list
@@ -19,8 +18,10 @@ from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, 
 from memtool.inject.effective_lineage import standing
 from memtool.inject.select import Wording
 from memtool.inject.session_seen import Once, once
-from memtool.search.finding import Found, Scope
-from memtool.search.prose import search_prose
+from memtool.search.answer_gate import MOST_SHOWN
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import Found, Scope
+from memtool.search.scope import scope_of, timed
 from memtool.store.context import Context
 from memtool.store.provenance import cite
 from memtool.value import Value
@@ -304,7 +305,7 @@ def side_of(context: Context, asked: GatherRequest, *, exact: bool) -> Side:
         pinned=pinned,
         hits=hits,
         found=found,
-        most=scope.cutoffs.shown,
+        most=MOST_SHOWN,
         once=once(
             asked.project, asked.session, lambda record: marks_of(record, grounds),
             is_replay=asked.at is not None or asked.as_of is not None,
@@ -370,8 +371,8 @@ def missed(side: Side) -> list[CandidateVerdict]:
 
 def _scope(context: Context, grounds: Eligibility) -> Scope:
     """Return what is searched. It, too, must find what a file has not the trust to replace."""
-    found = listing.scope(context, grounds.tree, grounds.now)
-    return listing.timed(context, found).replace(lineage=grounds.standing.lineage)
+    found = scope_of(context, grounds.tree, grounds.now)
+    return timed(context, found).replace(lineage=grounds.standing.lineage)
 
 
 def _retrieved(scope: Scope, prompt: str, files: tuple[str, ...], *, explain: bool) -> Found:

@@ -14,16 +14,16 @@ from itertools import islice
 
 from memtool.commands.inject import Injected
 from memtool.errors import MemtoolError
+from memtool.index.reader import Catalog
 from memtool.inject import block, candidates, select, session_seen
 from memtool.inject import budget as budgets
 from memtool.inject.block import PREAMBLE, escaped, frame_bytes, quoted, write_block
 from memtool.inject.candidates import Candidate, Eligibility
 from memtool.inject.gather import GatherRequest, choose, item_of, origins_of, sides_of, written
 from memtool.memory import timestamps
-from memtool.search import picking
-from memtool.search.catalog import Catalog
-from memtool.sessions.names import FOLDER
-from memtool.sessions.waiting import noted
+from memtool.search import filters
+from memtool.sessions.model import FOLDER
+from memtool.sessions.promote import waiting
 from memtool.store import cochange
 from memtool.store.provenance import head_of
 from memtool.value import Value
@@ -309,7 +309,7 @@ def _own_parts(
         found.append(
             PrimerPart(f"New since the session of {timestamps.date(since.moment)}", tuple(news))
         )
-    waiting = view.current(picking.picked(view.grounds.tree, ("status", "candidate")))
+    waiting = view.current(filters.picked(view.grounds.tree, ("status", "candidate")))
     if waiting:
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
         lines = tuple(_line(one) for one in waiting[:MOST_WAITING])
@@ -326,7 +326,7 @@ def _learned(view: View) -> int:
     taken = view.grounds.tree.snapshot
     if taken.kind != "worktree":
         return 0
-    return noted(os.path.join(taken.repository.cache_dir, FOLDER))
+    return waiting(os.path.join(taken.repository.cache_dir, FOLDER))
 
 
 def _passages(
@@ -344,7 +344,7 @@ def _passages(
 
 def _state(view: View) -> list[Candidate]:
     """Return where the work stands: plans, progress, open questions, and what waits for someone."""
-    found = picking.picked(view.grounds.tree, ("type", "state"), ("awaiting", picking.ANY))
+    found = filters.picked(view.grounds.tree, ("type", "state"), ("awaiting", filters.ANY))
     return [Candidate(one, STATE) for one in view.confirmed(found, _LOOKED_AT)]
 
 
@@ -358,7 +358,7 @@ def _governing(view: View) -> list[Candidate]:
                            is_cached=view.witness.is_cached)  # fmt: skip
     if not files:
         return []
-    found = view.confirmed(picking.ruling_over(view.grounds.tree, files))
+    found = view.confirmed(filters.ruling_over(view.grounds.tree, files))
     found.sort(key=lambda one: -one.memory.importance)
     return [Candidate(one, candidates.GOVERNING) for one in found[:_LOOKED_AT]]
 
@@ -368,12 +368,12 @@ def _news(view: View, since: Start) -> list[str]:
     taken = view.grounds.tree.snapshot
     head = view.witness.basis.head if view.witness.basis is not None else ""
     paths = cochange.arrived(taken.repository, taken.directory, since.head, head)
-    written_since = picking.written_after(view.grounds.tree, since.moment)
+    written_since = filters.written_after(view.grounds.tree, since.moment)
     ids = {path.rpartition("/")[2].removesuffix(".md") for path in paths}
     known = [view.grounds.tree.by_id[id_] for id_ in ids if id_ in view.grounds.tree.by_id]
     records = {record.path: record for record in (*written_since, *known)}
     lines = []
-    for record in view.confirmed(sorted(records.values(), key=picking.newest)):
+    for record in view.confirmed(sorted(records.values(), key=filters.newest)):
         rivals = view.grounds.standing.conflicts(record.id)
         olds = view.grounds.standing.lineage.supersedes.get(record.id, ())
         what = "added"

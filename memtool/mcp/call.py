@@ -11,7 +11,7 @@ import os
 import time
 
 from memtool.cli.arguments import Parameter
-from memtool.cli.main import bug
+from memtool.cli.main import bug, undamaged
 from memtool.cli.output import visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
@@ -226,13 +226,13 @@ def _call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answ
     top = context.repository.top or context.repository.git_dir
     refuse_outside(top, context.cwd, paths(tool, given))
     run = tool.face.run
+    options = _filters.options(context, run, names)
     try:
-        value = run(context, *places, **_filters.options(context, run, names))
+        value, text = undamaged(context, lambda: _asked(tool, run(context, *places, **options)))
     except MemtoolError as error:
         _filters.pointed(context, error, tool.name, places)
         raise
     found, cut = structured(tool, value)
-    text = visible(tool.face.render(value))
     if len(text) > MOST_CHARS and tool.name != BLOCK:
         text = text[: text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS]
         cut.append(f"the text ends here, after {len(text):,} characters; ask for less")
@@ -241,6 +241,10 @@ def _call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answ
     if not context.is_dry:
         _record.note(context, tool.name, value, (time.perf_counter() - began) * 1000)
     return answer
+
+
+def _asked(tool: Tool, value: Any) -> tuple[Any, str]:
+    return value, visible(tool.face.render(value))
 
 
 def structured(tool: Tool, value: object) -> tuple[dict[str, Any], list[str]]:

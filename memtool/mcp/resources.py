@@ -9,10 +9,10 @@ from bisect import bisect_left, bisect_right
 from itertools import islice
 
 from memtool.cli.output import visible
-from memtool.commands import listing
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
 from memtool.memory.schema import is_id
+from memtool.search.scope import scope_of
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def complete(context: Context, prefix: str) -> tuple[str, ...]:
 def _current(context: Context, start: str, *, is_after: bool) -> Iterator[Record]:
     """Yield the living heads from an id on, or from the one after it."""
     catalog = context.catalog()
-    facts = listing.scope(context, catalog, context.now).facts()
+    facts = scope_of(context, catalog, context.now).facts()
     find = bisect_right if is_after else bisect_left
     first = find(catalog.records, start, key=lambda record: record.id)
     last = ""

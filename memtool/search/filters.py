@@ -1,27 +1,221 @@
-"""The filter table: every `name:value` of the query language, and what it asks of a record.
+"""Filters: every `name:value` of the query language, and whether a record satisfies an expression.
 
-A row reads the value once into a predicate; the predicate is then asked about each record.
+A row of the filter table reads its value once into a predicate, which is then asked about each
+record. Superseded, deleted, archived, expired and pending memories are left out, unless a filter
+that the record satisfies asks for that state by name: `status:archived` shows archived ones,
+`is:superseded` superseded ones, `id:` with a whole id whatever it names. A filter behind `-` asks
+for nothing.
+
+Globs of paths know `*` and `?` inside a name and `**` across directories; all else is as it is
+written. Square brackets are no classes: they are part of real file names (`app/[id]/page.tsx`).
+
+What is asked when a session starts or a file was edited has no words to search for. A stored
+catalog keeps the fields of all memories one behind the other, so a look for a few bytes finds the
+few that matter (`picked`, `ruling_over`); each is then asked itself.
 """
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
-from memtool.search import globs
-from memtool.search.facts import HIDDEN, SUPERSEDED, Facts, flat, governed
+from memtool.search.expression import Either, Expression, Filter, Group, Not, Phrase, Query, Word
+from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from memtool.index.stored_fields import StoredFields
+    from memtool.memory.memory import Memory
+    from memtool.store.tree import Record, Tree
 
     Predicate = Callable[[Record, Facts], bool]
 
+    Lifted = frozenset[str]
+    Test = Callable[[Record], Lifted | None]
+    """Says None where a record does not match, else the hidden states that the query asked for."""
 
-class Filter(Value):
+
+def matches(pattern: str, path: str) -> bool:
+    """Tell whether a glob matches a whole path."""
+    return _aligned(
+        [part for part in pattern.split("/") if part],
+        [part for part in path.split("/") if part],
+        "**",
+        name_matches,
+    )
+
+
+def name_matches(pattern: str, name: str) -> bool:
+    """Tell whether a glob matches one name or line, in which `/` means nothing."""
+    return _aligned(pattern, name, "*", lambda one, char: one in ("?", char))
+
+
+def governs(pattern: str, path: str) -> bool:
+    """Tell whether a path is what a glob names, or lies in a directory that it names."""
+    return matches(f"{pattern}/**", path)
+
+
+def _aligned(
+    pattern: Sequence[str], parts: Sequence[str], star: str, fits: Callable[[str, str], bool]
+) -> bool:
+    """Match greedily, and on failure let the last star take one part more: never exponential."""
+    at = place = 0
+    star_at, star_place = -1, 0
+    while place < len(parts):
+        if at < len(pattern) and pattern[at] == star:
+            star_at, star_place = at, place
+            at += 1
+        elif at < len(pattern) and fits(pattern[at], parts[place]):
+            at += 1
+            place += 1
+        elif star_at >= 0:
+            star_place += 1
+            at, place = star_at + 1, star_place
+        else:
+            return False
+    return all(part == star for part in pattern[at:])
+
+
+ANY = ""
+"""Any value of a field, but one must be there."""
+
+RULING = (("type", "decision"), ("category", "decision"), ("category", "warning"))
+
+RULING_STATUSES = frozenset(("confirmed", "pinned"))
+
+_FILE = b"file:"
+
+_FIRST, _GROWTH = 64, 16
+"""Records that are opened before the first is given, and how many times more where all are taken.
+
+A primer looks at forty; who wants all looks through the fields of 10,000 three times.
+"""
+
+
+def picked(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
+    """Yield the records that have one of some fields, each a key and its value, the newest first.
+
+    Each is unpacked when it is asked for. The fields must be ones that make a kind.
+    """
+    found = _in_turn(tree, lambda shelf: shelf.of_kinds(lambda kind: _has(kind, wanted)))
+    return (record for record in found if _has(record.memory, wanted))
+
+
+def naming(tree: Tree, id_: str) -> list[Record]:
+    """Return every record that names an id in one of its fields, and perhaps others."""
+    return _stored(tree, lambda shelf: shelf.naming(id_))
+
+
+def written_after(tree: Tree, second: int) -> Iterator[Record]:
+    """Yield the records that were written after a second, the newest first."""
+    found = _stored(tree, lambda shelf: shelf.later_than(second))
+    return (record for record in found if record.memory.timestamp > second)
+
+
+def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
+    """Return the decisions and warnings about files that somebody vouches for, the newest first.
+
+    A memory names a file, a directory above it, or a glob for it, in its `files` or its sources.
+    Paths are from the top.
+    """
+    above = {"", *(part for path in files for part in ways_up(path))}
+
+    def fits(entry: str) -> bool:
+        return _names(entry, above, files)
+
+    def naming(shelf: StoredFields) -> Iterable[int]:
+        named = shelf.listing("files", lambda item: fits(item.decode(errors="replace")))
+        sources = shelf.listing(
+            "source",
+            lambda item: item.startswith(_FILE) and fits(_place(item.decode(errors="replace"))),
+        )
+        return {*named, *sources}
+
+    return [
+        record
+        for record in _stored(tree, naming)
+        if _has(record.memory, RULING)
+        and record.memory.status in RULING_STATUSES
+        and any(map(fits, governed(record)))
+    ]
+
+
+def newest(record: Record) -> tuple[int, str]:
+    """Return the key by which records stand in order, the newest first; it unpacks none."""
+    return (-record.memory.timestamp, record.path)
+
+
+def _in_turn(tree: Tree, look: Callable[[StoredFields], Iterable[int]]) -> Iterator[Record]:
+    """Yield what `_stored` returns; of thousands only as many are opened as are taken."""
+    most = _FIRST
+    given: set[str] = set()
+    while True:
+        found = _stored(tree, look, most)
+        for record in found:
+            if record.path not in given:
+                given.add(record.path)
+                yield record
+        if len(found) < most or not isinstance(tree, StoredCatalog):
+            return
+        most *= _GROWTH
+
+
+def _stored(
+    tree: Tree, look: Callable[[StoredFields], Iterable[int]], most: int | None = None
+) -> list[Record]:
+    """Return the records that a look at the stored fields finds, all where none are stored.
+
+    The newest come first. With `most` these are enough, and those written in the same second as
+    the last of them.
+    """
+    if not isinstance(tree, StoredCatalog):
+        return sorted(tree.records, key=newest)
+    places: list[tuple[int, int]] = []
+    for part in tree.parts.parts:
+        numbers = [local for local in look(part.shelf) if local not in part.dead]
+        seconds = map(part.shelf.timestamps.__getitem__, numbers)
+        places += zip(seconds, map(part.first.__add__, numbers), strict=True)
+    if most is not None and len(places) > most:
+        last = sorted([second for second, _number in places], reverse=True)[most - 1]
+        places = [place for place in places if place[0] >= last]
+    return sorted((tree.record(number) for _second, number in places), key=newest)
+
+
+def _has(memory: Memory, wanted: Iterable[tuple[str, str]]) -> bool:
+    return any(
+        memory.text(key) == value if value != ANY else bool(memory.text(key))
+        for key, value in wanted
+    )
+
+
+def _place(source: str) -> str:
+    """Return the path of a file source."""
+    return source[len(_FILE) :].partition("#")[0].partition("@")[0]
+
+
+def _names(entry: str, above: Collection[str], files: Iterable[str]) -> bool:
+    parts = [part for part in entry.split("/") if part not in ("", ".")]
+    plain = next((at for at, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
+    if "/".join(parts[:plain]) not in above or not parts:
+        return False
+    glob = "/".join(parts)
+    return plain == len(parts) or any(governs(glob, path) for path in files)
+
+
+def ways_up(path: str) -> Iterator[str]:
+    """Yield a path and the directories above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+class FilterRow(Value):
     """One row. `read` turns a value into a predicate; it raises ValueError with one clause.
 
     `lifts` gives the hidden states that a value asks for by name.
@@ -63,7 +257,7 @@ def _status(value: str, _facts: Facts) -> Predicate:
 def _tag(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
     return lambda record, _facts: any(
-        globs.name_matches(wanted, tag.casefold()) for tag in record.memory.items("tags")
+        name_matches(wanted, tag.casefold()) for tag in record.memory.items("tags")
     )
 
 
@@ -73,9 +267,9 @@ def _file(value: str, _facts: Facts) -> Predicate:
 
     def names(record: Record, _facts: Facts) -> bool:
         return any(
-            globs.governs(entry, wanted)
-            or globs.governs(wanted, entry)
-            or (by_name and globs.name_matches(wanted, entry.rstrip("/").rpartition("/")[2]))
+            governs(entry, wanted)
+            or governs(wanted, entry)
+            or (by_name and name_matches(wanted, entry.rstrip("/").rpartition("/")[2]))
             for entry in governed(record)
         )
 
@@ -163,14 +357,12 @@ def _error(value: str, _facts: Facts) -> Predicate:
 
 def _task(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
-    return lambda record, _facts: globs.name_matches(
-        wanted, record.memory.text("task_id").casefold()
-    )
+    return lambda record, _facts: name_matches(wanted, record.memory.text("task_id").casefold())
 
 
 def _id(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
-    return lambda record, _facts: globs.name_matches(wanted, record.id)
+    return lambda record, _facts: name_matches(wanted, record.id)
 
 
 def _has_status(status: str) -> Predicate:
@@ -198,6 +390,7 @@ IS: dict[str, Predicate] = {
 }
 """What `is:` can ask. `committed`, `trusted` and `signed` mean that or more, `local` just that."""
 
+
 NOT_YET = {"drifted": "whether the code still matches a memory is not worked out yet"}
 """Words of `is:` that have a meaning, but no answer: they are refused, never answered wrongly."""
 
@@ -222,31 +415,140 @@ def _exact_id(value: str) -> frozenset[str]:
     return frozenset() if "*" in value or "?" in value else frozenset(HIDDEN)
 
 
-_TABLE: tuple[Filter, ...] = (
-    Filter("type", "one of " + ", ".join(TYPES), "the kind of memory", _type),
-    Filter("category", "a row of the category table", "the category, the type's where none is"
+_TABLE: tuple[FilterRow, ...] = (
+    FilterRow("type", "one of " + ", ".join(TYPES), "the kind of memory", _type),
+    FilterRow("category", "a row of the category table", "the category, the type's where none is"
            " written", _category),
-    Filter("tag", "a tag or a glob such as auth*", "has the tag", _tag),
-    Filter("file", "a path, a directory, a file name or a glob", "governs the file, or names it"
+    FilterRow("tag", "a tag or a glob such as auth*", "has the tag", _tag),
+    FilterRow("file", "a path, a directory, a file name or a glob", "governs the file, or names it"
            " as a source", _file),
-    Filter("status", "one of " + ", ".join(STATUSES), "where it stands in its life", _status,
+    FilterRow("status", "one of " + ", ".join(STATUSES), "where it stands in its life", _status,
            _named_state),
-    Filter("confidence", "low, medium or high, after >= <= > < if wanted", "how sure the author is",
-           _confidence),
-    Filter("importance", "0 to 1, after >= <= > < if wanted", "0.5 where nobody said", _importance),
-    Filter("since", "a date, a moment, or an age such as 30d", "written then or later", _since),
-    Filter("until", "a date, a moment, or an age such as 30d", "written then or earlier; a date"
+    FilterRow("confidence", "low, medium or high, after >= <= > < if wanted", "how sure the author"
+           " is", _confidence),
+    FilterRow("importance", "0 to 1, after >= <= > < if wanted", "0.5 where nobody said",
+           _importance),
+    FilterRow("since", "a date, a moment, or an age such as 30d", "written then or later", _since),
+    FilterRow("until", "a date, a moment, or an age such as 30d", "written then or earlier; a date"
            " counts to its end", _until),
-    Filter("source", "a kind such as commit, or the beginning of a source", "where the claim comes"
-           " from", _source),
-    Filter("author", "a part of a name", "who made the last commit to it; nobody where it is not"
+    FilterRow("source", "a kind such as commit, or the beginning of a source", "where the claim"
+           " comes from", _source),
+    FilterRow("author", "a part of a name", "who made the last commit to it; nobody where it is not"
            " committed", _author),
-    Filter("error", "words of an error", "stands in the error signature", _error),
-    Filter("task", "a task or a glob", "belongs to the task", _task),
-    Filter("id", "an id, or a glob such as dec-*", "has the id; a whole id is found in any state",
-           _id, _exact_id),
-    Filter("is", "one of " + ", ".join(IS), "what is derived about it", _is, _named_state),
+    FilterRow("error", "words of an error", "stands in the error signature", _error),
+    FilterRow("task", "a task or a glob", "belongs to the task", _task),
+    FilterRow("id", "an id, or a glob such as dec-*", "has the id; a whole id is found in any"
+           " state", _id, _exact_id),
+    FilterRow("is", "one of " + ", ".join(IS), "what is derived about it", _is, _named_state),
 )  # fmt: skip
 
-FILTERS: dict[str, Filter] = {row.name: row for row in _TABLE}
+
+FILTERS: dict[str, FilterRow] = {row.name: row for row in _TABLE}
 """Every filter by name, in the order of the manual."""
+
+
+_NOTHING: Lifted = frozenset()
+
+
+def matcher(query: Query, facts: Facts, *, words_match: bool = False) -> Callable[[Record], bool]:
+    """Return the predicate of a query.
+
+    `words_match` takes the words of a simple query as found, where only records are asked about
+    that the index gave for them.
+
+    Raises:
+        MemtoolError: a filter cannot take its value; a caret shows the place.
+    """
+    if words_match and query.is_plain:
+        return facts.is_current
+    test = _whole_test(query, facts, words_match=words_match)
+
+    def matches(record: Record) -> bool:
+        lifted = test(record)
+        return lifted is not None and facts.hidden(record) <= lifted
+
+    return matches
+
+
+def hidden_matcher(query: Query, facts: Facts) -> Callable[[Record], bool]:
+    """Return the predicate of what a simple query would show, were it not hidden.
+
+    It takes the words as found. Raises MemtoolError as `matcher` does.
+    """
+    test = _whole_test(query, facts, words_match=True)
+
+    def matches(record: Record) -> bool:
+        lifted = test(record)
+        return lifted is not None and not facts.hidden(record) <= lifted
+
+    return matches
+
+
+def _whole_test(query: Query, facts: Facts, *, words_match: bool) -> Test:
+    if not (query.is_simple and words_match):
+        return _test(query.root, query.text, facts)
+    items = query.root.items if isinstance(query.root, Group) else ()
+    root = Group(tuple(item for item in items if not isinstance(item, Word)))
+    return _test(root, query.text, facts)
+
+
+def _test(node: Expression, text: str, facts: Facts) -> Test:
+    if isinstance(node, Group):
+        return _group(node, text, facts)
+    if isinstance(node, Either):
+        return _either([_group(group, text, facts) for group in node.groups])
+    if isinstance(node, Filter):
+        return _filter(node, text, facts)
+    if isinstance(node, Not):
+        inner = _test(node.inner, text, facts)
+        return lambda record: _NOTHING if inner(record) is None else None
+    if isinstance(node, Phrase):
+        phrase = node.text
+        return lambda record: _NOTHING if facts.has_phrase(record, phrase) else None
+    return _any_word([node.text], facts)
+
+
+def _any_word(words: list[str], facts: Facts) -> Test:
+    return lambda record: _NOTHING if any(facts.has_word(record, word) for word in words) else None
+
+
+def _group(group: Group, text: str, facts: Facts) -> Test:
+    # What needs no reading of the text comes first; the order changes nothing else.
+    items = sorted(group.items, key=lambda item: not isinstance(item, Filter))
+    tests = [_test(item, text, facts) for item in items if not isinstance(item, Word)]
+    words = [item.text for item in group.items if isinstance(item, Word)]
+    if words:
+        tests.append(_any_word(words, facts))
+
+    def every(record: Record) -> Lifted | None:
+        lifted = _NOTHING
+        for test in tests:
+            found = test(record)
+            if found is None:
+                return None
+            lifted |= found
+        return lifted
+
+    return every
+
+
+def _either(tests: list[Test]) -> Test:
+    def some(record: Record) -> Lifted | None:
+        found = [lifted for test in tests if (lifted := test(record)) is not None]
+        return _NOTHING.union(*found) if found else None
+
+    return some
+
+
+def _filter(node: Filter, text: str, facts: Facts) -> Test:
+    row = FILTERS[node.name]
+    try:
+        holds = row.read(node.value, facts)
+    except ValueError as error:
+        from memtool.search.expression import bad_query
+
+        raise bad_query(
+            text, node.at, node.end, f"{node.name}: {error}", f"{node.name}: takes {row.takes}"
+        ) from None
+    lifts = row.lifts(node.value)
+    return lambda record: lifts if holds(record, facts) else None

@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 from memtool.memory import lifecycle
-from memtool.memory.lifecycle import Fading, Pace
-from memtool.search.facts import flat, governed
+from memtool.memory.lifecycle import Fading
+from memtool.search.features import flat, governed
 from memtool.store.tree import Record
 from memtool.value import Value
 
@@ -30,26 +30,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memtool.memory.memory import Memory
-    from memtool.search.facts import Facts
-    from memtool.search.parts import Parts
+    from memtool.search.features import Facts
 
     Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
 
+
 RECENCY = 0.4
 """What a memory of this second gains; it fades by the formula of `decay`."""
+
 GOVERNED = 0.1
 """What governing an open file gains ..."""
+
 TOGETHER = 0.05
 """... what governing a file that git says changes together with it does ..."""
+
 BESIDE = 0.03
 """... and what naming another file of its directory does."""
+
 TRIGGERED = 0.25
+
 KIND_SAID = 0.1
+
 KIND_OF_TYPE = 0.03
+
 WORK = 0.05
+
 MOST_ACCESS = 0.2
+
 CONFIDENCE = {"low": 0.93, "medium": 1.0, "high": 1.05}
+
 STATUS = {
     "pinned": 1.1,
     "confirmed": 1.0,
@@ -58,14 +67,20 @@ STATUS = {
     "archived": 0.7,
     "deleted": 0.5,
 }
+
 CURRENT = {True: 1.0, False: 0.7}
+
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
+
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
+
 KIND_TYPES = {"why": "decision", "how": "semantic", "when": "episodic"}
 """The type of memory that mostly answers a kind of question, where a memory does not say it."""
 
+
 MOST_READ = 20_000
 """Characters of a text in which trigger phrases are looked for."""
+
 MOST_LEAD = 12
 """Words at the beginning of a text among which the kind of the question is looked for."""
 
@@ -123,9 +138,9 @@ def is_near(record: Record, files: tuple[str, ...]) -> bool:
     named = governed(record) if files else []
     if not named:
         return False
-    from memtool.search import globs  # most prompts come without files
+    from memtool.search import filters  # most prompts come without files
 
-    return any(globs.governs(entry, path) for entry in named for path in files)
+    return any(filters.governs(entry, path) for entry in named for path in files)
 
 
 def _files(record: Record, _facts: Facts, at: Situation) -> float:
@@ -194,101 +209,14 @@ FACTORS: tuple[Factor, ...] = (
            "that was shown a hundred times", _access),
 )  # fmt: skip
 
+
 MOST = math.prod(factor.most for factor in FACTORS)
+
 LEAST = math.prod(factor.least for factor in FACTORS)
+
 PLAIN = Situation()
+
 _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
-
-
-_MORE: dict[str, Callable[[Memory, Situation], object]] = {
-    "trust": lambda _kind, at: at.trust,
-    "files": lambda _kind, at: at.files,
-    "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
-    "question": lambda kind, at: at.kinds and kind.text("question_types"),
-    "access": lambda _kind, at: at.access,
-}
-"""Factors that may ask for more of a memory than its kind, and whether they do."""
-_OWN = frozenset({"recency", "current", *_MORE}) - {"question"}
-"""Factors that are 1 for a kind, of which nothing but the fields of all are known."""
-_COMMON = [row for row in _ROWS if row[0] not in _OWN]
-_READ = {
-    "status": "status",
-    "importance": "importance",
-    "action": "action_required",
-    "awaiting": "awaiting",
-}
-"""Fields of common factors that are 1 without them; most memories have none of these."""
-_NONE = dict.fromkeys([row[0] for row in _ROWS], 1.0)
-_ROUNDED = 1.0 + 1e-9
-"""A product of the same factors in another order differs by less."""
-
-
-class Scales:
-    """Weighs the documents of a catalog for one question: what all of a kind have, only once."""
-
-    def __init__(self, parts: Parts, facts: Facts, at: Situation) -> None:
-        self._parts = parts
-        self._facts = facts
-        self._at = at
-        self._kinds: dict[tuple[int, int], Kind] = {}
-
-    def most(self, number: int) -> float:
-        """Return the most that the product of all factors can be; nothing is unpacked for it."""
-        kind, recency = self._of_kind(number)
-        return kind.most * (1 + RECENCY if recency is None else recency)
-
-    def weigh(self, number: int, record: Record) -> dict[str, float]:
-        """Return every factor of a document, as `weigh` does."""
-        kind, recency = self._of_kind(number)
-        found = kind.factors.copy()
-        found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
-        if recency is None:
-            recency = _recency(record, self._facts, self._at)
-        found["recency"] = recency
-        for row in kind.others:
-            found[row[0]] = _one(row, record, self._facts, self._at)
-        return found
-
-    def _of_kind(self, number: int) -> tuple[Kind, float | None]:
-        """Return the kind of a document, and its recency, None where it must be opened for it."""
-        part, local = self._parts.part(number)
-        place = (part.first, part.shelf.kind_of[local])
-        kind = self._kinds.get(place)
-        if kind is None:
-            sample = part.shelf.kinds[place[1]]
-            kind = self._kinds[place] = _kind(sample, self._facts, self._at)
-        if kind.pace is None:
-            return kind, None
-        seconds = self._facts.now - part.shelf.timestamp(local)
-        return kind, 1 + RECENCY * kind.pace.kept(seconds)
-
-
-class Kind(Value):
-    """What memories have in common: their factors, and the most that their product can be.
-
-    `others` are the factors for which each must be asked by itself, recency and lineage aside.
-    `pace` tells how they fade from when they were written, None where there is more to it.
-    """
-
-    factors: dict[str, float]
-    others: tuple[Row, ...]
-    most: float
-    pace: Pace | None
-
-
-def _kind(sample: Memory, facts: Facts, at: Situation) -> Kind:
-    record = Record(sample, "", "")
-    factors = _NONE.copy()
-    for row in _COMMON:
-        if _READ.get(row[0], "type") in sample.fields:
-            factors[row[0]] = _one(row, record, facts, at)
-    others = tuple(row for row in _ROWS if row[0] in _MORE and _MORE[row[0]](sample, at))
-    highest = math.prod(factors.values()) * _ROUNDED
-    for name, _least, most, _weigh in others:
-        highest *= most / factors[name]
-    is_plain = not (at.is_counting or sample.text("checked"))
-    pace = lifecycle.pace(sample, facts.categories, at.fading) if is_plain else None
-    return Kind(factors, others, highest, pace)
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:

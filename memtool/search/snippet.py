@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from _bisect import bisect_left
+from bisect import bisect_left
 
-from memtool.search import terms
+from memtool.index import analyzer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     Found = dict[int, dict[str, int]]
     """The wanted terms of each word that holds any, by where it begins, with their worth."""
 
+
 LENGTH = 200
 """Most characters of a snippet, the dots where it is cut included."""
+
 LEAD = 4
 """Words that a snippet shows before the first wanted one."""
+
 _MARKS = frozenset("#*-=>|`_~+:")
+
 _DOTS = "…"
 
 
@@ -28,11 +32,11 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
     """
     kept = [word for word in body.split() if word[0] not in _MARKS or not _MARKS.issuperset(word)]
     text = " ".join(kept)
-    worth = {term: 1 if terms.is_stop(term) else 10 for term in wanted}
+    worth = {term: 1 if analyzer.is_stop(term) else 10 for term in wanted}
     found: Found = {}
     for at in sorted(_places(text, {_head(term) for term in wanted})):
         word = text[at : _end(text, at, 0)]
-        held = {term: worth[term] for term in terms.terms(word) if term in worth}
+        held = {term: worth[term] for term in analyzer.terms(word) if term in worth}
         if held:
             found[at] = held
     room = length - 2 * len(_DOTS)

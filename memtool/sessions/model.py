@@ -1,178 +1,341 @@
-"""A language model as a program of the user's own choice: prompt on stdin, JSON on stdout.
+"""What sessions are made of: messages, heads, findings and their points, and ids.
 
-It owns how the program is started, how long it may take and how much it may say, and what counts
-as an answer. What it says is not believed: whoever asks checks every part of it.
+Values with the way from and to a row of a journal, without a disk or a clock. Everything in them
+is redacted before it is kept, and private to the clone: only promotion makes a memory of a finding.
 """
 
 from __future__ import annotations
 
-import os
-import selectors
-import signal
-import subprocess
-import tempfile
-import time
-from contextlib import suppress
-
-from memtool.errors import MemtoolError
-from memtool.sessions.claim import printable
-from memtool.store.git import LOCATION_VARIABLES
+from memtool.memory import timestamps
+from memtool.memory.fields import CONFIDENCES
+from memtool.memory.ids import ALPHABET, SUFFIX_LENGTH
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-MOST_ANSWER = 1_000_000
-"""Bytes of an answer; a program that says more is stopped."""
-MOST_TOLD = 200
-_CHUNK = 65_536
-_WRAPPERS = ("result", "response", "content", "text", "output")
-"""Where programs that answer with JSON of their own put what the model said."""
+FOLDER = "sessions"
+"""Where they all are, below the directory of private files in the git directory."""
+
+ID_PREFIX = "ses"
+MOST_ID = 100
+_HASH_BYTES = 8
+_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_SAFE = _FIRST | frozenset("._-")
 
 
-class Unusable(MemtoolError):
-    """The program gave no answer that can be used."""
+def draw_id(second: int, random: bytes) -> str:
+    """Return `ses-<date>-<4 base32 characters>`; `random` gives at least 3 bytes."""
+    bits = int.from_bytes(random[:3], "big")
+    suffix = "".join(ALPHABET[bits >> 5 * place & 31] for place in range(SUFFIX_LENGTH))
+    return f"{ID_PREFIX}-{timestamps.date(second)}-{suffix}"
 
 
-class Model(Value):
-    """The program, and its limits. `env` is the environment that it gets."""
-
-    argv: tuple[str, ...]
-    timeout_s: float
-    retries: int
-    env: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        """What it is called in journals and messages."""
-        return os.path.basename(self.argv[0])
+def is_id(text: str) -> bool:
+    """Tell whether a text is the name of a directory that can lie nowhere else."""
+    return 3 <= len(text) <= MOST_ID and text[0] in _FIRST and _SAFE.issuperset(text)
 
 
-def ask(model: Model, prompt: str, key: str) -> list[Any]:
-    """Ask until an answer is JSON with a list under a key, and return the list.
+def id_of_host(host: str, given: str) -> str:
+    """Return the name for the id that a host gave its session: the id itself where it is safe."""
+    return given if is_id(given) else hashed_id(host, given)
 
-    Raises:
-        Unusable: no answer was, however often it was asked.
+
+def hashed_id(host: str, given: str) -> str:
+    """Return a name that does not tell the id that it stands for."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    data = given.encode(errors="surrogatepass")
+    return f"{host}-{blake2b(data, digest_size=_HASH_BYTES).hexdigest()}"
+
+
+ROLES = ("user", "assistant", "tool", "system")
+
+
+class Message(Value):
+    """One message. Everything in it is redacted before it is kept.
+
+    Only what a person typed has the role `user`: what hosts put into a prompt, commands and
+    summaries of theirs has not.
     """
-    reason = ""
-    for _try in range(1 + model.retries):
-        try:
-            return answer_of(_said(model, prompt), key)
-        except Unusable as error:
-            reason = error.message
-            if error.code == "model-absent":
-                break
-    raise Unusable(f"{model.name} {reason}", hint="memtool config extractor.command shows it",
-                   code="model")  # fmt: skip
+
+    number: int
+    """Its place in the session, from 1; 0 before it has one."""
+    role: str
+    """`user` a person, `assistant`, `tool` what a tool answered, or `system`."""
+    text: str
+    moment: int = 0
+    """Unix seconds; 0 where nobody said when."""
+    agent: str = ""
+    """Who spoke or called: `claude`, `codex`, or a name."""
+    tool: str = ""
+    """The tool that was called, or that answered."""
+    call: str = ""
+    """What it was called with, in one line: a command line, or a path."""
+    is_ok: bool | None = None
+    """Whether a tool said that it worked; None for what is no result, or does not say."""
+    files: tuple[str, ...] = ()
+    """Paths that it touched, from the top of the repository where they lie below it."""
+    origin: str = ""
+    """Names the line of the transcript that it came from."""
 
 
-def answer_of(text: str, key: str) -> list[Any]:
-    """Return the list under a key of the JSON that a text holds, maybe in a fence or a wrapper.
-
-    Raises:
-        Unusable: it holds none.
-    """
-    for candidate in (text, _fenced(text), _braced(text)):
-        found = _read(candidate)
-        if isinstance(found, dict) and key not in found:
-            inner = next((found[name] for name in _WRAPPERS if name in found), None)
-            if isinstance(inner, str):
-                found = _read(inner) or _read(_fenced(inner)) or _read(_braced(inner))
-        if isinstance(found, dict) and isinstance(found.get(key), list):
-            return list(found[key])
-    raise Unusable(f'did not answer with JSON {{"{key}": […]}}')
+_ALWAYS_WRITTEN = ("number", "role", "text")
+_MESSAGE_TEXTS = ("role", "text", "agent", "tool", "call", "origin")
+_EMPTY: tuple[object, ...] = (None, "", 0, [])
+_MESSAGE_DEFAULTS = {**dict.fromkeys(Message.field_names), **Message.field_defaults}
 
 
-def _read(text: str) -> Any:
-    import json
-
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _fenced(text: str) -> str:
-    _before, _fence, rest = text.partition("```")
-    return rest.partition("\n")[2].partition("```")[0]
+def message_row(message: Message) -> dict[str, Any]:
+    """Return a message for the journal: `number` first, nothing that is empty."""
+    fields = message.plain()
+    return {
+        name: value
+        for name, value in fields.items()
+        if name in _ALWAYS_WRITTEN or value is False or value not in _EMPTY
+    }
 
 
-def _braced(text: str) -> str:
-    return text[text.find("{") : text.rfind("}") + 1]
-
-
-def _said(model: Model, prompt: str) -> str:
-    """Run the program once and return what it said.
-
-    It runs in an empty directory, so that it reads no settings of the repository, and with
-    MEMTOOL_OFF, so that an agent neither hears nor tells anything of its own session.
-
-    Raises:
-        Unusable: it cannot be started, takes too long, says too much, or fails.
-    """
-    env = {name: value for name, value in model.env.items() if name not in LOCATION_VARIABLES}
-    with (
-        tempfile.TemporaryDirectory(prefix="memtool-") as folder,
-        tempfile.TemporaryFile() as given,
+def read_message(row: Mapping[str, Any]) -> Message | None:
+    """Return the message of a row, None where a field is missing or of the wrong kind."""
+    fields = {name: row.get(name, default) for name, default in _MESSAGE_DEFAULTS.items()}
+    files = fields["files"]
+    if (
+        any(type(fields[name]) is not int for name in ("number", "moment"))
+        or any(type(fields[name]) is not str for name in _MESSAGE_TEXTS)
+        or fields["role"] not in ROLES
+        or fields["is_ok"] not in (None, True, False)
+        or not isinstance(files, list | tuple)
+        or any(type(path) is not str for path in files)
     ):
-        given.write(prompt.encode(errors="replace"))
-        given.seek(0)
-        try:
-            process = subprocess.Popen(
-                model.argv, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                cwd=folder, env=env | {"MEMTOOL_OFF": "1", "PWD": folder}, start_new_session=True,
-            )  # fmt: skip
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise Unusable(f"cannot be started: {reason}", code="model-absent") from None
-        with process:
-            try:
-                out, err = _heard(process, model.timeout_s)
-                _wait(process, model.timeout_s)
-            finally:
-                _stop(process)
-    if process.returncode:
-        told = " ".join(err.decode(errors="replace").split())[-MOST_TOLD:]
-        said = f": {printable(told)}" if told else ""
-        raise Unusable(f"ended with status {process.returncode}{said}")
-    return out.decode(errors="replace")
+        return None
+    return Message(**fields | {"files": tuple(files)})
 
 
-def _heard(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
-    """Read both outputs to their ends. Raises Unusable where they take too long or are too long."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    deadline = time.monotonic() + timeout_s
-    heard: dict[int, bytearray] = {}
-    with selectors.DefaultSelector() as selector:
-        for pipe in (process.stdout, process.stderr):
-            selector.register(pipe, selectors.EVENT_READ)
-            heard[pipe.fileno()] = bytearray()
-        while selector.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise Unusable(f"did not answer within {timeout_s:g} seconds")
-            for key, _events in selector.select(left):
-                data = os.read(key.fd, _CHUNK)
-                heard[key.fd] += data
-                if len(heard[key.fd]) > MOST_ANSWER:
-                    raise Unusable(f"said more than {MOST_ANSWER:,} bytes")
-                if not data:
-                    selector.unregister(key.fileobj)
-        return bytes(heard[process.stdout.fileno()]), bytes(heard[process.stderr.fileno()])
+STATUSES = ("open", "ended", "pruned")
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:
-    try:
-        process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        raise Unusable(f"did not end within {timeout_s:g} seconds") from None
+class Head(Value):
+    """A session. Moments are Unix seconds, 0 for none; texts are redacted, empty for none."""
+
+    id: str
+    started: int
+    host: str = ""
+    """The agent host that it was captured from, such as `claude`."""
+    agent: str = ""
+    """Who works, unless a message says another."""
+    title: str = ""
+    parent: str = ""
+    """The session that it was forked from."""
+    parent_messages: int = 0
+    """How many messages the parent had by then."""
+    worktree: str = ""
+    """The top of the worktree in which it began."""
+    branch: str = ""
+    status: str = "open"
+    """`open`, `ended`, or `pruned`: ended, and its messages were removed."""
+    ended: int = 0
+    summary: str = ""
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the program with all that it started and that did not leave its group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def read_head(row: dict[str, Any]) -> Head | None:
+    """Return the head that a row holds, None where it holds none; unknown keys are passed over."""
+    defaults = Head("", 0).plain()
+    fields: dict[str, Any] = {name: row.get(name, default) for name, default in defaults.items()}
+    if any(type(value) is not type(defaults[name]) for name, value in fields.items()):
+        return None
+    found = Head(**fields)
+    return found if found.id and found.status in STATUSES else None
+
+
+MOST_CONTENT = 600
+"""Characters of a statement; what is longer is no single statement."""
+_FINDING_DIGITS = 12
+_FINDING_TEXTS = ("id", "session", "content", "title", "category", "confidence")
+_FINDING_LISTS = ("files", "tags", "signals")
+
+
+class Finding(Value):
+    """One statement about a project, redacted, with its evidence.
+
+    `messages` are the numbers of the messages of the session that back it, in order; `importance`
+    is 0 to 1; `signals` are names of `SIGNALS`. `fields` are pairs of a name and a text:
+    `agent` (who worked), `said` (the moment of the last message), and for an error `command`,
+    `failure`, `changes`, `fix` and `error_signature`.
+    """
+
+    id: str
+    session: str
+    content: str
+    title: str
+    category: str
+    confidence: str
+    importance: float
+    messages: tuple[int, ...]
+    files: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    place: int = 0
+    """Which sentence of the last message says it, from 0."""
+
+    def field(self, name: str) -> str:
+        """Return one of `fields`, empty where it is absent."""
+        return dict(self.fields).get(name, "")
+
+    def plain(self) -> dict[str, Any]:
+        """Return the row of a finding, as JSON has it."""
+        return super().plain() | {"fields": dict(self.fields)}
+
+
+def finding_id(session: str, content: str) -> str:
+    """Return `f-` and 12 hexadecimal digits: the same statement of a session is one finding."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    said = f"{session}\n{_normal(content)}"
+    return (
+        "f-" + blake2b(said.encode(errors="replace"), digest_size=_FINDING_DIGITS // 2).hexdigest()
+    )
+
+
+def fingerprint(content: str) -> str:
+    """Return 16 hexadecimal digits of what is said, whichever session says it."""
+    from _blake2 import blake2b
+
+    return blake2b(_normal(content).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _normal(content: str) -> str:
+    """Return a statement without what does not change it: case, white space, its last mark."""
+    return " ".join(content.lower().split()).rstrip(".!")
+
+
+def read_finding(row: Mapping[str, Any]) -> Finding | None:
+    """Read a row, None where it is not one of a finding: another version or a hand wrote it."""
+    numbers, fields = row.get("messages"), row.get("fields", {})
+    importance: Any = row.get("importance")
+    if (
+        not all(isinstance(row.get(name), str) and row[name] for name in _FINDING_TEXTS)
+        or row["confidence"] not in CONFIDENCES
+        or type(importance) not in (int, float)
+        or not 0 <= importance <= 1
+        or not isinstance(numbers, list)
+        or not all(type(number) is int for number in numbers)
+        or not isinstance(fields, dict)
+        or not all(_is_texts(row.get(name, [])) for name in _FINDING_LISTS)
+    ):
+        return None
+    made: dict[str, Any] = {name: row[name] for name in _FINDING_TEXTS}
+    made |= {name: tuple(row.get(name, ())) for name in _FINDING_LISTS}
+    kept = tuple((name, text) for name, text in fields.items() if isinstance(text, str))
+    return Finding(**made, importance=float(importance), messages=tuple(numbers), fields=kept)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+INTENT = "user-intent"
+PIN = "pin"
+TWO_SESSIONS = "two-sessions"
+RESOLVED = "resolved"
+TWO_AGENTS = "two-agents"
+IMPORTANT = "important"
+
+LEAST_IMPORTANT = 0.7
+
+
+class Signal(Value):
+    """A reason to keep a finding."""
+
+    name: str
+    points: int
+    doc: str
+
+
+SIGNALS: tuple[Signal, ...] = (
+    Signal(INTENT, 5, "a person stated it as a rule, decision or wish, asked to keep it, or "
+           "promotes it by hand"),
+    Signal(PIN, 5, "a person asked to pin it"),
+    Signal(TWO_SESSIONS, 2, "two or more sessions say so, forks of one counting once"),
+    Signal(RESOLVED, 2, "an error with what resolved it: the same command failed, then worked"),
+    Signal(TWO_AGENTS, 1, "two or more agents say so"),
+    Signal(IMPORTANT, 1, f"its importance is {LEAST_IMPORTANT:g} or more"),
+)  # fmt: skip
+SIGNAL_BY_NAME: dict[str, Signal] = {signal.name: signal for signal in SIGNALS}
+
+
+class PromotionPreset(Value):
+    """What a finding needs to be promoted: points, importance, and characters of its statement."""
+
+    name: str
+    points: int
+    importance: float
+    characters: int
+
+
+PRESETS: dict[str, PromotionPreset] = {
+    preset.name: preset
+    for preset in (
+        PromotionPreset("conservative", 4, 0.4, 50),
+        PromotionPreset("balanced", 3, 0.25, 30),
+        PromotionPreset("aggressive", 2, 0.15, 20),
+    )
+}
+
+
+def signals_of(finding: Finding, sessions: int, agents: int) -> tuple[str, ...]:
+    """Return all signals of a finding in the order of the table.
+
+    `sessions` and `agents` count those that say the same, its own included.
+    """
+    derived = {TWO_SESSIONS: sessions > 1, TWO_AGENTS: agents > 1,
+               IMPORTANT: finding.importance >= LEAST_IMPORTANT}  # fmt: skip
+    return tuple(
+        signal.name
+        for signal in SIGNALS
+        if derived.get(signal.name, signal.name in finding.signals)
+    )
+
+
+def points_of(signals: Iterable[str]) -> int:
+    """Return the points of signals; unknown ones have none."""
+    return sum(SIGNAL_BY_NAME[name].points for name in set(signals) if name in SIGNAL_BY_NAME)
+
+
+def shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:
+    """Return what a finding lacks for a preset, empty where it lacks nothing."""
+    if points < preset.points:
+        return f"{points} of {preset.points} points"
+    if finding.importance < preset.importance:
+        return f"importance {finding.importance:g}, {preset.importance:g} needed"
+    if len(finding.content) < preset.characters:
+        return f"{len(finding.content)} characters, {preset.characters} needed"
+    return ""
+
+
+MOST_LINE = 120
+"""Characters of a text in one short line, for checkpoints, summaries and lists."""
+
+
+def line(text: str, most: int = MOST_LINE) -> str:
+    """Return the first line that says something, cut between words if it is long."""
+    for row in text.split("\n"):
+        words = " ".join(row.split())
+        if words.strip("#`*->|= "):
+            break
+    else:
+        return ""
+    if len(words) <= most:
+        return words
+    cut = words[: most - 2]
+    return f"{cut.rpartition(' ')[0] or cut} …"
+
+
+def printable(text: str) -> str:
+    """Return a text with a space for each character that cannot be shown, such as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " for char in text)

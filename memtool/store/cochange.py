@@ -19,7 +19,7 @@ import os
 from itertools import combinations
 
 from memtool.errors import MemtoolError
-from memtool.store import provenance
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from memtool.store.repository import Repository
 
-VERSION = "cochange 1"
+VERSION = "cochange 2"
+KEPT = 4
+"""Tables that stay: those of the commits that were read from last."""
 
 
 def companions(
@@ -59,16 +61,15 @@ def _table(repository: Repository, directory: str, head: str, *, is_cached: bool
     """Return the lines for a commit, from the cache or from git, which are then kept."""
     folder = os.path.join(repository.cache_dir, "cochange")
     cut = ",".join(sorted(repository.shallow_commits()))
-    name = f"{provenance.digest(VERSION, directory, cut)}-{head}"
+    name = f"{cache.digest(VERSION, directory, cut)}-{head}"
     if is_cached:
-        try:
-            with open(os.path.join(folder, name), "rb") as file:
-                return provenance.unsealed(file.read())
-        except (OSError, provenance.Broken):
-            pass  # counted anew
+        table = cache.read(os.path.join(folder, name), VERSION)
+        if table is not None:
+            return table
+
     table = counted(commits(repository, directory, head))
     if is_cached:
-        provenance.store(folder, name, provenance.sealed(table))
+        cache.keep(folder, name, VERSION, table, KEPT)
     return table
 
 
@@ -137,7 +138,8 @@ def counted(changes: Iterable[list[bytes]]) -> bytes:
 BRANCH_COMMITS = 10
 """The last commits that count where no branch parted from the trusted ref."""
 MOST = 500
-CHANGED_VERSION = "lately 1"
+CHANGED_VERSION = "lately 2"
+"""Files that stay: those of the commits that were asked about last."""
 _MAGIC = {"GIT_LITERAL_PATHSPECS": "0"}
 """Git passes the memories over itself: it need not look at ten thousand files on disk."""
 
@@ -199,15 +201,14 @@ def _kept_past(
     """Return what `_past` says, from the cache or from git, which is then kept."""
     folder = os.path.join(repository.cache_dir, "lately")
     cut = ",".join(sorted(repository.shallow_commits()))
-    name = f"{provenance.digest(CHANGED_VERSION, directory, cut, trusted_at)}-{head}"
-    try:
-        with open(os.path.join(folder, name), "rb") as file:
-            base, _end, answer = provenance.unsealed(file.read()).partition(b"\0")
-    except (OSError, provenance.Broken):
-        past, answer = _past(repository, directory, head, trusted_at)
-        base = past.encode()
-        provenance.store(folder, name, provenance.sealed(b"%b\0%b" % (base, answer)))
-    return base.decode(), answer
+    name = f"{cache.digest(CHANGED_VERSION, directory, cut, trusted_at)}-{head}"
+    kept = cache.read(os.path.join(folder, name), CHANGED_VERSION)
+    if kept is None:
+        base, answer = _past(repository, directory, head, trusted_at)
+        kept = b"%b\0%b" % (base.encode(), answer)
+        cache.keep(folder, name, CHANGED_VERSION, kept, KEPT)
+    start, _end, files = kept.partition(b"\0")
+    return start.decode(), files
 
 
 def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:

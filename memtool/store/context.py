@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Self
 
-    from memtool.search.catalog import Catalog
+    from memtool.index.reader import Catalog
     from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Snapshot
     from memtool.store.tree import Record, Tree
@@ -285,7 +285,7 @@ class Context:
         second = self.moment(as_of) if as_of is not None else None
         if at is None and not self.repository.is_bare:
             self.refuse_absent()  # before anything is kept in the git directory
-        from memtool.search.catalog import open_catalog  # the gate asks no index
+        from memtool.index.index import open_catalog  # the gate asks no index
 
         found = open_catalog(
             self.repository,

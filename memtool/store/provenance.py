@@ -20,7 +20,6 @@ that a long history is walked once, not after every commit.
 
 from __future__ import annotations
 
-import mmap
 import os
 import sys
 from _bisect import bisect_left
@@ -28,13 +27,13 @@ from contextlib import suppress
 from zlib import crc32
 
 from memtool.errors import MemtoolError
-from memtool.store import refs
+from memtool.store import cache, refs
+from memtool.store.cache import CorruptCache, Sections
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
-    from typing import Self
 
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
@@ -174,18 +173,18 @@ def signed_by_git(
     return {commit for commit, verdict in rows if verdict == "G"}
 
 
-MAGIC = b"memtool citations 1\n"
-HEADER_BYTES = 32
-"""The magic, then the number of rows, the checksum of hashes and ends, and the size of the file."""
+KIND = "citations 2"
+SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
+TABLE = "table-"
+"""How the names of files begin that hold the rows of a commit."""
 SEPARATOR = b"\0"
+KEPT = 4
+"""Files of each sort that stay: those last made, since branches and worktrees share the cache."""
+SIGNED_KIND, FILE_KIND = "signed 1", "file 1"
 FILE = "file-"
 """How the names of files begin that hold one small file of a commit."""
 SIGNED = "signed-"
 """How the names of files begin that hold which commits an allowed key has signed."""
-
-
-class Broken(Exception):
-    """The file is not a table of this version, or damaged."""
 
 
 class Citation(Value):
@@ -225,15 +224,15 @@ class Basis(Value):
     def scope(self) -> str:
         """The first part of the file's name: tables of one scope can be made from each other."""
         cut = ",".join(sorted(self.repository.shallow_commits()))
-        return digest(MAGIC.decode(), sys.byteorder, self.directory, cut)
+        return TABLE + cache.digest(KIND, sys.byteorder, self.directory, cut)
 
     @property
     def name(self) -> str:
-        return f"{self.scope}-{self.head}-{digest(self.trusted_at, self.allowed_signers)}"
+        return f"{self.scope}-{self.head}-{cache.digest(self.trusted_at, self.allowed_signers)}"
 
     @property
     def signed_name(self) -> str:
-        return SIGNED + digest(self.trusted_at, self.allowed_signers)
+        return SIGNED + cache.digest(self.trusted_at, self.allowed_signers)
 
 
 def folder(repository: Repository) -> str:
@@ -241,45 +240,18 @@ def folder(repository: Repository) -> str:
     return os.path.join(repository.cache_dir, "citations")
 
 
-def digest(*parts: str) -> str:
-    """Return 16 hexadecimal digits that name some texts without NUL."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    joined = "\0".join(parts).encode(errors="surrogateescape")
-    return blake2b(joined, digest_size=8).hexdigest()
-
-
 class ProvenanceTable:
     """The rows of one commit."""
 
-    def __init__(self, data: memoryview) -> None:
-        """Take the bytes of a file. Raises Broken."""
-        header = bytes(data[:HEADER_BYTES])
-        if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
-            raise Broken("not a table of this version")
-        count, self._checksum, size = memoryview(header[len(MAGIC) :]).cast("I")
-        if size != len(data) or HEADER_BYTES + 12 * count + 4 > size:
-            raise Broken("the table is cut off, or longer than it was")
-        numbers = data[HEADER_BYTES : HEADER_BYTES + 12 * count + 4].cast("I")
-        self._hashes, self._ends = numbers[:count], numbers[count : 2 * count + 1]
-        self._sums = numbers[2 * count + 1 :]
-        self._data = data
-        self._is_whole = False
-
-    @classmethod
-    def open(cls, path: str) -> Self:
-        """Map a file. Raises Broken, also where it is missing."""
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                return cls(memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ)))
-            finally:
-                os.close(handle)
-        except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
-            raise Broken(str(error)) from None
+    def __init__(self, raw: memoryview) -> None:
+        """Take the bytes of a file. Raises CorruptCache."""
+        self._sections = Sections(raw, KIND, SECTIONS)
+        self._hashes, self._ends, self._sums, self._rows = map(self._sections.unchecked, SECTIONS)
+        if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
+            raise CorruptCache("the sections do not fit together")
 
     def row(self, path: str) -> Citation | None:
-        """Return the row of a path, None where the commit does not hold it. Raises Broken."""
+        """Return the row of a path, None where the commit does not hold it. Raises CorruptCache."""
         wanted = os.fsencode(path)
         key = crc32(wanted)
         at = bisect_left(self._hashes, key)
@@ -288,20 +260,14 @@ class ProvenanceTable:
             if name == wanted:
                 return _row(fields)
             at += 1
-        self._check()
+        _whole = self._sections["hashes"], self._sections["ends"]  # what the search went by
         return None
 
     def _fields(self, at: int) -> list[bytes]:
-        raw = bytes(self._data[self._ends[at] : self._ends[at + 1]])
+        raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
         if crc32(raw, at) != self._sums[at]:
-            raise Broken(f"row {at} is damaged")
+            raise CorruptCache(f"row {at} is damaged")
         return raw.split(SEPARATOR)
-
-    def _check(self) -> None:
-        """Check what a search went by, once. Raises Broken."""
-        if not self._is_whole and crc32(self._ends, crc32(self._hashes)) != self._checksum:
-            raise Broken("the hashes are damaged")
-        self._is_whole = True
 
 
 def _row(fields: list[bytes]) -> Citation:
@@ -315,20 +281,15 @@ def _row(fields: list[bytes]) -> Citation:
 def table_of(basis: Basis) -> ProvenanceTable:
     """Return the table of a commit, from the cache or from git, which is then kept."""
     try:
-        return ProvenanceTable.open(os.path.join(basis.folder, basis.name))
-    except Broken:
+        return ProvenanceTable(cache.mapped(os.path.join(basis.folder, basis.name)))
+    except CorruptCache:
         return ProvenanceTable(memoryview(made(basis)))
 
 
 def signed(basis: Basis, commits: set[str]) -> set[str]:
     """Return the commits that are signed by a key that the trusted commit allows."""
-    known: dict[str, bool] = {}
-    try:
-        with open(os.path.join(basis.folder, basis.signed_name), "rb") as file:
-            lines = unsealed(file.read()).decode().splitlines()
-        known = {line[:-2]: line[-1] == "+" for line in lines}
-    except (OSError, Broken):
-        known = {}
+    text = cache.read(os.path.join(basis.folder, basis.signed_name), SIGNED_KIND) or b""
+    known = {line[:-2]: line[-1] == "+" for line in text.decode().splitlines()}
     if not commits <= known.keys():
         known = ask_signed(basis, commits - known.keys(), known)
     return {commit for commit in commits if known[commit]}
@@ -338,27 +299,13 @@ def file_at(
     repository: Repository, commit: str, path: str, read: Callable[[], bytes | None]
 ) -> bytes | None:
     """Return a small file of a commit, None where it has none; `read` asks git, at most once."""
-    name = FILE + digest(commit, path)
-    try:
-        with open(os.path.join(folder(repository), name), "rb") as file:
-            kept = unsealed(file.read())
-        return kept[1:] if kept[:1] == b"+" else None
-    except (OSError, Broken):
+    name = FILE + cache.digest(commit, path)
+    kept = cache.read(os.path.join(folder(repository), name), FILE_KIND)
+    if kept is None:
         data = read()
-        store(folder(repository), name, sealed(b"-" if data is None else b"+" + data))
-        return data
-
-
-def sealed(data: bytes) -> bytes:
-    """Return bytes with their checksum before them."""
-    return b"%08x\n" % crc32(data) + data
-
-
-def unsealed(data: bytes) -> bytes:
-    """Return the bytes without their checksum. Raises Broken where it is another."""
-    if data[:9] != b"%08x\n" % crc32(data[9:]):
-        raise Broken("the file is damaged")
-    return data[9:]
+        kept = b"-" if data is None else b"+" + data
+        cache.keep(folder(repository), name, FILE_KIND, kept, KEPT, FILE)
+    return kept[1:] if kept[:1] == b"+" else None
 
 
 TRUST_LEVELS = ("local", "committed", "trusted", "signed")
@@ -465,12 +412,12 @@ class Witness:
             return computed(self.basis, paths)
         try:
             return self._kept(self.basis, paths)
-        except Broken:
+        except CorruptCache:
             self._table = ProvenanceTable(memoryview(made(self.basis)))
             return self._kept(self.basis, paths)
 
     def _kept(self, basis: Basis, paths: list[str]) -> dict[str, Citation]:
-        """Look paths up in the table. Raises Broken."""
+        """Look paths up in the table. Raises CorruptCache."""
         if self._table is None:
             self._table = table_of(basis)
         table = self._table
@@ -533,19 +480,14 @@ def _asked(repository: Repository, trusted_ref: str) -> str:
         ) from None
 
 
-KEPT = 4
-"""Tables that stay: those last made, since branches and worktrees share the cache."""
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
-TEMP_PREFIX = ".tmp-"
-STALE_S = 3600
-_MOST_BYTES = 1 << 32
 
 
 def made(basis: Basis) -> bytes:
     """Return the bytes of the table of a commit, and keep them where that is possible."""
     data = written(computed(basis))
-    store(basis.folder, basis.name, data)
+    cache.write(basis.folder, basis.name, data, KEPT, TABLE)
     return data
 
 
@@ -600,11 +542,11 @@ def _known(basis: Basis, present: dict[str, str]) -> tuple[dict[str, Citation], 
     """
     repository, directory = basis.repository, basis.directory
     for name in _older(basis)[:TRIED]:
-        head = name.split("-")[1]
+        head = name.split("-")[2]
         if not is_straight(repository, head, basis.head):
             continue
-        with suppress(Broken):
-            table = ProvenanceTable.open(os.path.join(basis.folder, name))
+        with suppress(CorruptCache):
+            table = ProvenanceTable(cache.mapped(os.path.join(basis.folder, name)))
             since = f"{head}..{basis.head}"
             last = last_commits(repository, since, present, directory, present)
             found = {}
@@ -629,15 +571,16 @@ def written(found: dict[str, Citation]) -> bytes:
     """Return the bytes of a table."""
     order = sorted((crc32(os.fsencode(path)), os.fsencode(path), path) for path in found)
     raws = [SEPARATOR.join([name, *_fields(found[path])]) for _key, name, path in order]
-    start = HEADER_BYTES + 12 * len(raws) + 4
-    ends = [start]
+    ends = [0]
     for raw in raws:
         ends.append(ends[-1] + len(raw))
-    hashes = _numbers(key for key, _name, _path in order)
-    offsets = _numbers(end % _MOST_BYTES for end in ends)
-    sums = _numbers(crc32(raw, at) for at, raw in enumerate(raws))
-    header = _numbers((len(raws), crc32(offsets, crc32(hashes)), ends[-1] % _MOST_BYTES))
-    return b"".join([MAGIC, header, hashes, offsets, sums, *raws])
+    sections = {
+        "hashes": _numbers(key for key, _name, _path in order),
+        "ends": _numbers(ends),
+        "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
+        "rows": b"".join(raws),
+    }
+    return cache.pack(KIND, (), sections, ("sums", "rows"))
 
 
 def _fields(row: Citation) -> list[bytes]:
@@ -656,39 +599,5 @@ def ask_signed(basis: Basis, commits: set[str], known: dict[str, bool]) -> dict[
     good = signed_by_git(basis.repository, commits, basis.trusted_at, basis.allowed_signers)
     both = known | {commit: commit in good for commit in commits}
     text = "".join(f"{commit} {'+' if both[commit] else '-'}\n" for commit in sorted(both))
-    store(basis.folder, basis.signed_name, sealed(text.encode()))
+    cache.keep(basis.folder, basis.signed_name, SIGNED_KIND, text.encode(), KEPT, SIGNED)
     return both
-
-
-def store(folder: str, name: str, data: bytes) -> None:
-    """Put a file in its place. Where that is impossible, git is asked again the next time."""
-    with suppress(OSError):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
-        try:
-            with open(temp, "xb") as file:
-                file.write(data)
-            os.replace(temp, os.path.join(folder, name))
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temp)
-        _sweep(folder)
-
-
-def _sweep(folder: str) -> None:
-    """Remove the tables that were made longest ago, and what killed writers left."""
-    ages = []
-    for item in os.scandir(folder):
-        with suppress(OSError):
-            ages.append((item.stat().st_mtime, item.name))
-    ages.sort(reverse=True)
-    for prefix, most in (("", KEPT), (SIGNED, KEPT), (FILE, KEPT), (TEMP_PREFIX, 0)):
-        kind = [item for item in ages if _kind(item[1]) == prefix]
-        for age, name in kind[most:]:
-            if prefix != TEMP_PREFIX or age < ages[0][0] - STALE_S:
-                with suppress(OSError):
-                    os.unlink(os.path.join(folder, name))
-
-
-def _kind(name: str) -> str:
-    return next((prefix for prefix in (SIGNED, FILE, TEMP_PREFIX) if name.startswith(prefix)), "")

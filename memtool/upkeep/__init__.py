@@ -1,1 +1,1 @@
-"""Import and export: knowledge that was written elsewhere, and the way out."""
+"""Upkeep: maintenance as one commit, digests, purging and history without a secret."""

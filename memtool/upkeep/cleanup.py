@@ -12,7 +12,7 @@ import stat
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import ending, names, parts
+from memtool.sessions import journal, lifecycle, model
 from memtool.sessions.journal import Writer
 from memtool.sessions.store import MESSAGES, Sessions, gathered
 from memtool.store import files
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from memtool.sessions.head import Head
+    from memtool.sessions.model import Head
 
 STALE_S = timestamps.DAY_S
 """Age from which a file that somebody was writing is left over."""
@@ -70,7 +70,7 @@ def _walk(folder: str) -> Iterator[str]:
     for name in _names(folder):
         path = os.path.join(folder, name)
         yield path
-        if name != names.FOLDER and _is_folder(path):
+        if name != model.FOLDER and _is_folder(path):
             yield from (os.path.join(path, inner) for inner in _names(path))
 
 
@@ -132,7 +132,7 @@ def _pruned(sessions: Sessions) -> tuple[str, ...]:
     total = sum(sessions.size(id_) for id_ in sessions.ids())
     if total < sessions.most_total:
         return ()
-    return ending.prune(sessions, dry_run=True).ids
+    return lifecycle.prune(sessions, dry_run=True).ids
 
 
 def _uncompressed(sessions: Sessions, head: Head, now: int) -> int:
@@ -161,7 +161,7 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions, now: int) ->
             for name in names:
                 _remove(os.path.join(cache_dir, name))
     if is_pruning:
-        ending.prune(sessions)
+        lifecycle.prune(sessions)
 
 
 def note_rebuilt(cache_dir: str, now: int) -> None:
@@ -198,10 +198,10 @@ def _compress(sessions: Sessions, id_: str, now: int) -> None:
         if not writer.size or not _uncompressed(sessions, head, now):
             return  # somebody opened it again, or was here before
         known, _torn = gathered(folder, writer.whole())
-        older = parts.parts(folder)
+        older = journal.parts(folder)
         first = older[-1].last + 1 if older else 1
         last = known[-1].number if known else first
         if last < first:  # who compressed them was killed before the journal was empty
             writer.clear()
         else:
-            parts.compress(folder, writer, first, last)
+            journal.compress(folder, writer, first, last)

@@ -18,20 +18,19 @@ from memtool.gate import conflicts
 from memtool.memory import ids, timestamps
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import SOURCE, Memory, inputs_of, is_generated
-from memtool.sessions import model as models
-from memtool.sessions import modelling
-from memtool.sessions.cleaning import clean_texts
-from memtool.sessions.message import Message
+from memtool.sessions.extract import llm
+from memtool.sessions.model import Message
+from memtool.sessions.redaction import clean_texts
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from memtool.gate.redaction import Allowed
     from memtool.memory.fields import Category
     from memtool.memory.memory import Fields
-    from memtool.sessions.model import Model
+    from memtool.redaction.find import Allowlist
+    from memtool.sessions.extract.llm import Model
     from memtool.store.tree import Record, Tree
 
     Word = Callable[[Sequence[Memory]], Mapping[str, str]]
@@ -282,7 +281,7 @@ MOST_SENT = 2_000
 """Characters of one memory that are sent."""
 
 
-def words(model: Model, allowed: Allowed, told: Sequence[Memory]) -> dict[str, str]:
+def words(model: Model, allowed: Allowlist, told: Sequence[Memory]) -> dict[str, str]:
     """Return sentences of a model by id, those that the memories bear out.
 
     Raises:
@@ -293,7 +292,7 @@ def words(model: Model, allowed: Allowed, told: Sequence[Memory]) -> dict[str, s
     texts = {one.id: f"{one.title}\n{one.body}"[:MOST_SENT] for one in told}
     clean = clean_texts(set(texts.values()), allowed)
     rows = [json.dumps({"id": id_, "text": clean[text]}) for id_, text in texts.items()]
-    said = models.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines")
+    said = llm.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines")
     found = {}
     for row in said:
         id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
@@ -306,4 +305,4 @@ def _is_true(text: str, memory: str) -> bool:
     line = " ".join(text.split())
     if not line.isprintable() or len(line) > MOST_SENTENCE:
         return False
-    return modelling.is_supported(line, [Message(1, "user", memory)])
+    return llm.is_supported(line, [Message(1, "user", memory)])

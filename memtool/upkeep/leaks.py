@@ -6,14 +6,14 @@ Nothing is changed here, and a secret is never part of what is returned but in `
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.gate import redaction
+from memtool.redaction import find as redaction
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from memtool.gate.redaction import Allowed
+    from memtool.redaction.find import Allowlist
     from memtool.store.git import Git
 
 MOST_BYTES = 64 << 20
@@ -155,7 +155,7 @@ def _leak(
     )
 
 
-def known(git: Git, directory: str, allowed: Allowed) -> dict[str, tuple[str, int]]:
+def known(git: Git, directory: str, allowed: Allowlist) -> dict[str, tuple[str, int]]:
     """Return what no memory should ever have held: kind and count of versions, by fingerprint."""
     found: dict[str, tuple[str, int]] = {}
     for kind, secret in _secrets(git, directory, allowed):
@@ -176,7 +176,7 @@ def _secret(git: Git, directory: str, fingerprint: str) -> tuple[str, str]:
     )
 
 
-def _secrets(git: Git, directory: str, allowed: Allowed) -> Iterator[tuple[str, str]]:
+def _secrets(git: Git, directory: str, allowed: Allowlist) -> Iterator[tuple[str, str]]:
     """Yield kind and text of each secret of each version of what lies in a directory."""
     listed = git.run("rev-list", "--objects", "--all", "--full-history", "--", directory)
     rows = (row.partition(" ") for row in listed.decode(errors="replace").splitlines())
@@ -186,8 +186,8 @@ def _secrets(git: Git, directory: str, allowed: Allowed) -> Iterator[tuple[str, 
     for batch in _batches(blobs):
         for data in git.blobs([oid for oid, _type, _size in batch], 1 << 20):
             text = data.decode(errors="surrogateescape")
-            for finding in redaction.find(text, allowed):
-                yield finding.kind, text[finding.start : finding.end]
+            for detection in redaction.find(text, allowed):
+                yield detection.kind, text[detection.start : detection.end]
 
 
 def _all_objects(git: Git) -> list[tuple[str, str, int]]:

@@ -11,15 +11,14 @@ names it in a relation, is left to people.
 
 from __future__ import annotations
 
-from memtool.gate import allowing, duplicates, neighbours, redaction
-from memtool.gate.census import Census
-from memtool.gate.neighbours import Neighbours
+from memtool.gate import near_duplicates
 from memtool.memory import document, ids, memory, timestamps
 from memtool.memory.fields import CONFIDENCES, LIST_KINDS, RELATIONS
 from memtool.memory.fields import FIELDS as FIELD_TABLE
 from memtool.memory.lifecycle import confirmed_at
 from memtool.memory.memory import FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS
+from memtool.redaction.find import allowlist, find
 from memtool.upkeep.steps import PlanInputs, UpkeepStep, changing
 from memtool.value import Value
 
@@ -50,16 +49,16 @@ def group(
     Each round looks at what is left when the best stand for their groups, until nothing says the
     same as another one, however many did.
     """
-    threshold = grounds.config.number(duplicates.THRESHOLD_KEY)
-    rows = {id_: neighbours.row_of(one.memory, one.path, one.oid) for id_, one in pool.items()}
-    held = {(one.path, one.oid): one.memory for one in pool.values()}
+    threshold = grounds.config.number(near_duplicates.THRESHOLD_KEY)
     left = dict(pool)
     groups: dict[str, list[Record]] = {}
     parted: dict[tuple[str, ...], Parted] = {}
     while True:
-        near = Neighbours(Census([rows[id_] for id_ in left], held))
         judged = list(left.values())
-        found = duplicates.twins(judged, near, threshold, grounds.now, grounds.config.categories)
+        near = near_duplicates.among(judged)
+        found = near_duplicates.twins(
+            judged, near, threshold, grounds.now, grounds.config.categories
+        )
         pairs = []
         for record, twin in zip(judged, found, strict=True):
             if twin is None or _knows(record.memory, twin.record.memory):
@@ -103,7 +102,9 @@ def _join(
 def _say_the_same(one: Memory, other: Memory, threshold: float) -> bool:
     """Tell whether two memories that are no twins of each other may be merged all the same."""
     return not (
-        _knows(one, other) or _objection(one, other) or duplicates.likeness(one, other) < threshold
+        _knows(one, other)
+        or _objection(one, other)
+        or near_duplicates.likeness(one, other) < threshold
     )
 
 
@@ -169,7 +170,7 @@ def _fault(made: Memory, tree: Tree, grounds: PlanInputs) -> str:
     if made.id in tree.by_id:
         return f"{made.id}, which merged them, was taken back"
     data = document.write(made)
-    if redaction.find(data.decode(), allowing.allowed(grounds.config)):
+    if find(data.decode(), allowlist(grounds.config)):
         return "they hold a secret"
     try:
         document.read(data, "", grounds.config.categories)

@@ -20,7 +20,7 @@ from memtool.gate.content import Content
 from memtool.gate.kin import Kin
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
-from memtool.sessions.quarantine import quarantine
+from memtool.sessions.promote import quarantine
 from memtool.upkeep import cleanup, digest, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.steps import BY, KINDS, Imagined, PlanInputs, UpkeepStep, changing

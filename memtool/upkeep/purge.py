@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from memtool.authoring import write
-from memtool.commands import sessions as telling
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGING
 from memtool.memory import memory, timestamps
+from memtool.sessions import store as telling
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
@@ -167,13 +167,13 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
 
 def findings_of(context: Context, ids: Collection[str]) -> dict[str, list[str]]:
     """Return the findings that memories came from, by the session that is still there."""
-    from memtool.sessions import promoting
+    from memtool.sessions import promote
 
     found: dict[str, list[str]] = {}
     try:
         sessions = telling.opened(context)
         there = set(sessions.ids())
-        for row in promoting.promotions(sessions):
+        for row in promote.promotions(sessions):
             if row.memory in ids and row.session in there:
                 found.setdefault(row.session, []).append(row.finding)
     except MemtoolError as error:

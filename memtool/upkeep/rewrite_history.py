@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from memtool.errors import MemtoolError
-from memtool.gate.allowing import allowed
+from memtool.redaction.find import allowlist
 from memtool.store import usage_log
 from memtool.store.config import FINGERPRINT_DIGITS
 from memtool.store.context import Context
@@ -247,7 +247,7 @@ class Leaked(Value):
 def listed(context: Context) -> Leaked:
     """Return the secrets that history holds, but for those that the settings allow."""
     with context.repository.git.reading():
-        found = leaks.known(context.repository.git, context.directory, allowed(context.settings))
+        found = leaks.known(context.repository.git, context.directory, allowlist(context.settings))
     return Leaked(tuple(Secret(name, kind, count) for name, (kind, count) in found.items()))
 
 

@@ -1,7 +1,7 @@
 // installed by memtool: `memtool uninstall opencode` takes it away. Without this line it is yours.
 //
-// Asks memtool at each event and adds what it says to the system prompt. Nothing here may fail a
-// turn: every hook catches everything, and an answer that takes too long is no answer.
+// Runs memtool at each event and adds its answer to the system prompt. Nothing here may fail a turn:
+// every hook catches everything, and an answer that takes too long is dropped.
 // One file for both generations of OpenCode: 1.x calls `server`, 2.x calls `setup`.
 
 import { spawn } from "node:child_process"
@@ -51,7 +51,7 @@ function ask(event, input) {
   })
 }
 
-/** What has been said in each session; the host builds the system prompt anew for every request. */
+/** The texts of each session; the host builds the system prompt again for every request. */
 function memory(cwd) {
   const sessions = new Map()
 
@@ -74,7 +74,7 @@ function memory(cwd) {
       session.primer ??= ask("session-start", given(id, { source: session.source }))
       return [await session.primer, ...session.blocks].filter(Boolean)
     },
-    /** A prompt of the user: what memtool says to it stays for the rest of the session. */
+    /** A prompt of the user: memtool's answer to it stays for the rest of the session. */
     async prompt(id, mark, prompt, files) {
       const session = of(id)
       if (!prompt || session.last === mark) return
@@ -84,7 +84,7 @@ function memory(cwd) {
       const text = await ask("prompt", given(id, { prompt, files }))
       if (text) session.blocks = [...session.blocks, text].slice(-MOST_BLOCKS)
     },
-    /** The context is about to be summed up: what was said is said again after it. */
+    /** The context is about to be compacted: afterwards the session starts again. */
     async compacting(id) {
       await ask("compacting", given(id))
       sessions.delete(id)

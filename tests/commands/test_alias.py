@@ -9,7 +9,7 @@ import pytest
 from memtool.commands.alias import alias, render
 from memtool.commands.search import search
 from memtool.errors import MemtoolError
-from memtool.search.aliases import DEFAULTS
+from memtool.search.expansion import DEFAULTS
 
 if TYPE_CHECKING:
     from pathlib import Path

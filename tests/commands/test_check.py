@@ -281,7 +281,7 @@ def test_what_new_has_looked_through_is_not_looked_through_again(
     def refuse(*_args: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("memtool.gate.redaction.find", refuse)
+    monkeypatch.setattr("memtool.redaction.find.find", refuse)
     assert check(sandbox.context(), staged=True).exit_code == 0
     place = sandbox.path / written.path
     place.write_text(place.read_text() + "And by day.\n")

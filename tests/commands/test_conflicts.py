@@ -28,7 +28,10 @@ def test_both_sides_are_shown_with_what_speaks_for_them(filled: Sandbox):
     rows = [" ".join(row.split()) for row in render(found).splitlines()]
     commit = filled.git("rev-parse", "HEAD").strip()[:10]
     assert rows == [
-        'opposition: "Use Celery for jobs" against "Do not use Celery for background jobs"',
+        (
+            'opposition: "Use Celery for background jobs" against '
+            '"Do not use Celery for background jobs"'
+        ),
         "dec-a dec-b",
         "title Use Celery for jobs Do not use Celery",
         "source human:Ada human:Ada",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import search
 from memtool.memory import memory
+from memtool.sessions import evidence
 
 TALK = """User: Remember: we always rotate the staging certificate with certbot in March.
 Assistant: Noted, certbot rotates the staging certificate.
@@ -65,7 +65,7 @@ def test_only_the_newest_sessions_are_looked_through(
 ) -> None:
     """Beyond the bounds the user is told what was left out."""
     talked.run("session", "start", MEMTOOL_NOW="2026-04-01T00:00:00Z")
-    monkeypatch.setattr(search, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(evidence, "MOST_SESSIONS", 1)
     ws = talked.context()
-    assert search.heard(ws, ("certbot",), 5) == ()
+    assert evidence.heard(ws, ("certbot",), 5) == ()
     assert ws.notes == ["the 1 newest of 2 sessions were looked through"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import sessions as telling
 from memtool.memory import document
-from memtool.sessions import adding
-from memtool.sessions.message import Message
+from memtool.sessions import store
+from memtool.sessions import store as telling
+from memtool.sessions.model import Message
 
 RULE = "From now on always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
@@ -29,7 +29,7 @@ def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
     kept = telling.opened(ws)
     head = telling.make(ws, telling.beginning(ws, kept, agent=agent), kept.create)
     if messages:
-        adding.add(kept, head.id, list(messages), ws.now)
+        store.add(kept, head.id, list(messages), ws.now)
     return head.id
 
 
@@ -421,6 +421,6 @@ def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
     done = sandbox.run("promote")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
     (told,) = done.stderr.splitlines()
-    assert "never-retry-payments" in told.partition(" contradicts ")[0]
-    assert "we-always-retry-payments" in told.partition(" contradicts ")[2]
+    assert "never-retry-payments" in told.partition(" may contradict ")[0]
+    assert "we-always-retry-payments" in told.partition(" may contradict ")[2]
     assert told.endswith("memtool curate proposes what to do")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Sandbox, make_memory
-from gate import corpus
+from redaction import corpus
 
 import memtool
 from memtool.commands.redact import Redacted, redact, render

@@ -71,7 +71,9 @@ def test_the_scope_stands_in_the_line_of_the_citation(project: Sandbox, everywhe
 
 def test_the_project_speaks_for_itself(project: Sandbox, everywhere: Sandbox):
     """A global memory gives way to what the project says as well, pinned or found, or denies."""
-    project.memory("dec-push", "Force-push to a branch of your own.\n", title="Title of glo-pinned")
+    project.memory(
+        "dec-push", "Force-push, your branch is your own.\n", title="Title of glo-pinned"
+    )
     everywhere.memory("glo-same", "Sessions live in Redis.\n", title="Title of dec-other")
     everywhere.memory("glo-away", "Sessions do not live in Redis.\n", title="Sessions")
     found = inject(project.context(), prompt="do sessions live in redis?", explain=True)

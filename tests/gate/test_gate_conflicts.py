@@ -3,7 +3,7 @@ from __future__ import annotations
 from conftest import Sandbox
 
 from memtool.gate.conflicts import Conflict, contradictions, living, repetitions
-from memtool.gate.neighbours import among
+from memtool.gate.near_duplicates import among
 
 YES = {"title": "Use Celery for jobs", "body": "Use Celery for background jobs.\n"}
 NO = {"title": "Do not use Celery", "body": "Do not use Celery for background jobs.\n"}

@@ -10,7 +10,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.hosts import log
-from memtool.sessions import capturing
+from memtool.sessions import background
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         found.append(args)
         return os.getpid()
 
-    monkeypatch.setattr(capturing, "start", start)
+    monkeypatch.setattr(background, "start", start)
     return found
 
 
@@ -32,7 +32,7 @@ def test_one_at_a_time(tmp_path: Path, started: list[list[str]]) -> None:
     now = time.time()
     assert [log.warm(str(tmp_path), "/top", {}, now) for _ in range(16)] == [True] + [False] * 15
     assert started == [["-C", "/top", *log.SEARCH]]
-    assert log.warm(str(tmp_path), "/top", {}, now + capturing.MOST_S + 9)
+    assert log.warm(str(tmp_path), "/top", {}, now + background.MOST_S + 9)
     (tmp_path / log.WARM_NAME).write_text("999999999")
     assert log.warm(str(tmp_path), "/top", {}, now)
 

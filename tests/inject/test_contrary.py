@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from conftest import make_memory
 
-from memtool.gate import opposition
+from memtool.gate import contradictions
 from memtool.inject.effective_lineage import EffectiveLineage
 from memtool.inject.select import clashes, known
 from memtool.memory.lineage import Lineage
@@ -33,15 +31,13 @@ def memory(id: str, title: str, body: str = "", **fields: FieldValue) -> Memory:
 
 
 @pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["a"][0])
-def test_the_first_look_misses_nothing_that_the_gate_finds(row: dict):
-    """Words alone decide what is compared, yet every row that the gate tells is told here."""
+def test_the_block_marks_what_the_gate_finds(row: dict):
+    """Whichever memory comes first."""
     one, other = (
         memory(f"sem-{name}", *row[name], type=row.get("type", "semantic"),
                tags=tuple(row.get("tags", ()))) for name in "ab"
     )  # fmt: skip
-    if row["a"][0] == "Timeouts in Go 1.20":
-        return  # a mistake of the gate, which need not be repeated
-    expected = [(0, 1)] if opposition.opposed(one, other)[0] else []
+    expected = [(0, 1)] if contradictions.between(one, other) else []
     assert clashes([one, other]) == clashes([other, one]) == expected
 
 
@@ -51,7 +47,6 @@ def test_a_number_that_names_a_thing_contradicts_no_other():
         memory(f"sem-{minor}", f"Python 3.{minor} Release Schedule",
                f"This is the schedule of Python 3.{minor}.") for minor in (11, 12)
     ]  # fmt: skip
-    assert opposition.opposed(*schedules) == ("", "")
     assert clashes(schedules) == []
     limits = [
         memory(f"sem-{limit}", f"Lines are at most {limit} characters") for limit in (88, 100)
@@ -84,7 +79,7 @@ def test_what_lineage_disputes_is_not_told_twice():
     assert found.contrary == {"sem-a": ("sem-c",), "sem-c": ("sem-a",)}
     assert found.marks("sem-a") == (
         "[CONFLICT] with sem-b: they replace the same memory",
-        "[CONFLICT] with sem-c: they cannot both hold",
+        "[CONFLICT] with sem-c: they may contradict each other",
     )
     assert found.conflicts("sem-a") == ("sem-b", "sem-c")
 
@@ -102,8 +97,8 @@ def test_both_sides_stand_in_the_block_with_the_other_ones_id(sandbox: Sandbox):
     conflicts = {one["id"]: one["conflicts"] for one in found["items"]}
     assert conflicts["dec-redis"] == ["dec-away"]
     assert conflicts["dec-away"] == ["dec-redis"]
-    assert "[CONFLICT] with dec-away: they cannot both hold\n" in found["text"]
-    assert "[CONFLICT] with dec-redis: they cannot both hold\n" in found["text"]
+    assert "[CONFLICT] with dec-away: they may contradict each other\n" in found["text"]
+    assert "[CONFLICT] with dec-redis: they may contradict each other\n" in found["text"]
     assert found["text"].count("[CONFLICT]") == 2
     assert list(conflicts).index("dec-away") == list(conflicts).index("dec-redis") + 1
     reasons = {one["id"]: one["reason"] for one in sandbox.json(*asked, "--explain")["explain"]}
@@ -114,27 +109,9 @@ def test_both_sides_stand_in_the_block_with_the_other_ones_id(sandbox: Sandbox):
 def test_a_pinned_memory_and_a_found_one_mark_each_other(sandbox: Sandbox):
     """What is always shown is no less disputed."""
     sandbox.memory("dec-push", "Never force-push to main.\n", title="Pushes", status="pinned")
-    sandbox.memory("dec-loud", "Force-push to main after a rebase.\n", title="Rebase")
+    sandbox.memory("dec-loud", "Force-push to main, a rebase needs it.\n", title="Rebase")
     sandbox.commit()
     found = sandbox.json("inject", "--prompt", "may I force-push to main after a rebase?")
     assert {one["id"]: one["conflicts"] for one in found["items"]} == {
         "dec-push": ["dec-loud"], "dec-loud": ["dec-push"]
     }  # fmt: skip
-
-
-def test_without_a_contradiction_the_gate_is_left_alone(sandbox: Sandbox):
-    """Most answers do not pay for what takes sentences apart."""
-    sandbox.memory("dec-redis", "Sessions live in Redis.\n", title="Sessions live in Redis")
-    sandbox.memory(
-        "dec-other", "Sessions that live are signed, not sealed.\n", title="Live sessions"
-    )
-    code = (
-        "import sys; from memtool.cli.main import main;"
-        "main(['inject', '--prompt', 'where do sessions live?']);"
-        "print([name for name in sys.modules if name.startswith('memtool.gate')], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=sandbox.path, env=sandbox.env,
-                          capture_output=True, text=True, check=True)  # fmt: skip
-    assert "dec-redis" in done.stdout
-    assert "dec-other" in done.stdout
-    assert done.stderr == "[]\n"

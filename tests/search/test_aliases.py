@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.search.aliases import DEFAULTS, WEIGHT, expand, key, merged, parse
-from memtool.search.stems import stem
-from memtool.search.terms import query_terms, terms
+from memtool.index.analyzer import query_terms, stem, terms
+from memtool.search.expansion import ALIAS_WEIGHT, DEFAULTS, expand, key, merged, parse
 
 
 def expanded(text: str, **own: tuple[str, ...]) -> dict[str, float]:
@@ -22,20 +21,20 @@ def expanded(text: str, **own: tuple[str, ...]) -> dict[str, float]:
 
 def test_a_word_is_also_searched_by_what_it_stands_for() -> None:
     """An alias adds its terms at half the weight, and leaves those of the question alone."""
-    assert expanded("db password") == {terms("database")[0]: WEIGHT}
+    assert expanded("db password") == {terms("database")[0]: ALIAS_WEIGHT}
 
 
 def test_an_alias_works_both_ways() -> None:
     """Who writes the long form finds the short one, phrases included."""
-    assert expanded("the kubernetes cluster") == {"k8s": WEIGHT}
-    assert expanded("continuous integration is slow") == {"ci": WEIGHT}
+    assert expanded("the kubernetes cluster") == {"k8s": ALIAS_WEIGHT}
+    assert expanded("continuous integration is slow") == {"ci": ALIAS_WEIGHT}
     assert expanded("continuous rollout") == {}
 
 
 def test_a_common_word_in_an_alias_stays_light() -> None:
     """Stop words of an expansion weigh less than its other words."""
     added = expanded("sot", sot=("source of truth",))
-    assert added["of"] < added[terms("source")[0]] == WEIGHT
+    assert added["of"] < added[terms("source")[0]] == ALIAS_WEIGHT
 
 
 def test_the_file_replaces_and_switches_off_defaults() -> None:

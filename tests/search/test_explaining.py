@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.search.finding import search_query
-from memtool.search.prose import search_prose
-from memtool.search.query import parse
+from memtool.search.parser import parse
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import search_query
 
 if TYPE_CHECKING:
     from conftest import Sandbox

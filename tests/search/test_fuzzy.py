@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search import fuzzy
-from memtool.search.fuzzy import distance, expand
+from memtool.search import expansion
+from memtool.search.expansion import distance, with_near_words
 
 TERMS = {"cach": 3, "kubernet": 2, "kubectl": 1, "postgr": 4, "postgresql": 9, "redi": 5, "red": 1}
 
@@ -16,7 +16,7 @@ def beginning(prefix: str, most: int) -> list[str]:
 
 
 def expanded(*terms: str) -> dict[str, float]:
-    return expand(dict.fromkeys(terms, 1.0), lambda term: TERMS.get(term, 0), beginning)
+    return with_near_words(dict.fromkeys(terms, 1.0), lambda term: TERMS.get(term, 0), beginning)
 
 
 def test_a_known_word_stays_what_it_is() -> None:
@@ -47,7 +47,7 @@ def test_only_the_first_unknown_words_are_looked_for() -> None:
     """A page full of names does not cost a page full of searches."""
     names = [f"zzzz{letter}" for letter in "abcdefgh"]
     assert expanded(*names, "kube") == dict.fromkeys([*names, "kube"], 1.0)
-    assert "kubernet" in expanded(*names[: fuzzy.MOST_UNKNOWN - 1], "kube")
+    assert "kubernet" in expanded(*names[: expansion.MOST_UNKNOWN - 1], "kube")
 
 
 def slow(one: str, other: str) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.search import scoring
-from memtool.search.gatekeeper import FOLLOWING, LEADERS, Gatekeeper, Strictness, passing
-from memtool.search.scoring import Document, searchable
+from memtool.index import scoring
+from memtool.index.scoring import Document, searchable
+from memtool.search.answer_gate import FOLLOWING, LEADERS, Gatekeeper, Strictness, which_pass
 
 BALANCED = Strictness(0.5, 3.0)
 
@@ -70,10 +70,10 @@ def test_stop_words_ask_for_nothing() -> None:
 
 def test_one_of_the_best_must_answer_and_others_may_follow() -> None:
     """Where nothing among the best is an answer, nothing is; else a little less is enough."""
-    assert passing([0.9, 0.8]) == [False, False]
-    assert passing([0.9, 1.0, FOLLOWING, 0.1]) == [True, True, True, False]
-    assert passing([0.9] * LEADERS + [5.0]) == [False] * (LEADERS + 1)
-    assert passing([]) == []
+    assert which_pass([0.9, 0.8]) == [False, False]
+    assert which_pass([0.9, 1.0, FOLLOWING, 0.1]) == [True, True, True, False]
+    assert which_pass([0.9] * LEADERS + [5.0]) == [False] * (LEADERS + 1)
+    assert which_pass([]) == []
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.search.globs import governs, matches, name_matches
+from memtool.search.filters import governs, matches, name_matches
 
 MATCHES = [
     ("src/a.py", "src/a.py", True),

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.search import golden
-from memtool.search.golden import Golden
+from memtool.search import evaluation
+from memtool.search.evaluation import Golden
 
 ROW = {"qid": "q1", "query": "where?", "expect": ["dec-a"]}
 
@@ -22,7 +22,7 @@ def line(**changes: object) -> bytes:
 def test_a_line_is_a_golden_query() -> None:
     """All keys are read; those that may be left out are empty."""
     data = line() + b"\n  \n" + line(qid="q2", files=["a.py"], as_of="2026-02-22")
-    assert golden.parse(data, "g") == (
+    assert evaluation.parse(data, "g") == (
         Golden("q1", "where?", ("dec-a",), (), "", 1),
         Golden("q2", "where?", ("dec-a",), ("a.py",), "2026-02-22", 4),
     )
@@ -31,12 +31,12 @@ def test_a_line_is_a_golden_query() -> None:
 def test_marks_and_line_ends_of_other_systems_are_fine() -> None:
     """A byte-order mark and carriage returns are no part of the query."""
     data = b"\xef\xbb\xbf" + line().replace(b"\n", b"\r\n")
-    assert golden.parse(data, "g")[0].query == "where?"
+    assert evaluation.parse(data, "g")[0].query == "where?"
 
 
 def test_what_is_expected_twice_counts_once() -> None:
     """The order stays, the repetition goes."""
-    (one,) = golden.parse(line(expect=["dec-b", "dec-a", "dec-b"]), "g")
+    (one,) = evaluation.parse(line(expect=["dec-b", "dec-a", "dec-b"]), "g")
     assert one.expect == ("dec-b", "dec-a")
 
 
@@ -66,7 +66,7 @@ def test_what_is_expected_twice_counts_once() -> None:
 def test_a_bad_line_is_named_with_its_number(data: bytes, message: str) -> None:
     """Whoever wrote it sees where it is and what is wrong."""
     with pytest.raises(MemtoolError) as caught:
-        golden.parse(data, "g")
+        evaluation.parse(data, "g")
     assert caught.value.message.startswith(message)
     assert (caught.value.code, bool(caught.value.hint)) == ("bad-golden", True)
 
@@ -75,4 +75,4 @@ def test_a_bad_line_is_named_with_its_number(data: bytes, message: str) -> None:
 def test_no_bytes_give_a_traceback(data: bytes) -> None:
     """Any file is golden queries or one clear error."""
     with suppress(MemtoolError):
-        assert golden.parse(data, "g")
+        assert evaluation.parse(data, "g")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search import measures
+from memtool.search import evaluation
 
 IDS = st.sampled_from("abcdefghijklmnop")
 RANKED = st.lists(IDS, unique=True, max_size=14)
@@ -33,24 +33,24 @@ def test_measures_equal_their_definitions(
     """Each measure is what counting by hand gives."""
     flags = [id_ in expected for id_ in ranked][:depth]
     found = sum(flags)
-    assert measures.recall(ranked, expected, depth) == pytest.approx(found / len(expected))
+    assert evaluation.recall(ranked, expected, depth) == pytest.approx(found / len(expected))
     first = 1 / (flags.index(True) + 1) if found else 0
-    assert measures.reciprocal_rank(ranked, expected, depth) == pytest.approx(first)
+    assert evaluation.reciprocal_rank(ranked, expected, depth) == pytest.approx(first)
     ideal = best_gain(len(expected), depth)
-    assert measures.ndcg(ranked, expected, depth) == pytest.approx(gain(flags) / ideal)
+    assert evaluation.ndcg(ranked, expected, depth) == pytest.approx(gain(flags) / ideal)
 
 
 @given(RANKED, EXPECTED)
 def test_measures_lie_between_none_and_all(ranked: list[str], expected: set[str]) -> None:
     """No ranking is better than perfect."""
-    assert all(0 <= value <= 1 for value in measures.measure(ranked, expected).values())
+    assert all(0 <= value <= 1 for value in evaluation.measure(ranked, expected).values())
 
 
 @given(st.lists(IDS, unique=True, min_size=1, max_size=5), RANKED)
 def test_a_perfect_ranking_has_exactly_one(expected: list[str], others: list[str]) -> None:
     """Whoever finds all that was expected first gets 1, not nearly 1."""
     ranked = expected + [id_ for id_ in others if id_ not in expected]
-    assert set(measures.measure(ranked, expected).values()) == {1.0}
+    assert set(evaluation.measure(ranked, expected).values()) == {1.0}
 
 
 @given(RANKED, EXPECTED, st.data())
@@ -64,13 +64,13 @@ def test_moving_an_expected_memory_up_never_hurts(
     place = data.draw(st.sampled_from(places))
     better = [*ranked]
     better[place - 1], better[place] = better[place], better[place - 1]
-    before, after = measures.measure(ranked, expected), measures.measure(better, expected)
+    before, after = evaluation.measure(ranked, expected), evaluation.measure(better, expected)
     assert all(after[name] >= before[name] - 1e-12 for name in before)
 
 
 def test_known_values() -> None:
     """Two of three expected ones, at ranks 2 and 6: worked out on paper."""
-    found = measures.measure(list("xaxxxbxxxx".replace("x", "-")), {"a", "b", "c"})
+    found = evaluation.measure(list("xaxxxbxxxx".replace("x", "-")), {"a", "b", "c"})
     ideal = 1 + 1 / math.log2(3) + 0.5
     assert found["recall@5"] == pytest.approx(1 / 3)
     assert found["recall@10"] == pytest.approx(2 / 3)
@@ -80,5 +80,5 @@ def test_known_values() -> None:
 
 def test_the_mean_counts_every_query_alike() -> None:
     """One query that found all and one that found nothing make a half."""
-    rows = [measures.measure(["a"], {"a"}), measures.measure(["b"], {"a"})]
-    assert measures.mean(rows) == dict.fromkeys(measures.MEASURES, 0.5)
+    rows = [evaluation.measure(["a"], {"a"}), evaluation.measure(["b"], {"a"})]
+    assert evaluation.mean(rows) == dict.fromkeys(evaluation.MEASURES, 0.5)

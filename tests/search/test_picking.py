@@ -9,9 +9,9 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.search import picking
-from memtool.search.facts import governed
-from memtool.search.globs import governs
+from memtool.search import filters
+from memtool.search.features import governed
+from memtool.search.filters import governs
 from memtool.store.tree import Record, Tree
 
 names = st.lists(
@@ -47,18 +47,18 @@ def both(sandbox: Sandbox, pick: Callable[[Tree], Iterable[Record]]) -> list[str
 
 def test_a_field_is_found_by_its_value(filled: Sandbox) -> None:
     """Not where the words only stand in a text; the newest first."""
-    assert both(filled, lambda tree: picking.picked(tree, ("type", "state"))) == ["sta-b", "sta-a"]
-    assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
-    assert both(filled, lambda tree: picking.picked(tree, ("awaiting", picking.ANY))) == ["sem-a"]
-    assert both(filled, lambda tree: picking.picked(tree, ("type", "sta"))) == []
+    assert both(filled, lambda tree: filters.picked(tree, ("type", "state"))) == ["sta-b", "sta-a"]
+    assert both(filled, lambda tree: filters.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
+    assert both(filled, lambda tree: filters.picked(tree, ("awaiting", filters.ANY))) == ["sem-a"]
+    assert both(filled, lambda tree: filters.picked(tree, ("type", "sta"))) == []
 
 
 def test_a_changed_memory_counts_as_it_is_now(filled: Sandbox) -> None:
     """What the index still holds of an older version is no answer."""
-    assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
+    assert both(filled, lambda tree: filters.picked(tree, ("status", "candidate"))) == ["sem-maybe"]
     filled.memory("sem-maybe", type="semantic")
     filled.memory("sem-new", type="semantic", status="candidate")
-    assert both(filled, lambda tree: picking.picked(tree, ("status", "candidate"))) == ["sem-new"]
+    assert both(filled, lambda tree: filters.picked(tree, ("status", "candidate"))) == ["sem-new"]
 
 
 def test_thousands_are_opened_as_they_are_taken(
@@ -68,26 +68,26 @@ def test_thousands_are_opened_as_they_are_taken(
 
     Who takes one has opened few.
     """
-    monkeypatch.setattr("memtool.search.picking._FIRST", 2)
-    monkeypatch.setattr("memtool.search.picking._GROWTH", 2)
+    monkeypatch.setattr("memtool.search.filters._FIRST", 2)
+    monkeypatch.setattr("memtool.search.filters._GROWTH", 2)
     for number in range(9):
         second = f"2026-02-2{number % 2}T00:00:00Z"
         filled.memory(f"sta-{number}", type="state", timestamp=second)
     expected = ["sta-b", *(f"sta-{n}" for n in (1, 3, 5, 7, 0, 2, 4, 6, 8))]
-    found = both(filled, lambda tree: picking.picked(tree, ("type", "state")))
+    found = both(filled, lambda tree: filters.picked(tree, ("type", "state")))
     assert [one for one in found if one != "sta-a"] == expected
     tree = filled.context().catalog()
     assert tree.parts is not None
     before = tree.parts.read
-    assert next(picking.picked(tree, ("type", "state"))).id == "sta-b"
+    assert next(filters.picked(tree, ("type", "state"))).id == "sta-b"
     assert tree.parts.read - before <= 6
 
 
 def test_what_was_written_after_a_second_is_found(filled: Sandbox) -> None:
     """Later, not at that second."""
     second = filled.context().moment("2026-02-24")
-    assert both(filled, lambda tree: picking.written_after(tree, second)) == ["sem-maybe"]
-    assert len(both(filled, lambda tree: picking.written_after(tree, 0))) == 9
+    assert both(filled, lambda tree: filters.written_after(tree, second)) == ["sem-maybe"]
+    assert len(both(filled, lambda tree: filters.written_after(tree, 0))) == 9
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_decisions_and_warnings_govern_files(
     filled: Sandbox, files: list[str], expected: list[str]
 ) -> None:
     """By path, by directory, by glob and by source; deprecated ones and others do not."""
-    assert both(filled, lambda tree: picking.ruling_over(tree, files)) == expected
+    assert both(filled, lambda tree: filters.ruling_over(tree, files)) == expected
 
 
 @given(names, st.lists(paths, min_size=1, max_size=3))
 def test_a_name_governs_what_its_glob_governs(entry: str, files: list[str]) -> None:
     """The quick look at directories changes no answer."""
-    above = {"", *(part for path in files for part in picking.ways_up(path))}
+    above = {"", *(part for path in files for part in filters.ways_up(path))}
     plain = "/".join(part for part in entry.split("/") if part not in ("", "."))
     expected = bool(plain) and any(governs(plain, path) for path in files)
-    assert picking._names(entry, above, files) == expected
+    assert filters._names(entry, above, files) == expected
 
 
 def test_every_governed_entry_is_looked_at(filled: Sandbox) -> None:
@@ -125,5 +125,5 @@ def test_every_governed_entry_is_looked_at(filled: Sandbox) -> None:
             if "*" not in entry and record.id in ("dec-a", "dec-b", "sem-warn"):
                 path = entry.rstrip("/")
                 assert record.id in both(
-                    filled, lambda tree, p=path: picking.ruling_over(tree, [p])
+                    filled, lambda tree, p=path: filters.ruling_over(tree, [p])
                 )

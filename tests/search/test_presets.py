@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.search.finding import Found
-from memtool.search.presets import PRESETS, RERANKERS, preset
-from memtool.search.prose import search_prose
+from memtool.search.answer_gate import PRESETS, RERANKERS, preset
+from memtool.search.prompt import search_prose
+from memtool.search.retrieve import Found
 from memtool.store import config
 from memtool.store.config import BY_KEY
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from conftest import make_memory
@@ -13,20 +12,8 @@ from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
 from memtool.memory.lifecycle import Fading
 from memtool.memory.lineage import Lineage
-from memtool.search import shelving
-from memtool.search.facts import Facts
-from memtool.search.overlay import Overlay
-from memtool.search.parts import Part, Parts
-from memtool.search.ranking import (
-    FACTORS,
-    STATUS,
-    TRUST,
-    Scales,
-    Situation,
-    situation,
-    weigh,
-)
-from memtool.search.shelf import Shelf
+from memtool.search.features import Facts
+from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, situation, weigh
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 
@@ -230,20 +217,3 @@ SITUATIONS = (
     Situation(trust={".memory/dec-00.md": "signed"}),
     Situation(fading=Fading("weekly")),
 )
-
-
-@given(st.lists(st.fixed_dictionaries({}, optional=FIELDS), min_size=1, max_size=4))
-def test_a_stored_memory_is_weighed_as_any_other_and_never_reaches_above_its_most(
-    rows: list[dict[str, FieldValue]],
-) -> None:
-    """What all of a kind have is weighed once, and no factor is another one for that."""
-    records = [record(f"dec-{number:02}", **fields) for number, fields in enumerate(rows)]
-    stored = Shelf(memoryview(shelving.pack(records, DEFAULT_CATEGORIES)))
-    parts = Parts([Part(Overlay([b""] * len(records)), stored, 0, frozenset())])
-    facts = Facts(Grove(*records), NOW, DEFAULT_CATEGORIES, dict)  # type: ignore[arg-type]
-    for at in SITUATIONS:
-        scales = Scales(parts, facts, at)
-        for number, one in enumerate(records):
-            expected = weigh(one, facts, at)
-            assert list(scales.weigh(number, stored.record(number)).items()) == [*expected.items()]
-            assert math.prod(expected.values()) <= scales.most(number)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.index.analyzer import terms
 from memtool.search.snippet import LENGTH, _best, _head, _places, snippet
-from memtool.search.terms import terms
 
 FILLER = "It says many other things here that nobody has asked about at all. " * 10
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from memtool.sessions.finding import Finding
-from memtool.sessions.message import Message
+from memtool.sessions.model import Finding, Message
 
 FOLDER = Path(__file__).parent / "annotated"
 RESULTS = {"ok": True, "failed": False, "tool": None}

@@ -2,22 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions import agreement, finding
-from memtool.sessions.finding import Finding
-from memtool.sessions.head import Head
-from memtool.sessions.promoting import roots
+from memtool.sessions import model, promote
+from memtool.sessions.model import Finding, Head
+from memtool.sessions.promote import roots
 
 
 def made(session: str, content: str, agent: str = "claude") -> Finding:
     return Finding(
-        finding.make_id(session, content), session, content, content, "pattern", "high", 0.5, (1,),
+        model.finding_id(session, content), session, content, content, "pattern", "high", 0.5, (1,),
         fields=(("agent", agent),),
     )  # fmt: skip
 
 
 def counts(*all_: Finding, **parents: str) -> list[tuple[int, int]]:
     heads = [Head(one.session, 1, parent=parents.get(one.session, "")) for one in all_]
-    found = agreement.supports(all_, roots(heads))
+    found = promote.supports(all_, roots(heads))
     return [(found[one.id].sessions, found[one.id].agents) for one in all_]
 
 
@@ -54,4 +53,4 @@ def test_ten_thousand_findings_are_compared():
     """Each is compared with few others, and gets an answer."""
     all_ = [made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")
             for n in range(10_000)]  # fmt: skip
-    assert len(agreement.supports(all_, {})) == 10_000
+    assert len(promote.supports(all_, {})) == 10_000

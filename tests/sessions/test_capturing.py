@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.sessions import capturing
+from memtool.sessions import background
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def wait_for(found: object, most_s: float = 30) -> bool:
 def test_a_hook_starts_a_capture_and_does_not_wait(sandbox: Sandbox, transcript: Path) -> None:
     """The session is there a moment later, under the name that the host gave it."""
     ws = sandbox.context()
-    assert capturing.capture_hook(ws, "claude", "s-hook", str(transcript), "session-end")
+    assert background.capture_hook(ws, "claude", "s-hook", str(transcript), "session-end")
 
     def is_ended() -> bool:
         listed = sandbox.json("session", "list")["sessions"]
@@ -58,9 +58,9 @@ def test_a_hook_starts_a_capture_and_does_not_wait(sandbox: Sandbox, transcript:
 def test_nothing_is_started_where_it_is_switched_off(sandbox: Sandbox, transcript: Path) -> None:
     """Neither with MEMTOOL_OFF nor with capture.auto = false."""
     off = sandbox.context(MEMTOOL_OFF="1")
-    assert not capturing.capture_hook(off, "claude", "s", str(transcript), "stop")
+    assert not background.capture_hook(off, "claude", "s", str(transcript), "stop")
     sandbox.write(".memory/config.toml", "[capture]\nauto = false\n")
-    assert not capturing.capture_hook(sandbox.context(), "claude", "s", str(transcript), "stop")
+    assert not background.capture_hook(sandbox.context(), "claude", "s", str(transcript), "stop")
 
 
 @pytest.mark.parametrize("kind", ["absent", "folder", "pipe", "relative", "nul", "empty"])
@@ -72,18 +72,18 @@ def test_only_a_file_of_the_user_is_taken(tmp_path: Path, kind: str) -> None:
     elif kind == "pipe":
         os.mkfifo(path)
     named = {"relative": "t", "nul": "a\0b", "empty": ""}.get(kind, str(path))
-    assert not capturing.is_own(named)
+    assert not background.is_own(named)
 
 
 def test_a_hook_loads_next_to_nothing() -> None:
     """A prompt is not made to wait for what a capture needs."""
     script = (
-        "import sys; before = set(sys.modules); import memtool.sessions.capturing; "
+        "import sys; before = set(sys.modules); import memtool.sessions.background; "
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [
-        "__future__", "memtool", "memtool.sessions", "memtool.sessions.capturing"
+        "__future__", "memtool", "memtool.sessions", "memtool.sessions.background"
     ]  # fmt: skip

@@ -7,25 +7,27 @@ from conftest import make_memory
 from sessions.annotation import Score, half, matched
 
 from memtool.inject.block import FORMATS, passage, write_block, write_passage
-from memtool.sessions import extracting
-from memtool.sessions.extracting import extract
-from memtool.sessions.message import Message
-from memtool.sessions.rules import saying
-from memtool.sessions.speech import sentences
+from memtool.sessions.extract import user_rules
+from memtool.sessions.extract.extract import MOST_FINDINGS, MOST_MESSAGES, extract
+from memtool.sessions.extract.scene import Scene
+from memtool.sessions.extract.sentences import sentences
+from memtool.sessions.model import Message
 
 FLOORS = {
-    "tuning": (0.97, 0.97),
+    "tuning": (0.97, 0.85),
     "heldout": (0.9, 0.8),
-    "strangers": (0.96, 0.85),
-    "fresh": (0.96, 0.65),
+    "strangers": (0.96, 0.75),
+    "fresh": (0.96, 0.6),
 }
 """Least precision and recall. The held-out half was looked at when the rules were done.
 
-`strangers` and `fresh` were written before anything was changed for them, and first measured at
-0.94 and 0.45, and 0.82 and 0.50.
+`strangers` and `fresh` were written before anything was changed for them. Rules that one sample
+alone needed are gone (causes that an assistant names, options of a list, `let's`, `we use X`), and
+with them 9 of 99 findings: recall on all sets was 0.87 and is 0.78, precision 0.99 before and now.
 """
 EMPTY = {"tuning": 9, "heldout": 9, "strangers": 7, "fresh": 4}
 """Sessions of each set that hold nothing worth keeping."""
+SCENE = Scene([Message(1, "user", "")])
 ROWS = [
     line.split(" | ", 1)
     for line in (Path(__file__).parent / "sentences.txt").read_text(encoding="utf-8").splitlines()
@@ -71,7 +73,7 @@ def test_a_sentence_is_what_it_is(category: str, text: str):
     found = [
         claim.category
         for sentence in sentences(1, text)
-        if not sentence.reason and (claim := saying.claim_of(sentence)) is not None
+        if not sentence.reason and (claim := user_rules.finding_of(sentence, SCENE)) is not None
     ]
     assert found == ([] if category == "-" else [category])
 
@@ -110,8 +112,8 @@ def test_a_very_long_session_is_bounded():
     """Of more than ten thousand messages the last are read, and findings have a limit."""
     texts = [f"We decided to use tool{n} for part{n} of it." for n in range(12_000)]
     found = extract(said(*texts), "ses-a")
-    assert len(found) == extracting.MOST_FINDINGS
-    assert min(one.messages[0] for one in found) > 12_000 - extracting.MOST_MESSAGES
+    assert len(found) == MOST_FINDINGS
+    assert min(one.messages[0] for one in found) > 12_000 - MOST_MESSAGES
 
 
 def test_hostile_texts_are_read_to_their_end():

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.sessions import adding, cleaning, intake, journal
-from memtool.sessions.head import Head
-from memtool.sessions.intake import CAPTURES, Captured, Transcript
-from memtool.sessions.message import Message
+from memtool.sessions import capture, journal, redaction, store
+from memtool.sessions.capture import CAPTURES, Capture, Transcript
+from memtool.sessions.model import Head, Message
 from memtool.sessions.store import Sessions
-from memtool.sessions.transcripts import reading
+from memtool.sessions.transcripts import reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,10 +39,10 @@ def begin(id: str, _read: object) -> Head:
     return Head(id, 1)
 
 
-def take(sessions: Sessions, path: Path, session: str = "", *, dry_run: bool = False) -> Captured:
-    with reading.opened(str(path)) as file:
+def take(sessions: Sessions, path: Path, session: str = "", *, dry_run: bool = False) -> Capture:
+    with reader.opened(str(path)) as file:
         transcript = Transcript(file, str(path), (), "", session)
-        return intake.capture(sessions, transcript, begin, NOW, dry_run=dry_run)
+        return capture.capture(sessions, transcript, begin, NOW, dry_run=dry_run)
 
 
 def texts(sessions: Sessions, id: str = "the-session") -> list[str]:
@@ -117,7 +116,7 @@ def test_messages_from_elsewhere_do_not_confuse_it(sessions: Sessions, tmp_path:
     path = tmp_path / "t.jsonl"
     path.write_text(typed(1))
     take(sessions, path)
-    adding.add(sessions, "the-session", [Message(0, "user", "by hand")], NOW)
+    store.add(sessions, "the-session", [Message(0, "user", "by hand")], NOW)
     with path.open("a") as file:
         file.write(typed(2))
     take(sessions, path)
@@ -129,9 +128,9 @@ def test_a_session_that_ended_goes_on(sessions: Sessions, tmp_path: Path) -> Non
     path = tmp_path / "t.jsonl"
     path.write_text(typed(1))
     take(sessions, path)
-    from memtool.sessions import ending
+    from memtool.sessions import lifecycle
 
-    ending.end(sessions, "the-session", "done", NOW)
+    lifecycle.end(sessions, "the-session", "done", NOW)
     assert take(sessions, path).messages == ()
     assert sessions.head("the-session").status == "ended"
     with path.open("a") as file:
@@ -174,13 +173,13 @@ def test_a_long_answer_is_cut_after_its_secrets_are(sessions: Sessions, tmp_path
     """Both ends are kept, and no half of a secret that lay where it was cut."""
     filler = "a line of output\n" * 4_000
     for shift in range(0, 40, 3):
-        at = intake.MOST_TEXT // 3 - shift
+        at = capture.MOST_TEXT // 3 - shift
         text = filler[:at].rstrip("\n") + "\n" + KEY + "\n" + filler + "the end"
         path = tmp_path / f"t{shift}.jsonl"
         path.write_text(typed(shift, text))
         take(sessions, path)
     for one in sessions.messages("the-session")[0]:
-        assert len(one.text) < intake.MOST_TEXT + 100
+        assert len(one.text) < capture.MOST_TEXT + 100
         assert one.text.endswith("the end")
         assert "characters left out" in one.text
         assert KEY[:12] not in one.text
@@ -225,15 +224,15 @@ def test_a_copy_of_a_session_goes_on_from_it(sessions: Sessions, tmp_path: Path)
     first.write_text(typed(1) + typed(2) + typed(3))
     second.write_text("".join(typed(n, sessionId="the-copy") for n in (1, 2, 4)))
 
-    def begin_claude(id: str, read: reading.Reading) -> Head:
+    def begin_claude(id: str, read: reader.Reading) -> Head:
         return Head(id, 1, host=read.host)
 
-    def take_both(*, dry_run: bool) -> list[Captured]:
+    def take_both(*, dry_run: bool) -> list[Capture]:
         found = []
         for path in (first, second):
-            with reading.opened(str(path)) as file:
+            with reader.opened(str(path)) as file:
                 one = Transcript(file, str(path), ())
-                found.append(intake.capture(sessions, one, begin_claude, NOW, dry_run=dry_run))
+                found.append(capture.capture(sessions, one, begin_claude, NOW, dry_run=dry_run))
         return found
 
     take_both(dry_run=False)
@@ -253,7 +252,7 @@ def test_no_secret_is_kept_with_what_the_next_capture_needs(
         {"type": "tool_use", "id": f"t-{KEY}", "name": f"m__{KEY}", "input": {"path": f"a/{KEY}"}},
         {"type": "tool_use", "id": "t-2", "name": "Bash", "input": {"command": f"login {KEY}"}},
         {"type": "tool_use", "id": "t-3", "name": "Bash",
-         "input": {"command": "x" * (cleaning.MOST_CALL - 10) + f" {KEY}"}},
+         "input": {"command": "x" * (redaction.MOST_CALL - 10) + f" {KEY}"}},
     ]  # fmt: skip
     row = {"type": "assistant", "message": {"role": "assistant", "content": calls}}
     path.write_text(typed(1, sessionId=KEY, cwd=f"/srv/{KEY}") + typed(2, **row, sessionId=KEY))

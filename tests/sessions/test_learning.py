@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.sessions import adding, ending, extracting, finding, journal, learning
-from memtool.sessions.head import Head
-from memtool.sessions.message import Message
+from memtool.sessions import findings, journal, lifecycle, model, store
+from memtool.sessions.extract import extract as rules
+from memtool.sessions.model import Head, Message
 from memtool.sessions.store import FINDINGS, Sessions
 
 RULE = "From now on always use uv in this repository."
@@ -23,11 +23,11 @@ def sessions(tmp_path: Path) -> Sessions:
 
 
 def say(sessions: Sessions, id: str, *texts: str) -> None:
-    adding.add(sessions, id, [Message(0, "user", text) for text in texts], 1)
+    store.add(sessions, id, [Message(0, "user", text) for text in texts], 1)
 
 
 def learned(sessions: Sessions, id: str = "ses-a") -> list[str]:
-    return [one.content for one in learning.learn(sessions, id).findings]
+    return [one.content for one in findings.learn(sessions, id).findings]
 
 
 def test_findings_are_kept_and_follow_the_messages(sessions: Sessions):
@@ -39,35 +39,35 @@ def test_findings_are_kept_and_follow_the_messages(sessions: Sessions):
     assert os.path.getsize(sessions.path("ses-a", FINDINGS)) == size
     say(sessions, "ses-a", OTHER)
     assert len(learned(sessions)) == 2
-    assert learning.known(sessions, "ses-a").findings == learning.learn(sessions, "ses-a").findings
+    assert findings.known(sessions, "ses-a").findings == findings.learn(sessions, "ses-a").findings
 
 
 def test_what_is_taken_back_later_is_withdrawn(sessions: Sessions):
     """A finding that the whole session no longer gives is gone, though once it was written."""
     say(sessions, "ses-a", RULE)
-    (one,) = learning.learn(sessions, "ses-a").findings
+    (one,) = findings.learn(sessions, "ses-a").findings
     say(sessions, "ses-a", "scratch that")
     assert learned(sessions) == []
-    assert learning.known(sessions, "ses-a").findings == ()
-    assert set(learning.ever(sessions, "ses-a")) == {one.id}
+    assert findings.known(sessions, "ses-a").findings == ()
+    assert set(findings.ever(sessions, "ses-a")) == {one.id}
 
 
 def test_nothing_is_written_unless_asked(sessions: Sessions):
     """A dry look answers the same and leaves no journal."""
     say(sessions, "ses-a", RULE)
-    dry = learning.learn(sessions, "ses-a", is_kept=False).findings
+    dry = findings.learn(sessions, "ses-a", is_kept=False).findings
     assert not os.path.exists(sessions.path("ses-a", FINDINGS))
-    assert dry == learning.learn(sessions, "ses-a").findings
+    assert dry == findings.learn(sessions, "ses-a").findings
 
 
 def test_a_fork_keeps_the_findings_of_its_parent_and_reads_its_own_messages(sessions: Sessions):
     """They stay the parent's, and what the fork says itself is added."""
     say(sessions, "ses-a", RULE, "fine", "fine")
     learned(sessions)
-    head, rows = ending.forked(sessions, "ses-a", Head("ses-b", 2))
-    ending.fork(sessions, head, rows)
+    head, rows = lifecycle.forked(sessions, "ses-a", Head("ses-b", 2))
+    lifecycle.fork(sessions, head, rows)
     say(sessions, "ses-b", OTHER)
-    found = learning.learn(sessions, "ses-b").findings
+    found = findings.learn(sessions, "ses-b").findings
     assert [one.session for one in found] == ["ses-a", "ses-b"]
 
 
@@ -75,15 +75,15 @@ def test_an_empty_and_an_unknown_session(sessions: Sessions):
     """Nothing said is nothing learned; what is not there is told."""
     assert learned(sessions) == []
     with pytest.raises(MemtoolError, match="there is no session"):
-        learning.learn(sessions, "ses-z")
+        findings.learn(sessions, "ses-z")
 
 
 def test_findings_outlive_pruned_messages(sessions: Sessions):
     """Where the messages were removed, what they taught stays."""
     say(sessions, "ses-a", RULE)
     before = learned(sessions)
-    ending.end(sessions, "ses-a", "", 2)
-    ending.prune(Sessions(sessions.directory, most_total=1))
+    lifecycle.end(sessions, "ses-a", "", 2)
+    lifecycle.prune(Sessions(sessions.directory, most_total=1))
     assert learned(sessions) == before
 
 
@@ -93,10 +93,10 @@ def test_findings_on_messages_that_are_no_longer_read_stay(
     """Of a very long session only the last messages are read; that takes nothing back."""
     say(sessions, "ses-a", RULE)
     learned(sessions)
-    monkeypatch.setattr(extracting, "MOST_MESSAGES", 3)
+    monkeypatch.setattr(rules, "MOST_MESSAGES", 3)
     say(sessions, "ses-a", "fine", "fine", OTHER)
     expected = ["Always use uv in this repository.", OTHER]
-    dry = learning.learn(sessions, "ses-a", is_kept=False)
+    dry = findings.learn(sessions, "ses-a", is_kept=False)
     assert [one.content for one in dry.findings] == expected
     assert learned(sessions) == expected
 
@@ -108,7 +108,7 @@ def test_foreign_and_torn_rows_are_passed_over(sessions: Sessions):
     journal.append(sessions.path("ses-a", FINDINGS), [{"id": "f-x"}, {"id": 3, "content": []}])
     with open(sessions.path("ses-a", FINDINGS), "ab") as file:
         file.write(b'{"id": "f-y", "cont')
-    assert [one.content for one in learning.known(sessions, "ses-a").findings] == [
+    assert [one.content for one in findings.known(sessions, "ses-a").findings] == [
         "Always use uv in this repository."
     ]
 
@@ -118,11 +118,11 @@ def test_a_secret_in_what_a_reader_makes_is_kept_nowhere(sessions: Sessions):
     secret = "ghp_" + "a8Kd93jfLq02mZxV7bNc61PtRwYs45HgUeJi"
 
     def leaking(messages, session, agent):
-        made = extracting.extract(messages, session, agent)
+        made = rules.extract(messages, session, agent)
         return tuple(one.replace(content=f"The token is {secret}.") for one in made)
 
     say(sessions, "ses-a", RULE)
-    assert learning.learn(sessions, "ses-a", leaking, "leaking").findings == ()
+    assert findings.learn(sessions, "ses-a", leaking, "leaking").findings == ()
     assert secret not in Path(sessions.path("ses-a", FINDINGS)).read_text(encoding="utf-8")
 
 
@@ -130,18 +130,18 @@ def test_rules_do_not_replace_what_a_model_has_read(sessions: Sessions):
     """Once a model has read all messages, the rules leave its words alone."""
 
     def model(messages, session, agent):
-        made = extracting.extract(messages, session, agent)
+        made = rules.extract(messages, session, agent)
         return tuple(one.replace(title="reworded") for one in made)
 
     say(sessions, "ses-a", RULE)
-    learning.learn(sessions, "ses-a", model, "model")
-    assert [one.title for one in learning.learn(sessions, "ses-a").findings] == ["reworded"]
+    findings.learn(sessions, "ses-a", model, "model")
+    assert [one.title for one in findings.learn(sessions, "ses-a").findings] == ["reworded"]
 
 
 def test_a_row_reads_back_as_the_finding():
     """Nothing of a finding is lost in its row."""
-    (one,) = extracting.extract([Message(1, "user", RULE, moment=9)], "ses-a", "claude")
-    assert finding.read(one.plain()) == one
+    (one,) = rules.extract([Message(1, "user", RULE, moment=9)], "ses-a", "claude")
+    assert model.read_finding(one.plain()) == one
 
 
 @pytest.mark.parametrize(
@@ -152,33 +152,33 @@ def test_a_row_reads_back_as_the_finding():
 )  # fmt: skip
 def test_a_row_that_is_no_finding_is_none(change: dict[str, object]):
     """Every field is checked; nothing odd comes in."""
-    (one,) = extracting.extract([Message(1, "user", RULE)], "ses-a")
-    assert finding.read(one.plain() | change) is None
+    (one,) = rules.extract([Message(1, "user", RULE)], "ses-a")
+    assert model.read_finding(one.plain() | change) is None
 
 
 def test_the_id_is_the_same_for_the_same_statement_of_a_session():
     """Case, white space and the last mark do not matter; the session does."""
-    assert finding.make_id("s", "Use  UV.") == finding.make_id("s", "use uv")
-    assert finding.make_id("s", "use uv") != finding.make_id("t", "use uv")
-    assert finding.fingerprint("Use  UV.") == finding.fingerprint("use uv")
+    assert model.finding_id("s", "Use  UV.") == model.finding_id("s", "use uv")
+    assert model.finding_id("s", "use uv") != model.finding_id("t", "use uv")
+    assert model.fingerprint("Use  UV.") == model.fingerprint("use uv")
 
 
 def test_a_session_is_read_again_when_a_twentieth_of_it_is_new(sessions: Sessions):
     """A short one with every message, a long one now and then."""
-    assert not learning.is_due(sessions, "ses-a")
+    assert not findings.is_due(sessions, "ses-a")
     say(sessions, "ses-a", RULE)
-    assert learning.is_due(sessions, "ses-a")
+    assert findings.is_due(sessions, "ses-a")
     say(sessions, "ses-a", *(f"message {number}" for number in range(2, 61)))
     learned(sessions)
     say(sessions, "ses-a", "61", "62")
-    assert not learning.is_due(sessions, "ses-a")
+    assert not findings.is_due(sessions, "ses-a")
     say(sessions, "ses-a", "63")
-    assert learning.is_due(sessions, "ses-a")
+    assert findings.is_due(sessions, "ses-a")
 
 
 def test_a_session_that_was_opened_again_is_not_pruned(sessions: Sessions):
     """Between the choice and the lock somebody may add to it."""
     say(sessions, "ses-a", RULE)
-    assert ending._removed(sessions, "ses-a", sessions.folder("ses-a")) == 0
+    assert lifecycle._removed(sessions, "ses-a", sessions.folder("ses-a")) == 0
     assert len(sessions.messages("ses-a")[0]) == 1
     assert sessions.head("ses-a").status == "open"

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memtool.sessions import model as models
-from memtool.sessions import modelling
-from memtool.sessions.message import Message
-from memtool.sessions.model import Model, Unusable
-from memtool.sessions.points import IMPORTANT, INTENT
+from memtool.sessions.extract import llm
+from memtool.sessions.extract.llm import Model, Unusable
+from memtool.sessions.model import IMPORTANT, INTENT, Message
 
 PROGRAM = str(Path(__file__).parent / "answering.py")
 BLOCK = '<memory-context id="1a2b3c4d5e6f">\nsecret rule\n</memory-context>'
@@ -30,7 +28,7 @@ def asked(tmp_path: Path) -> int:
 @pytest.mark.parametrize("mode", ["good", "fenced", "wrapped"])
 def test_json_is_found_bare_fenced_and_wrapped(tmp_path: Path, mode: str):
     """What programs put around the JSON does not matter."""
-    (row,) = models.ask(model_of(tmp_path, mode), "x", "findings")
+    (row,) = llm.ask(model_of(tmp_path, mode), "x", "findings")
     assert row["messages"] == [1]
     assert asked(tmp_path) == 1
 
@@ -48,20 +46,20 @@ def test_json_is_found_bare_fenced_and_wrapped(tmp_path: Path, mode: str):
 def test_other_answers_are_refused_after_the_retries(tmp_path: Path, mode: str, told: str):
     """Each is asked once more, then told in one clause without control characters."""
     with pytest.raises(Unusable) as caught:
-        models.ask(model_of(tmp_path, mode), "x", "findings")
+        llm.ask(model_of(tmp_path, mode), "x", "findings")
     assert caught.value.message.endswith(told)
     assert asked(tmp_path) == 2
 
 
 def test_an_answer_may_come_at_the_second_try(tmp_path: Path):
     """A model that chats first is asked again."""
-    assert len(models.ask(model_of(tmp_path, "second"), "x", "findings")) == 1
+    assert len(llm.ask(model_of(tmp_path, "second"), "x", "findings")) == 1
 
 
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path):
     """After the time limit nothing that it started is left."""
     with pytest.raises(Unusable, match="did not answer within 1 seconds"):
-        models.ask(model_of(tmp_path, "hangs", timeout_s=1, retries=0), "x", "findings")
+        llm.ask(model_of(tmp_path, "hangs", timeout_s=1, retries=0), "x", "findings")
     child = int((tmp_path / "asked.txt.pid").read_text(encoding="utf-8"))
     for _wait in range(100):
         if not is_running(child):
@@ -82,12 +80,12 @@ def test_a_program_that_is_not_there_is_asked_once(tmp_path: Path):
     """What cannot be started is told by name."""
     model = Model(("no-such-program",), 5, 3, {"PATH": str(tmp_path)})
     with pytest.raises(Unusable, match="no-such-program cannot be started"):
-        models.ask(model, "x", "findings")
+        llm.ask(model, "x", "findings")
 
 
 def test_it_runs_in_an_empty_place_with_memtool_switched_off(tmp_path: Path):
     """No settings of a repository reach it, and an agent's own hooks stay silent."""
-    place, off, git_dir, inside = models.ask(model_of(tmp_path, "where"), "x", "findings")
+    place, off, git_dir, inside = llm.ask(model_of(tmp_path, "where"), "x", "findings")
     assert place != os.getcwd()
     assert (off, git_dir, inside) == ("1", None, [])
     assert not os.path.exists(place)
@@ -95,7 +93,7 @@ def test_it_runs_in_an_empty_place_with_memtool_switched_off(tmp_path: Path):
 
 def found(tmp_path: Path, mode: str, *texts: str, role: str = "user") -> list[str]:
     messages = [Message(n, role, text) for n, text in enumerate(texts, 1)]
-    made = modelling.extract(model_of(tmp_path, mode), 0.75, messages, "ses-a")
+    made = llm.extract(model_of(tmp_path, mode), 0.75, messages, "ses-a")
     return [one.content for one in made]
 
 
@@ -134,7 +132,7 @@ SAID = Message(1, "user", f"{HEARD} The limit is 300 and lives in app/hooks.py."
 )
 def test_every_name_and_most_words_must_have_been_said(content: str, is_supported: bool):  # noqa: FBT001
     """Another number or path is another claim, and so is a longer tale."""
-    assert modelling.is_supported(content, [SAID]) is is_supported
+    assert llm.is_supported(content, [SAID]) is is_supported
 
 
 @pytest.mark.parametrize(
@@ -153,9 +151,9 @@ def test_a_malformed_or_unsure_finding_is_dropped_alone(change: dict[str, object
     from sessions.answering import RAW
 
     row = {"messages": [1]} | RAW | change
-    assert modelling._finding(row, {1: SAID}, "ses-a", "", 0.75) is None
-    assert modelling._finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
-    assert modelling._finding([row], {1: SAID}, "ses-a", "", 0.75) is None
+    assert llm._finding(row, {1: SAID}, "ses-a", "", 0.75) is None
+    assert llm._finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
+    assert llm._finding([row], {1: SAID}, "ses-a", "", 0.75) is None
 
 
 @pytest.mark.parametrize("tags", [5, "api", None, {}, [5, None]], ids=str)
@@ -163,7 +161,7 @@ def test_odd_tags_are_passed_over(tags: object):
     """They are the least part of a finding, and no reason to lose it."""
     from sessions.answering import RAW
 
-    made = modelling._finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "", 0.75)
+    made = llm._finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "", 0.75)
     assert made is not None
 
 
@@ -178,8 +176,8 @@ def test_points_of_intent_come_from_the_rules_alone(tmp_path: Path):
     wish = Message(1, "user", f"Remember that {HEARD[10:]}")
     plain = Message(1, "user", HEARD)
     model = model_of(tmp_path, "good")
-    (meant,) = modelling.extract(model, 0.75, [wish], "ses-a")
-    (heard,) = modelling.extract(model, 0.75, [plain], "ses-a")
+    (meant,) = llm.extract(model, 0.75, [wish], "ses-a")
+    (heard,) = llm.extract(model, 0.75, [plain], "ses-a")
     assert (meant.signals, heard.signals) == ((INTENT,), ())
     assert IMPORTANT not in heard.signals
 
@@ -189,7 +187,7 @@ def test_a_prompt_is_bounded_and_holds_the_last_messages():
     messages = [Message(n, "user", f"message {n} " + "word " * 500) for n in range(1, 300)]
     messages.append(Message(300, "tool", "first " + "x" * 50_000 + " last"))
     messages.append(Message(301, "user", f"{BLOCK} hello"))
-    text = modelling.prompt(messages)
-    assert len(text) < modelling.MOST_SENT + 5_000
+    text = llm.prompt(messages)
+    assert len(text) < llm.MOST_SENT + 5_000
     assert ('"n": 1,' in text, '"n": 299,' in text) == (False, True)
     assert ("first x" in text, "x last" in text, "secret rule" in text) == (True, True, False)

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.finding import Finding
-from memtool.sessions.points import (
-    AGENTS,
+from memtool.sessions.model import (
     IMPORTANT,
     INTENT,
     PIN,
     PRESETS,
     RESOLVED,
-    SESSIONS,
     SIGNALS,
+    TWO_AGENTS,
+    TWO_SESSIONS,
+    Finding,
+    points_of,
     shortfall,
     signals_of,
-    total,
 )
 
 
@@ -25,20 +25,20 @@ def finding(content: str = "x" * 60, importance: float = 0.5, signals: tuple[str
 def test_each_signal_has_its_points():
     """The table of the manual, row by row."""
     assert {signal.name: signal.points for signal in SIGNALS} == {
-        INTENT: 5, PIN: 5, SESSIONS: 2, RESOLVED: 2, AGENTS: 1, IMPORTANT: 1,
+        INTENT: 5, PIN: 5, TWO_SESSIONS: 2, RESOLVED: 2, TWO_AGENTS: 1, IMPORTANT: 1,
     }  # fmt: skip
 
 
 def test_signals_are_what_the_rules_heard_and_what_is_counted():
     """Witnesses and importance are derived, whatever a finding says of itself."""
-    one = finding(importance=0.7, signals=(RESOLVED, AGENTS))
-    assert signals_of(one, sessions=2, agents=1) == (SESSIONS, RESOLVED, IMPORTANT)
-    assert signals_of(finding(importance=0.69), 1, 2) == (AGENTS,)
+    one = finding(importance=0.7, signals=(RESOLVED, TWO_AGENTS))
+    assert signals_of(one, sessions=2, agents=1) == (TWO_SESSIONS, RESOLVED, IMPORTANT)
+    assert signals_of(finding(importance=0.69), 1, 2) == (TWO_AGENTS,)
 
 
 def test_points_are_counted_once_a_signal():
     """A signal twice is one signal, an unknown one is none."""
-    assert total([INTENT, INTENT, "unknown", RESOLVED]) == 7
+    assert points_of([INTENT, INTENT, "unknown", RESOLVED]) == 7
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.quarantine import QUARANTINE_S, quarantine
+from memtool.sessions.promote import QUARANTINE_S, quarantine
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.sessions import adding, journal, names, parts
-from memtool.sessions import message as messages
-from memtool.sessions.head import Head
-from memtool.sessions.message import Message
+from memtool.sessions import journal, model, store
+from memtool.sessions.model import Head, Message
 from memtool.sessions.store import CHECKPOINTS, Exists, Sessions
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ TEXTS = st.text(max_size=20)
 MESSAGES = st.builds(
     Message,
     number=st.integers(1, 1 << 40),
-    role=st.sampled_from(messages.ROLES),
+    role=st.sampled_from(model.ROLES),
     text=TEXTS,
     moment=st.integers(0, 1 << 33),
     agent=TEXTS,
@@ -59,9 +57,9 @@ def texts(sessions: Sessions, id: str = "one") -> list[str]:
 @given(MESSAGES)
 def test_a_message_is_read_as_it_was_written(message: Message) -> None:
     """Nothing of it is lost in its row, which begins with its number."""
-    row = messages.row(message)
+    row = model.message_row(message)
     assert next(iter(row)) == "number"
-    assert messages.read(row) == message
+    assert model.read_message(row) == message
 
 
 @pytest.mark.parametrize(
@@ -77,13 +75,13 @@ def test_a_message_is_read_as_it_was_written(message: Message) -> None:
 )  # fmt: skip
 def test_a_row_of_another_kind_is_no_message(row: dict[str, object]) -> None:
     """What no version of memtool wrote is passed over, not believed."""
-    assert messages.read(row) is None
+    assert model.read_message(row) is None
 
 
 def test_messages_get_the_next_numbers(sessions: Sessions) -> None:
     """They are kept in order, with what was said about them; the speaker is that of the session."""
-    adding.add(sessions, "one", [said("a"), said("b")], 7)
-    added = adding.add(sessions, "one", [Message(0, "tool", "", tool="Bash", is_ok=False)], 8)
+    store.add(sessions, "one", [said("a"), said("b")], 7)
+    added = store.add(sessions, "one", [Message(0, "tool", "", tool="Bash", is_ok=False)], 8)
     assert [one.number for one in added.messages] == [3]
     found, torn = sessions.messages("one")
     assert [(one.number, one.agent, one.is_ok) for one in found] == [
@@ -94,11 +92,11 @@ def test_messages_get_the_next_numbers(sessions: Sessions) -> None:
 
 def test_no_secret_reaches_the_disk(sessions: Sessions, tmp_path: Path) -> None:
     """Not in the text, not in a call, a path, a name, a note or what a message came from."""
-    adding.add(sessions, "one", [
+    store.add(sessions, "one", [
         Message(0, "tool", f"key {KEY}", call=f"aws --key {KEY}", files=(f"x/{KEY}",),
                 tool=KEY, agent=KEY, origin=KEY),
     ], 1)  # fmt: skip
-    adding.mark(sessions, "one", f"note {KEY}", 1)
+    store.mark(sessions, "one", f"note {KEY}", 1)
     data = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert KEY.encode() not in data
     (kept,) = sessions.messages("one")[0]
@@ -108,9 +106,9 @@ def test_no_secret_reaches_the_disk(sessions: Sessions, tmp_path: Path) -> None:
 
 def test_every_tenth_message_makes_a_checkpoint(sessions: Sessions) -> None:
     """It says where the work stood since the one before, however messages came in."""
-    adding.add(sessions, "one", [said(f"m{n}", files=(f"f{n}",)) for n in range(8)], 1)
-    adding.add(sessions, "one", [Message(0, "tool", "no", is_ok=False), said("go on")], 2)
-    adding.add(sessions, "one", [said(f"n{n}") for n in range(21)], 3)
+    store.add(sessions, "one", [said(f"m{n}", files=(f"f{n}",)) for n in range(8)], 1)
+    store.add(sessions, "one", [Message(0, "tool", "no", is_ok=False), said("go on")], 2)
+    store.add(sessions, "one", [said(f"n{n}") for n in range(21)], 3)
     rows, _torn = journal.read(sessions.path("one", CHECKPOINTS))
     assert [(row["message"], row["moment"]) for row in rows] == [(10, 2), (20, 3), (30, 3)]
     assert rows[0]["asked"] == "go on"
@@ -121,19 +119,19 @@ def test_every_tenth_message_makes_a_checkpoint(sessions: Sessions) -> None:
 
 def test_a_checkpoint_by_hand_has_a_note(sessions: Sessions) -> None:
     """It stands after the last message, also where there is none yet."""
-    assert adding.mark(sessions, "one", "begun", 1).message == 0
-    adding.add(sessions, "one", [said("a")], 1)
-    made = adding.mark(sessions, "one", "half way", 2)
+    assert store.mark(sessions, "one", "begun", 1).message == 0
+    store.add(sessions, "one", [said("a")], 1)
+    made = store.mark(sessions, "one", "half way", 2)
     assert (made.message, made.note, made.asked) == (1, "half way", "a")
 
 
 def test_a_torn_line_is_told_to_who_adds_next(sessions: Sessions) -> None:
     """Nothing before it is lost, and the number of the lost line is given again."""
-    adding.add(sessions, "one", [said("a"), said("b")], 1)
+    store.add(sessions, "one", [said("a"), said("b")], 1)
     with open(sessions.path("one", "messages.jsonl"), "ab") as file:
         file.write(b'{"number":3,"role":"user","te')
     assert sessions.messages("one")[1] == 1
-    added = adding.add(sessions, "one", [said("c")], 1)
+    added = store.add(sessions, "one", [said("c")], 1)
     assert "half written" in added.notes[0]
     assert [one.number for one in sessions.messages("one")[0]] == [1, 2, 3]
     assert sessions.messages("one")[1] == 0
@@ -141,10 +139,10 @@ def test_a_torn_line_is_told_to_who_adds_next(sessions: Sessions) -> None:
 
 def test_a_line_of_another_hand_does_not_stop_the_count(sessions: Sessions) -> None:
     """Numbers go on from the greatest that can be read."""
-    adding.add(sessions, "one", [said("a"), said("b")], 1)
+    store.add(sessions, "one", [said("a"), said("b")], 1)
     with open(sessions.path("one", "messages.jsonl"), "ab") as file:
         file.write(b"what is this\n")
-    assert adding.add(sessions, "one", [said("c")], 1).messages[0].number == 3
+    assert store.add(sessions, "one", [said("c")], 1).messages[0].number == 3
     assert sessions.messages("one")[1] == 1
 
 
@@ -157,7 +155,7 @@ def fill(sessions: Sessions, count: int) -> list[str]:
     notes: list[str] = []
     for number in range(count):
         words = " ".join(f"w{chance.randrange(10**4)}" for _word in range(60))
-        notes += adding.add(sessions, "one", [said(f"{number} {words}")], 1).notes
+        notes += store.add(sessions, "one", [said(f"{number} {words}")], 1).notes
     return notes
 
 
@@ -171,7 +169,7 @@ def test_near_its_limit_a_session_is_compressed(sessions: Sessions) -> None:
     assert [one.text.partition(" ")[0] for one in found] == [str(n) for n in range(100)]
     assert torn == 0
     assert small.size("one") < SMALL
-    assert len(parts.parts(small.folder("one"))) >= 1
+    assert len(journal.parts(small.folder("one"))) >= 1
     assert small.last("one") == found[-1]
 
 
@@ -185,21 +183,21 @@ def test_a_full_session_refuses_with_what_to_do(sessions: Sessions) -> None:
     found, torn = small.messages("one")
     assert [one.number for one in found] == list(range(1, len(found) + 1))
     assert torn == 0
-    assert adding.add(sessions, "one", [said("more")], 1).messages[0].number == len(found) + 1
+    assert store.add(sessions, "one", [said("more")], 1).messages[0].number == len(found) + 1
 
 
 def test_who_was_killed_while_compressing_loses_and_doubles_nothing(sessions: Sessions) -> None:
     """A part that is there while its messages are still in the journal counts once."""
-    adding.add(sessions, "one", [said("a"), said("b")], 1)
+    store.add(sessions, "one", [said("a"), said("b")], 1)
     path = sessions.path("one", "messages.jsonl")
     with open(path, "rb") as file:
         data = file.read()
     with journal.Writer(path) as writer:
-        parts.compress(sessions.folder("one"), writer, 1, 2)
+        journal.compress(sessions.folder("one"), writer, 1, 2)
     with open(path, "wb") as file:
         file.write(data)
     assert texts(sessions) == ["a", "b"]
-    assert adding.add(sessions, "one", [said("c")], 1).messages[0].number == 3
+    assert store.add(sessions, "one", [said("c")], 1).messages[0].number == 3
     assert texts(sessions) == ["a", "b", "c"]
     with open(path, "rb") as file:
         assert file.read().count(b"\n") == 1
@@ -209,17 +207,17 @@ def test_a_damaged_part_gives_what_it_still_holds(sessions: Sessions) -> None:
     """Its first messages are read, what was overwritten is torn or gone, nothing fails."""
     chance = random.Random(5)
     many = [said(" ".join(str(chance.random()) for _n in range(30))) for _message in range(200)]
-    adding.add(sessions, "one", many, 1)
+    store.add(sessions, "one", many, 1)
     with journal.Writer(sessions.path("one", "messages.jsonl")) as writer:
-        parts.compress(sessions.folder("one"), writer, 1, 200)
-    (part,) = parts.parts(sessions.folder("one"))
+        journal.compress(sessions.folder("one"), writer, 1, 200)
+    (part,) = journal.parts(sessions.folder("one"))
     with open(part.path, "r+b") as file:
         file.seek(part.size // 2)
         file.write(b"\0" * 3_000)
     found, _torn = sessions.messages("one")
     assert 0 < len(found) < 200
     assert found[0].text == many[0].text
-    assert adding.add(sessions, "one", [said("c")], 1).messages[0].number == 201
+    assert store.add(sessions, "one", [said("c")], 1).messages[0].number == 201
 
 
 BAD_IDS = ["", "..", "../x", "a/b", "/etc", "a\0b", ".git", "-x", "a b", "é" * 5, "x" * 200, "ab"]
@@ -228,7 +226,7 @@ BAD_IDS = ["", "..", "../x", "a/b", "/etc", "a\0b", ".git", "-x", "a b", "é" * 
 @pytest.mark.parametrize("id_", BAD_IDS)
 def test_no_id_leaves_the_directory(sessions: Sessions, id_: str) -> None:
     """What could be another place is no session, whoever asks."""
-    assert not names.is_name(id_)
+    assert not model.is_id(id_)
     for act in (sessions.folder, sessions.find, sessions.head, sessions.messages):
         with pytest.raises(MemtoolError) as caught:
             act(id_)
@@ -238,10 +236,10 @@ def test_no_id_leaves_the_directory(sessions: Sessions, id_: str) -> None:
 @pytest.mark.parametrize("given_", [*BAD_IDS, "5f0c1d2e-8a47", "ses_4d58FFe"])
 def test_the_id_of_a_host_becomes_a_safe_name(given_: str) -> None:
     """A safe id stays as it is, any other one is hashed, always to the same name."""
-    name = names.of_host("codex", given_)
-    assert names.is_name(name)
-    assert name == names.of_host("codex", given_)
-    assert (name == given_) == names.is_name(given_)
+    name = model.id_of_host("codex", given_)
+    assert model.is_id(name)
+    assert name == model.id_of_host("codex", given_)
+    assert (name == given_) == model.is_id(given_)
 
 
 def test_a_link_in_the_place_of_a_session_is_refused(sessions: Sessions, tmp_path: Path) -> None:
@@ -251,7 +249,7 @@ def test_a_link_in_the_place_of_a_session_is_refused(sessions: Sessions, tmp_pat
     os.symlink(outside, os.path.join(sessions.directory, "linked"))
     for act in (
         lambda: sessions.messages("linked"),
-        lambda: adding.add(sessions, "linked", [said("x")], 1),
+        lambda: store.add(sessions, "linked", [said("x")], 1),
         lambda: sessions.create(Head("linked", 1)),
     ):
         with pytest.raises(MemtoolError, match="no directory"):
@@ -301,7 +299,7 @@ FORK = multiprocessing.get_context("fork")
 
 def add_many(sessions: Sessions, name: str, count: int, told: int) -> None:
     for number in range(count):
-        added = adding.add(sessions, "one", [said(f"{name} {number} " + "x" * (number % 99))], 1)
+        added = store.add(sessions, "one", [said(f"{name} {number} " + "x" * (number % 99))], 1)
         os.write(told, f"{added.messages[0].number} {name} {number}\n".encode())
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.message import Message
-from memtool.sessions.summary import Failure, failures, summary
-from memtool.sessions.wording import MOST_LINE, line
+from memtool.sessions.lifecycle import FailedCall, failures, summary
+from memtool.sessions.model import MOST_LINE, Message, line
 
 
 def tool(number: int, call: str, text: str = "", *, is_ok: bool | None) -> Message:
@@ -51,7 +50,7 @@ def test_a_call_that_failed_again_is_not_fixed() -> None:
         tool(3, "make", "two", is_ok=False), tool(4, "other", is_ok=True),
         tool(5, "quiet", "x", is_ok=None),
     ])  # fmt: skip
-    assert found == [Failure(3, "make", "two")]
+    assert found == [FailedCall(3, "make", "two")]
 
 
 @pytest.mark.parametrize(

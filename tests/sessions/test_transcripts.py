@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.inject import block
-from memtool.sessions import names
-from memtool.sessions.message import Message
-from memtool.sessions.transcripts import markup, plain, reading
-from memtool.sessions.transcripts.context import Context, moment_of
+from memtool.sessions import model
+from memtool.sessions.model import Message
+from memtool.sessions.transcripts import chat, markup, reader
+from memtool.sessions.transcripts.markup import TranscriptContext, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memtool.sessions.transcripts.reading import Reading
+    from memtool.sessions.transcripts.reader import Reading
 
 DATA = Path(__file__).parent / "data"
 TRANSCRIPTS = sorted(path for path in DATA.iterdir() if path.suffix != ".expected")
@@ -31,7 +31,7 @@ TOPS = ("/code/ada/shop",)
 
 def read(data: bytes | str, **options: object) -> Reading:
     raw = data.encode() if isinstance(data, str) else data
-    return reading.read(io.BytesIO(raw), "given", TOPS, **options)
+    return reader.read(io.BytesIO(raw), "given", TOPS, **options)
 
 
 def lines(*rows: object) -> str:
@@ -101,11 +101,11 @@ def test_reading_on_gives_what_reading_at_once_does(tmp_path: Path, name: str) -
     whole = read(data, host=HOSTS[name])
     for end in ends[:-1]:
         path.write_bytes(data[:end])
-        with reading.opened(str(path)) as file:
-            first = reading.read(file, name, TOPS, host=HOSTS[name])
+        with reader.opened(str(path)) as file:
+            first = reader.read(file, name, TOPS, host=HOSTS[name])
         path.write_bytes(data)
-        with reading.opened(str(path)) as file:
-            rest = reading.read(file, name, TOPS, mark=first.mark)
+        with reader.opened(str(path)) as file:
+            rest = reader.read(file, name, TOPS, mark=first.mark)
         assert not rest.is_new
         both = {one.origin: one for one in (*first.messages, *rest.messages)}
         assert told(both.values()) == told(whole.messages)
@@ -184,7 +184,7 @@ def test_no_json_makes_a_reader_fail(host: str, rows: list[dict[str, object]]) -
 @given(st.text())
 def test_no_text_makes_the_plain_reader_fail(text: str) -> None:
     """Any text is turns or paragraphs, each with a name of its own."""
-    found = list(plain.read(text))
+    found = list(chat.read_text(text))
     assert len({one.origin for one in found}) == len(found)
 
 
@@ -238,7 +238,7 @@ def test_answers_of_memtool_itself_are_left_out(tool: str, call: str, *, is_own:
     """What it printed is memory already; what other programs say about it is not."""
     answer = Message(0, "tool", "Payments are never retried.", tool=tool, call=call)
     assert markup.is_own_call(answer) == is_own
-    assert (list(reading.cleared([answer])) == []) == is_own
+    assert (list(reader.cleared([answer])) == []) == is_own
 
 
 def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
@@ -249,12 +249,12 @@ def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
 
 def test_paths_are_told_from_the_top_of_the_worktree() -> None:
     """Absolute ones below it, and relative ones from where the agent was; others stay."""
-    context = Context(TOPS, {"cwd": "/code/ada/shop/web"})
+    context = TranscriptContext(TOPS, {"cwd": "/code/ada/shop/web"})
     assert context.place("/code/ada/shop/a.py") == "a.py"
     assert context.place("src/b.ts") == "web/src/b.ts"
     assert context.place("../a.py") == "a.py"
     assert context.place("/etc/hosts") == "/etc/hosts"
-    assert Context(()).place("x/../y.py") == "y.py"
+    assert TranscriptContext(()).place("x/../y.py") == "y.py"
 
 
 @pytest.mark.parametrize(
@@ -300,18 +300,18 @@ def test_a_database_of_opencode_is_read_as_its_export(tmp_path: Path) -> None:
     """The newest session of the worktree is taken, or the one that is named."""
     path = tmp_path / "open code?.db"
     database(path, TOPS[0])
-    with reading.opened(str(path)) as file:
-        found = reading.read(file, str(path), TOPS)
+    with reader.opened(str(path)) as file:
+        found = reader.read(file, str(path), TOPS)
         assert found.session == "ses_new"
         expected = (DATA / "opencode.json.expected").read_text(encoding="utf-8")
         assert told(found.messages) == expected
-        assert reading.read(file, str(path), TOPS, session="ses_old").messages == ()
-        hashed = names.hashed("opencode", "ses_new")  # of an id that looks like a secret
-        assert told(reading.read(file, str(path), TOPS, session=hashed).messages) == expected
+        assert reader.read(file, str(path), TOPS, session="ses_old").messages == ()
+        hashed = model.hashed_id("opencode", "ses_new")  # of an id that looks like a secret
+        assert told(reader.read(file, str(path), TOPS, session=hashed).messages) == expected
         with pytest.raises(MemtoolError, match="no session ses_none"):
-            reading.read(file, str(path), TOPS, session="ses_none")
+            reader.read(file, str(path), TOPS, session="ses_none")
         with pytest.raises(MemtoolError, match="no session of this worktree"):
-            reading.read(file, str(path), ("/nowhere",))
+            reader.read(file, str(path), ("/nowhere",))
 
 
 def test_what_is_typed_to_a_new_codex_stands_in_items() -> None:
@@ -346,11 +346,11 @@ def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as held:
         held.execute("CREATE TABLE x (y)")
     held.close()
-    with reading.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
-        reading.read(file, str(path), TOPS)
+    with reader.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
+        reader.read(file, str(path), TOPS)
     path.write_bytes(path.read_bytes()[:1000])
-    with reading.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
-        reading.read(file, str(path), TOPS)
+    with reader.opened(str(path)) as file, pytest.raises(MemtoolError, match="not one of"):
+        reader.read(file, str(path), TOPS)
 
 
 def test_a_broken_first_line_does_not_hide_the_rest() -> None:

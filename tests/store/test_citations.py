@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.store import provenance
-from memtool.store.provenance import Basis, Broken, Citation, Origin, ProvenanceTable, Witness
+from memtool.store.cache import CorruptCache
+from memtool.store.provenance import Basis, Citation, Origin, ProvenanceTable, Witness
 
 
 def basis(sandbox: Sandbox) -> Basis:
@@ -67,7 +68,7 @@ def test_damage_is_never_an_answer(sandbox: Sandbox) -> None:
             for path in (*found, ".memory/none.md"):
                 try:
                     answer = ProvenanceTable(memoryview(data)).row(path)
-                except Broken:
+                except CorruptCache:
                     continue
                 assert answer == found.get(path)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import Sandbox
-from gate import corpus
+from redaction import corpus
 
 TOKEN = corpus.draw_value("ghp_{a36}", random.Random(1))
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from upkeep.grounds import DAY_S, SECOND
 
-from memtool.sessions import adding, ending, parts
-from memtool.sessions.head import Head
-from memtool.sessions.message import Message
+from memtool.sessions import journal, lifecycle, store
+from memtool.sessions.model import Head, Message
 from memtool.sessions.store import MESSAGES, Sessions
 from memtool.upkeep import cleanup
 
@@ -25,13 +24,13 @@ def age(path: Path, days: float) -> None:
 @pytest.fixture
 def sessions(tmp_path: Path) -> Sessions:
     """A store with a session that ended ten days ago, one that ended now, and an open one."""
-    store = Sessions(str(tmp_path / "sessions"))
+    kept = Sessions(str(tmp_path / "sessions"))
     for id_ in ("old", "new", "open"):
-        store.create(Head(id_, 5))
-        adding.add(store, id_, [Message(0, "user", f"{id_} {n}") for n in range(40)], SECOND)
-    ending.end(store, "old", "done", SECOND - 10 * DAY_S)
-    ending.end(store, "new", "done", SECOND)
-    return store
+        kept.create(Head(id_, 5))
+        store.add(kept, id_, [Message(0, "user", f"{id_} {n}") for n in range(40)], SECOND)
+    lifecycle.end(kept, "old", "done", SECOND - 10 * DAY_S)
+    lifecycle.end(kept, "new", "done", SECOND)
+    return kept
 
 
 def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions: Sessions):
@@ -74,7 +73,7 @@ def test_sessions_that_have_ended_are_compressed(tmp_path: Path, sessions: Sessi
     cleanup.do(found, str(tmp_path), sessions, SECOND)
     assert sessions.messages("old") == before
     assert os.stat(sessions.path("old", MESSAGES)).st_size == 0
-    assert len(parts.parts(sessions.folder("old"))) == 1
+    assert len(journal.parts(sessions.folder("old"))) == 1
     assert cleanup.sessions_due(sessions, SECOND) == []
 
 
@@ -87,16 +86,16 @@ def test_a_compression_that_was_killed_is_finished(tmp_path: Path, sessions: Ses
     Path(sessions.path("old", MESSAGES)).write_bytes(data)
     cleanup.do(cleanup.sessions_due(sessions, SECOND), str(tmp_path), sessions, SECOND)
     assert sessions.messages("old") == before
-    assert len(parts.parts(sessions.folder("old"))) == 1
+    assert len(journal.parts(sessions.folder("old"))) == 1
     assert cleanup.sessions_due(sessions, SECOND) == []
 
 
 def test_a_session_that_goes_on_is_left_alone(tmp_path: Path, sessions: Sessions):
     """Who opened it again between plan and deed keeps the journal."""
     found = cleanup.sessions_due(sessions, SECOND)
-    adding.add(sessions, "old", [Message(0, "user", "more")], SECOND, reopen=True)
+    store.add(sessions, "old", [Message(0, "user", "more")], SECOND, reopen=True)
     cleanup.do(found, str(tmp_path), sessions, SECOND)
-    assert parts.parts(sessions.folder("old")) == []
+    assert journal.parts(sessions.folder("old")) == []
 
 
 def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: Sessions):

@@ -7,9 +7,8 @@ conflicts are told by `memtool conflicts`.
 
 from __future__ import annotations
 
-from memtool.gate import duplicates, places
-from memtool.gate.duplicates import THRESHOLD_KEY
-from memtool.gate.neighbours import DEAD
+from memtool.gate import near_duplicates
+from memtool.gate.near_duplicates import DEAD, THRESHOLD_KEY
 from memtool.memory.problem import Problem
 from memtool.store.tree import Record
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from memtool.gate.content import Content, ParentStep
-    from memtool.gate.neighbours import Neighbours
+    from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.memory import Memory
 
 
@@ -42,12 +41,11 @@ def check(content: Content) -> Iterator[Problem]:
     threshold = content.settings.number(THRESHOLD_KEY)
     categories = content.settings.categories
     among = {record.path for record in whole}
-    for problem in duplicates.problems(
+    for problem in near_duplicates.problems(
         records, near, threshold, content.now, categories, among=among
     ):
         yield problem if content.is_new(problem.path) else problem.replace(severity="warning")
     yield from _conflicts(content, [record for record in records if record.path in brought], near)
-    near.save()
 
 
 def _is_in_use(content: Content, memory: Memory) -> bool:
@@ -79,19 +77,10 @@ def _neighbours(content: Content, records: Sequence[Record]) -> Neighbours:
     if content.near is not None:
         return content.near
     if content.kind == "commit":
-        near = places.of_commit(*place, content.head, known=records)
-    elif content.kind == "index":
-        near = places.of_index(*place, known=records)
-    else:
-        near = places.of_worktree(*place, known=records)
-    if not content.is_whole:
-        return near
-    from memtool.gate import kept
-    from memtool.gate.acquaintance import Acquaintance
-
-    settings = content.settings
-    name = kept.rules(settings.number(THRESHOLD_KEY), sorted(settings.categories))
-    return Acquaintance(near.census, records, content.repository.cache_dir, name)
+        return near_duplicates.of_commit(*place, content.head, known=records)
+    if content.kind == "index":
+        return near_duplicates.of_index(*place, known=records)
+    return near_duplicates.of_worktree(*place, known=records)
 
 
 def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:
@@ -115,19 +104,15 @@ def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> I
 
     for record, found in zip(added, near.of(added), strict=True):
         mine = record.memory
-        others = [one.record.memory for one in found if may_clash(mine, one.record.memory)]
-        for other, (kind, reason) in zip(others, _opposed_to(mine, others), strict=True):
-            if kind and _pair(mine, other) not in told:
+        for other in (one.record.memory for one in found):
+            if not may_clash(mine, other):
+                continue
+            from memtool.gate import contradictions  # most memories have no neighbours
+
+            clash = contradictions.between(mine, other)
+            if clash is not None:
                 told.add(_pair(mine, other))
-                yield _conflict(record, other, reason)
-
-
-def _opposed_to(mine: Memory, others: Sequence[Memory]) -> Sequence[tuple[str, str]]:
-    if not others:
-        return ()
-    from memtool.gate.opposition import opposed_to
-
-    return opposed_to(mine, others)
+                yield _conflict(record, other, clash.reason)
 
 
 def _conflict(record: Record, other: Memory, reason: str) -> Problem:
@@ -135,7 +120,7 @@ def _conflict(record: Record, other: Memory, reason: str) -> Problem:
         record.path,
         1,
         "conflict",
-        f"it contradicts {other.id}: {reason}",
+        f"it may contradict {other.id}: {reason}",
         f"memtool resolve {record.id} {other.id} --keep newer --why REASON",
         id=record.id,
         severity="warning",

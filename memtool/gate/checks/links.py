@@ -142,7 +142,7 @@ class _Paths:
     def _is_there(self, pattern: str) -> bool:
         from _bisect import bisect_left
 
-        from memtool.search import globs
+        from memtool.search import filters
 
         if self._top and os.path.lexists(os.path.join(self._top, pattern)):
             return True
@@ -151,7 +151,7 @@ class _Paths:
         for path in self._paths[bisect_left(self._paths, start) :]:
             if not path.startswith(start):
                 return False
-            if globs.governs(clean, path):
+            if filters.governs(clean, path):
                 return True
         return not clean  # the top itself
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memtool.gate import hidden
 from memtool.gate.content import Content, File
 from memtool.memory import timestamps
 from memtool.memory.problem import Problem
+from memtool.redaction import disguises
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def check(content: Content) -> Iterator[Problem]:
 
 
 def _hidden(file: File) -> Iterator[Problem]:
-    for number, (line, name, is_error) in enumerate(hidden.find(file.text)):
+    for number, (line, name, is_error) in enumerate(disguises.find(file.text)):
         if number == MOST_TOLD:
             return
         yield Problem(

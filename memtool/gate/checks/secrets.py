@@ -1,7 +1,9 @@
-"""The secrets check, and the cache of blobs that were searched already.
+"""The secrets check: nothing that looks like a secret or like personal data is kept.
 
-A file of the cache, one id a line, named by the detectors and settings that it was made with. Ids
-are only added; a file that has grown too long is begun again.
+It owns the check of files, the refusal of texts that are to become memories, and the verdicts:
+which blobs were searched and found clean. Verdicts are a file of the cache, one id a line, named
+by the detectors and settings that it was made with. Ids are only added; a file that has grown too
+long is begun again.
 """
 
 from __future__ import annotations
@@ -9,19 +11,28 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.gate import redaction
 from memtool.gate.content import Content, Text
-from memtool.gate.redaction import NOTHING, Allowed, Finding
 from memtool.memory.problem import Problem
+from memtool.store import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from memtool.redaction.find import Allowlist, Detection
     from memtool.store.config import Config
 
-MOST_TOLD = 20
-"""Findings that are told of one file."""
+MOST_SHOWN = 20
+"""Detections of one file that are shown as problems."""
+MOST_BYTES = 16 << 20
+MOST_SOUGHT = 100
+"""Ids that are looked for one by one."""
+ROOM = "gate"
+"""The directory below the cache directory for what the gate can work out again."""
+RULES = ("memory", "index", "search", "redaction", "gate")
+"""The rooms of the package whose code decides what a check finds."""
+MOST_NAMED = 5
+"""Detections that a refusal names."""
 
 
 def check(content: Content) -> Iterator[Problem]:
@@ -32,9 +43,9 @@ def check(content: Content) -> Iterator[Problem]:
         if verdicts.is_clean(text.oid):
             continue
         if allowed is None:
-            from memtool.gate.allowing import allowed as allowed_by
+            from memtool.redaction.find import allowlist  # most commits have no new text
 
-            allowed = allowed_by(content.settings)
+            allowed = allowlist(content.settings)
         found = find(text, allowed)
         if not found:
             verdicts.add(text.oid)
@@ -42,42 +53,65 @@ def check(content: Content) -> Iterator[Problem]:
     verdicts.save()
 
 
-def find(text: Text, allowed: Allowed) -> Sequence[Finding]:
+def find(text: Text, allowed: Allowlist) -> Sequence[Detection]:
     """Return what a text must not hold."""
-    return redaction.find(text.text, allowed)
+    from memtool.redaction import find as detectors
+
+    return detectors.find(text.text, allowed)
 
 
-def problems(text: Text, found: Sequence[Finding]) -> Iterator[Problem]:
+def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
     """Yield the problems of one text; `where` of the text ends each message."""
     place = f" {text.where}" if text.where else ""
     hint = f"memtool redact {text.path}"
     if text.where:
         hint = f"change the secret where it is used, then {hint}, and memtool purge --history"
-    for finding in found[:MOST_TOLD]:
-        is_personal = redaction.is_personal(finding.kind)
-        what = "personal data" if is_personal else "a secret"
-        yield Problem(
-            text.path,
-            finding.line,
-            "personal-data" if is_personal else "secret",
-            f"it holds what looks like {what} ({finding.kind}){place}",
-            hint,
-        )
-    if len(found) > MOST_TOLD:
-        yield Problem(
-            text.path,
-            0,
-            "secret",
-            f"it holds {len(found) - MOST_TOLD:,} more of the kind{place}",
-            hint,
-        )
+    for one in found[:MOST_SHOWN]:
+        message = f"it holds what looks like {_described(one.kind)}{place}"
+        yield Problem(text.path, one.line, code(one.kind), message, hint)
+    if len(found) > MOST_SHOWN:
+        message = f"it holds {len(found) - MOST_SHOWN:,} more of the kind{place}"
+        yield Problem(text.path, 0, "secret", message, hint)
 
 
-MOST_BYTES = 16 << 20
-MOST_SOUGHT = 100
-"""Ids that are looked for one by one."""
-ROOM = "gate"
-"""The directory below the cache directory in which the gate keeps what it may forget."""
+def refuse_secrets(text: str, allowed: Allowlist | None = None, *, known: str = "") -> None:
+    """Refuse a text that holds a secret or personal data, other than what `known` holds as well.
+
+    Raises:
+        MemtoolError: it does; kinds and lines are named, never what was found.
+    """
+    from memtool.redaction import find as detectors
+
+    def names(text: str, found: Sequence[Detection]) -> list[str]:
+        return [detectors.fingerprint(text[one.start : one.end]) for one in found]
+
+    found = detectors.find(text, allowed or detectors.NOTHING)
+    fingerprints = names(text, found)
+    if found and known:
+        before = set(names(known, detectors.find(known)))
+        new = [row for row in zip(found, fingerprints, strict=True) if row[1] not in before]
+        found, fingerprints = tuple(one for one, _name in new), [name for _one, name in new]
+    if not found:
+        return
+    places = [f"{_described(one.kind)} in line {one.line}" for one in found[:MOST_NAMED]]
+    places += [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    raise MemtoolError(
+        f"the memory would hold {', '.join(places)}; nothing was written",
+        hint=f"take it out, or write [REDACTED:{found[0].kind}] in its place; if it is harmless: "
+        f'memtool config redaction.allow.{fingerprints[0]} "the reason"',
+        code=code(found[0].kind),
+    )
+
+
+def code(kind: str) -> str:
+    """Return the problem code of a kind of detection."""
+    from memtool.redaction.find import is_personal
+
+    return "personal-data" if is_personal(kind) else "secret"
+
+
+def _described(kind: str) -> str:
+    return f"{'a secret' if code(kind) == 'secret' else 'personal data'} ({kind})"
 
 
 class Verdicts:
@@ -85,14 +119,15 @@ class Verdicts:
 
     def __init__(self, cache_dir: str, settings: Config) -> None:
         self._folder = os.path.join(cache_dir, ROOM)
-        self._path = os.path.join(self._folder, f"clean-{_rules(settings)}")
+        version = cache.code_version(("redaction",), sorted(settings.given.items()))
+        self._path = os.path.join(self._folder, f"clean-{version}")
         self._new: list[str] = []
         self._asked = 0
         self._seen: set[str] = set()
         self._known = _read(self._path)
 
     def is_clean(self, oid: str) -> bool:
-        """Tell whether a blob was found clean before."""
+        """Return whether a blob was found clean before."""
         if not oid or oid in self._seen:
             return bool(oid)
         self._asked += 1
@@ -122,23 +157,10 @@ class Verdicts:
             finally:
                 os.close(handle)
             if is_new:
-                _sweep(self._folder, self._path)
+                cache.sweep(self._folder, "clean-", 1, os.path.basename(self._path))
         except OSError:
             return
         self._new.clear()
-
-
-def _rules(settings: Config) -> str:
-    """Name the detectors by the sizes and times of their modules, and the settings by content."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    folder = os.path.dirname(os.path.abspath(__file__))
-    rows = [repr(sorted(settings.given.items()))]
-    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
-        if entry.name.endswith(".py"):
-            status = entry.stat()
-            rows.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
-    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
 
 
 def _read(path: str) -> bytes:
@@ -147,63 +169,3 @@ def _read(path: str) -> bytes:
             return file.read()
     except OSError:
         return b""
-
-
-def _sweep(folder: str, kept: str) -> None:
-    """Remove the verdicts of other detectors and settings."""
-    for entry in list(os.scandir(folder)):
-        if entry.name.startswith("clean-") and entry.path != kept:
-            os.unlink(entry.path)
-
-
-def refuse_secrets(text: str, allowed: Allowed = NOTHING, *, known: str = "") -> None:
-    """Refuse a text that holds a secret or personal data, other than what `known` holds as well.
-
-    Raises:
-        MemtoolError: it does; kinds and lines are named, never what was found.
-    """
-    findings = redaction.find(text, allowed)
-    if findings and known:
-        before = {fingerprint_of(known, finding) for finding in redaction.find(known)}
-        findings = tuple(f for f in findings if fingerprint_of(text, f) not in before)
-    if findings:
-        raise MemtoolError(
-            f"the memory would hold {told(findings)}; nothing was written",
-            hint=hint(text, findings[0]),
-            code=code(findings[0].kind),
-        )
-
-
-def told(findings: tuple[Finding, ...]) -> str:
-    """Return what was found, and in which lines, as a clause without the text of it."""
-    places = [f"{_named(finding)} in line {finding.line}" for finding in findings[:_SHOWN]]
-    more = len(findings) - len(places)
-    return ", ".join(places) + (f", and {more} more" if more > 0 else "")
-
-
-def hint(text: str, finding: Finding) -> str:
-    """Return how to go on: without the secret, or with leave for it by its fingerprint."""
-    setting = f"redaction.allow.{fingerprint_of(text, finding)}"
-    return (
-        f"take it out, or write [REDACTED:{finding.kind}] in its place; "
-        f'if it is harmless: memtool config {setting} "the reason"'
-    )
-
-
-def fingerprint_of(text: str, finding: Finding) -> str:
-    """Return the fingerprint of what was found, by which it is allowed."""
-    return redaction.fingerprint(text[finding.start : finding.end])
-
-
-def code(kind: str) -> str:
-    """Return the problem code of a kind of finding."""
-    return "personal-data" if redaction.is_personal(kind) else "secret"
-
-
-_SHOWN = 5
-
-
-def _named(finding: Finding) -> str:
-    if redaction.is_personal(finding.kind):
-        return f"personal data ({finding.kind})"
-    return f"a secret ({finding.kind})"

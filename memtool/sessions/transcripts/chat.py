@@ -1,20 +1,20 @@
-"""Chats: lines of a role and a content, as Cursor writes them and many programs can.
+"""Conversations without a host's own format: lines of a role and a content, or plain text.
 
-Cursor writes no ids, no times and no answers of tools, and puts what was typed between tags.
+Cursor writes no ids, no times and no answers of tools, and puts what was typed between tags. In
+plain text and markdown who speaks is named before it, or it is all what a person wrote.
 """
 
 from __future__ import annotations
 
-from memtool.sessions.message import Message
-from memtool.sessions.transcripts.context import moment_of, text_of
-from memtool.sessions.transcripts.markup import inside, without_tags
+from memtool.sessions.model import Message
+from memtool.sessions.transcripts.markup import inside, moment_of, text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from memtool.sessions.transcripts.context import Context
+    from memtool.sessions.transcripts.markup import TranscriptContext
 
 ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool"}
 _NAMES = (*ROLES, "system")
@@ -35,7 +35,7 @@ def knows(row: Mapping[str, Any]) -> bool:
     return row.get("role") in _NAMES and "content" in row
 
 
-def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line."""
     held = row.get("message")
     said = held if isinstance(held, dict) else row
@@ -70,7 +70,7 @@ def _typed(text: str) -> str:
     return without_tags(inside(text, TYPED), TAGS)
 
 
-def _origin(row: Mapping[str, Any], context: Context) -> str:
+def _origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
     """Return the name of a line: its id, or its number and what it says."""
     given = row.get("id", row.get("uuid"))
     if isinstance(given, str) and given:
@@ -80,3 +80,93 @@ def _origin(row: Mapping[str, Any], context: Context) -> str:
 
     data = json.dumps(row, sort_keys=True).encode()
     return f"{context.line}-{blake2b(data, digest_size=6).hexdigest()}"
+
+
+SPEAKERS = {
+    "user": "user", "human": "user", "me": "user", "you": "user", "prompt": "user",
+    "assistant": "assistant", "ai": "assistant", "agent": "assistant", "claude": "assistant",
+    "codex": "assistant", "gemini": "assistant", "gpt": "assistant", "chatgpt": "assistant",
+    "cursor": "assistant", "opencode": "assistant", "model": "assistant", "tool": "tool",
+    "output": "tool", "system": "system",
+}  # fmt: skip
+"""Names that begin a turn as `User:`, `**User:**`, `## User` or `### Assistant`."""
+MARKS = {"> ": "user", "\u276f ": "user", "⏺ ": "assistant", "● ": "assistant", "⎿ ": "tool"}
+"""How turns begin in what a terminal shows."""
+FENCES = ("```", "~~~")
+
+
+def read_text(text: str) -> Iterator[Message]:
+    """Yield the turns of a conversation, or the paragraphs of anything else."""
+    rows = text.replace("\r\n", "\n").split("\n")
+    turns = _turns(rows)
+    if turns is None:
+        turns = [("user", paragraph) for paragraph in _paragraphs(rows)]
+    seen: dict[str, int] = {}
+    for role, said in turns:
+        body = "\n".join(said).strip("\n")
+        if body.strip():
+            name = _turn_name(f"{role}\n{body}")
+            seen[name] = seen.get(name, 0) + 1
+            yield Message(0, role, body, origin=f"{name}-{seen[name]}")
+
+
+def _turns(rows: list[str]) -> list[tuple[str, list[str]]] | None:
+    """Return who said what, None where nobody is named; what is said before is left out."""
+    is_screen = any(row.startswith(("⏺ ", "● ")) for row in rows)
+    turns: list[tuple[str, list[str]]] = []
+    fence = ""
+    for row in rows:
+        fence = _fence_after(fence, row)
+        role, rest = ("", "") if fence else _speaker(row, is_screen=is_screen)
+        if role:
+            turns.append((role, [rest] if rest else []))
+        elif turns:
+            turns[-1][1].append(row)
+    roles = {role for role, _said in turns}
+    return turns if "user" in roles and len(turns) > 1 else None
+
+
+def _speaker(row: str, *, is_screen: bool) -> tuple[str, str]:
+    """Return the role that a line begins a turn of, and what it says already."""
+    if is_screen:
+        for mark, role in MARKS.items():
+            if row.lstrip(" " if mark == "⎿ " else "").startswith(mark):
+                return role, row.partition(mark)[2]
+    line = row.strip()
+    is_heading = line.startswith("#")
+    bare = line.lstrip("#").strip()
+    is_bold = bare.startswith("**")
+    name, colon, rest = bare.strip("*" if is_bold else "").partition(":")
+    name = name.strip("* ").lower()
+    if name not in SPEAKERS or not (colon or is_heading or (is_bold and bare.endswith("**"))):
+        return "", ""
+    return SPEAKERS[name], rest.lstrip("* ") if colon else ""
+
+
+def _paragraphs(rows: list[str]) -> Iterator[list[str]]:
+    """Yield runs of lines between empty ones; what is fenced holds together."""
+    run: list[str] = []
+    fence = ""
+    for row in rows:
+        fence = _fence_after(fence, row)
+        if row.strip() or fence:
+            run.append(row)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _fence_after(fence: str, row: str) -> str:
+    """Return the fence that is open after a line."""
+    start = row.lstrip()[:3]
+    if fence:
+        return "" if start == fence and not row.strip().strip(fence[0]) else fence
+    return start if start in FENCES else ""
+
+
+def _turn_name(text: str) -> str:
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

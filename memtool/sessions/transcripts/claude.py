@@ -6,16 +6,15 @@ summaries, reminders and slash commands have that type as well.
 
 from __future__ import annotations
 
-from memtool.sessions.message import Message
-from memtool.sessions.transcripts.context import moment_of, text_of
-from memtool.sessions.transcripts.markup import without_tags
+from memtool.sessions.model import Message
+from memtool.sessions.transcripts.markup import moment_of, text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from memtool.sessions.transcripts.context import Context
+    from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "claude"
 NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-title")
@@ -43,7 +42,7 @@ def knows(row: Mapping[str, Any]) -> bool:
     return "sessionId" in row and isinstance(kind, str) and "startTime" not in row
 
 
-def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line."""
     session, cwd = row.get("sessionId"), row.get("cwd")
     if isinstance(session, str) and not context.session:
@@ -94,7 +93,7 @@ def typed_text(content: Any, row: Mapping[str, Any]) -> str:
 
 
 def _spoken(
-    content: Any, blocks: list[Any], context: Context, moment: int, origin: str
+    content: Any, blocks: list[Any], context: TranscriptContext, moment: int, origin: str
 ) -> Iterator[Message]:
     """Yield what the model said and called; what it only thought is left out."""
     if isinstance(content, str) and content.strip():

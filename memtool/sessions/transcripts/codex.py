@@ -7,16 +7,15 @@ by how it begins.
 
 from __future__ import annotations
 
-from memtool.sessions.message import Message
-from memtool.sessions.transcripts.context import moment_of, text_of
-from memtool.sessions.transcripts.markup import without_tags
+from memtool.sessions.model import Message
+from memtool.sessions.transcripts.markup import moment_of, text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from memtool.sessions.transcripts.context import Context
+    from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "codex"
 ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -34,7 +33,7 @@ def knows(row: Mapping[str, Any]) -> bool:
     return (row.get("type") in ITEMS and "sessionId" not in row) or _is_meta(row)
 
 
-def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line."""
     payload = row.get("payload")
     item = payload if isinstance(payload, dict) else row
@@ -52,7 +51,7 @@ def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
         yield from _item(item, context, moment, origin)
 
 
-def _typed(event: Mapping[str, Any], context: Context) -> str:
+def _typed(event: Mapping[str, Any], context: TranscriptContext) -> str:
     """Return what a person typed of an event: in an item of its own, or as older files have it."""
     item, text = event.get("item"), event.get("message")
     if event.get("type") == "item_completed" and isinstance(item, dict):
@@ -73,7 +72,9 @@ def origin_of(row: Mapping[str, Any]) -> str:
     return blake2b(data, digest_size=8).hexdigest()
 
 
-def _item(item: Mapping[str, Any], context: Context, moment: int, origin: str) -> Iterator[Message]:
+def _item(
+    item: Mapping[str, Any], context: TranscriptContext, moment: int, origin: str
+) -> Iterator[Message]:
     kind = item.get("type")
     call = str(item.get("call_id") or item.get("id") or "")
     if kind == "message":
@@ -135,7 +136,7 @@ def _is_meta(row: Mapping[str, Any]) -> bool:
     return {"id", "timestamp", "instructions"} <= row.keys() and "type" not in row
 
 
-def _take_over(item: Mapping[str, Any], context: Context) -> None:
+def _take_over(item: Mapping[str, Any], context: TranscriptContext) -> None:
     session, cwd = item.get("id"), item.get("cwd")
     if isinstance(session, str) and not context.session:
         context.session = session

@@ -6,16 +6,15 @@ each part has a name of its own, so that it is taken once.
 
 from __future__ import annotations
 
-from memtool.sessions.message import Message
-from memtool.sessions.transcripts.context import moment_of, text_of
-from memtool.sessions.transcripts.markup import without_tags
+from memtool.sessions.model import Message
+from memtool.sessions.transcripts.markup import moment_of, text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from memtool.sessions.transcripts.context import Context
+    from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "gemini"
 TYPES = ("user", "gemini", "info", "error", "warning")
@@ -30,7 +29,7 @@ def knows(row: Mapping[str, Any]) -> bool:
     return "$set" in row or "$rewindTo" in row or _is_message(row)
 
 
-def read(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line, or of a whole document."""
     session = row.get("sessionId")
     if isinstance(session, str) and not context.session:
@@ -46,7 +45,7 @@ def _is_message(row: Mapping[str, Any]) -> bool:
     return row.get("type") in TYPES and isinstance(row.get("id"), str) and "uuid" not in row
 
 
-def _message(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
+def _message(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     origin = str(row["id"])
     moment = moment_of(row.get("timestamp"))
     if row["type"] == "user":
@@ -66,7 +65,9 @@ def _message(row: Mapping[str, Any], context: Context) -> Iterator[Message]:
             yield from _call(call, context, moment_of(call.get("timestamp")) or moment, place)
 
 
-def _call(call: Mapping[str, Any], context: Context, moment: int, origin: str) -> Iterator[Message]:
+def _call(
+    call: Mapping[str, Any], context: TranscriptContext, moment: int, origin: str
+) -> Iterator[Message]:
     """Yield a call, and its answer where it has come."""
     name, arguments = str(call.get("name")), call.get("args")
     yield context.called(origin, name, arguments, moment=moment, agent=AGENT, origin=origin)

@@ -1,0 +1,296 @@
+"""Building: documents become the files of a segment; the one owner of bm25s and numpy.
+
+A run is what is written between spaces (see `analyzer`). Ten thousand memories hold nearly two
+million, of which one in forty is new, so what terms a run gives is a table beside them. The
+documents become one long row of numbers of runs, with marks where a field begins, and where a head
+and a document end; whole arrays are worked on, never single words. bm25s scores them and saves
+its files, which `bm25s.BM25.load` opens. Terms and documents
+are sorted, so that the same documents give the same bytes, whatever the hash seed.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zlib import crc32
+
+import bm25s
+import numpy as np
+
+from memtool.index import analyzer
+from memtool.index.postings import (
+    ARRAYS,
+    IN_HEAD,
+    MOST_TF,
+    SIDECAR,
+    deflated,
+    joined,
+)
+from memtool.index.scoring import HEAD_FIELDS, K1, B
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from memtool.index.scoring import Document
+
+
+FIELD, HEAD, END = 0, 1, 2
+"""The numbers of the marks: a field begins, a head has ended, a document has ended."""
+
+SPELLED = (" ", "\n", "")
+"""How marks stand in a text as terms (see `scoring.searchable`), where a space ends each term."""
+
+_MARKS = (b"\xff", b"\xfe", b"\xfd")
+"""How they stand between runs: no text in UTF-8 holds one of these."""
+
+_BATCH = 500
+"""Documents that are split at once: with fewer, calls cost more; with more, memory does."""
+
+_SPACED = bytes(ord(analyzer.spaced(chr(code))) if code < 128 else code for code in range(256))
+
+
+class Runs(dict[bytes, int]):
+    """The number of each run. One that is new is taken apart into its words and compounds.
+
+    These stand in two lists by number. A mark is its own word.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({mark: number for number, mark in enumerate(_MARKS)})
+        self.words: list[tuple[str, ...]] = [(spelled,) for spelled in SPELLED]
+        self.compounds: list[tuple[str, ...]] = [() for _spelled in SPELLED]
+
+    def __missing__(self, raw: bytes) -> int:
+        words, compounds = analyzer.of_run(raw.decode())
+        self.words.append(words)
+        self.compounds.append(compounds)
+        number = self[raw] = len(self)
+        return number
+
+
+def rows(documents: Iterable[Document]) -> Iterator[list[bytes]]:
+    """Yield the runs of documents, with marks, some documents at a time.
+
+    Of each the fields of the head come first, as in a text as terms.
+    """
+    found = iter(documents)
+    while batch := list(islice(found, _BATCH)):
+        parts: list[bytes] = []
+        for document in batch:
+            _spell(document, parts)
+        yield b" ".join(parts).split()
+
+
+def _spell(document: Document, parts: list[bytes]) -> None:
+    """Append the bytes of a document, without what is in no word, each field behind its mark."""
+    field, head, end = _MARKS
+    rest: list[bytes] = []
+    for name, text in document.fields:
+        raw = text.encode().translate(_SPACED) if text.isascii() else analyzer.spaced(text).encode()
+        (parts if name in HEAD_FIELDS else rest).extend((field, raw))
+    parts.append(head)
+    parts += rest
+    parts.append(end)
+
+
+SLICE = 500
+"""Documents that are worked on at once: arrays of so many stay in the processor's cache."""
+
+
+def build(documents: Iterable[Document]) -> dict[str, bytes]:
+    """Return the files of a segment by name.
+
+    Raises:
+        ValueError: two documents have the same key.
+    """
+    ordered = sorted(documents, key=lambda document: document.key)
+    if len({document.key for document in ordered}) != len(ordered):
+        raise ValueError("two documents have the same key")
+    vocabulary, found, texts = _read(ordered)
+    files, arrays = _scored(texts, vocabulary)
+    names = [name.encode() for name in vocabulary]
+    heads, tf = found.head_df.astype(np.uint32), found.frequencies()
+    indptr, data = arrays["indptr"], arrays["data"]
+    tops = np.maximum.reduceat(data, indptr[:-1]) if vocabulary else np.zeros(0, data.dtype)
+    by_df = sorted(range(len(names)), key=lambda number: (-found.df[number], names[number]))
+    dictionary, packed = deflated(texts, map(names.__getitem__, by_df))
+    sections: dict[str, bytes] = {
+        "terms": b"".join(names),
+        "term_ends": _ends("u4", names),
+        "tops": tops.tobytes(),
+        "head_df": heads.tobytes(),
+        "term_sums": _term_sums(
+            names, indptr.tolist(), [heads, tops], [arrays["indices"], data, tf]
+        ),
+        "tf": tf.tobytes(),
+        "lengths": _column(found.lengths, len(ordered)),
+        "head_lengths": _column(found.head_lengths, len(ordered)),
+        "text_sums": _column(map(crc32, packed), len(packed)),
+        "texts": b"".join(packed),
+        "text_ends": _ends("u8", packed),
+        "dictionary": dictionary,
+    }
+    numbers = [len(ordered), sum(found.lengths), sum(found.head_lengths)]
+    return files | {SIDECAR: joined(numbers, sections)}
+
+
+def _read(documents: Iterable[Document]) -> tuple[list[str], Postings, list[bytes]]:
+    """Return the sorted terms of documents, their postings, and the texts as terms."""
+    runs = Runs()
+    numbers = np.concatenate([
+        np.zeros(0, np.int32),
+        *(np.fromiter(map(runs.__getitem__, row), np.int32, len(row)) for row in rows(documents)),
+    ])  # fmt: skip
+    distinct = set().union(*runs.words[len(SPELLED) :], *runs.compounds)
+    vocabulary = sorted(distinct)
+    known = {name: number for number, name in enumerate([*SPELLED, *vocabulary])}
+    words, compounds = RunTable(runs.words, known), RunTable(runs.compounds, known)
+    spelled = np.array([n.encode() for n in (*SPELLED, *(f"{n} " for n in vocabulary))], object)
+    sizes = np.fromiter(map(len, spelled), np.int32, len(spelled))
+    ends = np.flatnonzero(numbers == END) + 1
+    slices = [0, *ends[SLICE - 1 : -1 : SLICE], len(numbers)] if len(ends) else []
+    found, texts = Postings(len(vocabulary)), []
+    for first, end in pairwise(slices):
+        row = _terms(numbers[first:end], words, compounds)
+        found.add(row)
+        text = b"".join(spelled[row].tolist())
+        cuts = np.cumsum(sizes[row])[row == END].tolist()
+        texts += [text[begin:cut] for begin, cut in pairwise([0, *cuts])]
+    return vocabulary, found, texts
+
+
+class RunTable:
+    """What terms each run gives, by number; `sizes` says how many."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]], known: dict[str, int]) -> None:
+        self.sizes = np.fromiter(map(len, rows), np.int32, len(rows))
+        flat = map(known.__getitem__, chain.from_iterable(rows))
+        self._numbers = np.fromiter(flat, np.int32, int(self.sizes.sum()))
+        self._starts = np.cumsum(self.sizes, dtype=np.int32) - self.sizes
+
+    def terms(self, runs: NDArray[np.int32], sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the terms of runs, which give so many each, one behind the other."""
+        places = np.repeat(self._starts[runs] - (np.cumsum(sizes) - sizes), sizes)
+        found: NDArray[np.int32] = self._numbers[places + np.arange(len(places))]
+        return found
+
+
+def _terms(runs: NDArray[np.int32], words: RunTable, compounds: RunTable) -> NDArray[np.int32]:
+    """Return the terms of a row of runs, with marks: of each field the words, then the compounds.
+
+    A mark is its own word. The mark of a field without terms is left out, as in a text as terms.
+    """
+    is_mark = runs <= END
+    field = np.cumsum(is_mark) - 1
+    begins = np.flatnonzero(is_mark)
+    word_sizes, compound_sizes = words.sizes[runs], compounds.sizes[runs]
+    compounds_by_field = np.add.reduceat(compound_sizes, begins)
+    compounds_before = np.cumsum(compounds_by_field) - compounds_by_field
+    words_until = np.cumsum(np.add.reduceat(word_sizes, begins))
+    found = np.empty(int(word_sizes.sum() + compound_sizes.sum()), np.int32)
+    own = words.terms(runs, word_sizes)
+    found[np.arange(len(own)) + np.repeat(compounds_before[field], word_sizes)] = own
+    some = np.flatnonzero(compound_sizes)
+    compound_sizes = compound_sizes[some]
+    own = compounds.terms(runs[some], compound_sizes)
+    found[np.arange(len(own)) + np.repeat(words_until[field[some]], compound_sizes)] = own
+    is_empty = np.append((found[:-1] == FIELD) & (found[1:] <= END), False)
+    return found[np.flatnonzero(~is_empty)]
+
+
+class Postings:
+    """Which terms stand in which documents and how often, slice by slice of the documents.
+
+    Of each posting of a slice there are the term, and how often it is in the document, marked with
+    `IN_HEAD` where it is in the head too; they are sorted by term and then by document.
+    """
+
+    def __init__(self, vocabulary: int) -> None:
+        self.slices: list[tuple[NDArray[np.int32], NDArray[np.uint8]]] = []
+        self.df = np.zeros(vocabulary, np.int64)
+        self.head_df = np.zeros(vocabulary, np.int64)
+        self.lengths: list[int] = []
+        self.head_lengths: list[int] = []
+
+    def add(self, row: NDArray[np.int32]) -> None:
+        """Count the next documents: a row of terms with marks, numbered behind these."""
+        count, vocabulary = np.count_nonzero(row == END), len(self.df)
+        is_term = row > END
+        ended = np.cumsum(row == END)
+        in_head = (np.cumsum(row == HEAD) == ended)[is_term]
+        documents = ended[is_term]
+        terms = row[is_term].astype(np.int64) - len(SPELLED)
+        pairs = (terms << 32 | documents) << 1 | in_head
+        pairs.sort()
+        places = pairs >> 1
+        last = np.flatnonzero(np.append(places[1:] != places[:-1], True)[: len(places)])
+        is_head = (pairs[last] & 1).astype(bool)
+        terms, counts = places[last] >> 32, np.minimum(np.diff(last, prepend=-1), MOST_TF)
+        self.slices.append((
+            terms.astype(np.int32),
+            (counts | is_head * IN_HEAD).astype(np.uint8),
+        ))  # fmt: skip
+        self.df += np.bincount(terms, minlength=vocabulary)
+        self.head_df += np.bincount(terms[is_head], minlength=vocabulary)
+        self.lengths += np.bincount(documents, minlength=count).tolist()
+        self.head_lengths += np.bincount(documents[in_head], minlength=count).tolist()
+
+    def frequencies(self) -> NDArray[np.uint8]:
+        """Return how often each term is in each document, term by term."""
+        if not self.slices:
+            return np.zeros(0, np.uint8)
+        terms, counts = (np.concatenate(column) for column in zip(*self.slices, strict=True))
+        return counts[np.argsort(terms, kind="stable")]
+
+
+def _scored(
+    texts: Sequence[bytes], vocabulary: Sequence[str]
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Let bm25s score documents; return the files that it saves, and its arrays by name."""
+    numbers = {name: number for number, name in enumerate(vocabulary)}
+    retriever = bm25s.BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
+    if vocabulary:
+        known = {name.encode(): number for name, number in numbers.items()}
+        ids = [list(map(known.__getitem__, text.split())) for text in texts]
+        retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
+    else:
+        retriever.scores, retriever.vocab_dict = {"num_docs": len(texts)}, {}
+        retriever.nonoccurrence_array = None
+    for name, (_file, kind, _code) in ARRAYS.items():
+        empty = np.zeros(int(name == "indptr"), kind)
+        retriever.scores[name] = retriever.scores.get(name, empty).astype(kind, copy=False)
+    with TemporaryDirectory() as folder:
+        retriever.save(folder, show_progress=False)
+        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    return files, retriever.scores
+
+
+def _term_sums(
+    names: Sequence[bytes], ends: list[int], stored: Iterable[Any], posted: Iterable[Any]
+) -> bytes:
+    """Return the checksum of each term: its row in `stored`, its postings in `posted` columns.
+
+    It goes from column to column (see `layout.term_sum`), so that no step is one of Python's.
+    """
+    sums = map(crc32, names)
+    for columns, cuts in ((stored, range(len(ends))), (posted, ends)):
+        for column in columns:
+            raw = column.tobytes()
+            places = [cut * column.itemsize for cut in cuts]
+            sums = map(crc32, map(raw.__getitem__, map(slice, places, places[1:])), sums)
+    return _column(sums, len(names))
+
+
+def _column(numbers: Iterable[int], count: int) -> bytes:
+    return np.fromiter(numbers, np.uint32, count).tobytes()
+
+
+def _ends(kind: str, parts: Sequence[bytes]) -> bytes:
+    """Return where parts end that are joined, beginning with 0."""
+    sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+    return np.append(0, np.cumsum(sizes)).astype(kind).tobytes()

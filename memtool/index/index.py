@@ -1,0 +1,574 @@
+"""The index of a worktree: opened as it is stored, refreshed where files changed, or built.
+
+    catalog = open_catalog(repository, directory, categories)   # the worktree
+    catalog = open_catalog(..., at="HEAD")                      # a revision, or `:index`
+    catalog = open_catalog(..., as_of=second)                   # without what came later
+    catalog.freshness                                           # "exact" or "dir-exact"
+    catalog.notes                                               # what the user should hear
+    catalog.verify(records)                                     # are these files still the same
+
+Where nothing changed, the manifest and the segment that it names are mapped, every folder is looked
+at, and that is all. A process that asks again finds both mapped still, as long as their files are
+the same. Where few files changed, they are read, and searched beside the segment; where several
+did, the manifest is written again with them. Where very many did, or no manifest can be used, every
+file is read, and their segment taken from the cache or built. The index of a revision is a segment
+too, opened or built when it is searched.
+
+`<cache>/index/<hash>/` is one segment with its stored fields, named by its content, that never
+changes, so readers need no lock. A cache that is missing, of another version or not writable costs
+time, never the answer. One that turns out to be damaged raises `CorruptCache`: who called drops it
+(`drop`) and asks again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from memtool.index import manifest, postings, scoring, stored_fields
+from memtool.index.analyzer import TOKENIZER
+from memtool.index.manifest import NO_MEMORY, Manifest, check
+from memtool.index.postings import Segment
+from memtool.index.reader import (
+    DIR_EXACT,
+    EXACT,
+    Catalog,
+    Delta,
+    IndexReader,
+    LeafReader,
+    StoredCatalog,
+    Worktree,
+    pack_texts,
+    unpack_texts,
+)
+from memtool.index.scoring import Document
+from memtool.index.stored_fields import StoredFields, fields
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
+from memtool.store.tree import Record, Tree, blob_hash
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from memtool.index.manifest import Changes, Folder, Stat
+    from memtool.memory.fields import Category
+    from memtool.memory.problem import Problem
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot
+
+
+MOST_SEGMENTS = 4
+"""Segments that stay: those last used, since branches and worktrees share a cache."""
+MOST_HELD = 4
+"""Worktrees that one process keeps open."""
+MOST_READ = 2_000
+"""Memories that are kept as they were read, about 10 MB; then all of it is opened again."""
+LEAST_KEPT = 64
+"""So many changes may stand beside any segment ..."""
+MOST_KEPT = 1_000
+"""... so many beside one of a few thousand memories: searching them reads all of them ..."""
+KEPT_SHARE = 10
+"""... and beside a larger one, as a share of its memories: one in so many."""
+FEW_READ = 2
+"""So many memories may be read at every start before the manifest is written again with them ...
+
+Sooner, if nothing in it would be doubtful: writing it costs about what reading one of them does.
+"""
+READ_SHARE = 20_000
+"""... and one more for each so many files, since the manifest of many takes longer to write."""
+
+_held: dict[str, Held] = {}
+"""What is kept open, by git directory."""
+
+
+class OpenRequest(Value):
+    """What is to be opened, and the key that its manifest must have."""
+
+    repository: Repository
+    directory: str
+    categories: Mapping[str, Category]
+    exact: bool
+    key: str
+
+
+class BaseSegment(Value):
+    """The segment that holds most memories, and their stored fields, numbered alike."""
+
+    name: str
+    index: Segment
+    memories: StoredFields
+
+
+class Held:
+    """A manifest, the segment that it names, and both as one collection, to be searched again."""
+
+    def __init__(self, kept: Manifest, base: BaseSegment, stamp: tuple[Stat, ...]) -> None:
+        """Take what was opened; `stamp` says which files it was. Raises CorruptCache."""
+        self.kept = kept
+        self.base = base
+        self.stamp = stamp
+        self.carried = StoredFields(kept.memories()) if kept.carrying else None
+        self.parts = self.parts_as_of(None)
+
+    def parts_as_of(self, second: int | None) -> IndexReader:
+        """Return what is to be searched, without what was written later. Raises CorruptCache."""
+        base, carried = self.base, self.carried
+        found = [LeafReader(base.index, base.memories, 0, self.kept.dead)]
+        if carried is not None and carried.count:
+            texts = unpack_texts(self.kept.texts())
+            found.append(LeafReader(Delta(texts), carried, base.index.count, frozenset()))
+        return IndexReader(_without_later(found, second))
+
+
+class Unchanged:
+    """A worktree that is as its manifest says."""
+
+    note = ""
+
+    def __init__(self, held: Held, seen: Changes) -> None:
+        self.held = held
+        self.seen = seen
+
+    def parts(self, as_of: int | None) -> IndexReader:
+        """Return what is to be searched, without what was written after a second."""
+        return self.held.parts if as_of is None else self.held.parts_as_of(as_of)
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with single files and folders."""
+        return [problem for own in self.held.kept.problems.values() for problem in own]
+
+    def status(self, path: str) -> Stat | None:
+        """Return the status that a file has."""
+        return self.held.kept.status_of(path)
+
+
+class Refresh:
+    """A worktree that is read again where it differs from its manifest, or as a whole."""
+
+    note = ""
+
+    def __init__(self, request: OpenRequest, kept: Manifest | None, seen: Changes | None) -> None:
+        """Read what differs from a manifest, or, without one, every file. Raises CorruptCache."""
+        self.request = request
+        self.repository = request.repository
+        self.blob_id = blob_hash(self.repository.object_format)
+        self.kept = kept
+        self.taken_ns = time.time_ns() if seen is None else seen.taken_ns
+        self.dead: set[int] = set()
+        self.old: StoredFields | None = None
+        """The memories in no segment that the manifest carries; `fresh` were read just now."""
+        self.fresh: list[Record] = []
+        self.texts: list[bytes] = []
+        self._stored: tuple[list[int], bytes] | None = None
+        if kept is None or seen is None:
+            self.build()
+            return
+        self.seen = seen
+        self.take(kept)
+        if len(self.dead) + len(self.living()) > most_changes(self.base.index.count):
+            self.build()
+
+    def take(self, kept: Manifest) -> None:
+        """Read what differs from the manifest. Raises CorruptCache."""
+        self.base = open_base(self.repository, kept.segment)
+        self.old, self.texts = StoredFields(kept.memories()), unpack_texts(kept.texts())
+        self.dead = set(kept.dead)
+        for folder, name, slot, data in self.unread():
+            path = f"{folder.path}/{name}"
+            oid = self.blob_id(data)
+            found = self.known(path, oid, slot)
+            if found is None:
+                record = self.read(folder, path, oid, data)
+                found = NO_MEMORY if record is None else self.carry(record)
+            else:
+                self.seen.dropped.discard(found)
+                self.dead.discard(found)
+            folder.files[name] = (folder.files[name][0], found)
+        self.dead.update(slot for slot in self.seen.dropped if slot >= 0)
+
+    def unread(self) -> list[tuple[Folder, str, int | None, bytes]]:
+        """Return the files that are to be read: folder, name, slot that it had, and bytes."""
+        from memtool.store import snapshot  # only where files changed
+
+        found = []
+        for folder, name, slot in self.seen.unread:
+            path = f"{folder.path}/{name}"
+            if folder.problems:
+                folder.problems = tuple(one for one in folder.problems if one.path != path)
+            data = snapshot.read_file(self.repository.top, path)
+            if isinstance(data, bytes):
+                found.append((folder, name, slot, data))
+            else:
+                folder.problems = (*folder.problems, data)
+        return found
+
+    def known(self, path: str, oid: str, slot: int | None) -> int | None:
+        """Return the slot that holds a file as it is now, else None. Raises CorruptCache."""
+        if slot is not None and slot < NO_MEMORY and self.carried(NO_MEMORY - 1 - slot).oid == oid:
+            return slot
+        memories = self.base.memories
+        number = slot if slot is not None and slot >= 0 else memories.number_at(path)
+        return number if number is not None and memories.oid(number) == oid else None
+
+    def read(self, folder: Folder, path: str, oid: str, data: bytes) -> Record | None:
+        """Return a file as a memory; what is wrong with one that is none goes to its folder."""
+        from memtool.memory import document  # only where files changed
+
+        try:
+            return Record(document.read(data, path, self.request.categories), path, oid)
+        except document.Unreadable as error:
+            folder.problems = (*folder.problems, *error.problems)
+            return None
+
+    def carry(self, record: Record) -> int:
+        """Add a memory to those in no segment and return its slot."""
+        self.fresh.append(record)
+        self.texts.append(scoring.searchable(Document(record.path, fields(record)))[1])
+        return NO_MEMORY - len(self.texts)
+
+    def carried(self, number: int) -> Record:
+        """Return a memory that is in no segment. Raises CorruptCache."""
+        count = self.old.count if self.old else 0
+        if self.old and number < count:
+            return self.old.record(number)
+        return self.fresh[number - count]
+
+    def living(self) -> list[int]:
+        """Return the memories in no segment that count, by their numbers among the carried."""
+        gone = {NO_MEMORY - 1 - slot for slot in self.seen.dropped if slot < NO_MEMORY}
+        return [number for number in range(len(self.texts)) if number not in gone]
+
+    def stored(self) -> tuple[list[int], bytes]:
+        """Return the numbers of these by path, and their stored fields, which are made once."""
+        if self._stored is None:
+            numbers = sorted(self.living(), key=lambda number: self.carried(number).path)
+            memories = [self.carried(number) for number in numbers]
+            self._stored = numbers, stored_fields.pack(memories, self.request.categories)
+        return self._stored
+
+    def build(self) -> None:
+        """Read every file, and take the segment of them or build it."""
+        self.kept, self.old, self.fresh, self.texts = None, None, [], []
+        self._stored = None
+        self.dead = set()
+        self.taken_ns = time.time_ns()
+        self.seen = check(self.repository.top, self.request.directory, None, exact=True)
+        found = [
+            (folder, name, f"{folder.path}/{name}", self.blob_id(data), data)
+            for folder, name, _slot, data in self.unread()
+        ]
+        name_ = name_of(
+            self.request.key, [(path, oid) for _folder, _name, path, oid, _data in found]
+        )
+        try:
+            base = open_base(self.repository, name_)
+        except CorruptCache:
+            base = None
+        stored = base.memories.paths() if base is not None else frozenset()
+        records = [
+            record
+            for folder, _name, path, oid, data in found
+            if path not in stored and (record := self.read(folder, path, oid, data)) is not None
+        ]
+        if base is None:
+            base, self.note = make_base(
+                self.repository.cache_dir, name_, records, self.request.categories
+            )
+        self.base = base
+        numbers = {base.memories.path(number): number for number in range(base.memories.count)}
+        for folder, name, path, _oid, _data in found:
+            folder.files[name] = (folder.files[name][0], numbers.get(path, NO_MEMORY))
+
+    def parts(self, as_of: int | None) -> IndexReader:
+        """Return what is to be searched, without what was written after a second."""
+        found = [LeafReader(self.base.index, self.base.memories, 0, frozenset(self.dead))]
+        if self.living():
+            numbers, raw = self.stored()
+            index = Delta([self.texts[number] for number in numbers])
+            beside = StoredFields(memoryview(raw))
+            found.append(LeafReader(index, beside, self.base.index.count, frozenset()))
+        return IndexReader(_without_later(found, as_of))
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with single files and folders."""
+        found = [problem for folder in self.seen.folders.values() for problem in folder.problems]
+        if self.kept is not None:
+            for path, own in self.kept.problems.items():
+                if path not in self.seen.folders and path not in self.seen.vanished:
+                    found += own
+        return found
+
+    def status(self, path: str) -> Stat | None:
+        """Return the status that a file had when it was looked at."""
+        place, _slash, name = path.rpartition("/")
+        folder = self.seen.folders.get(place)
+        if folder is not None:
+            return folder.files[name][0] if name in folder.files else None
+        return self.kept.status_of(path) if self.kept is not None else None
+
+    def is_worth_keeping(self) -> bool:
+        """Tell whether a new manifest saves later starts more than it costs now."""
+        if self.kept is None:
+            return True
+        if len(self.fresh) >= FEW_READ + self.kept.files // READ_SHARE:
+            return True
+        certain_ns = self.taken_ns - manifest.DOUBT_NS
+        return all(
+            folder.status[2] <= certain_ns
+            and all(status[2] <= certain_ns for status, _slot in folder.files.values())
+            for folder in self.seen.folders.values()
+        )
+
+    def keep(self) -> None:
+        """Write the manifest of the worktree as it was seen."""
+        numbers, stored = self.stored()
+        slots = {NO_MEMORY - 1 - n: NO_MEMORY - 1 - new for new, n in enumerate(numbers)}
+        folders = dict(self.seen.folders)
+        kept = self.kept
+        if kept is not None:
+            for path in kept.carrying:
+                number = kept.place_of(path)
+                if number is not None and path not in folders and path not in self.seen.vanished:
+                    folders[path] = kept.folder(number)
+        for folder in folders.values():
+            for name, (status, slot) in folder.files.items():
+                if slot < NO_MEMORY:
+                    folder.files[name] = (status, slots[slot])
+        unchanged = None
+        if kept is not None:
+            places = [
+                place
+                for place, path in enumerate(kept.folders)
+                if path not in folders and path not in self.seen.vanished
+            ]
+            unchanged = (kept, places)
+        data = manifest.pack(
+            (self.request.key, self.base.name, tuple(sorted(self.dead))),
+            self.taken_ns,
+            folders,
+            unchanged,
+            (stored, pack_texts([self.texts[number] for number in numbers])),
+        )
+        self.note = manifest.store(self.repository.git_dir, data)
+
+
+def open_catalog(
+    repository: Repository,
+    directory: str,
+    categories: Mapping[str, Category],
+    *,
+    at: str | None = None,
+    as_of: int | None = None,
+    exact: bool = False,
+    cached: bool = True,
+) -> Catalog:
+    """Open the memories of the worktree, or of a revision (`:index` is git's index).
+
+    `directory` is the memory directory, relative to the top. `as_of` leaves out what was written
+    after that second. `exact` checks every file, however many there are; `cached=False` reads
+    everything and writes nothing, which gives the same answers.
+
+    Raises:
+        MemtoolError: the revision does not exist, or a bare repository is asked for its worktree.
+        CorruptCache: the index is damaged, as asking the catalog may raise, too.
+    """
+    key = key_of(repository, directory, categories)
+    if at is None and cached and not repository.is_bare and _is_ordinary(repository, directory):
+        request = OpenRequest(repository, directory, categories, exact, key)
+        return _open_worktree(request, as_of)
+    tree = Tree(_snapshot(repository, directory, at), categories, as_of)
+    cache_dir = repository.cache_dir if cached else ""
+    return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
+
+
+def drop(repository: Repository) -> bool:
+    """Remove what is stored of the index; tell whether it is gone."""
+    _held.pop(repository.git_dir, None)
+    places = (
+        os.path.join(repository.git_dir, manifest.FILE),
+        os.path.join(repository.cache_dir, postings.FOLDER),
+    )
+    for place in places:
+        cache.drop(place)
+    return not any(map(os.path.lexists, places))
+
+
+def _snapshot(repository: Repository, directory: str, at: str | None) -> Snapshot:
+    from memtool.store import snapshot
+
+    if at == ":index":
+        return snapshot.of_index(repository, directory)
+    if at is not None:
+        return snapshot.of_commit(repository, directory, at)
+    return snapshot.of_worktree(repository, directory)
+
+
+def _is_ordinary(repository: Repository, directory: str) -> bool:
+    """Tell whether the files on disk are all there is: no sparse checkout, no link above them."""
+    if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
+        return False
+    place = repository.top
+    for name in directory.split("/"):
+        place = f"{place}/{name}"
+        if os.path.islink(place):
+            return False
+    return True
+
+
+def _open_tree(
+    cache_dir: str, key: str, records: Sequence[Record], categories: Mapping[str, Category]
+) -> IndexReader:
+    """Return the index of records, from the cache or built now; it is kept where there is one."""
+    name = name_of(key, [(record.path, record.oid) for record in records])
+    base, note = None, ""
+    if cache_dir:
+        try:
+            base = _mapped_base(os.path.join(cache_dir, postings.FOLDER, name))
+        except CorruptCache:
+            base = None
+    if base is None:
+        base, note = make_base(cache_dir, name, records, categories)
+    return IndexReader([LeafReader(base.index, base.memories, 0, frozenset())], note)
+
+
+def _open_worktree(request: OpenRequest, as_of: int | None) -> StoredCatalog:
+    """Open the memories of a worktree that lies on disk as a whole."""
+    try:
+        view = _looked_at(request)
+        parts = view.parts(as_of)
+    except CorruptCache:  # as where another process has swept the segment away
+        drop(request.repository)
+        view = _looked_at(request)
+        parts = view.parts(as_of)
+    taken = Worktree(request.repository, request.directory)
+    found = StoredCatalog(taken, parts, view.problems(), view.status, request.categories)
+    found.freshness = EXACT if view.seen.is_exact else DIR_EXACT
+    found.notes += filter(None, [view.note])
+    return found
+
+
+def _looked_at(request: OpenRequest) -> Unchanged | Refresh:
+    """Return the worktree as its manifest says, or as it differs from that."""
+    repository = request.repository
+    held = _still_held(request)
+    kept = held.kept if held is not None else manifest.load(repository.git_dir)
+    seen = None
+    if kept is not None and kept.key == request.key:
+        seen = check(repository.top, request.directory, kept, exact=request.exact)
+        if not (seen.folders or seen.vanished):
+            return Unchanged(held or _hold(repository, kept), seen)
+    _held.pop(repository.git_dir, None)
+    found = Refresh(request, kept if seen is not None else None, seen)
+    if not found.note and found.is_worth_keeping():
+        found.keep()
+    return found
+
+
+def _still_held(request: OpenRequest) -> Held | None:
+    """Return what an earlier call of this process opened, if these are the same files still."""
+    held = _held.get(request.repository.git_dir)
+    if held is None:
+        return None
+    place = _place(request.repository, held.kept.segment)
+    if held.parts.read > MOST_READ or _stamp(request.repository, place) != held.stamp:
+        return None
+    cache.touch(place)
+    return held
+
+
+def _hold(repository: Repository, kept: Manifest) -> Held:
+    """Open the segment of a manifest, for this call and those after it. Raises CorruptCache."""
+    stamp = _stamp(repository, _place(repository, kept.segment))
+    held = Held(kept, open_base(repository, kept.segment), stamp)
+    while len(_held) >= MOST_HELD:
+        _held.pop(next(iter(_held)), None)
+    _held[repository.git_dir] = held
+    return held
+
+
+def _stamp(repository: Repository, place: str) -> tuple[Stat, ...]:
+    """Return the status of the files of a manifest and its segment; nothing if one is missing."""
+    files = [os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES)]
+    try:
+        return tuple(
+            manifest.stat_of(os.stat(path))
+            for path in (os.path.join(repository.git_dir, manifest.FILE), *files)
+        )
+    except OSError:
+        return ()
+
+
+def _without_later(parts: list[LeafReader], as_of: int | None) -> list[LeafReader]:
+    """Return the parts without what was written after a second."""
+    if as_of is not None:
+        for part in parts:
+            part.dead |= part.shelf.later_than(as_of)
+    return parts
+
+
+def open_base(repository: Repository, name: str) -> BaseSegment:
+    """Map a segment with its memories, and say that it is in use. Raises CorruptCache."""
+    return _mapped_base(_place(repository, name))
+
+
+def _mapped_base(place: str) -> BaseSegment:
+    memories = StoredFields(cache.mapped(os.path.join(place, stored_fields.FILE)))
+    index = Segment.open(place)
+    if index.count != memories.count:
+        raise CorruptCache("the index is not of these memories")
+    cache.touch(place)
+    return BaseSegment(os.path.basename(place), index, memories)
+
+
+def make_base(
+    cache_dir: str, name: str, records: Iterable[Record], categories: Mapping[str, Category]
+) -> tuple[BaseSegment, str]:
+    """Build the segment of records and keep it, unless there is no cache.
+
+    Return it with a note, empty if there is nothing to say.
+    """
+    from memtool.index import build  # bm25s and numpy: 15 interpreter starts
+
+    ordered = sorted(records, key=lambda record: record.path)
+    files = build.build(Document(record.path, fields(record)) for record in ordered)
+    files[stored_fields.FILE] = stored_fields.pack(ordered, categories)
+    note = ""
+    if cache_dir:
+        folder = os.path.join(cache_dir, postings.FOLDER)
+        note = cache.write_folder(folder, name, files, MOST_SEGMENTS, _is_whole)
+    views = {file: memoryview(data) for file, data in files.items()}
+    base = BaseSegment(name, Segment(views), StoredFields(views[stored_fields.FILE]))
+    return base, f"the search index is not kept: {note}" if note else ""
+
+
+def _is_whole(place: str) -> bool:
+    try:
+        _mapped_base(place)
+    except CorruptCache:
+        return False
+    return True
+
+
+def _place(repository: Repository, name: str) -> str:
+    return os.path.join(repository.cache_dir, postings.FOLDER, name)
+
+
+def key_of(repository: Repository, directory: str, categories: Mapping[str, Category]) -> str:
+    """Return what a manifest and a segment depend on beside the files: settings and versions."""
+    parts = [postings.FORMAT, TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
+    parts += [directory, repository.object_format]
+    parts += [f"{name} {categories[name].ttl_days}" for name in sorted(categories)]
+    return cache.digest(*parts, size=16)
+
+
+def name_of(key: str, identity: Iterable[tuple[str, str]]) -> str:
+    """Return the name of the segment of some files, each a path and an id of its content."""
+    return cache.digest(key, *(part for pair in sorted(identity) for part in pair), size=16)
+
+
+def most_changes(count: int) -> int:
+    """Return how many changes may stand beside a segment of so many memories."""
+    return max(LEAST_KEPT, count // KEPT_SHARE, min(MOST_KEPT, count // 4))

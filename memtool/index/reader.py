@@ -1,0 +1,602 @@
+"""The reader: the memories of a tree and the index over them, without reading what nobody asks for.
+
+An `IndexReader` searches a segment and a delta of what changed since as one collection. Each
+answers with its own documents and the statistics of the whole, without those that are dead. Since
+scores are made of integers alone, an answer does not depend on how documents are spread over them.
+A `Delta` is an index of few documents, searched by reading all of them; it answers like a
+`Segment` of the same documents.
+
+A `Catalog` is used like a `store.tree.Tree`: `snapshot`, `records` (by id), `by_id`, `lineage`,
+`problems` and `find` mean the same and give the same. Its records are read when they are asked
+for, so iterating over all of them costs what reading the tree costs; a search touches few.
+`lineage` knows only the memories that supersede others or are superseded. See `index.open_catalog`.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import insort_right
+
+from memtool.index import postings, scoring
+from memtool.index.manifest import stat_of
+from memtool.index.postings import IN_HEAD, MOST_TF
+from memtool.index.scoring import Statistics
+from memtool.memory.lineage import Lineage
+from memtool.store import cache
+from memtool.store.tree import Tree, duplicate
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from memtool.index.manifest import Stat
+    from memtool.index.postings import Segment
+    from memtool.index.scoring import Hit, Question
+    from memtool.index.stored_fields import StoredFields
+    from memtool.memory.fields import Category
+    from memtool.memory.problem import Problem
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Snapshot
+    from memtool.store.tree import Record
+
+    Answer = TypeVar("Answer")
+    Lazy = Sequence[Record]
+    Known = Mapping[str, Record]
+    Taken = Snapshot
+else:
+    Lazy = Known = Taken = object
+
+
+class LeafReader:
+    """An index, the memories in it, and those that no longer count. Numbers begin at `first`."""
+
+    def __init__(
+        self, index: Segment | Delta, shelf: StoredFields, first: int, dead: frozenset[int]
+    ) -> None:
+        self.index = index
+        self.shelf = shelf
+        self.first = first
+        self.dead = dead
+
+
+class IndexReader:
+    """The living documents of all parts; each has one number, and a path that no other has."""
+
+    def __init__(self, parts: Sequence[LeafReader], note: str = "") -> None:
+        """Take the parts; `note` is what the user should hear about them."""
+        self.parts = parts
+        self.note = note
+        self.count = sum(part.index.count - len(part.dead) for part in parts)
+        self._records: dict[int, Record] = {}
+        self._candidates: dict[int, tuple[bytes, int]] = {}
+        self._length: tuple[int, int] | None = None
+        self._df: dict[str, tuple[int, int]] = {}
+
+    @property
+    def read(self) -> int:
+        """How many memories and texts were read so far, and are kept."""
+        return max(len(self._records), len(self._candidates))
+
+    def part(self, number: int) -> tuple[LeafReader, int]:
+        """Return where a document is: its part, and its number there."""
+        for part in reversed(self.parts):
+            if number >= part.first:
+                return part, number - part.first
+        raise IndexError(number)
+
+    def path(self, number: int) -> str:
+        """Return the path of a document. Raises CorruptCache."""
+        part, local = self.part(number)
+        return part.shelf.path(local)
+
+    def record(self, number: int) -> Record:
+        """Return a document as a record, the same one every time. Raises CorruptCache."""
+        found = self._records.get(number)
+        if found is None:
+            part, local = self.part(number)
+            found = self._records[number] = part.shelf.record(local)
+        return found
+
+    def text(self, number: int) -> bytes:
+        """Return a document's text as terms. Raises CorruptCache."""
+        return self._candidate(number)[0]
+
+    def number_at(self, path: str) -> int | None:
+        """Return the document at a path. Raises CorruptCache."""
+        for part in self.parts:
+            local = part.shelf.number_at(path)
+            if local is not None and local not in part.dead:
+                return part.first + local
+        return None
+
+    def numbers_of(self, id_: str) -> list[int]:
+        """Return the documents with an id, by path. Raises CorruptCache."""
+        found = [
+            part.first + local
+            for part in self.parts
+            for local in part.shelf.numbers_of(id_)
+            if local not in part.dead
+        ]
+        return sorted(found, key=self.path) if len(found) > 1 else found
+
+    def numbers_of_any(self, ids: Iterable[str]) -> set[int]:
+        """Return the documents with one of some ids, quickly where these are superseded ones."""
+        wanted = list(ids)
+        found: set[int] = set()
+        for part in self.parts:
+            listed = part.shelf.targets
+            for id_ in wanted:
+                numbers = listed[id_] if id_ in listed else part.shelf.numbers_of(id_)
+                found.update(part.first + local for local in numbers if local not in part.dead)
+        return found
+
+    def df(self, term: str) -> int:
+        """Return the number of documents that hold a term."""
+        return self._frequency(term)[0]
+
+    def statistics(self, terms: Iterable[str]) -> Statistics:
+        """Return the numbers of the collection for the terms of a question."""
+        found = {term: self._frequency(term) for term in terms}
+        length, head_length = self._lengths()
+        return Statistics(
+            self.count,
+            length,
+            head_length,
+            {term: df for term, (df, _heads) in found.items() if df},
+            {term: heads for term, (df, heads) in found.items() if df},
+        )
+
+    def holding_any(self, terms: Iterable[str]) -> set[int]:
+        """Return the documents that hold one of some terms."""
+        wanted = list(terms)
+        found: set[int] = set()
+        for part in self.parts:
+            held: set[int] = set()
+            held.update(*map(part.index.holding, wanted))
+            held -= part.dead
+            found = held if not part.first else found.union(part.first + n for n in held)
+        return found
+
+    def beginning(self, prefix: str, most: int) -> list[str]:
+        """Return the first `most` terms that begin with a prefix, in sorted order."""
+        found: set[str] = set()
+        for part in self.parts:
+            found.update(part.index.beginning(prefix, most, part.dead))
+        return sorted(found)[:most]
+
+    def best(
+        self, weights: Mapping[str, float], limit: int, allowed: Callable[[int], bool]
+    ) -> list[tuple[int, float]]:
+        """Return the best documents by words, by score and then by path. Raises CorruptCache."""
+        statistics = self.statistics(weights)
+        found: list[tuple[int, float]] = []
+        for part in self.parts:
+            first = part.first
+            best = part.index.best(weights, limit, _admitting(part, allowed), statistics)
+            found += [(first + local, score) for local, score in best] if first else best
+        if len(self.parts) > 1:
+            found.sort(key=lambda one: (-one[1], self.path(one[0])))
+        return found[: max(limit, 0)]
+
+    def search(self, asked: Question, limit: int, allowed: Callable[[int], bool]) -> list[Hit]:
+        """Return the best documents, by score and then by path; see `Segment.search`."""
+        best = self.best(asked.weights, max(limit, scoring.CANDIDATES), allowed)
+        return self.close(asked, best)[: max(limit, 0)]
+
+    def close(self, asked: Question, best: list[tuple[int, float]]) -> list[Hit]:
+        """Look closely at the best by words, and return them in order. Raises CorruptCache."""
+        statistics = self.statistics(asked.weights)
+        return scoring.closely(asked, statistics, best, self._candidate, self._order)
+
+    def _candidate(self, number: int) -> tuple[bytes, int]:
+        found = self._candidates.get(number)
+        if found is None:
+            part, local = self.part(number)
+            found = self._candidates[number] = part.index.candidate(local)
+        return found
+
+    def _order(self, number: int) -> str | int:
+        return self.path(number) if len(self.parts) > 1 else number
+
+    def _frequency(self, term: str) -> tuple[int, int]:
+        """Return in how many documents a term stands, and in how many heads."""
+        known = self._df.get(term)
+        if known is None:
+            df = heads = 0
+            for part in self.parts:
+                held = part.index.statistics((term,))
+                dead, dead_heads = part.index.among(term, part.dead) if part.dead else (0, 0)
+                df += held.df.get(term, 0) - dead
+                heads += held.head_df.get(term, 0) - dead_heads
+            known = self._df[term] = (df, heads)
+        return known
+
+    def _lengths(self) -> tuple[int, int]:
+        """Return how many terms all documents have, and how many of them in their heads."""
+        if self._length is None:
+            length = head_length = 0
+            for part in self.parts:
+                length += part.index.length
+                head_length += part.index.head_length
+                for local in part.dead:
+                    own = part.index.lengths(local)
+                    length -= own[0]
+                    head_length -= own[1]
+            self._length = (length, head_length)
+        return self._length
+
+
+def _admitting(part: LeafReader, allowed: Callable[[int], bool]) -> Callable[[int], bool]:
+    first, dead = part.first, part.dead
+    if not first and not dead:
+        return allowed
+    return lambda local: local not in dead and allowed(first + local)
+
+
+DELTA_KIND = f"delta {postings.FORMAT}"
+
+DELTA_SECTIONS: dict[str, Any] = {"texts": "B", "ends": "Q"}
+
+
+class Delta:
+    """Documents as terms (see `scoring.searchable`), numbered as they were given."""
+
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self._texts = texts
+        self._lengths = [(len(text.split()), len(scoring.head_of(text))) for text in texts]
+        self.count = len(texts)
+        self.length = sum(length for length, _head in self._lengths)
+        self.head_length = sum(head for _length, head in self._lengths)
+        self._found: dict[str, dict[int, int]] = {}
+
+    def lengths(self, number: int) -> tuple[int, int]:
+        """Return how many terms a document has, and how many of them in its head."""
+        return self._lengths[number]
+
+    def text(self, number: int) -> bytes:
+        """Return a document's text as terms."""
+        return self._texts[number]
+
+    def candidate(self, number: int) -> tuple[bytes, int]:
+        """Return what a closer look needs: a document's text as terms, and its length."""
+        return self._texts[number], self._lengths[number][0]
+
+    def statistics(self, terms: Iterable[str]) -> Statistics:
+        """Return the numbers of these documents for the terms of a question."""
+        found = {term: self._frequencies(term) for term in terms}
+        return Statistics(
+            self.count,
+            self.length,
+            self.head_length,
+            {term: len(held) for term, held in found.items() if held},
+            {term: sum(tf >= IN_HEAD for tf in held.values()) for term, held in found.items()},
+        )
+
+    def holding(self, term: str) -> Sequence[int]:
+        """Return the numbers of the documents that hold a term, ascending."""
+        return list(self._frequencies(term))
+
+    def among(self, term: str, numbers: Collection[int]) -> tuple[int, int]:
+        """Return how many of some documents hold a term, and how many of these in the head."""
+        held = [tf for number, tf in self._frequencies(term).items() if number in numbers]
+        return len(held), sum(tf >= IN_HEAD for tf in held)
+
+    def beginning(self, prefix: str, most: int, dead: frozenset[int] = frozenset()) -> list[str]:
+        """Return the first `most` terms that begin with a prefix, in sorted order.
+
+        A term that stands in dead documents alone is none.
+        """
+        raw = prefix.encode()
+        living = [text for number, text in enumerate(self._texts) if number not in dead]
+        held = {term for text in living for term in text.split() if term.startswith(raw)}
+        return [term.decode() for term in sorted(held)[:most]]
+
+    def best(
+        self,
+        weights: Mapping[str, float],
+        limit: int,
+        allowed: Callable[[int], bool] | None,
+        statistics: Statistics,
+    ) -> list[tuple[int, float]]:
+        """Return the best documents by BM25 over words alone; equal scores go by number."""
+        gained = scoring.gains(weights, statistics)
+        held: dict[int, dict[str, int]] = {}
+        for term in gained:
+            for number, tf in self._frequencies(term).items():
+                held.setdefault(number, {})[term] = tf & ~IN_HEAD
+        found = []
+        for number, frequencies in held.items():
+            if allowed is None or allowed(number):
+                length = self._lengths[number][0]
+                against = scoring.damping(length, statistics.count, statistics.length)
+                score = scoring.bm25(gained, frequencies, against)
+                if score > 0.0:
+                    found.append((number, score))
+        found.sort(key=lambda one: (-one[1], one[0]))
+        return found[: max(limit, 0)]
+
+    def _frequencies(self, term: str) -> dict[int, int]:
+        """Return how often a term stands in each document that holds it, heads marked."""
+        known = self._found.get(term)
+        if known is None:
+            raw = term.encode()
+            spaced = b" %b " % raw
+            known = self._found[term] = {
+                number: min(text.split().count(raw), MOST_TF)
+                | (IN_HEAD if raw in scoring.head_of(text) else 0)
+                for number, text in enumerate(self._texts)
+                if spaced in text
+            }  # fmt: skip
+        return known
+
+
+def pack_texts(texts: Sequence[bytes]) -> bytes:
+    """Return the bytes that keep the texts of a delta."""
+    return cache.pack(DELTA_KIND, [], {"texts": b"".join(texts), "ends": postings.ends("Q", texts)})
+
+
+def unpack_texts(raw: memoryview) -> list[bytes]:
+    """Return the texts of a delta. Raises CorruptCache."""
+    sections = cache.Sections(raw, DELTA_KIND, DELTA_SECTIONS)
+    texts, ends = sections["texts"], sections["ends"]
+    return [bytes(texts[ends[n] : ends[n + 1]]) for n in range(len(ends) - 1)]
+
+
+EXACT, DIR_EXACT = "exact", "dir-exact"
+
+
+class Catalog(Tree):
+    """The memories of one snapshot, and the index over them.
+
+    `freshness` says what was checked: `exact` means every file, `dir-exact` every folder and each
+    file of those that changed. `notes` is what the user should hear beside the answer. The index is
+    opened when it is first asked for. Whatever asks it may raise `CorruptCache`.
+    """
+
+    def __init__(self, tree: Tree, open_parts: Callable[[], IndexReader]) -> None:
+        """Take a tree that was read as a whole, and how to open the index of its records."""
+        self.snapshot = tree.snapshot
+        self.records = tree.records
+        self.by_id = tree.by_id
+        self.problems = tree.problems
+        self.freshness = EXACT
+        self.notes: list[str] = []
+        self._open_parts = open_parts
+        self._numbers: dict[str, int] = {}
+
+    @cached_property
+    def parts(self) -> IndexReader:
+        """The index over the records."""
+        return self._open_parts()
+
+    def record(self, number: int) -> Record:
+        """Return the record with a number of the index."""
+        found = self.parts.record(number)
+        self._numbers[found.path] = number
+        return found
+
+    def number_of(self, record: Record) -> int | None:
+        """Return the number of a record that came from here."""
+        known = self._numbers.get(record.path)
+        return self.parts.number_at(record.path) if known is None else known
+
+    def numbers_of(self, ids: Iterable[str]) -> set[int]:
+        """Return the numbers of all memories with one of some ids."""
+        return self.parts.numbers_of_any(ids)
+
+    def verify(self, records: Iterable[Record]) -> bool:
+        """Tell whether the files of records are still those that were read."""
+        del records  # they were read while this catalog was opened
+        return True
+
+
+class StoredCatalog(Catalog):
+    """The memories of a worktree, as its manifest, a segment and the changes since give them."""
+
+    def __init__(
+        self,
+        taken: Snapshot,
+        parts: IndexReader,
+        problems: Iterable[Problem],
+        statuses: Callable[[str], Stat | None],
+        categories: Mapping[str, Category],
+    ) -> None:
+        self.snapshot = taken
+        self.parts = parts
+        self.freshness = EXACT
+        self.notes = []
+        self.categories = categories
+        self._problems = list(problems)
+        self._statuses = statuses
+        self._numbers = {}
+        self.records = Records(self)  # type: ignore[assignment]  # a sequence, not a tuple
+        self.by_id = ById(self)  # type: ignore[assignment]  # a mapping, not a dict
+
+    @property
+    def pinned(self) -> Sequence[Record]:
+        """The pinned memories, by path."""
+        found = [
+            self.record(part.first + local)
+            for part in self.parts.parts
+            for local in part.shelf.pinned
+            if local not in part.dead
+        ]
+        return sorted(
+            (one for one in found if self.by_id[one.id].path == one.path),
+            key=lambda record: record.path,
+        )
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Who supersedes whom, among the memories that supersede or are superseded."""
+        parts = self.parts
+        linked: dict[int, LineageRow] = {}
+        for part in parts.parts:
+            for local, is_deleted, olds in part.shelf.links:
+                if local not in part.dead:
+                    status = "deleted" if is_deleted else ""
+                    linked[part.first + local] = LineageRow(part.shelf.id(local), status, olds)
+        named = sorted({old for link in linked.values() for old in link.supersedes})
+        for id_ in named:
+            if len(parts.parts) > 1:
+                numbers = parts.numbers_of(id_)
+            else:
+                (base,) = parts.parts
+                numbers = [n for n in base.shelf.targets.get(id_, ()) if n not in base.dead]
+            for number in numbers:
+                linked.setdefault(number, LineageRow(id_, "", ()))
+        found: Any = (link for _number, link in sorted(linked.items()))
+        return Lineage(found)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:  # type: ignore[override]  # found when asked for
+        """What is wrong, by path, line and code."""
+        parts, found = self.parts, self._problems.copy()
+        fresh = {
+            part.shelf.id(local)
+            for part in parts.parts[1:]
+            for local in range(part.shelf.count)
+            if local not in part.dead
+        }
+        twins = fresh.union(*(part.shelf.twins for part in parts.parts))
+        for id_ in sorted(twins):
+            same = [self.record(number) for number in parts.numbers_of(id_)]
+            for other in same[1:]:
+                found += [duplicate(same[0], other), duplicate(other, same[0])]
+        found.sort(key=lambda problem: (problem.path, problem.line, problem.code))
+        return tuple(found)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The numbers of all records, by id and then by path."""
+
+        def key(number: int) -> tuple[str, str]:
+            path = self.parts.path(number)
+            return (path.rpartition("/")[2][:-3], path)
+
+        order: list[int] = []
+        for part in self.parts.parts:
+            living = [n for n in part.shelf.by_id() if n not in part.dead]
+            if not part.first:
+                order = living
+                continue
+            for local in living:
+                insort_right(order, part.first + local, key=key)
+        return order
+
+    def verify(self, records: Iterable[Record]) -> bool:
+        """Tell whether the files of records are still those that were read.
+
+        Where not, only opening it again with an exact check is sure to see the change.
+        """
+        top = self.snapshot.repository.top
+        for record in records:
+            try:
+                now = os.lstat(f"{top}/{record.path}")
+            except OSError:
+                return False
+            if stat_of(now) != self._statuses(record.path):
+                return False
+        return True
+
+
+class LineageRow:
+    """What lineage asks of a memory."""
+
+    __slots__ = ("id", "status", "supersedes")
+
+    def __init__(self, id_: str, status: str, supersedes: tuple[str, ...]) -> None:
+        self.id = id_
+        self.status = status
+        self.supersedes = supersedes
+
+
+class Records(Lazy):
+    """All records by id, each made when it is asked for."""
+
+    def __init__(self, catalog: StoredCatalog) -> None:
+        self._catalog = catalog
+
+    def __len__(self) -> int:
+        return self._catalog.parts.count
+
+    def __getitem__(self, at: Any) -> Any:
+        found = self._catalog.order[at]
+        if isinstance(at, slice):
+            return list(map(self._catalog.record, found))
+        return self._catalog.record(found)
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._catalog.record, self._catalog.order)
+
+
+class ById(Known):
+    """The records by id, each made when it is asked for; of twins the first by path."""
+
+    def __init__(self, catalog: StoredCatalog) -> None:
+        self._catalog = catalog
+        self._known: dict[str, Record | None] = {}
+
+    def __getitem__(self, id_: str) -> Record:
+        found: Record | None = self.get(id_)
+        if found is None:
+            raise KeyError(id_)
+        return found
+
+    def __contains__(self, id_: object) -> bool:
+        return isinstance(id_, str) and self.get(id_) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        last = None
+        for record in self._catalog.records:
+            if record.id != last:
+                last = record.id
+                yield last
+
+    def __len__(self) -> int:
+        return sum(1 for _id in self)
+
+    def __bool__(self) -> bool:
+        return self._catalog.parts.count > 0
+
+    def get(self, id_: str, default: Any = None) -> Any:
+        """Return the record with an id, or the default."""
+        if id_ not in self._known:
+            numbers = self._catalog.parts.numbers_of(id_)
+            self._known[id_] = self._catalog.record(numbers[0]) if numbers else None
+        found = self._known[id_]
+        return default if found is None else found
+
+    def keys(self) -> Any:
+        """Return all ids, sorted."""
+        return list(self)
+
+    def values(self) -> Any:
+        """Return the record of each id, sorted by id."""
+        return [self[id_] for id_ in self]
+
+    def items(self) -> Any:
+        """Return each id with its record, sorted."""
+        return [(id_, self[id_]) for id_ in self]
+
+
+class Worktree(Taken):
+    """A snapshot of a worktree that lists its files when it is asked for more than where it is."""
+
+    kind = name = "worktree"
+
+    def __init__(self, repository: Repository, directory: str) -> None:
+        self.__dict__.update(repository=repository, directory=directory)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what only a listing knows, such as `entries`; it is made once."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from memtool.store import snapshot
+
+        taken = snapshot.of_worktree(self.repository, self.directory)
+        for field in ("entries", "problems", "read", "replace"):
+            self.__dict__[field] = getattr(taken, field)
+        return getattr(taken, name)

@@ -1,0 +1,1 @@
+"""Secrets and personal data: texts in, detections out, and marks in their place."""

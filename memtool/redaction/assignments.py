@@ -1,0 +1,544 @@
+"""Secrets that only the words beside them give away: `the admin password is …`, `API_KEY=…`.
+
+An announcing word is found first; then one anchored look to the right, over at most 60 characters,
+and one to the left. Every repeat is bounded, and so is the work for each word, so a text full of
+them is linear. Below a heading of a table that announces secrets each cell is looked at.
+"""
+
+from __future__ import annotations
+
+from memtool.redaction.pattern import Pattern
+from memtool.redaction.randomness import (
+    is_dense,
+    is_hex_or_uuid,
+    is_mixed,
+    is_named,
+    is_phrase,
+    is_typed,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
+    Span = tuple[int, int]
+    """Start and end of a value."""
+
+ANNOUNCING = (
+    *str.split(
+        "pass pwd pw psw kata pin cred login auth secret token jeton geheim chave bearer cookie "
+        "salt dsn jwt webhook key kennwort contrase clave senha hasł haslo wachtwoord lösenord "
+        "adgangskode parola şifre salasana heslo jelszó пароль 密码 密碼 口令 パスワード 비밀번호 "
+        "schlüssel clé токен секрет ключ 密钥 令牌 トークン 토큰"
+    ),
+    *("log in", "logs in", "pat ", 'pat"', "pat'", "pat`", "pat:", "pat="),
+)
+"""A part of every announcing word: a text without any of these has no such word."""
+
+PERSON_WORDS = (
+    r"pass[ _-]?words?|passwd|passw|pwd|pass[ _-]?phrase|pass[ _-]?code|kennwort|passwort|"
+    r"mot[ _]de[ _]passe|motdepasse|contrase[ñn]a|clave|senha|has[łl]o|wachtwoord|lösenord|"
+    r"adgangskode|parola|şifre|salasana|heslo|jelszó|пароль|密码|密碼|口令|パスワード|비밀번호"
+)
+"""They announce what people type: shorter, with signs, maybe a phrase."""
+
+SHORT_PERSON_WORDS = (
+    r"(?<![a-z0-9+/])(?:pw|pass|psw|kata sandi|pin(?: code)?|credentials?|creds?|"
+    r"login|log in|logs in|auth|requirepass|masterauth)(?![a-z0-9+/])"
+)
+"""Words of the same kind that are parts of other words, and need their borders."""
+
+MACHINE_WORDS = (
+    r"secrets?|tokens?|jeton|geheim(?:nis)?|chave|bearer|cookie|salt|dsn|jwt|"
+    r"pat(?=[ \"'`:=])|webhook|keys?(?![a-z])"
+)
+"""They announce what a machine makes: longer, letters and digits mixed."""
+
+FOREIGN_WORDS = r"(?:zugangs|api)?schlüssel|clé|токен|секрет|ключ|密钥|令牌|トークン|토큰"
+"""Words of the same kind for texts that are not ASCII; the others are searched in half the time."""
+
+SURE_KEYS = frozenset(
+    str.split(
+        "api app auth access account admin application client consumer crypt enc encrypt "
+        "encryption deploy hmac ingest integration license licence master private secret "
+        "security service shared sharedaccess signing storage subscription write recovery "
+        "preshared"
+    )
+)
+"""Keys that are secret by their name; the others (`the key`) need a stronger value."""
+
+NOT_SECRET_BEFORE = frozenset(
+    str.split(
+        "public pub primary foreign cache partition sort shard row map dict json yaml config "
+        "hash idempotency idempotent csrf xsrf page next prev previous continuation cursor "
+        "sync pagination special eos bos pad unk stop max min num per design no without non "
+        "lexer parser syntax composite unique natural surrogate lookup object registry hot "
+        "arrow enter escape tab shift monkey whiskey turkey index dictionary routing message "
+        "group dedup deduplication translation i18n locale query search metric label tag "
+        "feature flag verify verification verifying host input output prompt completion reset "
+        "forgot known sealed build commit"
+    )
+)
+"""A word right before the announcing one that makes it harmless: `public key`, `page token`."""
+
+NOT_SECRET_AFTER = frozenset(
+    str.split(
+        "id ids name names hash hashes hashed hashing digest checksum fingerprint thumbprint "
+        "type types kind count counts limit limits budget path paths file files filename dir "
+        "url urls uri endpoint ttl expiry expires expiration expire lifetime age length len "
+        "size min max policy policies field fields column columns format prefix suffix regex "
+        "pattern alias label title rotation rotated version versions manager store provider "
+        "class reset prompt hint input placeholder template ref reference usage used rate "
+        "index at on off enabled disabled required sha sha1 sha256 sha512 md5 commit revision "
+        "uuid number algorithm algo alg encoding scheme strength minimum maximum created "
+        "updated changed last status state scope scopes audience issuer bucket role arn group "
+        "user owner email history table page form screen test tests module method function "
+        "handler helper util utils service validator validation check generator cost rounds "
+        "mgr identity"
+    )
+)
+"""A word of the identifier after the announcing one: `password_hash`, `token_url`, `key id`."""
+
+HASH_WORDS = Pattern(
+    r"\b(?:sha-?\d{0,3}|md5|hash(?:es|ed)?|digest|checksum|commit(?:ted)?|revision|rev|blob|tree|ref|"
+    r"fingerprint|thumbprint|e?tag|uuid|guid|ids?|version|branch|merge[ds]?|request|trace|span|"
+    r"public|row|record|ticket|job|run|build|image|layer|cache|epoch|nonce|integrity|"
+    r"fixed|introduced|since|landed|reverted|bisect(?:ed)?)\b"
+)
+"""Between the announcing word and hex or a UUID these say that it is a hash or a name."""
+
+REQUEST_TOKENS = Pattern(r"(?:client|lock|change|request|idempotency)[ _-]?token")
+"""Tokens that name one request and not who may make it: they are UUIDs."""
+
+COPULA = (
+    r"(?:is|was|are|were|be|to|ist|lautet|war|heißt|est|était|es|era|é|è|är|är:|on|er|jest|to jest|"
+    r"это|equals|becomes?|became|remains|stays|reads|says|said|being|gets?|got|using|with|as|['\u2019]s)"
+)
+"""The verb of a sentence between the announcing word and its value."""
+FILLING = (
+    r"(?:now|still|currently|just|simply|set|set to|literally|again|always|temporarily|only|"
+    r"changed|changed to|jetzt|now set to|maintenant|ahora|agora|nu|probably|called|called:|"
+    r"reset to|to|"
+    r"rotated to|updated to|value|the following|following|this|here|below|is|the|string)"
+)
+"""Words between that verb and the value."""
+
+_TYPED = ("password", Pattern(PERSON_WORDS)), ("password", Pattern(SHORT_PERSON_WORDS))
+_ASCII = (*_TYPED, ("secret", Pattern(MACHINE_WORDS)))
+_FOREIGN = (*_TYPED, ("secret", Pattern(f"{MACHINE_WORDS}|{FOREIGN_WORDS}")))
+
+_PARTED = Pattern(r"[ _.-]")
+_TAIL_PARTS = Pattern(r"[A-Z]?[a-z]+\d*|[A-Z]+|\d+")
+_KEY_HEAD = Pattern(r"([a-z]{2,16})[ _.-]?\Z")
+_WORD_BEFORE = Pattern(r"([a-z0-9]{1,16})[ _.\"'`-]{0,3}\Z")
+
+GAP = (
+    r"(?:[ \t|*]{0,20}(?:(?:str(?:ing)?|bytes|text|&str|String)\s?=\s?)?"
+    r"|[ \t*]{0,4}\\?\n(?:\s{0,8}\n)?[ \t>*-]{0,12}(?:```\w{0,10}\n[ \t]{0,8}|value:[ \t]{0,3})?)"
+)
+"""Between a sign and its value: spaces, a type, or the end of the line and maybe a code fence."""
+
+_ASSIGN = Pattern(
+    r"(?P<tail>[\w.-]{0,30}(?:\[\w{0,10}\])?)[\"'`*\\)\]]{0,4}[ \t]{0,12}"
+    r"(?P<note>\([^()\n\0]{0,40}\)[*`]{0,2}[ \t]{0,2})?"
+    r"(?P<sign>:=|=>|->|==|=|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
+    r"|[\u2192\uff1a\u4e3a\u662f\u306f\u2013\u2014])"
+    rf"(?P<gap>{GAP})"
+    r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|\[|\(|<!\[CDATA\[)?"
+)
+_KUBERNETES = Pattern(r"[\w.-]{0,30}[\"']?\s{0,3}\n[ \t]{1,16}value:[ \t]{0,3}(?P<open>[\"'])?")
+_ATTRIBUTE = Pattern(r"[\w.-]{0,30}[\"']\s{1,4}value\s?=\s?(?P<open>[\"'])")
+_FLAG = Pattern(r"(?P<tail>[\w-]{0,20})(?P<gap>[ \t]{1,3})(?P<open>[\"'])?")
+_SENTENCE = Pattern(
+    r"(?P<glue>[^\n\0.!?;:=|\"`]{0,60}?)"
+    rf"(?:(?<![\w])(?P<copula>{COPULA})"
+    rf"(?:[ \t]{{1,3}}{FILLING}){{0,3}}[ \t]{{0,2}}"
+    r"(?P<sign>[:=\u2192\u2013\u2014-]|->)?|(?P<colon>:|=|->|[\u2192\uff1a]))"
+    r"[ \t]{1,4}(?P<open>\*{0,2}[\"'`\u201c\u2018\xab\u201e]|\*{1,2}|\()?"
+)
+_QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
+_PAIR = Pattern(
+    r"[^\n\0.!?;=|]{0,40}?[\"'`*]{0,2}(?<![\w/])[\w.@+-]{2,40}[\"'`*]{0,2}"
+    r"(?:[ \t]{0,2}(?:/|:|,|\band\b|\bpassword\b|&)[ \t]{0,2}){1,2}(?P<open>[\"'`*]{1,2})?"
+)
+"""A user's name before the password: `admin / …`."""
+
+_LEFT = Pattern(
+    r"(?:^|[\s(\"'`*\u201c])(?P<value>[^\s\0\"'`\u201c\u201d]{6,200})[\"'`*\u201d]{0,3},?[ \t]{1,2}"
+    r"(?:\(?(?:is|was|as|for|being|are|=|->|[\u2192\u2013\u2014-])[ \t]{1,2}"
+    r"(?:[\w'/-]{1,16}[ \t]{1,2}){0,4}|\((?:[\w'/-]{1,16}[ \t]){0,3})[\"'`*]{0,2}[\w.-]{0,12}\Z"
+)
+"""The value before its announcement: `… is the password`."""
+
+DIGITS = frozenset("0123456789")
+SIGNS = DIGITS.union("\"'`\u201c\xab\u201e!@#$%&*=+~?:|")
+_IN_CALL = Pattern(r"\(\s{0,8}[\"'][\w.-]{0,40}\Z")
+_GIVEN = Pattern(
+    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|add|secrets?|login \S{1,40}|user \S{1,40})"
+    r"\s{1,2}|(?:^|[\s\[\"'`,])--?)[\w-]{0,40}\Z"
+)
+"""Before a word whose value follows after a space only: flags, `set`, `with password …`."""
+
+CLOSES = {
+    "\u201c": "\u201d", "\u2018": "\u2019", "\xab": "\xbb", "\u201e": "\u201c", "<![CDATA[": "]]"
+}  # fmt: skip
+"""Quotes that close with another sign than they open with."""
+
+TRAIL = ".,;:)]}>'\"`\u201d\u2019"
+"""Signs that end a sentence or a quote, and no value."""
+
+_PLAIN = Pattern(r"[^\s\"'`<>\x00]{3,500}")
+_CUT = Pattern(r";(?=[A-Za-z ]|$)|,(?=\w+[=:])|&(?=[\w.-]+=)|\\n|\\r|\|(?=\s|$)|/?\*/|\*\*")
+_FIRST_WORD = Pattern(r"[ _'\u2019s-]{0,3}([a-z0-9]+)")
+_RULER = Pattern(r"\n[ \t]{0,3}\|?[ \t]{0,3}:?-{2,}[-:| \t]{0,400}(?=\n)")
+
+WEAK = frozenset(
+    ("login", "log in", "logs in", "auth", "pass", "cred", "creds", "credential", "credentials")
+)
+"""Words of common prose: their value must look like a password by itself, unless it is quoted."""
+
+_KEY = Pattern(r"[ _.-]?keys?\Z")
+
+BARE_VERBS = frozenset(("pass", "auth"))
+"""Words of prose and code that announce something only where a sign assigns it."""
+
+MOST_GLUE = 60
+MOST_VALUE = 500
+MOST_PER_LINE = 400
+"""Announcing words looked at on one line; nobody writes more of them."""
+
+
+def is_announced(_text: str, lower: str) -> bool:
+    """Return whether a word may announce a secret."""
+    return any(word in lower for word in ANNOUNCING)
+
+
+def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of every secret beside an announcing word, or below one."""
+    for kind, pattern in _patterns(lower):
+        line_end = seen = 0
+        for hit in pattern.finditer(lower):
+            if hit.start() >= line_end:
+                line_end = lower.find("\n", hit.end())
+                line_end = len(lower) if line_end < 0 else line_end
+                seen = 0
+            seen += 1
+            if seen > MOST_PER_LINE:
+                continue
+            start = _announced_from(lower, *hit.span())
+            if start is not None:
+                span = _beside(Announcement(text, lower, start, hit.end(), kind))
+                if span is not None:
+                    yield kind, *span
+    yield from _table_cells(text, lower)
+
+
+def _beside(here: Announcement) -> Span | None:
+    """Return the span of the secret beside an announcement."""
+    span = None
+    if _has_sign(here.lower[here.end : here.end + 110]):
+        span = _assigned(here) or _given(here) or _in_sentence(here)
+    if span is None and not DIGITS.isdisjoint(here.lower[max(0, here.start - 160) : here.start]):
+        span = _before(here)
+    return span
+
+
+def _assigned(here: Announcement) -> Span | None:
+    """Return the span of a value that a sign assigns, also in a table, an attribute, a manifest."""
+    text = here.text
+    match = _ASSIGN.match(text, here.end)
+    if match:
+        if _is_tail_harmless(match["tail"]):
+            return None
+        in_call = match["open"] and _IN_CALL.search(text, max(0, here.start - 48), here.start)
+        if match["sign"].endswith(",") and not in_call:
+            return None
+        if match["note"] and HASH_WORDS.search(match["note"].lower()):
+            return None
+        broken = "\n" in match["gap"]
+        span = _value(match, text, alone=broken)
+        if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
+            return span
+    for pattern in (_KUBERNETES, _ATTRIBUTE):
+        match = pattern.match(text, here.end)
+        if match:
+            span = _value(match, text)
+            if span and _fits(here, span, sure=True, quoted=True):
+                return span
+    return None
+
+
+def _given(here: Announcement) -> Span | None:
+    """Return the span of a value that follows after a space: a flag's, a setting's."""
+    lower, start = here.lower, here.start
+    if here.word in BARE_VERBS:
+        return None
+    line = lower.rfind("\n", 0, start)
+    is_setting = here.word in ("requirepass", "masterauth")
+    if not is_setting and not _GIVEN.search(lower, max(0, start - 60, line), start):
+        return None
+    match = _FLAG.match(here.text, here.end)
+    if match is None or _is_tail_harmless(match["tail"]):
+        return None
+    span = _value(match, here.text)
+    return span if span and _fits(here, span, sure=True, quoted=bool(match["open"])) else None
+
+
+def _in_sentence(here: Announcement) -> Span | None:
+    """Return the span of a value in the sentence that follows."""
+    if here.word in BARE_VERBS:
+        return None
+    text, lower, end = here.text, here.lower, here.end
+    at = end
+    for _try in range(3):
+        match = _SENTENCE.match(lower, at)
+        if match is None or match.end() - end > MOST_GLUE + 30:
+            break
+        between = lower[end : match.end("glue")]
+        first = _FIRST_WORD.match(between)
+        if first and _is_tail_harmless(first[1]):
+            break
+        span = _value(match, text)
+        quoted = bool(match["open"]) and match["open"] != "("
+        direct = bool(match["sign"] or match["colon"] or quoted)
+        if span and _fits(here, span, sure=direct and len(between) < 40, quoted=quoted):
+            return span
+        at = max(match.end("copula"), match.end("colon"))
+    span = _quoted(here)
+    if span is None and here.kind == "password":
+        match = _PAIR.match(lower, end)
+        span = _value(match, text) if match else None
+        value = text[span[0] : span[1]] if span else ""
+        span = span if is_typed(value, 8) and is_mixed(value) else None
+    return span
+
+
+def _quoted(here: Announcement) -> Span | None:
+    """Return the span of the next quoted value, if its form alone says enough."""
+    match = _QUOTED.match(here.lower, here.end)
+    if match is None or HASH_WORDS.search(here.lower, here.end, match.start("open")):
+        return None
+    span = _value(match, here.text)
+    value = here.text[span[0] : span[1]] if span else ""
+    is_password = here.kind == "password" and not here.word.startswith("pin")
+    if is_dense(value, 14):
+        return span
+    return span if is_password and is_typed(value, 7) and is_mixed(value) else None
+
+
+def _before(here: Announcement) -> Span | None:
+    """Return the span of a value that comes before: `… is the password`, `… as API key`."""
+    text, start = here.text, here.start
+    line = text.rfind("\n", 0, start) + 1
+    match = _LEFT.search(text, max(0, start - 160, line - 1), start)
+    if match is None or here.lower[here.end : here.end + 1].isalnum():
+        return None
+    value = match["value"].lstrip("(")
+    begin = match.end("value") - len(value)
+    value = value.rstrip(TRAIL)
+    end = begin + len(value)
+    if HASH_WORDS.search(here.lower, end, start):
+        return None
+    if here.kind == "password":
+        good = is_typed(value, 8) and is_mixed(value)
+    else:
+        good = is_hex_or_uuid(value) and _is_sure_key(here)
+    return (begin, end) if good or is_dense(value) else None
+
+
+def _value(match: Match[str], text: str, *, alone: bool = False) -> Span | None:
+    """Return the span of the value behind a match: up to its quote, or to a space or a mark.
+
+    `alone` values without quotes count only where the line ends with them.
+    """
+    at, opened = match.end(), match["open"] or ""
+    quote = opened.strip("\\")[-1:] if opened != "<![CDATA[" else opened
+    if quote and quote not in "([":
+        line = text.find("\n", at, at + MOST_VALUE)
+        stop = text.find(CLOSES.get(quote, quote), at, line if line >= 0 else at + MOST_VALUE)
+        if stop > at:
+            inner = text[at : stop - (text[stop - 1] == "\\")].rstrip(" \t")
+            start = at + len(inner) - len(inner.lstrip(" \t"))
+            return (start, at + len(inner)) if inner else None
+    plain = _PLAIN.match(text, at)
+    if plain is None or (
+        alone and text[plain.end() : plain.end() + 1] not in ("", "\n", "\r", "`", '"')
+    ):
+        return None
+    cut = _CUT.search(plain[0])
+    value = plain[0][: cut.start()] if cut else plain[0]
+    while value and value[-1] in TRAIL and not (value[-1] == ")" and "(" in value):
+        value = value[:-1]
+    return (at, at + len(value)) if value else None
+
+
+class Announcement:
+    """A word from `start` to `end` that announces a secret of a kind: `password` or `secret`.
+
+    It is no `Value`: a text has very many of them, and none is kept.
+    """
+
+    __slots__ = ("end", "kind", "lower", "start", "text", "word")
+
+    def __init__(self, text: str, lower: str, start: int, end: int, kind: str) -> None:
+        self.text = text
+        self.lower = lower
+        self.start = start
+        self.end = end
+        self.kind = kind
+        self.word = lower[start:end]
+
+
+def _patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
+    """Return kinds with the patterns of the words that may announce them in a text.
+
+    The text is in lower case. Words without a border have a pattern of their own: the search for
+    it skips from first letter to first letter.
+    """
+    if not is_announced(lower, lower):
+        return ()
+    return _ASCII if lower.isascii() else _FOREIGN
+
+
+def _announced_from(lower: str, start: int, end: int) -> int | None:
+    """Return where the announcement begins, with the word before a `key`; None if it is none."""
+    if lower.startswith("key", start):
+        head = _KEY_HEAD.search(lower, max(0, start - 20), start)
+        if head is None:
+            return None
+        glued = head.end(1) == start
+        if glued and head[1] not in SURE_KEYS and not _is_sure_ending(head[1]):
+            return None
+        start = head.start(1)
+    return None if _is_taken_back(lower, start, end) else start
+
+
+def _is_sure_ending(head: str) -> bool:
+    """Return whether a word written together with `key` names a secret key."""
+    return head.endswith(
+        ("api", "access", "secret", "private", "master", "account", "auth", "signing")
+    )
+
+
+def _is_taken_back(lower: str, start: int, end: int) -> bool:
+    """Return whether the word before makes the announcement harmless: `public key`."""
+    word = lower[start:end]
+    if word.rstrip("s").endswith("key") and _PARTED.split(word)[0] in NOT_SECRET_BEFORE:
+        return True
+    near = _WORD_BEFORE.search(lower, max(0, start - 16), start)
+    return near is not None and near[1] in NOT_SECRET_BEFORE
+
+
+def _is_tail_harmless(tail: str) -> bool:
+    """Return whether the rest of the identifier makes it harmless: `password_hash`, `tokenUrl`."""
+    parts = _TAIL_PARTS.findall(tail)
+    return any(part.lower() in NOT_SECRET_AFTER for part in parts)
+
+
+def _has_sign(text: str) -> bool:
+    """Return whether a value may be to the right: it has a sign, or is behind a quote."""
+    if not SIGNS.isdisjoint(text):
+        return True
+    return not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
+
+
+def _fits(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> bool:
+    """Return whether the value is one that its announcing word may have.
+
+    `sure` means that a sign assigns the value, and not a sentence.
+    """
+    if here.kind == "password":
+        return _fits_password(here, span, sure=sure, quoted=quoted)
+    return _fits_token(here, span, sure=sure, quoted=quoted)
+
+
+def _fits_password(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> bool:
+    value, word = here.text[span[0] : span[1]], here.word
+    if is_hex_or_uuid(value):
+        return sure and not HASH_WORDS.search(here.lower[here.start : span[0]])
+    if word.startswith("pin"):
+        return sure and value.isdigit() and 4 <= len(value) <= 8
+    if word == "pass" and sure and is_typed(value, 8):
+        return not is_named(value) or value.isalnum()
+    if word in WEAK and not quoted:
+        return is_typed(value, 8) and is_mixed(value)
+    if quoted and is_phrase(value):
+        return True
+    if sure and value.isdigit():
+        return 6 <= len(value) <= 9 and len(set(value)) > 2
+    return is_typed(value, 5 if sure and quoted else 6, sure=sure) or is_dense(value)
+
+
+def _fits_token(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> bool:
+    value, word = here.text[span[0] : span[1]], here.word
+    line = here.lower.rfind("\n", 0, here.start) + 1
+    between = here.lower[max(0, here.start - 24, line) : span[0]]
+    if is_hex_or_uuid(value):
+        if HASH_WORDS.search(between.replace("_", " ")):
+            return False
+        if "-" in value and REQUEST_TOKENS.search(between):
+            return False
+        return word.rstrip("s") not in ("salt", "cookie", "webhook") and _is_sure_key(here)
+    plain = _is_sure_key(here)
+    if is_dense(value, 12 if plain and sure else 16):
+        return True
+    assigned = (sure and quoted) or "=" in between[-4:]
+    has_digit = any(char.isdigit() for char in value)
+    return plain and assigned and has_digit and is_typed(value, 8) and not is_named(value)
+
+
+def _is_sure_key(here: Announcement) -> bool:
+    """Return whether a key is secret by its name, or written as a variable of the environment."""
+    word = here.word
+    if not word.rstrip("s").endswith("key"):
+        return True
+    head = _KEY.split(word)[0]
+    return head in SURE_KEYS or _is_sure_ending(head) or here.text[here.start : here.end].isupper()
+
+
+def _table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of table cells below a heading that announces secrets."""
+    if "|" not in lower or "---" not in lower:
+        return
+    for match in _RULER.finditer(text):
+        top = text.rfind("\n", max(0, match.start() - 2000), match.start()) + 1
+        heads = lower[top : match.start()].strip().strip("|").split("|")
+        kinds = [_column_kind(head) for head in heads]
+        if not any(kinds):
+            continue
+        at = match.end() + 1
+        for _row in range(200):
+            stop = text.find("\n", at, at + 4000)
+            stop = min(len(text), at + 4000) if stop < 0 else stop
+            if "|" not in text[at:stop]:
+                break
+            yield from _cells(text, at, stop, kinds)
+            at = stop + 1
+
+
+def _column_kind(head: str) -> str:
+    head = head.strip(" *`_")
+    for kind, pattern in _patterns(head):
+        hit = pattern.search(head)
+        if hit is None or _is_tail_harmless(head[hit.end() :]):
+            continue
+        if _announced_from(head, *hit.span()) is not None:
+            return kind
+    return ""
+
+
+def _cells(text: str, at: int, stop: int, kinds: list[str]) -> Iterator[tuple[str, int, int]]:
+    place = at + (len(text[at:stop]) - len(text[at:stop].lstrip(" \t")))
+    place += text[place : place + 1] == "|"
+    for kind in kinds:
+        close = text.find("|", place, stop)
+        close = stop if close < 0 else close
+        cell = text[place:close]
+        value = cell.strip(" \t`*\"'")
+        if kind and value:
+            good = is_dense(value, 12) or is_hex_or_uuid(value)
+            if good or (kind == "password" and is_typed(value, sure=True)):
+                start = place + cell.index(value)
+                yield kind, start, start + len(value)
+        place = close + 1

@@ -1,0 +1,331 @@
+"""Find secrets and personal data in a text, and replace them by marks.
+
+It owns the table of detectors, which one wins where several find the same, the allowlist, and the
+marks. It never shows a secret: a detection has a place and a kind, and no message holds the text.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.redaction import assignments, entropy, personal, shapes, tokens
+from memtool.redaction.pattern import Pattern
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from re import Match
+    from typing import Literal
+
+    from memtool.store.config import Config
+
+    Strategy = Literal["redact", "hash", "token"]
+    Span = tuple[str, int, int]
+    """Kind, start and end."""
+
+MOST_CHARACTERS = 16_000_000
+BLANK = "\0"
+"""In place of each character that is already found: no detector's pattern reaches across it."""
+MOST_ROUNDS = 6
+PERSONAL_KINDS = frozenset(("card", "email", "phone", "ssn"))
+
+_KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
+ALLOW = Pattern(rf"memtool:[ \t]{{0,3}}allow{_KINDS}")
+"""`memtool: allow KIND`, in a comment of any form: that kind is allowed on this line."""
+
+ALLOW_FILE = Pattern(
+    rf"memtool:[ \t]{{0,3}}allow-file{_KINDS}[ \t]{{1,3}}--(?=[ \t]{{1,3}}(?!--)[^\s>])"
+)
+"""`memtool: allow-file KIND -- REASON`: that kind is allowed in the whole file.
+
+It does so much that it counts only with a reason.
+"""
+
+MARK = Pattern(r"\[REDACTED:(?P<kind>[a-z][a-z0-9-]{1,40})(?::(?P<label>[0-9a-f]{1,12}))?\]")
+
+
+class Detector(Value):
+    """Finds secrets of some kinds. Both functions take a text and the same in lower case.
+
+    Where `may_hold` returns false, `find` yields nothing. It is one cheap look that spares most
+    texts the compiling of patterns.
+    """
+
+    name: str
+    doc: str
+    kinds: frozenset[str]
+    may_hold: Callable[[str, str], bool]
+    find: Callable[[str, str], Iterator[Span]]
+
+
+DETECTORS = (
+    Detector(
+        "shapes", "key blocks, web tokens, webhooks, headers and arguments of commands",
+        frozenset(("private-key", *(row[0] for row in shapes.ROWS))), shapes.has_shape, shapes.find,
+    ),
+    Detector(
+        "tokens", "tokens that begin with the prefix of a vendor",
+        frozenset(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find,
+    ),
+    Detector(
+        "userinfo", "passwords and tokens inside of addresses",
+        frozenset(("url-password",)), shapes.has_userinfo, shapes.userinfo,
+    ),
+    Detector(
+        "assignments", "values beside a word such as password, token or key",
+        frozenset(("password", "secret")), assignments.is_announced, assignments.find,
+    ),
+    Detector(
+        "cards", "payment cards, by brand, length and check digit",
+        frozenset(("card",)), personal.has_card, personal.cards,
+    ),
+    Detector(
+        "social numbers", "US social security numbers",
+        frozenset(("ssn",)), personal.has_social_number, personal.social_numbers,
+    ),
+    Detector(
+        "emails", "addresses of people",
+        frozenset(("email",)), personal.has_at, personal.emails,
+    ),
+    Detector(
+        "phones", "telephone numbers",
+        frozenset(("phone",)), personal.has_phone, personal.phones,
+    ),
+    Detector(
+        "entropy", "bare strings of high entropy",
+        frozenset(("high-entropy",)), entropy.has_mixed_word, entropy.find,
+    ),
+)  # fmt: skip
+"""Every detector. Of several that find the same, the first names the kind."""
+
+
+class Detection(Value):
+    """A secret or a piece of personal data: characters `start` to `end`, on `line` from 1."""
+
+    kind: str
+    start: int
+    end: int
+    line: int
+
+
+class Allowlist(Value):
+    """Harmless addresses, domains with their subdomains, and fingerprints of harmless secrets."""
+
+    emails: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = frozenset()
+
+
+NOTHING = Allowlist()
+
+
+def allowlist(settings: Config) -> Allowlist:
+    """Return the addresses, domains and fingerprints that the settings allow, in lower case."""
+    domains = (
+        text.lower().strip().lstrip("@.") for text in settings.texts("redaction.allow_domains")
+    )
+    return Allowlist(
+        emails=frozenset(text.lower().strip() for text in settings.texts("redaction.allow_emails")),
+        domains=frozenset(filter(None, domains)),
+        fingerprints=frozenset(settings.texts("redaction.allow")),
+    )
+
+
+def kinds() -> frozenset[str]:
+    """Return every kind that a detection may have."""
+    return frozenset(kind for detector in DETECTORS for kind in detector.kinds)
+
+
+def is_personal(kind: str) -> bool:
+    """Return whether a kind is personal data; every other kind is a secret."""
+    return kind in PERSONAL_KINDS
+
+
+def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
+    """Return what must not be kept: in order of place, none overlapping another.
+
+    Detections are blanked and the rest is searched again, until nothing is new. So a redacted text
+    holds nothing to be found.
+
+    Raises:
+        MemtoolError: the text is too long to be searched; it is never passed unsearched.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise MemtoolError(
+            f"the text has {len(text):,} characters, {MOST_CHARACTERS:,} can be checked",
+            hint="split it, or leave out what is not text",
+            code="too-large",
+        )
+    seen = _without_marks(text)
+    spans: list[Span] = []
+    for _round in range(MOST_ROUNDS):
+        new = _search(seen)
+        if not new:
+            break
+        spans += new
+        pieces: list[str] = []
+        at = 0
+        for _kind, start, end in new:
+            pieces += (seen[at:start], BLANK * (end - start))
+            at = end
+        seen = "".join((*pieces, seen[at:]))
+    return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+
+
+def _without_marks(text: str) -> str:
+    """Return the text with marks and allow comments blanked: no secret reaches into one."""
+    if "[REDACTED:" in text:
+        known = kinds()
+        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in known else m[0], text)
+    if "memtool:" in text:
+        for comment in (ALLOW, ALLOW_FILE):
+            text = comment.sub(lambda m: BLANK * len(m[0]), text)
+    return text
+
+
+def _search(text: str) -> list[Span]:
+    """Return the spans of one search: secrets are merged, personal data gives way to them."""
+    lower = _lowered(text)
+    secrets: list[tuple[int, int, int, str]] = []
+    personal: list[tuple[int, int, int, str]] = []
+    for rank, detector in enumerate(DETECTORS):
+        if not detector.may_hold(text, lower):
+            continue
+        for kind, start, end in detector.find(text, lower):
+            if end > start:
+                (personal if is_personal(kind) else secrets).append((start, end, rank, kind))
+    merged: list[tuple[int, int, int, str]] = []
+    for span in sorted(secrets):
+        if merged and span[0] < merged[-1][1]:
+            last = merged.pop()
+            rank, kind = min(last[2:], span[2:])
+            merged.append((last[0], max(last[1], span[1]), rank, kind))
+        else:
+            merged.append(span)
+    if personal:
+        for span in sorted(personal, key=lambda span: (span[2], span[0], -span[1])):
+            if all(span[1] <= other[0] or other[1] <= span[0] for other in merged):
+                merged.append(span)
+        merged.sort()
+    return [(kind, start, end) for start, end, _rank, kind in merged]
+
+
+def _lowered(text: str) -> str:
+    """Return the text in lower case with every character in its place."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+def _permitted(text: str, spans: Sequence[Span], allowed: Allowlist) -> tuple[Detection, ...]:
+    detections: list[Detection] = []
+    everywhere = _kinds_of(ALLOW_FILE.finditer(text)) if "memtool:" in text else ()
+    line, at, line_end = 1, 0, -1
+    permitted: Collection[str] = ()
+    for kind, start, end in spans:
+        line += text.count("\n", at, start)
+        at = start
+        if start > line_end:
+            permitted, line_end = _allowed_on_line(text, start)
+        if kind in everywhere or kind in permitted or _is_allowed(text[start:end], kind, allowed):
+            continue
+        detections.append(Detection(kind, start, end, line))
+    return tuple(detections)
+
+
+def _allowed_on_line(text: str, at: int) -> tuple[Collection[str], int]:
+    """Return the kinds that the line around a place allows, and where the line ends."""
+    first = text.rfind("\n", 0, at) + 1
+    last = text.find("\n", at)
+    last = last if last >= 0 else len(text)
+    if text.find("memtool:", first, last) < 0:
+        return (), last
+    return _kinds_of(ALLOW.finditer(text, first, last)), last
+
+
+def _kinds_of(matches: Iterable[Match[str]]) -> frozenset[str]:
+    """Return the kinds that comments allow."""
+    return frozenset(kind for match in matches for kind in match["kinds"].replace(",", " ").split())
+
+
+def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
+    if allowed.fingerprints and fingerprint(secret) in allowed.fingerprints:
+        return True
+    if kind != "email":
+        return False
+    address = secret.lower()
+    host = address.rpartition("@")[2]
+    return address in allowed.emails or any(
+        host == domain or host.endswith("." + domain) for domain in allowed.domains
+    )
+
+
+def fingerprint(secret: str) -> str:
+    """Return 16 hex digits that name a secret in the allowlist without showing it."""
+    from hashlib import blake2b
+
+    return blake2b(secret.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def redact(
+    text: str,
+    detections: Sequence[Detection],
+    strategy: Strategy = "redact",
+    key: bytes = b"",
+) -> str:
+    """Return the text with every detection replaced by its mark; all else keeps its characters.
+
+    Raises:
+        MemtoolError: `hash` without a key: short passwords could be guessed from such a hash.
+    """
+    return marked(text, marks(text, detections, strategy, key))
+
+
+def marks(
+    text: str,
+    detections: Sequence[Detection],
+    strategy: Strategy = "redact",
+    key: bytes = b"",
+) -> list[tuple[Detection, str]]:
+    """Return every detection with its mark, in order of place.
+
+    `redact` gives `[REDACTED:kind]`, `hash` adds 8 hex digits of the keyed hash of the secret,
+    `token` a number, equal for equal secrets in this text.
+
+    Raises:
+        MemtoolError: `hash` without a key.
+    """
+    if strategy == "hash" and not key:
+        raise MemtoolError(
+            "the hash strategy needs a key", hint="use the strategy token", code="redaction-key"
+        )
+    labels: dict[str, str] = {}
+    used = [int(mark["label"]) for mark in MARK.finditer(text) if (mark["label"] or "").isdigit()]
+    next_number = max(used, default=0) + 1
+    found = []
+    for detection in sorted(detections, key=lambda detection: detection.start):
+        secret = text[detection.start : detection.end]
+        if strategy == "hash":
+            labels.setdefault(secret, f":{_keyed(secret, key)}")
+        elif strategy == "token":
+            labels.setdefault(secret, f":{next_number + len(labels)}")
+        found.append((detection, f"[REDACTED:{detection.kind}{labels.get(secret, '')}]"))
+    return found
+
+
+def marked(text: str, found: Sequence[tuple[Detection, str]]) -> str:
+    """Return the text with marks in the places of detections, which are in order."""
+    pieces: list[str] = []
+    at = 0
+    for detection, mark in found:
+        pieces += (text[at : detection.start], mark)
+        at = detection.end
+    return "".join((*pieces, text[at:]))
+
+
+def _keyed(secret: str, key: bytes) -> str:
+    from hashlib import blake2b
+
+    data = secret.encode(errors="surrogatepass")
+    return blake2b(data, digest_size=4, key=key[:64]).hexdigest()

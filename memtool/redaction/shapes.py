@@ -1,0 +1,234 @@
+"""Secrets known by their shape: key blocks, web tokens, headers, webhooks, passwords of addresses.
+
+A row is (kind, needles, pattern). The text is searched only where one of the needles is in it.
+The group named `secret` is the secret, or the whole match where there is none. Every repeat is
+bounded, so the work grows with the length of the text and not faster.
+"""
+
+from __future__ import annotations
+
+from memtool.redaction.pattern import Pattern
+from memtool.redaction.randomness import (
+    PLACEHOLDER_WORDS,
+    is_dense,
+    is_filler,
+    is_hex_or_uuid,
+    is_typed,
+    is_wordlike,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOOK = r"[A-Za-z0-9_/-]"
+
+ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("jwt", ("eyJ",),
+     (r"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"
+     r"\.[A-Za-z0-9_-]{6,4000}(?:\.[A-Za-z0-9_-]{6,4000}){0,2}")),
+    ("slack-webhook", ("hooks.slack",),
+     rf"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<secret>{HOOK}{{20,200}})"),
+    ("discord-webhook", ("/webhooks/",),
+     r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<secret>\d{16,20}/[A-Za-z0-9_-]{40,100})"),
+    ("teams-webhook", ("webhook.office", "/IncomingWebhook/"),
+     r"webhook\.office(?:365)?\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,300})"),
+    ("zapier-webhook", ("hooks.zapier",),
+     r"hooks\.zapier\.com/hooks/catch/(?P<secret>[A-Za-z0-9/]{10,80})"),
+    ("telegram-token", (":A",), r"(?<![\d])\d{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),
+    ("discord-token", (".",),
+     r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])"),
+    ("azure-client-secret", ("Q~",),
+     r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{29,34}[A-Za-z0-9_~-]"),
+    ("azure-sas", ("sig=",), r"[?&;]sig=(?P<secret>[A-Za-z0-9%+/=_-]{40,120})"),
+    ("airtable-token", ("pat",),
+     r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{64}(?![A-Za-z0-9])"),
+    ("terraform-token", ("atlasv1",),
+     r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}"),
+    ("dynatrace-token", ("dt0",),
+     r"(?<![A-Za-z0-9])dt0[a-z]\d\d\.[A-Z0-9]{8,24}\.[A-Z0-9]{64}(?![A-Za-z0-9])"),
+    ("asana-token", ("/1",), r"(?<![\w/])[12]/\d{12,19}(?:/\d{12,19})?:[0-9a-f]{32}(?![0-9a-f])"),
+    ("mailchimp-token", ("-us",), r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}(?!\w)"),
+    ("mailgun-token", ("-",),
+     r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
+    ("facebook-token", ("|",), r"(?<!\d)\d{15,16}\|[A-Za-z0-9_-]{27}(?![\w-])"),
+    ("okta-token", ("SSWS",), r"SSWS\s{1,3}(?P<secret>00[A-Za-z0-9_-]{38,42})"),
+    ("yandex-token", ("t1.",), r"(?<![\w.])t1\.[A-Za-z0-9_=-]{8,400}\.[A-Za-z0-9_=-]{60,120}"),
+    ("openai-token", ("T3BlbkFJ",),
+     r"(?<![\w-])sk-[A-Za-z0-9_-]{20,110}T3BlbkFJ[A-Za-z0-9_-]{20,110}"),
+    ("salesforce-token", ("00D",), r"(?<!\w)00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{60,130}"),
+    ("authorization", ("uthorization", "UTHORIZATION"),
+     (r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}[Bb]asic\s{1,3}"
+     r"(?P<secret>[A-Za-z0-9+/_-]{6,400}={0,2})")),
+    ("authorization", ("earer ", "EARER "),
+     r"\b(?:[Bb]earer|BEARER)\s{1,3}[\"'`]{0,2}(?P<secret>[A-Za-z0-9._~+/-]{12,2000}={0,2})"),
+    ("authorization", ("uthorization", "UTHORIZATION"),
+     (r"(?:[Aa]uthorization|AUTHORIZATION)[\"'`*]{0,3}\s{0,3}[:=]\s{0,3}[\"'`]{0,3}"
+     r"(?:[A-Za-z][\w-]{1,20}\s{1,3}){0,2}"
+     r"(?:[A-Za-z-]{1,20}=[\"'])?(?P<secret>(?!https?:)[A-Za-z0-9._~+/:-]{12,2000}={0,2})")),
+    ("session-cookie", ("ookie",),
+     (r"(?:Set-)?[Cc]ookie:\s{0,3}(?:[\w.-]{1,40}=[^;\s\0]{0,80};\s{0,2}){0,6}"
+     r"[\w.-]{0,20}(?:sess|sid|auth|token|SESS|SID|remember|jwt)[\w.-]{0,20}="
+     r"(?P<secret>[A-Za-z0-9._%+/=:|-]{12,2000})")),
+    ("putty-key", ("PuTTY-User-Key-File",),
+     (r"PuTTY-User-Key-File-\d(?:[^\n\0]{0,400}\n){1,60}?Private-Lines:[^\n]{0,20}\n"
+     r"(?P<secret>(?:[ \t>]{0,12}[A-Za-z0-9+/=]{4,80}\r?\n?){1,200})")),
+    ("wireguard-key", ("PrivateKey", "PresharedKey"),
+     r"(?:PrivateKey|PresharedKey)\s{0,3}=\s{0,3}(?P<secret>[A-Za-z0-9+/]{42,44}=?)"),
+    ("password", ("mysql", "mariadb"),
+     (r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mysqlimport)\b[^\n\0|;]{0,80}?"
+     r"\s-p(?P<secret>[^\s\0\"'`;|]{4,80})")),
+    ("password", (" -p", " -a", " -w", " -P"),
+     (r"\b(?:sshpass|redis-cli|mosquitto_\w{3}|mongo(?:sh|dump)?|ldap\w{3,8}|docker login|"
+     r"podman login|"
+     r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login|sqlcmd|psql|cqlsh|influx)\b"
+     r"[^\n\0|;]{0,80}?"
+     r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})")),
+    ("password", ("-u", "--user", "--proxy-user"),
+     r"(?:\s-u[ ]?|--(?:proxy-)?user[ =])[\"']?[\w.@-]{1,40}:(?P<secret>[^\s\0\"'`]{4,100})"),
+    ("password", ("-U", "--user="),
+     r"\s(?:-U|--user=)[ ]?[\"']?[\w.@\\-]{1,40}%(?P<secret>[^\s\0\"'`]{6,100})"),
+    ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
+)  # fmt: skip
+
+LEAST_WORD = {"-": 50, ".": 59, "|": 43, "/1": 47, "-us": 36, "pat": 82}
+"""Needles of any text: they count beside a word that is as long as the shortest such secret."""
+
+_PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern in ROWS)
+
+WORDED = frozenset({"authorization", "session-cookie", "password"})
+"""Shapes whose secret could be a plain word; the others say enough by their form."""
+
+PRIVATE_KEY = "private-key"
+BEGIN = "-----BEGIN "
+DASHES = "-----"
+END = "-----END "
+MOST_BLOCK = 16_000
+BREAK = r"(?:(?:\\r)?\\n|[\s>|*#\"'+,;\\]){1,40}"
+"""What separates the lines of a key: line ends (also escaped), indents, quotes, comments."""
+LINES = (
+    rf"(?:{BREAK}[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{0,200}}){{0,6}}"
+    rf"(?:{BREAK}[A-Za-z0-9+/=]{{16,4000}}){{0,600}}"
+)
+
+_LINES = Pattern(LINES)
+
+
+def has_shape(text: str, _lower: str = "") -> bool:
+    """Return whether a needle of any row is in a text, or the beginning of a key block."""
+    return BEGIN in text or bool(_searched_for(text))
+
+
+def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of every shape."""
+    for kind, pattern in _searched_for(text):
+        for match in pattern.finditer(text):
+            group = "secret" if "secret" in match.re.groupindex else 0
+            secret = match[group].rstrip("." if kind != "putty-key" else "\r\n")
+            if _is_real(kind, secret):
+                start = match.start(group)
+                yield kind, start, start + len(secret)
+    for label, start, end in blocks(text):
+        if label == PRIVATE_KEY:
+            yield label, start, end
+
+
+def _searched_for(text: str) -> list[tuple[str, Pattern]]:
+    """Return the kinds that a text may hold, with their patterns."""
+    longest = max(map(len, text.split()), default=0)
+    return [
+        (kind, pattern)
+        for kind, needles, pattern in _PATTERNS
+        if any(needle in text and longest >= LEAST_WORD.get(needle, 0) for needle in needles)
+    ]
+
+
+def _is_real(kind: str, secret: str) -> bool:
+    if is_filler(secret):
+        return False
+    if kind not in WORDED:
+        return True
+    if kind == "password":
+        return is_typed(secret, 4, sure=True) and not secret.isdigit()
+    has_digit = any(char.isdigit() for char in secret)
+    return (has_digit or (not secret.islower() and len(secret) > 15)) and not is_wordlike(secret)
+
+
+def blocks(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (label, start, end) of every BEGIN block; a private key's label is `private-key`.
+
+    A block without its END line ends where its base64 does, so a truncated key is found too.
+    """
+    at = text.find(BEGIN)
+    while at >= 0:
+        start = at
+        at = text.find(BEGIN, start + len(BEGIN))
+        close = text.find(DASHES, start + len(BEGIN), start + 90)
+        if close < 0 or "\n" in text[start:close]:
+            continue
+        stop = close + len(DASHES)
+        limit = min(stop + MOST_BLOCK, at if at >= 0 else len(text))
+        end = text.find(END, stop, limit)
+        if end >= 0:
+            tail = text.find(DASHES, end + len(END), end + 90)
+            material = text[stop:end]
+            end = tail + len(DASHES) if tail >= 0 else end + len(END)
+        else:
+            match = _LINES.match(text, stop, limit)
+            end = match.end() if match else stop
+            material = text[stop:end]
+        if "PRIVATE KEY" not in text[start:close]:
+            yield "block", start, end
+        elif sum(char.isalnum() for char in material) >= 24 and not is_filler(material[:120]):
+            yield PRIVATE_KEY, start, end
+
+
+HARMLESS = frozenset(str.split("user username pass password passwd pwd secret x-oauth-basic token"))
+"""Passwords of examples."""
+
+_USERINFO = Pattern(
+    r"://(?P<user>[^\s:/@\"'`<>]{0,100})"
+    r"(?::(?P<password>[^\s\"'`<>\x00]{1,200}))?@(?=[A-Za-z0-9\[$<{])"
+)
+_EXAMPLE_HOST = Pattern(
+    r"(?:[\w-]{1,63}\.){0,5}(?:example\.(?:com|org|net)|\w{1,63}\.example)(?![\w.-])"
+)
+"""Hosts that are nobody's (RFC 2606)."""
+_PORT = Pattern(r"\d{1,5}(?:[/?#]|$)")
+_PLACEHOLDER = Pattern(r"\$\{|\$[A-Za-z_]\w*$|\$\(|<|\{|%[A-Za-z_(]+|\[|\*")
+
+
+def has_userinfo(text: str, _lower: str = "") -> bool:
+    """Return whether there may be an address with a user in it."""
+    return "://" in text and "@" in text
+
+
+def userinfo(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of the secret part of addresses."""
+    for match in _USERINFO.finditer(text):
+        user, password = match["user"], match["password"]
+        if password is None:
+            if is_dense(user) or is_hex_or_uuid(user):
+                yield "url-password", *match.span("user")
+            continue
+        port = _PORT.match(password)
+        if port and "@" not in password[: port.end()]:
+            continue
+        slash = password.find("/")
+        cut = password.rfind("@", 0, slash) if slash > 0 else password.rfind("@")
+        if cut > 0 and "@" in password and slash > cut:
+            password = password[:cut]
+        is_example = _EXAMPLE_HOST.match(text, match.end()) and not is_dense(password, 12)
+        if _is_real_password(user, password) and not is_example:
+            start = match.start("password")
+            yield "url-password", start, start + len(password)
+
+
+def _is_real_password(user: str, password: str) -> bool:
+    """Return whether a password in an address is more than a placeholder."""
+    lower = password.lower()
+    if lower in HARMLESS or lower == user.lower() or lower in PLACEHOLDER_WORDS:
+        return False
+    if password[0] in "$<{%[*" and _PLACEHOLDER.match(password):
+        return False
+    return not is_filler(password) and len(set(password)) > 2

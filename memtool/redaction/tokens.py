@@ -1,0 +1,373 @@
+"""Tokens with a vendor's prefix: one row for each public prefix.
+
+A row is data: kind, prefix, alphabet of what follows, fewest and most characters that follow.
+A token is anchored on its own alphabet and length, never on the text behind it, because in prose
+that is a full stop or a bracket as often as a space.
+"""
+
+from __future__ import annotations
+
+from memtool.redaction.pattern import Pattern
+from memtool.redaction.randomness import is_filler, is_wordlike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALPHABETS: dict[str, str] = {
+    "hex": "[0-9a-fA-F]",
+    "uuid": "[0-9a-fA-F-]",
+    "upper": "[A-Z0-9]",
+    "lower": "[a-z0-9]",
+    "alnum": "[A-Za-z0-9]",
+    "word": "[A-Za-z0-9_]",
+    "dense": "[A-Za-z0-9_-]",
+    "base64": "[A-Za-z0-9+/]",
+    "dotted": "[A-Za-z0-9_.=-]",
+}
+
+LOOSE = 500
+"""The most characters of a row whose length the vendor does not promise."""
+
+ROWS: tuple[tuple[str, str, str, int, int], ...] = (
+    ("adafruit-token", "aio_", "alnum", 28, 28),
+    ("adobe-token", "p8e-", "lower", 32, 32),
+    ("age-secret-key", "AGE-SECRET-KEY-1", "upper", 50, 60),
+    ("aiven-token", "aivenv1", "base64", 60, LOOSE),
+    ("alibaba-access-key", "LTAI", "alnum", 12, 20),
+    ("anthropic-token", "sk-ant-", "dense", 20, LOOSE),
+    ("anyscale-token", "esecret_", "alnum", 24, 60),
+    ("apify-token", "apify_api_", "alnum", 30, 50),
+    ("artifactory-token", "AKCp", "alnum", 60, 80),
+    ("artifactory-token", "cmVmdGtu", "base64", 50, LOOSE),
+    ("atlassian-token", "ATATT3", "dotted", 60, LOOSE),
+    ("atlassian-token", "ATCTT3", "dotted", 60, LOOSE),
+    ("atlassian-token", "ATBB", "alnum", 28, 40),
+    ("atlassian-token", "ATOA", "dense", 40, LOOSE),
+    ("aws-access-key", "AKIA", "upper", 16, 16),
+    ("aws-access-key", "ASIA", "upper", 16, 16),
+    ("aws-access-key", "ABIA", "upper", 16, 16),
+    ("aws-access-key", "ACCA", "upper", 16, 16),
+    ("aws-bedrock-key", "ABSK", "base64", 80, LOOSE),
+    ("aws-bedrock-key", "bedrock-api-key-", "base64", 40, LOOSE),
+    ("aws-mws-token", "amzn.mws.", "uuid", 36, 36),
+    ("aws-oauth-secret", "amzn1.oa2-cs.v1.", "hex", 60, 64),
+    ("azure-devops-token", "AZDO", "alnum", 76, 84),
+    ("baidu-access-key", "ALTAK", "alnum", 20, 40),
+    ("bitbucket-token", "ATCBB", "alnum", 28, LOOSE),
+    ("brevo-token", "xkeysib-", "dense", 60, 90),
+    ("brevo-token", "xsmtpsib-", "dense", 60, 90),
+    ("buildkite-token", "bkua_", "hex", 40, 40),
+    ("cerebras-token", "csk-", "lower", 40, 60),
+    ("circleci-token", "CCIPAT_", "word", 40, LOOSE),
+    ("circleci-token", "CCIPRJ_", "word", 40, LOOSE),
+    ("clickhouse-token", "4b1d", "alnum", 38, 38),
+    ("clojars-token", "CLOJARS_", "alnum", 50, 64),
+    ("cloudflare-token", "v1.0-", "uuid", 100, LOOSE),
+    ("cloudflare-token", "cfut_", "alnum", 36, 60),
+    ("cloudflare-token", "cfat_", "alnum", 36, 60),
+    ("cockroach-token", "CCDB1_", "word", 30, LOOSE),
+    ("contentful-token", "CFPAT-", "dense", 40, 50),
+    ("crates-token", "cio", "alnum", 32, 32),
+    ("databricks-token", "dapi", "hex", 32, 32),
+    ("databricks-token", "dose", "hex", 32, 32),
+    ("databricks-token", "dkea", "hex", 32, 32),
+    ("datadog-token", "ddapi_", "alnum", 30, 60),
+    ("datadog-token", "ddapp_", "alnum", 30, 60),
+    ("digitalocean-token", "dop_v1_", "hex", 60, 64),
+    ("digitalocean-token", "doo_v1_", "hex", 60, 64),
+    ("digitalocean-token", "dor_v1_", "hex", 60, 64),
+    ("discord-token", "mfa.", "dense", 60, 100),
+    ("docker-token", "dckr_pat_", "dense", 24, 60),
+    ("docker-token", "dckr_oat_", "dense", 24, 60),
+    ("doppler-token", "dp.pt.", "alnum", 36, 50),
+    ("doppler-token", "dp.st.", "dotted", 36, 80),
+    ("doppler-token", "dp.ct.", "alnum", 36, 50),
+    ("doppler-token", "dp.sa.", "alnum", 36, 50),
+    ("doppler-token", "dp.scim.", "alnum", 36, 50),
+    ("doppler-token", "dp.audit.", "alnum", 36, 50),
+    ("dropbox-token", "sl.", "dense", 120, 2000),
+    ("duffel-token", "duffel_live_", "dense", 40, 50),
+    ("duffel-token", "duffel_test_", "dense", 40, 50),
+    ("e2b-token", "e2b_", "hex", 40, 40),
+    ("easypost-token", "EZAK", "alnum", 54, 54),
+    ("easypost-token", "EZTK", "alnum", 54, 54),
+    ("elastic-token", "essu_", "base64", 40, LOOSE),
+    ("elevenlabs-token", "sk_", "hex", 48, 48),
+    ("facebook-token", "EAAM", "alnum", 40, LOOSE),
+    ("facebook-token", "EAAC", "alnum", 40, LOOSE),
+    ("facebook-token", "EAAB", "alnum", 40, LOOSE),
+    ("facebook-token", "EAAG", "alnum", 40, LOOSE),
+    ("fal-token", "fal_sk_", "alnum", 24, 80),
+    ("figma-token", "figd_", "dense", 36, 60),
+    ("figma-token", "figo_", "dense", 36, 60),
+    ("figma-token", "figu_", "dense", 36, 60),
+    ("firecrawl-token", "fc-", "hex", 32, 32),
+    ("fireworks-token", "fw_", "alnum", 22, 32),
+    ("flutterwave-token", "FLWSECK-", "dense", 30, 60),
+    ("flutterwave-token", "FLWSECK_TEST-", "dense", 12, 60),
+    ("fly-token", "fo1_", "dense", 40, 50),
+    ("fly-token", "fm1r_", "base64", 60, LOOSE),
+    ("fly-token", "fm2_", "base64", 60, LOOSE),
+    ("frameio-token", "fio-u-", "dense", 60, 70),
+    ("gcp-api-key", "AIza", "dense", 35, 35),
+    ("gcp-oauth-secret", "GOCSPX-", "dense", 24, 32),
+    ("gcp-oauth-token", "ya29.", "dense", 20, 1000),
+    ("gcp-refresh-token", "1//0", "dense", 40, 200),
+    ("gitea-token", "gta_", "hex", 40, 40),
+    ("github-token", "ghp_", "alnum", 36, 100),
+    ("github-token", "gho_", "alnum", 36, 100),
+    ("github-token", "ghu_", "alnum", 36, 100),
+    ("github-token", "ghs_", "alnum", 36, 100),
+    ("github-token", "ghr_", "alnum", 36, 100),
+    ("github-token", "github_pat_", "word", 30, 255),
+    ("gitlab-token", "glpat-", "dense", 20, 60),
+    ("gitlab-token", "gldt-", "dense", 20, 60),
+    ("gitlab-token", "glrt-", "dense", 20, 60),
+    ("gitlab-token", "glrtr-", "dense", 20, 60),
+    ("gitlab-token", "glptt-", "hex", 40, 40),
+    ("gitlab-token", "glft-", "dense", 20, 60),
+    ("gitlab-token", "glimt-", "dense", 25, 60),
+    ("gitlab-token", "glagent-", "dense", 50, 60),
+    ("gitlab-token", "glsoat-", "dense", 20, 60),
+    ("gitlab-token", "glcbt-", "dense", 20, 60),
+    ("gitlab-token", "glffct-", "dense", 20, 60),
+    ("gitlab-token", "gloas-", "hex", 60, 64),
+    ("gitlab-token", "GR1348941", "dense", 20, 30),
+    ("gocardless-token", "live_", "dense", 40, 40),
+    ("grafana-token", "glsa_", "word", 36, 50),
+    ("grafana-token", "glc_", "base64", 32, LOOSE),
+    ("grafana-token", "eyJrIjoi", "base64", 60, LOOSE),
+    ("groq-token", "gsk_", "alnum", 40, 60),
+    ("harness-token", "pat.", "dotted", 60, 90),
+    ("heroku-token", "HRKU-", "dense", 36, 80),
+    ("hetzner-token", "hcloud_", "alnum", 60, 70),
+    ("hubspot-token", "pat-na1-", "uuid", 36, 36),
+    ("hubspot-token", "pat-na2-", "uuid", 36, 36),
+    ("hubspot-token", "pat-eu1-", "uuid", 36, 36),
+    ("huggingface-token", "hf_", "alnum", 30, 40),
+    ("huggingface-token", "api_org_", "alnum", 30, 40),
+    ("infracost-token", "ico-", "alnum", 32, 32),
+    ("influx-token", "apiv3_", "dense", 60, 100),
+    ("instagram-token", "IGQ", "dense", 60, LOOSE),
+    ("intercom-token", "dG9rOg", "base64", 40, 80),
+    ("intra42-secret", "s-s4t2ud-", "hex", 60, 64),
+    ("intra42-secret", "s-s4t2af-", "hex", 60, 64),
+    ("jina-token", "jina_", "dense", 40, 80),
+    ("klaviyo-token", "pk_", "hex", 34, 34),
+    ("langfuse-token", "sk-lf-", "uuid", 36, 36),
+    ("langsmith-token", "lsv2_pt_", "word", 40, 60),
+    ("langsmith-token", "lsv2_sk_", "word", 40, 60),
+    ("launchdarkly-token", "sdk-", "uuid", 36, 36),
+    ("launchdarkly-token", "api-", "uuid", 36, 36),
+    ("launchdarkly-token", "mob-", "uuid", 36, 36),
+    ("linear-token", "lin_api_", "alnum", 32, 60),
+    ("linear-token", "lin_oauth_", "alnum", 32, 80),
+    ("linear-token", "lin_wh_", "alnum", 20, 80),
+    ("linkedin-token", "WPL_AP", "dotted", 16, 60),
+    ("logfire-token", "pylf_v", "word", 40, 60),
+    ("mailchimp-token", "md-", "dense", 22, 22),
+    ("mailgun-token", "key-", "hex", 32, 32),
+    ("mailgun-token", "pubkey-", "hex", 32, 32),
+    ("mapbox-token", "sk.eyJ", "dotted", 40, 200),
+    ("mapbox-token", "tk.eyJ", "dotted", 40, 200),
+    ("mergify-token", "mka_", "dense", 24, 80),
+    ("modal-token", "ak-", "alnum", 22, 22),
+    ("modal-token", "as-", "alnum", 22, 22),
+    ("mongodb-token", "mdb_sa_sk_", "dense", 30, 60),
+    ("neon-token", "napi_", "alnum", 40, 80),
+    ("netlify-token", "nfp_", "alnum", 30, 50),
+    ("netlify-token", "nfc_", "alnum", 30, 50),
+    ("new-relic-token", "NRAK-", "upper", 27, 27),
+    ("new-relic-token", "NRAA-", "hex", 27, 27),
+    ("new-relic-token", "NRII-", "dense", 32, 32),
+    ("new-relic-token", "NRIQ-", "dense", 32, 32),
+    ("new-relic-token", "NRJS-", "hex", 19, 19),
+    ("new-relic-token", "NRSP-", "dense", 32, 40),
+    ("new-relic-token", "NRRA-", "hex", 42, 42),
+    ("notion-token", "secret_", "alnum", 43, 43),
+    ("notion-token", "ntn_", "alnum", 40, 50),
+    ("npm-token", "npm_", "alnum", 36, 36),
+    ("nuget-token", "oy2", "lower", 43, 43),
+    ("nvidia-token", "nvapi-", "dense", 60, 70),
+    ("octopus-token", "API-", "upper", 24, 32),
+    ("onepassword-token", "ops_eyJ", "base64", 60, 2000),
+    ("onesignal-token", "os_v2_app_", "lower", 60, 120),
+    ("onesignal-token", "os_v2_org_", "lower", 60, 120),
+    ("openai-token", "sk-proj-", "dense", 20, LOOSE),
+    ("openai-token", "sk-svcacct-", "dense", 20, LOOSE),
+    ("openai-token", "sk-admin-", "dense", 20, LOOSE),
+    ("openai-token", "sk-None-", "dense", 20, LOOSE),
+    ("openai-token", "sk-", "alnum", 20, 64),
+    ("openrouter-token", "sk-or-v1-", "hex", 60, 64),
+    ("openshift-token", "sha256~", "dense", 43, 43),
+    ("packagist-token", "packagist_", "word", 60, 90),
+    ("paddle-token", "pdl_live_apikey_", "word", 40, 80),
+    ("paddle-token", "pdl_sdbx_apikey_", "word", 40, 80),
+    ("paypal-token", "access_token$production$", "word", 40, 60),
+    ("perplexity-token", "pplx-", "alnum", 40, 60),
+    ("pinecone-token", "pcsk_", "word", 50, 90),
+    ("plaid-token", "access-production-", "uuid", 36, 36),
+    ("plaid-token", "access-sandbox-", "uuid", 36, 36),
+    ("plaid-token", "access-development-", "uuid", 36, 36),
+    ("planetscale-token", "pscale_tkn_", "dotted", 30, 70),
+    ("planetscale-token", "pscale_pw_", "dotted", 30, 70),
+    ("planetscale-token", "pscale_oauth_", "dotted", 30, 70),
+    ("polar-token", "polar_pat_", "alnum", 30, 60),
+    ("posthog-token", "phx_", "alnum", 40, 60),
+    ("posthog-token", "phs_", "alnum", 40, 60),
+    ("postman-token", "PMAK-", "uuid", 59, 59),
+    ("prefect-token", "pnu_", "alnum", 36, 36),
+    ("pulumi-token", "pul-", "hex", 40, 40),
+    ("pypi-token", "pypi-", "dense", 50, 1000),
+    ("qase-token", "qase_", "alnum", 40, 70),
+    ("railway-token", "rlwy_", "alnum", 24, 80),
+    ("razorpay-token", "rzp_live_", "alnum", 14, 14),
+    ("razorpay-token", "rzp_test_", "alnum", 14, 14),
+    ("readme-token", "rdme_", "lower", 60, 80),
+    ("render-token", "rnd_", "alnum", 28, 40),
+    ("replicate-token", "r8_", "alnum", 37, 37),
+    ("resend-token", "re_", "word", 24, 40),
+    ("riot-token", "RGAPI-", "uuid", 36, 36),
+    ("rootly-token", "rootly_", "hex", 60, 64),
+    ("rubygems-token", "rubygems_", "hex", 48, 48),
+    ("runpod-token", "rpa_", "alnum", 40, 60),
+    ("samsara-token", "samsara_api_", "alnum", 28, 40),
+    ("scaleway-token", "SCW", "upper", 17, 17),
+    ("scalingo-token", "tk-us-", "dense", 48, 48),
+    ("segment-token", "sgp_", "word", 40, 80),
+    ("sendgrid-token", "SG.", "dotted", 60, 70),
+    ("sentry-token", "sntrys_", "dotted", 60, LOOSE),
+    ("sentry-token", "sntryu_", "hex", 60, 64),
+    ("shippo-token", "shippo_live_", "hex", 40, 40),
+    ("shippo-token", "shippo_test_", "hex", 40, 40),
+    ("shopify-token", "shpat_", "hex", 32, 38),
+    ("shopify-token", "shpca_", "hex", 32, 38),
+    ("shopify-token", "shppa_", "hex", 32, 38),
+    ("shopify-token", "shpss_", "hex", 32, 38),
+    ("shopify-token", "shprt_", "hex", 32, 38),
+    ("slack-token", "xoxb-", "dense", 20, 200),
+    ("slack-token", "xoxp-", "dense", 20, 200),
+    ("slack-token", "xoxa-", "dense", 20, 200),
+    ("slack-token", "xoxr-", "dense", 20, 200),
+    ("slack-token", "xoxs-", "dense", 20, 200),
+    ("slack-token", "xoxo-", "dense", 20, 200),
+    ("slack-token", "xoxc-", "dense", 20, 200),
+    ("slack-token", "xoxd-", "dotted", 20, LOOSE),
+    ("slack-token", "xoxe-", "dense", 20, 200),
+    ("slack-token", "xoxe.xox", "dense", 30, 300),
+    ("slack-token", "xapp-", "dense", 20, 200),
+    ("slack-token", "xwfp-", "dense", 20, 200),
+    ("sonar-token", "sqp_", "hex", 40, 40),
+    ("sonar-token", "squ_", "hex", 40, 40),
+    ("sonar-token", "sqa_", "hex", 40, 40),
+    ("sourcegraph-token", "slk_", "hex", 64, 64),
+    ("square-token", "sq0atp-", "dense", 22, 22),
+    ("square-token", "sq0csp-", "dense", 40, 46),
+    ("square-token", "EAAA", "dense", 56, 62),
+    ("stripe-token", "sk_live_", "alnum", 16, 250),
+    ("stripe-token", "sk_test_", "alnum", 16, 250),
+    ("stripe-token", "rk_live_", "alnum", 16, 250),
+    ("stripe-token", "rk_test_", "alnum", 16, 250),
+    ("stripe-token", "rk_prod_", "alnum", 16, 250),
+    ("stripe-token", "sk_prod_", "alnum", 16, 250),
+    ("stripe-webhook-secret", "whsec_", "base64", 24, 64),
+    ("stytch-token", "secret-live-", "dense", 40, 60),
+    ("supabase-token", "sbp_", "hex", 40, 40),
+    ("supabase-token", "sb_secret_", "dense", 26, 60),
+    ("svix-token", "testsk_", "dotted", 30, 60),
+    ("tailscale-token", "tskey-", "dense", 20, 100),
+    ("tavily-token", "tvly-", "dense", 26, 60),
+    ("tencent-access-key", "AKID", "alnum", 32, 36),
+    ("together-token", "tgp_v1_", "dense", 36, 60),
+    ("trello-token", "ATTA", "hex", 64, 72),
+    ("twilio-token", "SK", "hex", 32, 32),
+    ("twilio-token", "AC", "hex", 32, 32),
+    ("twitter-token", "AAAAAAAAAAAAAAAAAAAAA", "dotted", 60, 200),
+    ("typeform-token", "tfp_", "dotted", 40, 70),
+    ("ubidots-token", "BBFF-", "alnum", 28, 40),
+    ("unkey-token", "unkey_", "alnum", 20, 60),
+    ("valtown-token", "vtwn_", "alnum", 20, 60),
+    ("vault-token", "hvs.", "dense", 24, 300),
+    ("vault-token", "hvb.", "dense", 24, 400),
+    ("vault-token", "hvr.", "dense", 24, 300),
+    ("vault-token", "s.", "alnum", 24, 24),
+    ("vercel-token", "vcp_", "alnum", 24, 80),
+    ("vercel-token", "vck_", "alnum", 24, 80),
+    ("vercel-token", "vercel_blob_rw_", "word", 30, 80),
+    ("voyage-token", "pa-", "dense", 40, 48),
+    ("wakatime-token", "waka_", "uuid", 36, 36),
+    ("wandb-token", "wandb_v1_", "word", 40, 100),
+    ("workos-token", "sk_live_", "base64", 40, 100),
+    ("xai-token", "xai-", "alnum", 60, 90),
+    ("xata-token", "xau_", "alnum", 30, 60),
+    ("xendit-token", "xnd_production_", "alnum", 40, 80),
+    ("yandex-token", "AQVN", "dense", 35, 40),
+    ("yandex-token", "YCAJE", "dense", 20, 36),
+    ("yandex-token", "YCP", "dense", 35, 40),
+    ("zapier-token", "sk-ak-", "alnum", 40, 60),
+    ("zuplo-token", "zpka_", "word", 30, 60),
+)
+
+SHORTEST = 16
+"""The fewest characters of a token with its prefix."""
+
+
+class _Tail:
+    """What follows the prefix of a row, and whether that could be words."""
+
+    __slots__ = ("is_lettered", "kind", "pattern")
+
+    def __init__(self, kind: str, alphabet: str, least: int, most: int) -> None:
+        letters = ALPHABETS[alphabet]
+        padding = "={0,2}" if alphabet == "base64" else ""
+        self.kind = kind
+        self.pattern = Pattern(rf"{letters}{{{least},{most}}}(?!{letters}){padding}")
+        self.is_lettered = alphabet not in ("hex", "uuid", "upper")
+
+
+_TAILS: dict[str, list[_Tail]] = {}
+for _kind, _prefix, _alphabet, _least, _most in sorted(ROWS, key=lambda row: len(row[1])):
+    _TAILS.setdefault(_prefix, []).append(_Tail(_kind, _alphabet, _least, _most))
+
+
+def has_prefix(text: str, _lower: str = "") -> bool:
+    """Return whether a prefix is in a word that is long enough for a token."""
+    long_words = _long_words(text)
+    return any(prefix in long_words for prefix in _TAILS)
+
+
+def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of every token that begins with a known prefix."""
+    long_words = _long_words(text)
+    found: dict[int, str] = {}
+    for prefix in _TAILS:  # the shortest first: of several at one place the longest counts
+        at = text.find(prefix) if prefix in long_words else -1
+        while at >= 0:
+            if _is_border(text, at):
+                found[at] = prefix
+            at = text.find(prefix, at + 1)
+    done = 0
+    for start in sorted(found):
+        if start < done:  # inside of another prefix
+            continue
+        done = start + len(found[start])
+        for tail in _TAILS[found[start]]:
+            match = tail.pattern.match(text, done)
+            if match is None:
+                continue
+            token = match[0].rstrip(".-=") if text[match.end() - 1] in ".-" else match[0]
+            if not is_filler(token) and not (tail.is_lettered and is_wordlike(token, 0.6)):
+                yield tail.kind, start, done + len(token)
+                break
+
+
+def _long_words(text: str) -> str:
+    return "\n".join([word for word in text.split() if len(word) >= SHORTEST])
+
+
+def _is_border(text: str, at: int) -> bool:
+    """Return whether a token may begin here: behind a sign, or an escaped line end."""
+    before = text[at - 1 : at]
+    is_sign = not (before.isascii() and before.isalnum())
+    return is_sign or (before in "nrt" and text[at - 2 : at - 1] == "\\")

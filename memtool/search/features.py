@@ -1,0 +1,222 @@
+"""Facts: what filters, matching and ranking may ask about the records of one tree at one moment.
+
+Each fact is worked out when it is first asked for, and kept: the state in its life, the place in
+its lineage, its words, and, at the price of a few git processes, where it comes from.
+"""
+
+from __future__ import annotations
+
+from memtool.index import analyzer, scoring
+from memtool.index.reader import StoredCatalog
+from memtool.index.stored_fields import StoredMemory, fields
+from memtool.memory import lifecycle
+from memtool.store.provenance import TRUST_LEVELS
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memtool.index.reader import IndexReader
+    from memtool.memory.fields import Category
+    from memtool.memory.lineage import Lineage
+    from memtool.store.provenance import Origin
+    from memtool.store.tree import Record, Tree
+
+
+SUPERSEDED = "superseded"
+
+HIDDEN = (
+    SUPERSEDED,
+    lifecycle.DELETED,
+    lifecycle.ARCHIVED,
+    lifecycle.EXPIRED,
+    lifecycle.PENDING,
+)
+"""States in which a memory is left out unless a filter that it satisfies asks for the state."""
+
+
+class Facts:
+    """The facts of one tree, as seen at the second `now`.
+
+    `lineage` is the tree's own unless another is given, such as one that trust has pruned.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        now: int,
+        categories: Mapping[str, Category],
+        origins: Callable[[], dict[str, Origin]],
+        lineage: Lineage | None = None,
+    ) -> None:
+        self.tree = tree
+        self.lineage = tree.lineage if lineage is None else lineage
+        self.now = now
+        self.categories = categories
+        self._origins = origins
+        self._stored = _stored(tree, categories)
+        self._states: dict[str, str] = {}
+        self._flat: dict[str, str] = {}
+        self._terms: dict[str, frozenset[str]] = {}
+        self._heads: dict[str, list[Record]] = {}
+
+    @cached_property
+    def origins(self) -> dict[str, Origin]:
+        """Commit, author and trust by path; costs a few git processes."""
+        return self._origins()
+
+    @cached_property
+    def conflicted(self) -> frozenset[str]:
+        """The ids of heads that contend for one ancestor, and of memories in a circle."""
+        groups = [fork.heads for fork in self.lineage.forks()] + list(self.lineage.cycles())
+        return frozenset(id_ for group in groups for id_ in group)
+
+    def state(self, record: Record) -> str:
+        """Return the record's lifecycle state, such as `alive`."""
+        found = self._states.get(record.path)
+        if found is None:
+            memory = record.memory
+            if self._stored and isinstance(memory, StoredMemory) and memory.is_alive(self.now):
+                return lifecycle.ALIVE
+            found = lifecycle.state(memory, self.now, self.categories)
+            self._states[record.path] = found
+        return found
+
+    def hidden(self, record: Record) -> frozenset[str]:
+        """Return the states for which the record is left out; empty for a living head."""
+        state = self.state(record)
+        states = set() if state == lifecycle.ALIVE else {state}
+        if not self.lineage.is_head(record.id):
+            states.add(SUPERSEDED)
+        return frozenset(states)
+
+    def is_current(self, record: Record) -> bool:
+        """Tell whether the record is a living head, so that nothing hides it."""
+        return self.state(record) == lifecycle.ALIVE and self.lineage.is_head(record.id)
+
+    def current(self) -> Current | None:
+        """Return which numbers of a catalog are current, answered from its columns.
+
+        None where the tree is no catalog, or its columns were made with other categories.
+        """
+        catalog = self._stored
+        if catalog is None:
+            return None
+        superseded = catalog.numbers_of(self.lineage.superseded_by)
+        return Current(catalog.parts, self.now, superseded)
+
+    def trust(self, record: Record) -> int:
+        """Return the place of the record's trust among `TRUST_LEVELS`."""
+        return TRUST_LEVELS.index(self.origins[record.path].trust)
+
+    def has_phrase(self, record: Record, phrase: str) -> bool:
+        """Tell whether the words of a phrase stand in the record, next to each other."""
+        if record.path not in self._flat:
+            self._flat[record.path] = "\n".join(flat(text) for _key, text in fields(record))
+        wanted = flat(phrase)
+        return bool(wanted.strip()) and wanted in self._flat[record.path]
+
+    def terms(self, record: Record) -> frozenset[str]:
+        """Return the terms that the record holds."""
+        if record.path not in self._terms:
+            self._terms[record.path] = frozenset(self.text(record).decode().split())
+        return self._terms[record.path]
+
+    def text(self, record: Record) -> bytes:
+        """Return the record as terms (see `scoring.searchable`), from the index where it is one."""
+        found = self._indexed_text(record)
+        if found is None:
+            found = scoring.searchable(scoring.Document(record.path, fields(record)))[1]
+        return found
+
+    def _indexed_text(self, record: Record) -> bytes | None:
+        catalog = self._stored
+        number = None if catalog is None else catalog.number_of(record)
+        if catalog is None or number is None:
+            return None
+        return catalog.parts.text(number)
+
+    def heads(self, record: Record) -> list[Record]:
+        """Return the heads for which the words of a superseded memory count; none for a head."""
+        known = self._heads.get(record.path)
+        if known is None:
+            ids: tuple[str, ...] = ()
+            if not self.lineage.is_head(record.id) and self.state(record) != lifecycle.DELETED:
+                ids = self.lineage.heads_of(record.id)
+            found = map(self.tree.by_id.get, ids)
+            known = self._heads[record.path] = [head for head in found if head is not None]
+        return known
+
+    def has_word(self, record: Record, word: str) -> bool:
+        """Tell whether the record, or what it replaces as head, holds a form of the word."""
+        wanted = analyzer.terms(word)
+        if not self.terms(record).isdisjoint(wanted):
+            return True
+        if not self.lineage.is_head(record.id):
+            return False
+        older = map(self.tree.by_id.get, self.lineage.predecessors(record.id))
+        return any(
+            old is not None
+            and not self.terms(old).isdisjoint(wanted)
+            and self.state(old) != lifecycle.DELETED
+            for old in older
+        )
+
+
+class Current:
+    """Which documents are living heads, by number."""
+
+    def __init__(self, parts: IndexReader, now: int, superseded: set[int]) -> None:
+        self._parts = parts
+        self._now = now
+        self.superseded = superseded
+        base = parts.parts[0].shelf
+        self._count, self._untils, self._ended = base.count, base.untils, base.ended
+        self._is_begun = base.all_begun(now)
+
+    def __call__(self, number: int) -> bool:
+        """Tell whether a document is a living head."""
+        if number < self._count and self._is_begun:
+            return self._untils[number] >= self._now and number not in self.superseded
+        part, local = self._parts.part(number)
+        held = part.shelf
+        is_alive = held.begins[local] <= self._now <= held.untils[local]
+        return is_alive and number not in self.superseded
+
+    def among(self, numbers: set[int]) -> set[int]:
+        """Return a set of numbers, of which only those of living heads are left."""
+        if not self._is_begun:
+            return set(filter(self, numbers))
+        numbers.difference_update(self._ended(self._now), self.superseded)
+        for part in self._parts.parts[1:]:
+            beside = numbers.intersection(range(part.first, part.first + part.shelf.count))
+            numbers.difference_update([number for number in beside if not self(number)])
+        return numbers
+
+
+def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | None:
+    """Return the tree if it keeps what depends on these categories."""
+    if not isinstance(tree, StoredCatalog):
+        return None
+    is_same = tree.categories is categories or tree.categories == categories
+    return tree if is_same else None
+
+
+def governed(record: Record) -> list[str]:
+    """Return the globs and paths that a memory names in `files` and in its file sources."""
+    sources = record.memory.items("source")
+    named = [source[5:].partition("#")[0].partition("@")[0] for source in sources
+             if source.startswith("file:")]  # fmt: skip
+    return [*record.memory.items("files"), *named]
+
+
+_SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
+def flat(text: str) -> str:
+    """Return the words of a text between single spaces, without case or punctuation."""
+    plain = text.casefold().translate(_SPACED)
+    if not plain.isascii():
+        plain = "".join(char if char.isalnum() else " " for char in plain)
+    return f" {' '.join(plain.split())} "

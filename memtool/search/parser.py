@@ -1,0 +1,354 @@
+"""The parser of the query language (see `expression`): text to tokens, and these to an expression.
+
+Queries that are asked again and again have names, in `queries.toml`:
+
+    pinned-decisions = "type:decision is:pinned"
+
+    [open]
+    query = "is:candidate OR is:conflicted"
+    doc = "what somebody has to look at"
+
+`memtool search @open` asks the second; words behind the name narrow it.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.search.expression import (
+    Either,
+    Expression,
+    Filter,
+    Group,
+    Not,
+    Phrase,
+    Query,
+    Word,
+    bad_query,
+)
+from memtool.search.features import flat
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+MAX_DEPTH = 20
+"""Parentheses that may stand inside each other."""
+
+
+def parse_operators(text: str) -> Query:
+    """Read a query of any form. Raises MemtoolError as `parse` does."""
+    parser = _Parser(text, tuple(_tokens(text)))
+    root = parser.either(0)
+    if parser.position < len(parser.tokens):
+        stray = parser.tokens[parser.position]
+        raise bad_query(text, stray.at, stray.end, "this parenthesis was never opened", _QUOTE_HINT)
+    return Query(text, root)
+
+
+_QUOTE_HINT = 'put text that is no operator in double quotes: "main(argv"'
+
+
+class _Token(Value):
+    """A piece of the query; `kind` is `(`, `)`, `-`, `OR`, `word`, `phrase` or `filter`."""
+
+    kind: str
+    at: int
+    end: int
+    text: str = ""
+    value: str = ""
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char.isspace():
+            at += 1
+            continue
+        if char in "()":
+            token = _Token(char, at, at + 1)
+        elif char == '"':
+            token = _quoted(text, at)
+        elif char == "-" and text[at + 1 : at + 2].strip() not in ("", "-", ")"):
+            token = _Token("-", at, at + 1)
+        else:
+            token = _bare(text, at)
+        yield token
+        at = token.end
+
+
+def _quoted(text: str, at: int) -> _Token:
+    r"""Read `"…"`; inside, `\"` is a quote and `\\` a backslash."""
+    out = []
+    place = at + 1
+    while place < len(text) and text[place] != '"':
+        if text[place] == "\\" and text[place + 1 : place + 2] in ('"', "\\"):
+            place += 1
+        out.append(text[place])
+        place += 1
+    if place >= len(text):
+        raise bad_query(
+            text, at, at + 1, "this quote is never closed", 'close it, or leave it out: "a phrase"'
+        )
+    phrase = "".join(out)
+    if not flat(phrase).strip():
+        raise bad_query(text, at, place + 1, "this phrase holds no word", "write a word in it")
+    return _Token("phrase", at, place + 1, phrase)
+
+
+def _bare(text: str, at: int) -> _Token:
+    """Read a filter, or a word up to white space, a quote, or a parenthesis that is not its own."""
+    end, depth = at, 0
+    while end < len(text) and not text[end].isspace() and text[end] != '"':
+        depth += (text[end] == "(") - (text[end] == ")")
+        if depth < 0:
+            break
+        end += 1
+    run = text[at:end]
+    name, colon, value = run.partition(":")
+    if colon and _is_name(name) and not value.startswith((":", "//")):
+        from memtool.search.filters import FILTERS  # most queries are plain words
+
+        known = name.lower() in FILTERS
+        if not value and text[end : end + 1] == '"':
+            quoted = _quoted(text, end)
+            value, end = quoted.text, quoted.end
+        if known or value:
+            return _filter(text, at, end, name.lower(), value)
+    return _Token("OR" if run == "OR" else "word", at, end, run)
+
+
+def _is_name(name: str) -> bool:
+    return name.isascii() and name.replace("_", "a").replace("-", "a").isalpha()
+
+
+def _filter(text: str, at: int, end: int, name: str, value: str) -> _Token:
+    from memtool.search.filters import FILTERS
+
+    if name not in FILTERS:
+        import difflib  # only a wrong name pays for it
+
+        near = difflib.get_close_matches(name, FILTERS, n=2, cutoff=0.5)
+        meant = f"did you mean {' or '.join(f'{one}:' for one in near)}? " if near else ""
+        raise bad_query(
+            text,
+            at,
+            at + len(name),
+            f"there is no filter {name!r}",
+            f"{meant}filters are {', '.join(FILTERS)}; "
+            'text with a colon goes in double quotes',
+        )  # fmt: skip
+    if not value:
+        row = FILTERS[name]
+        raise bad_query(text, at, end, f"{name}: needs a value", f"{name}: takes {row.takes}")
+    return _Token("filter", at, end, name, value)
+
+
+class _Parser:
+    """Walks the tokens; its state is the place among them."""
+
+    def __init__(self, text: str, tokens: tuple[_Token, ...]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.position = 0
+
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.position].kind if self.position < len(self.tokens) else ""
+
+    def either(self, depth: int) -> Group | Either:
+        """Read groups up to a closing parenthesis or the end."""
+        groups = [self.group(depth)]
+        while self.kind == "OR":
+            token = self.tokens[self.position]
+            self.position += 1
+            groups.append(self.group(depth))
+            if not (groups[-2].items and groups[-1].items):
+                raise bad_query(
+                    self.text,
+                    token.at,
+                    token.end,
+                    "OR needs something on both sides",
+                    'for the word itself write "or"',
+                )
+        return groups[0] if len(groups) == 1 else Either(tuple(groups))
+
+    def group(self, depth: int) -> Group:
+        """Read items up to OR, a closing parenthesis or the end."""
+        items = []
+        while self.kind not in ("", "OR", ")"):
+            items.append(self.item(depth))
+        return Group(tuple(items))
+
+    def item(self, depth: int) -> Expression:
+        """Read one item, with its `-`."""
+        token = self.tokens[self.position]
+        self.position += 1
+        if token.kind == "-":
+            inner = self.item(depth)
+            return Not(Phrase(inner.text) if isinstance(inner, Word) else inner)
+        if token.kind == "(":
+            return self.parenthesis(token, depth + 1)
+        if token.kind == "filter":
+            return Filter(token.text, token.value, token.at, token.end)
+        return Phrase(token.text) if token.kind == "phrase" else Word(token.text)
+
+    def parenthesis(self, opening: _Token, depth: int) -> Group | Either:
+        """Read the inside of a parenthesis and what closes it."""
+        if depth > MAX_DEPTH:
+            raise bad_query(
+                self.text,
+                opening.at,
+                opening.end,
+                f"parentheses stand in each other more than {MAX_DEPTH} deep",
+                _QUOTE_HINT,
+            )
+        inner = self.either(depth)
+        if self.kind != ")":
+            message = "this parenthesis is never closed"
+            raise bad_query(self.text, opening.at, opening.end, message, _QUOTE_HINT)
+        closing = self.tokens[self.position]
+        self.position += 1
+        if isinstance(inner, Group) and not inner.items:
+            raise bad_query(
+                self.text, opening.at, closing.end, "this parenthesis is empty", _QUOTE_HINT
+            )
+        return inner
+
+
+QUERIES_NAME = "queries.toml"
+
+SIGN = "@"
+
+SAVED_KEYS = ("query", "doc")
+
+_SHORTEST = 3
+"""Characters of an id; the name of a query may be shorter."""
+
+
+class Saved(Value):
+    """A saved query; `doc` says what it is for, and may be empty."""
+
+    name: str
+    query: str
+    doc: str
+
+
+def parse_saved(data: bytes | None, path: str) -> dict[str, Saved]:
+    """Return the saved queries of a file by name, sorted; None is no file.
+
+    Raises:
+        MemtoolError: it is not TOML, or a row is no query; the message names the row.
+    """
+    if data is None:
+        return {}
+    from memtool.store.config import read_toml
+
+    found = {}
+    for name, row in sorted(read_toml(data, path).items()):
+        table = {"query": row} if isinstance(row, str) else row
+        if not _is_saved_name(name):
+            raise _refusal(path, repr(name), "must be a name of a-z 0-9 . _ -")
+        if not isinstance(table, dict) or not isinstance(table.get("query"), str):
+            raise _refusal(path, name, 'must be a query, or a table with query = "…"')
+        unknown = sorted(set(table) - set(SAVED_KEYS))
+        if unknown:
+            raise _refusal(path, f"{name}.{unknown[0]}", f"is not one of {', '.join(SAVED_KEYS)}")
+        doc = table.get("doc", "")
+        if not isinstance(doc, str):
+            raise _refusal(path, f"{name}.doc", "must be text")
+        found[name] = Saved(name, _checked_query(path, name, table["query"]), doc)
+    return found
+
+
+def saved_name(text: str) -> str | None:
+    """Return the name that a query begins with, as in `@open redis`; None where it has none.
+
+    The sign alone is the empty name, which no query has. What cannot be a name, such as
+    `@angular/core`, is text, and so is everything in double quotes.
+    """
+    first, *_others = text.split(maxsplit=1) or [""]
+    name = first.removeprefix(SIGN)
+    return name if first.startswith(SIGN) and (not name or _is_saved_name(name)) else None
+
+
+def expand_saved(text: str, name: str, known: dict[str, Saved], path: str) -> str:
+    """Return the text of a query that begins with the name of a saved one.
+
+    Raises:
+        MemtoolError: no query is saved under that name; the hint says which are.
+    """
+    if name not in known:
+        raise _unknown(name, known, path)
+    query = known[name].query
+    more = text.strip().removeprefix(SIGN + name).strip()
+    if more and isinstance(parse(query).root, Either):
+        query = f"({query})"  # OR binds loosest, and what follows narrows all of it
+    return f"{query} {more}" if more else query
+
+
+def _is_saved_name(text: str) -> bool:
+    from memtool.memory.schema import is_id
+
+    return is_id(text.ljust(_SHORTEST, "-"))
+
+
+def _checked_query(path: str, name: str, query: str) -> str:
+    text = " ".join(query.split("\n")).strip()
+    if not text:
+        raise _refusal(path, name, "must not be empty")
+    try:
+        parse(text)
+    except MemtoolError as error:
+        raise MemtoolError(
+            f"{path}: {name}: {error.message}", hint=error.hint, code=error.code
+        ) from None
+    return text
+
+
+def _unknown(name: str, known: dict[str, Saved], path: str) -> MemtoolError:
+    import difflib  # only a wrong name pays for it
+
+    near = difflib.get_close_matches(name, known, n=2)
+    if near:
+        hint = f"did you mean {' or '.join(SIGN + one for one in near)}?"
+    elif known:
+        hint = "there are " + ", ".join(SIGN + one for one in known)
+    else:
+        hint = f'write NAME = "QUERY" into {path}'
+    quoted = f'{hint}; for the text itself write "{SIGN}{name}" in double quotes'
+    return MemtoolError(
+        f"no query is saved as {SIGN}{name}", hint=quoted if name else hint, code="unknown-query"
+    )
+
+
+def _refusal(path: str, name: str, what: str) -> MemtoolError:
+    return MemtoolError(f"{path}: {name} {what}", hint=f"edit {path}", code="bad-query")
+
+
+MAX_LENGTH = 200_000
+"""Characters of a query; a prompt is not a query, and goes through `prose.search_prose`."""
+
+_OPERATORS = frozenset('"():')
+"""What makes more than a word of a word that does not begin with a dash."""
+
+
+def parse(text: str) -> Query:
+    """Read a query; an empty one is a group of nothing, which everything satisfies.
+
+    Raises:
+        MemtoolError: with code `bad-query`, the query and a caret under the place.
+    """
+    if len(text) > MAX_LENGTH:
+        raise MemtoolError(
+            f"the query has {len(text):,} characters, {MAX_LENGTH:,} are allowed",
+            hint="memtool inject --prompt takes long texts",
+            code="bad-query",
+        )
+    words = text.split()
+    if _OPERATORS.isdisjoint(text) and not any(w[0] == "-" or w == "OR" for w in words):
+        return Query(text, Group(tuple(map(Word, words))))
+
+    return parse_operators(text)

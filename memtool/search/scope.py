@@ -1,0 +1,138 @@
+"""The scope of a search: which memories, from when, with which settings."""
+
+from __future__ import annotations
+
+import time
+
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.search import expansion
+from memtool.search.retrieve import Scope
+from memtool.store.context import Context
+from memtool.store.provenance import Origin
+from memtool.store.tree import Record, Tree
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    SortKey = Callable[[Record], tuple[float | str, ...]]
+
+
+class MemoryRow(Value):
+    """A memory as a list shows it. `commit` is the full id of the last one, None without one."""
+
+    id: str
+    title: str
+    type: str
+    category: str
+    status: str
+    confidence: str
+    path: str
+    timestamp: str
+    commit: str | None
+    trust: str
+
+
+SORTS: dict[str, SortKey] = {
+    "newest": lambda record: (-record.memory.timestamp, record.id, record.path),
+    "oldest": lambda record: (record.memory.timestamp, record.id, record.path),
+    "importance": lambda record: (-record.memory.importance, record.id, record.path),
+    "title": lambda record: (record.memory.title.casefold(), record.id, record.path),
+    "id": lambda record: (record.id, record.path),
+}
+"""Orders that need no score. Every key ends in the id, so that no two memories are equal."""
+
+
+def row_of(record: Record, origins: Mapping[str, Origin]) -> MemoryRow:
+    """Return the row of a memory."""
+    memory = record.memory
+    origin = origins[record.path]
+    return MemoryRow(
+        id=record.id,
+        title=memory.title,
+        type=memory.type,
+        category=memory.category,
+        status=memory.status,
+        confidence=memory.confidence,
+        path=record.path,
+        timestamp=memory.text("timestamp"),
+        commit=origin.commit or None,
+        trust=origin.trust,
+    )
+
+
+def scope_of(context: Context, tree: Tree, now: int) -> Scope:
+    """Return what a search of a tree needs to know, as seen at the second `now`."""
+    return Scope(
+        tree=tree,
+        now=now,
+        config=context.settings,
+        aliases=expansion.parse(aliases_file(context), aliases_path(context)),
+        origins=lambda: context.origins(tree, tree.records),
+        accesses=lambda ids: _accesses(context, ids),
+        companions=lambda files: _companions(context, tree, files),
+    )
+
+
+def _accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
+    from memtool.store import usage_log  # only where a setting asks for them
+
+    return usage_log.accesses(context.repository.cache_dir, ids)
+
+
+def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:
+    basis = None if context.is_global else context.witness(tree).basis  # the files are a project's
+    if basis is None:
+        return ()
+    from memtool.store import cochange  # most prompts come without files
+
+    repository, directory = basis.repository, basis.directory
+    return cochange.companions(
+        repository, directory, basis.head, files, is_cached=context.is_cached
+    )
+
+
+def timed(context: Context, scope: Scope) -> Scope:
+    """Return a scope with a time limit.
+
+    What is asked as of another moment, of a revision or at a fixed clock is asked again to get the
+    same answer: there nothing depends on the machine.
+    """
+    is_replay = context.env.get("MEMTOOL_NOW") or scope.now != context.now
+    if is_replay or scope.tree.snapshot.kind != "worktree":
+        return scope
+    return scope.replace(clock=time.monotonic)
+
+
+def aliases_path(context: Context) -> str:
+    """Return where the aliases stand, relative to the top."""
+    return f"{context.directory}/{expansion.ALIASES_NAME}"
+
+
+def aliases_file(context: Context) -> bytes | None:
+    """Return the bytes of the aliases, of HEAD in a bare repository; None where there are none."""
+    return context.file(aliases_path(context), "bad-alias")
+
+
+def limit_of(context: Context, limit: int | None) -> int:
+    """Return how many results are wanted. Raises MemtoolError for less than none."""
+    if limit is None:
+        return context.settings.count("search.limit")
+    if limit < 0:
+        raise MemtoolError(
+            f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
+        )
+    return limit
+
+
+def tell_rest(context: Context, shown: int, total: int, hint: str) -> None:
+    """Note on stderr that there is more than was printed."""
+    if shown < total:
+        context.notes.append(f"{shown} of {total} shown; {hint}")
+
+
+def day(timestamp: str) -> str:
+    """Return the UTC day of a moment as it stands in a memory."""
+    return timestamps.date(timestamps.parse(timestamp))

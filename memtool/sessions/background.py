@@ -1,0 +1,91 @@
+"""Work beside an agent, which never waits for it: a hook starts memtool in the background.
+
+It loads next to nothing: a hook answers in the time of a cold start.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol
+
+    from memtool.store.repository import Repository
+
+    class HookContext(Protocol):
+        """What of a context a capture needs to know."""
+
+        @property
+        def env(self) -> Mapping[str, str]: ...
+        @property
+        def is_capturing(self) -> bool: ...
+        @property
+        def repository(self) -> Repository: ...
+
+
+MOST_S = 600
+"""Seconds after which a capture in the background is ended, whatever it waits for."""
+_DETACHED = f"""
+import os, signal, sys
+os.setsid()
+os.closerange(3, 1024)
+os.nice(10)
+os.chdir("/")
+signal.alarm({MOST_S})
+from memtool.cli.main import command
+command()
+"""
+
+
+def capture_hook(
+    context: HookContext, host: str, session_id: str, transcript_path: str, event: str
+) -> bool:
+    """Start a capture of a transcript in the background; return whether one was started.
+
+    None is where it is switched off, or where the path is no file of this user. `event` is what
+    the host reported: at the end of a session nothing more will come, and it is ended. A host that
+    names no transcript may keep all of them in one place.
+    """
+    transcript_path = transcript_path or kept_by(host, context.env)
+    if not context.is_capturing or not is_own(transcript_path):
+        return False
+    args = ["-C", context.repository.top or context.repository.git_dir, "capture", "--host", host]
+    args += ["--session", session_id] if session_id else []
+    args += ["--end"] if event == "session-end" else []
+    return bool(start([*args, "--", transcript_path], context.env))
+
+
+def kept_by(host: str, env: Mapping[str, str]) -> str:
+    """Return the path of the file in which a host keeps all sessions, empty where it has none."""
+    if host != "opencode":
+        return ""
+    data = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", ""), ".local", "share")
+    return os.path.join(data, "opencode", "opencode.db")
+
+
+def is_own(path: str) -> bool:
+    """Tell whether a path is absolute, and a regular file that belongs to this user."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return os.path.isabs(path) and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+
+
+def start(args: list[str], env: Mapping[str, str]) -> int:
+    """Start memtool in a session of its own, without streams; return the process, 0 for none.
+
+    -P: modules are never looked for where the process happens to be.
+    """
+    quiet = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in (0, 1, 2)]
+    try:
+        return os.posix_spawn(
+            sys.executable, [sys.executable, "-P", "-c", _DETACHED, *args], dict(env),
+            file_actions=quiet,
+        )  # fmt: skip
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,305 @@
+"""Capture: a transcript into a session, only what is new, any number of captures at once.
+
+The journal of captures is the lock: it says how far each transcript was read. Messages know the
+line that they came from, so that nothing is taken twice even where that is not known any more. A
+host that forks a session copies its lines into a new transcript, under their own names: such a
+copy goes on from the session that it was made of, and does not look like a second witness.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.sessions import journal, lifecycle, store
+from memtool.sessions.journal import Writer
+from memtool.sessions.model import hashed_id, id_of_host
+from memtool.sessions.redaction import clean_row, clean_texts
+from memtool.sessions.store import MESSAGES, Exists, Sessions
+from memtool.sessions.transcripts import reader
+from memtool.sessions.transcripts.reader import Mark, Reading
+from memtool.store.files import read_regular
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, BinaryIO
+
+    from memtool.sessions.model import Head, Message
+
+CAPTURES = "captures.jsonl"
+MOST_TEXT = 16_000
+"""Characters that are kept of a message; a session is what happened, not what was printed."""
+AT_ONCE = 500
+"""Messages that are written together."""
+FUTURE_S = timestamps.DAY_S
+
+
+class Transcript(Value):
+    """A transcript to capture. `path` is empty where its bytes come from stdin."""
+
+    file: BinaryIO
+    path: str
+    tops: tuple[str, ...]
+    host: str = ""
+    session: str = ""
+    """The session that it goes into; by default the one that it names."""
+
+
+class Capture(Value):
+    """What a capture took into a session: messages `first` to `last`, 0 for none.
+
+    `broken` counts lines that could not be read, `future` messages whose time has not come,
+    `lost` those that the session has no room for.
+    """
+
+    session: str
+    host: str
+    messages: tuple[Message, ...]
+    broken: int
+    future: int
+    is_new: bool
+    """Whether the session was begun for it."""
+    notes: tuple[str, ...] = ()
+    lost: int = 0
+
+
+def capture(
+    sessions: Sessions,
+    transcript: Transcript,
+    begin: Callable[[str, Reading], Head],
+    now: int,
+    *,
+    dry_run: bool = False,
+) -> Capture:
+    """Take what is new in a transcript into its session, which `begin` makes a head for.
+
+    Raises:
+        MemtoolError: it is no transcript, the session is full, or the disk refuses.
+    """
+    id_ = transcript.session
+    is_new = False
+    if not id_ or id_ not in sessions.ids():
+        read = _read(transcript, None)
+        id_ = id_ or name_for(sessions, read.host, read.session or _name(transcript))
+        if id_ not in sessions.ids():
+            head, findings = _with_parent(sessions, begin(id_, read), read)
+            if dry_run:
+                known = _origins(sessions, head.parent) if head.parent else set()
+                new = list(_unknown(_named(read.messages, sessions), known))
+                return _told(id_, read, new, now, is_new=True)
+            is_new = _is_begun(sessions, head, findings)
+    path = os.path.join(sessions.folder(id_), CAPTURES)
+    if dry_run:
+        read, new, _number = _new(sessions, transcript, id_, _rows(journal.read(path)[0]))
+        return _told(id_, read, new, now)
+    with Writer(path) as marks:
+        done = _continued(sessions, transcript, id_, marks, now)
+    return done.replace(is_new=is_new)
+
+
+def _with_parent(
+    sessions: Sessions, head: Head, read: Reading
+) -> tuple[Head, list[dict[str, Any]]]:
+    """Return the head of a new session with what it goes on from, and the findings of that."""
+    named = _named(read.messages, sessions)
+    before, shared = _parent(sessions, head.id, read.host, named)
+    if not before:
+        return head, []
+    forked, findings = lifecycle.forked(sessions, before, head)
+    return forked.replace(parent_messages=shared), findings
+
+
+def _is_begun(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) -> bool:
+    """Begin a session; return whether it was not there yet."""
+    try:
+        lifecycle.fork(sessions, head, findings)
+    except Exists:
+        return False
+    return True
+
+
+def _continued(
+    sessions: Sessions, transcript: Transcript, id: str, marks: Writer, now: int
+) -> Capture:
+    """Take over what is new; the caller holds the journal of captures.
+
+    Of what a full session cannot take the place is kept all the same: it is not read again.
+    """
+    rows = _rows(journal.parse(marks.whole())[0])
+    read, new, number = _new(sessions, transcript, id, rows)
+    kept: list[Message] = []
+    notes: dict[str, None] = {}
+    for start in range(0, len(new), AT_ONCE):
+        some = new[start : start + AT_ONCE]
+        try:
+            added = store.add(sessions, id, some, now, reopen=True, most_text=MOST_TEXT)
+        except MemtoolError as error:
+            if error.code != "session-full":
+                raise
+            notes[f"{error.message}; {error.hint}"] = None
+            break
+        kept += added.messages
+        notes |= dict.fromkeys(added.notes)
+    if transcript.path:
+        place = _place(transcript, sessions)
+        row = {"path": place, "moment": now, "number": number + len(kept)}
+        # Without them a capture only takes longer, so they may be lost between the two steps.
+        marks.clear()
+        marks.append(
+            (rows | {place: clean_row(read.mark.plain(), sessions.allowed) | row}).values()
+        )
+    told = _told(id, read, kept, now, notes=tuple(notes))
+    return told.replace(lost=len(new) - len(kept))
+
+
+def name_for(sessions: Sessions, host: str, given: str) -> str:
+    """Return the name for the id that a host gave its session, never one that is a secret."""
+    if clean_texts({given}, sessions.allowed)[given] == given:
+        return id_of_host(host, given)
+    return hashed_id(host, given)
+
+
+def _place(transcript: Transcript, sessions: Sessions) -> str:
+    """Return what a transcript is known by in the journal of captures: its path, if that may be."""
+    path = transcript.path
+    is_clean = clean_texts({path}, sessions.allowed)[path] == path
+    return path if is_clean else reader.digest(os.fsencode(path))
+
+
+def _rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the rows of the journal of captures by the transcript that each is about."""
+    return {row["path"]: row for row in rows if isinstance(row.get("path"), str)}
+
+
+def _new(
+    sessions: Sessions, transcript: Transcript, id: str, rows: dict[str, dict[str, Any]]
+) -> tuple[Reading, list[Message], int]:
+    """Return what was read, what of it is new, and the number of the last message there is."""
+    before = rows.get(_place(transcript, sessions), {})
+    read = _read(transcript, _mark(before))
+    last = sessions.last(id)
+    number = last.number if last else 0
+    is_certain = not read.is_new and before.get("number") == number
+    known = set() if is_certain else _origins(sessions, id)
+    return read, list(_unknown(_named(read.messages, sessions), known)), number
+
+
+def _read(transcript: Transcript, mark: Mark | None) -> Reading:
+    path = transcript.path or "stdin"
+    return reader.read(
+        transcript.file,
+        path,
+        transcript.tops,
+        host=transcript.host,
+        session=transcript.session,
+        mark=mark,
+    )
+
+
+def _named(messages: Sequence[Message], sessions: Sessions) -> list[Message]:
+    """Return the messages with origins that stay as they are: what looks like a secret is hashed.
+
+    Cut out, many would become the same.
+    """
+    clean = clean_texts({one.origin for one in messages}, sessions.allowed)
+    return [
+        one
+        if clean[one.origin] == one.origin
+        else one.replace(origin=reader.digest(one.origin.encode(errors="surrogatepass")))
+        for one in messages
+    ]
+
+
+def _unknown(messages: Sequence[Message], known: set[str]) -> Iterator[Message]:
+    """Yield the messages whose origin is not known yet; a reading holds each origin once."""
+    return (one for one in messages if one.origin not in known)
+
+
+def _told(
+    id: str,
+    read: Reading,
+    messages: Sequence[Message],
+    now: int,
+    *,
+    is_new: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Capture:
+    future = sum(one.moment > now + FUTURE_S for one in messages)
+    return Capture(id, read.host, tuple(messages), read.broken, future, is_new, notes)
+
+
+def _name(transcript: Transcript) -> str:
+    """Return what a transcript is known by that names no session: its path, or what it says."""
+    if transcript.path:
+        return transcript.path
+    transcript.file.seek(0)
+    return f"stdin {reader.digest(transcript.file.read())}"
+
+
+def _mark(row: dict[str, Any]) -> Mark | None:
+    """Return the mark of a row of the journal, None where it holds none."""
+    fields: dict[str, Any] = {name: row.get(name) for name in Mark.field_names}
+    texts = (fields["host"], fields["start"], fields["behind"])
+    if not all(isinstance(text, str) for text in texts) or type(fields["offset"]) is not int:
+        return None
+    if fields["context"] is not None and not isinstance(fields["context"], dict):
+        return None
+    return Mark(**fields)
+
+
+_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
+"""Hosts whose lines have names that no other line has."""
+_MOST_SESSIONS = 50
+"""Sessions that are looked through, the ones that began last."""
+
+
+def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message]) -> tuple[str, int]:
+    """Return the session that holds the first of these messages, and the last number they share.
+
+    Without such a session the id is empty. Of several it is the one that began last.
+    """
+    first = next((one.origin for one in messages if one.origin), "")
+    if host not in _NAMING_HOSTS or not first:
+        return "", 0
+    mark = journal.write([{"origin": first}])[1:-2]
+    heads = [head for head in sessions.heads()[0] if head.host == host and head.id != id]
+    heads.sort(key=lambda head: (head.started, head.id), reverse=True)
+    copied = {one.origin for one in messages}
+    for head in heads[:_MOST_SESSIONS]:
+        if any(mark in data for data in _journals(sessions, head.id)):
+            known, _torn = sessions.messages(head.id)
+            shared = [one.number for one in known if one.origin in copied]
+            if shared:
+                return head.id, shared[-1]
+    return "", 0
+
+
+def _origins(sessions: Sessions, id: str) -> set[str]:
+    """Return the names of the lines that a session was made from, and those before it."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    name = id
+    while name and name not in seen:
+        seen.add(name)
+        try:
+            known, _torn = sessions.messages(name)
+            before = sessions.head(name).parent
+        except MemtoolError:  # a parent was removed by hand
+            if name == id:
+                raise
+            break
+        found.update(one.origin for one in known if one.origin)
+        name = before
+    return found
+
+
+def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
+    folder = sessions.folder(id)
+    try:
+        yield read_regular(os.path.join(folder, MESSAGES))
+    except OSError:
+        return
+    yield from map(journal.opened, journal.parts(folder))

@@ -1,0 +1,396 @@
+"""A language model as a program of the user's own choice, and the findings that it words.
+
+It owns how the program is started, how long it may take and how much it may say, and what counts
+as an answer: prompt on stdin, JSON on stdout. Only redacted messages are sent. What it says is not
+believed by itself: a finding counts where its words are in the messages that it names, and a
+person or a tool said one of them; the points that need a person's intent come from the rules.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+
+from memtool import templates
+from memtool.errors import MemtoolError
+from memtool.index.analyzer import is_stop, terms
+from memtool.memory.fields import CONFIDENCES
+from memtool.memory.memory import title_of
+from memtool.sessions.extract import extract as rules
+from memtool.sessions.extract.sentences import paths_in, sentence, tags_of
+from memtool.sessions.model import (
+    INTENT,
+    MOST_CONTENT,
+    PIN,
+    RESOLVED,
+    Finding,
+    finding_id,
+    printable,
+)
+from memtool.sessions.transcripts.markup import without_own
+from memtool.store.git import LOCATION_VARIABLES
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from memtool.sessions.model import Message
+
+MOST_ANSWER = 1_000_000
+"""Bytes of an answer; a program that says more is stopped."""
+MOST_TOLD = 200
+_CHUNK = 65_536
+_WRAPPERS = ("result", "response", "content", "text", "output")
+"""Where programs that answer with JSON of their own put what the model said."""
+
+
+class Unusable(MemtoolError):
+    """The program gave no answer that can be used."""
+
+
+class Model(Value):
+    """The program, and its limits. `env` is the environment that it gets."""
+
+    argv: tuple[str, ...]
+    timeout_s: float
+    retries: int
+    env: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What it is called in journals and messages."""
+        return os.path.basename(self.argv[0])
+
+
+def ask(model: Model, prompt: str, key: str) -> list[Any]:
+    """Ask until an answer is JSON with a list under a key, and return the list.
+
+    Raises:
+        Unusable: no answer was, however often it was asked.
+    """
+    reason = ""
+    for _try in range(1 + model.retries):
+        try:
+            return answer_of(_said(model, prompt), key)
+        except Unusable as error:
+            reason = error.message
+            if error.code == "model-absent":
+                break
+    raise Unusable(f"{model.name} {reason}", hint="memtool config extractor.command shows it",
+                   code="model")  # fmt: skip
+
+
+def answer_of(text: str, key: str) -> list[Any]:
+    """Return the list under a key of the JSON that a text holds, maybe in a fence or a wrapper.
+
+    Raises:
+        Unusable: it holds none.
+    """
+    for candidate in (text, _fenced(text), _braced(text)):
+        found = _read(candidate)
+        if isinstance(found, dict) and key not in found:
+            inner = next((found[name] for name in _WRAPPERS if name in found), None)
+            if isinstance(inner, str):
+                found = _read(inner) or _read(_fenced(inner)) or _read(_braced(inner))
+        if isinstance(found, dict) and isinstance(found.get(key), list):
+            return list(found[key])
+    raise Unusable(f'did not answer with JSON {{"{key}": […]}}')
+
+
+def _read(text: str) -> Any:
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _fenced(text: str) -> str:
+    _before, _fence, rest = text.partition("```")
+    return rest.partition("\n")[2].partition("```")[0]
+
+
+def _braced(text: str) -> str:
+    return text[text.find("{") : text.rfind("}") + 1]
+
+
+def _said(model: Model, prompt: str) -> str:
+    """Run the program once and return what it said.
+
+    It runs in an empty directory, so that it reads no settings of the repository, and with
+    MEMTOOL_OFF, so that an agent neither hears nor tells anything of its own session.
+
+    Raises:
+        Unusable: it cannot be started, takes too long, says too much, or fails.
+    """
+    env = {name: value for name, value in model.env.items() if name not in LOCATION_VARIABLES}
+    with (
+        tempfile.TemporaryDirectory(prefix="memtool-") as folder,
+        tempfile.TemporaryFile() as given,
+    ):
+        given.write(prompt.encode(errors="replace"))
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                model.argv, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                cwd=folder, env=env | {"MEMTOOL_OFF": "1", "PWD": folder}, start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise Unusable(f"cannot be started: {reason}", code="model-absent") from None
+        with process:
+            try:
+                out, err = _heard(process, model.timeout_s)
+                _wait(process, model.timeout_s)
+            finally:
+                _stop(process)
+    if process.returncode:
+        words = " ".join(err.decode(errors="replace").split())[-MOST_TOLD:]
+        said = f": {printable(words)}" if words else ""
+        raise Unusable(f"ended with status {process.returncode}{said}")
+    return out.decode(errors="replace")
+
+
+def _heard(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
+    """Read both outputs to their ends. Raises Unusable where they take too long or are too long."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    deadline = time.monotonic() + timeout_s
+    heard: dict[int, bytearray] = {}
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            selector.register(pipe, selectors.EVENT_READ)
+            heard[pipe.fileno()] = bytearray()
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Unusable(f"did not answer within {timeout_s:g} seconds")
+            for key, _events in selector.select(left):
+                data = os.read(key.fd, _CHUNK)
+                heard[key.fd] += data
+                if len(heard[key.fd]) > MOST_ANSWER:
+                    raise Unusable(f"said more than {MOST_ANSWER:,} bytes")
+                if not data:
+                    selector.unregister(key.fileobj)
+        return bytes(heard[process.stdout.fileno()]), bytes(heard[process.stderr.fileno()])
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        raise Unusable(f"did not end within {timeout_s:g} seconds") from None
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the program with all that it started and that did not leave its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+PROMPT = "prompts/extract.md"
+_CATEGORIES = (
+    "decision", "preference", "pattern", "architecture", "warning", "error", "discovery",
+)  # fmt: skip
+"""A tuple: what a model answers need not be hashable."""
+MOST_SENT = 120_000
+"""Characters of a log that are sent: those of the last messages."""
+MOST_SAID = 4_000
+MOST_PRINTED = 1_200
+"""Characters of one message: of what was said, and of what a tool printed."""
+_MOST_FINDINGS = 50
+_MOST_CITED = 12
+LEAST_TERMS = 3
+LEAST_SUPPORT = 0.6
+"""Share of the words of a finding that stand in the messages it names."""
+LEAST_SAME = 0.5
+"""Share of its words that a finding of the rules has in common with one that rewords it."""
+_DENIALS = frozenset(
+    [
+        "not",
+        "no",
+        "never",
+        "cannot",
+        "avoid",
+        "avoids",
+        "avoiding",
+        "neither",
+        "nor",
+        "none",
+        "without",
+        "against",
+        "nothing",
+        "nobody",
+    ]
+)
+HIGH = 0.9
+"""From this confidence on it is `high`; below, `medium`."""
+
+
+def extract(
+    model: Model, least: float, messages: Sequence[Message], session: str, agent: str = ""
+) -> tuple[Finding, ...]:
+    """Return the findings of a session as a model words them, as far as its messages say so.
+
+    `least` is the confidence that the model must have. What a person asked to keep, and what tools
+    show to be resolved, stays whether or not the model kept it.
+
+    Raises:
+        Unusable: the model gave no answer that can be used.
+    """
+    ruled = rules.extract(messages, session, agent)
+    if not messages:
+        return ruled
+    rows = ask(model, prompt(messages), "findings")
+    by_number = {message.number: message for message in messages}
+    found: dict[str, Finding] = {}
+    for row in rows[:_MOST_FINDINGS]:
+        made = _finding(row, by_number, session, agent, least)
+        if made is not None and not any(_is_opposite(made, one) for one in ruled):
+            found.setdefault(made.id, _backed(made, ruled))
+    kept = [one for one in ruled if _is_wanted(one) and not _is_reworded(one, found.values())]
+    found |= {one.id: one for one in kept}
+    return tuple(sorted(found.values(), key=lambda one: (one.messages, one.id)))
+
+
+def prompt(messages: Sequence[Message]) -> str:
+    """Return what is sent: the instruction, and the last messages as far as they fit."""
+    import json
+
+    rows: list[str] = []
+    room = MOST_SENT
+    for message in reversed(messages):
+        said = {
+            "n": message.number,
+            "role": message.role,
+            "tool": message.tool,
+            "call": message.call[:MOST_PRINTED],
+            "ok": message.is_ok,
+            "text": _clipped(message),
+        }
+        row = json.dumps({k: v for k, v in said.items() if v not in ("", None)}, ensure_ascii=False)
+        if len(row) > room:
+            break
+        rows.append(row)
+        room -= len(row)
+    return templates.read(PROMPT) + "\n".join(reversed(rows)) + "\n"
+
+
+def _clipped(message: Message) -> str:
+    """Return the text of a message, of a long output its beginning and its end."""
+    if message.role != "tool":
+        return without_own(message.text)[:MOST_SAID]
+    text = message.text
+    half = MOST_PRINTED // 2
+    return text if len(text) <= MOST_PRINTED else f"{text[:half]}\n[…]\n{text[-half:]}"
+
+
+def _finding(
+    row: Any, by_number: Mapping[int, Message], session: str, agent: str, least: float
+) -> Finding | None:
+    """Return what one row of the answer says, None where it is malformed, unsure or unsupported."""
+    if not isinstance(row, dict) or row.get("category") not in _CATEGORIES:
+        return None
+    content, numbers = row.get("content"), row.get("messages")
+    confidence, importance = _share(row.get("confidence")), _share(row.get("importance"))
+    if not isinstance(content, str) or not isinstance(numbers, list) or confidence < least:
+        return None
+    content = sentence(printable(content))
+    cited = [by_number[n] for n in numbers if type(n) is int and n in by_number]
+    if len(content) > MOST_CONTENT or not 0 < len(cited) == len(numbers) <= _MOST_CITED:
+        return None
+    if not is_supported(content, cited):
+        return None
+    given = row.get("tags")
+    tags = [tag for tag in given if isinstance(tag, str)] if isinstance(given, list) else []
+    known = {message.agent for message in cited if message.agent}
+    who = min(known) if known else agent
+    return Finding(
+        id=finding_id(session, content),
+        session=session,
+        content=content,
+        title=title_of(content),
+        category=row["category"],
+        confidence=CONFIDENCES[2] if confidence >= HIGH else CONFIDENCES[1],
+        importance=round(max(importance, 0.0), 2),
+        messages=tuple(sorted({message.number for message in cited})),
+        files=tuple(path for path in paths_in(content)),
+        tags=tags_of(" ".join([content, *tags])),
+        fields=(("agent", who),) if who else (),
+    )
+
+
+def is_supported(content: str, cited: Sequence[Message]) -> bool:
+    """Tell whether messages say what a finding says: its words, and every name and number in it.
+
+    One of them at least must be a person's or a tool's.
+    """
+    if not any(message.role in ("user", "tool") for message in cited):
+        return False
+    wanted = _content(content)
+    said = set().union(*map(_words_of, cited))
+    names = {term for term in wanted if not term.isalpha()}
+    shared = len(wanted & said)
+    return len(wanted) >= LEAST_TERMS and names <= said and shared >= LEAST_SUPPORT * len(wanted)
+
+
+def _words_of(message: Message) -> frozenset[str]:
+    return _content(f"{without_own(message.text)}\n{message.call}")
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(term for term in terms(text) if not is_stop(term))
+
+
+def _share(value: Any) -> float:
+    """Return a number from 0 to 1, -1 for anything else."""
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        return -1.0
+    return float(value)
+
+
+def _is_wanted(one: Finding) -> bool:
+    return not {INTENT, PIN, RESOLVED}.isdisjoint(one.signals)
+
+
+def _is_reworded(one: Finding, others: Iterable[Finding]) -> bool:
+    return any(_is_same(one, other) for other in others)
+
+
+def _is_same(one: Finding, other: Finding) -> bool:
+    mine, theirs = _content(one.content), _content(other.content)
+    has_common = not set(one.messages).isdisjoint(other.messages)
+    return has_common and len(mine & theirs) >= LEAST_SAME * min(len(mine), len(theirs))
+
+
+def _is_opposite(made: Finding, one: Finding) -> bool:
+    """Tell whether a model says of the same what the rules heard denied, or the other way round.
+
+    All words of `never retry payments` but one stand in `retry payments`.
+    """
+    return _is_same(made, one) and is_denial(made.content) != is_denial(one.content)
+
+
+def is_denial(text: str) -> bool:
+    """Tell whether a statement says what is not, or not to be; `X, not Y` says what is."""
+    said = text.lower().replace("\u2019", "'").replace("n't", " not")
+    return not _DENIALS.isdisjoint(said.partition(", not ")[0].partition(", never ")[0].split())
+
+
+def _backed(made: Finding, ruled: Sequence[Finding]) -> Finding:
+    """Return a finding with the signals and fields that the rules found for the same."""
+    for one in ruled:
+        if _is_same(made, one):
+            kept = tuple(name for name in one.signals if name in (INTENT, PIN, RESOLVED))
+            fields = dict(one.fields) | dict(made.fields)
+            return made.replace(signals=kept, fields=tuple(fields.items()))
+    return made

@@ -1,0 +1,239 @@
+"""What a person asks to keep or lays down once and for all, sentence by sentence.
+
+A small table of plain requests ("remember that", "from now on", "we decided", "never", "always",
+"careful") and of how a project's rules are worded. The order is from the plain word to the faint
+hint: the first row that a sentence holds decides what it is. Where a pattern refuses something,
+the refusal is in it as `(?!…)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memtool.index.analyzer import is_stop, terms
+from memtool.sessions.extract.scene import Scene
+from memtool.sessions.extract.sentences import Sentence, opening_off, paths_in, sentence
+from memtool.sessions.model import INTENT, PIN, Finding
+from memtool.value import Value
+
+LEAST_TERMS = 3
+"""Words with a meaning that a statement needs to stand alone."""
+ASKED_IMPORTANCE = 0.8
+LEAD_IMPORTANCE = 0.65
+
+
+class RequestPhrase(Value):
+    """One way to say something that lasts. What `cut` matches at the start is not part of it."""
+
+    category: str
+    example: str
+    sign: re.Pattern[str]
+    importance: float
+    cut: re.Pattern[str] | None = None
+
+
+def _any(*ways: str) -> re.Pattern[str]:
+    """Return a pattern that takes any of some ways, whatever the case."""
+    return re.compile("|".join(ways), re.IGNORECASE)
+
+
+_WE = r"\b(?:we|i|the team)(?:'ve| have)? (?:all |both |finally |now |just )?"
+_HERE = (
+    r"(?:here|everywhere|anywhere|(?:in|throughout|across) (?:this|our|the) "
+    r"(?:repo|repository|project|code ?base|monorepo|team|company))"
+)
+_VERB = (
+    r"(?!(?:a|an|the|again|mind|in|on|of|to|from|as|for|by|with|at|outside|inside|worry"
+    r"|\w*[^s\W]s|\w+ed)\b)[a-z]+ \w+"
+)
+"""A verb as an order has it, with what follows: no article, preposition, or `runs` and `ran`."""
+_NOT_PAST = r"(?!had\b|was\b|were\b|did\b|got\b|saw\b|knew\b|could\b|would\b|wanted\b|\w+ed\b)"
+_WE_DO_NOT = r"we (?:don't|do not) (?!have|need|want|see)\S+"
+_NAMED = r"(?!(?:it|this|that|them|these|those|into|out|the (?:one|same))\b)"
+"""What can be named without the sentence before."""
+_CAREFUL = (
+    r"^(?:be )?(?:very )?"
+    r"(?:careful|caution|beware|watch out|heads[- ]?up|warning|danger|gotcha|attention)"
+)
+_FROM_NOW = r"(?:f(?:ro|or)m now on|going forward|from here on|in (?:the )?future|next time)"
+_TURNS_OUT = (
+    r"^(?:it )?turns? out(?: that)?,? ",
+    r"^til:? ",
+    (
+        r"^(?:i |we )?(?:finally )?found (?:it|the (?:bug|problem|issue|cause))(?: myself)?"
+        r" ?[:,\u2014\u2013-]+ (?=(?:the|it|a|an|that|because)\b(?: \S+){6})"
+    ),
+)
+
+PHRASES: tuple[RequestPhrase, ...] = (
+    RequestPhrase(
+        "decision", "We decided to keep the audit trail in Postgres.",
+        _any(
+            (
+                _WE + r"(?:decided|agreed|settled on|chose|picked|opted|standardi[sz]ed on)"
+                r"\b(?! (?:nothing|later|up)\b)"
+            ),
+            r"^(?:the |final |our )*decision(?: is\b| ?[:,-]) ?(?=\S)",
+            r"\b(?:we're|we are) (?:now )?(?:going with|standardi[sz]ing on)\b"
+            r"(?! (?:option|that|it|this|the (?:first|second|third|flow))\b|#?\d)",
+        ),
+        0.75,
+        cut=_any(r"^(?:the |final |our )*decision(?: is)?(?: that)? ?[:,-]? ?"),
+    ),
+    RequestPhrase(
+        "warning", "Careful: the staging database is shared with QA.",
+        _any(_CAREFUL + r"\b"),
+        0.75,
+        cut=_any(_CAREFUL + r" ?[:,!;.\u2014\u2013-]+ ?"),
+    ),
+    RequestPhrase(
+        "warning", "Don't edit files under gen/ because they are overwritten.",
+        _any(
+            r"(?:^|[,;:] |\b(?:and|so|but|please|you|must|should) )(?:never|don't|do not|not) "
+            r"(?!(?:a|an|the|only|just|even|all|every)\b)[a-z]+ (?!(?:this|that|it|them)\b).+"
+            r"(?:\b(?:because|otherwise|or else|or (?:it|the|we|you))\b"
+            r"|[,;:] (?:it|they|the \w+)(?:'ll| will|'s| is|'re| are)? \w+)",
+            r"\b(?:must|may) not (?:ever )?(?:change|break|be \w+ed)\b",
+        ),
+        0.75,
+    ),
+    RequestPhrase(
+        "preference", "From now on, write the tests before the code.",
+        _any(rf"\b{_FROM_NOW}\b"),
+        0.75,
+        cut=_any(rf"^{_FROM_NOW}[,:]? "),
+    ),
+    RequestPhrase(
+        "preference", "I prefer small pull requests.",
+        _any(
+            r"\bi(?:'d| would)? (?:really |much |strongly |always |generally )?"
+            r"(?:prefer|rather (?:you|have|we))\b"
+            r"(?! (?:the (?:first|second|third|last|other|former|latter|\w+ one)"
+            r"|that|this|it|option)\b)",
+            r"\bi always (?:want|need|like|expect) (?:you|us)\b",
+        ),
+        0.7,
+    ),
+    RequestPhrase(
+        "preference", "Always ask before you install a new dependency.",
+        _any(
+            r"^(?:please )?(?:always|never|don't ever|do not ever) " + _VERB,
+            r"^.{3,120}[,;:] (?:so )?(?:please )?(?:always|never|don't ever) " + _VERB,
+            r"^(?:please )?(?:don't|do not|never) [a-z]+ " + _NAMED + r".+ without \w+",
+        ),
+        0.7,
+    ),
+    RequestPhrase(
+        "pattern", "In this repo all scripts are written in bash.",
+        _any(
+            rf"^{_HERE}[, ](?!.*\b(?:broken|fail\w*)\b)",
+            rf"^(?:use|prefer|avoid|keep|put|write|name|we use|{_WE_DO_NOT}) {_NAMED}.+"
+            rf"\b{_HERE}(?:[,;.!]|$)(?!.*\b(?:broken|fail\w*|do we)\b)",
+            r"\b(?:our|the) (?:\w+ )?(?:convention|rule|policy)s?(?: here)? (?:is|are)\b",
+            r"^as a (?:general )?rule\b",
+        ),
+        0.65,
+    ),
+    RequestPhrase(
+        "pattern", "We always squash merge feature branches.",
+        _any(
+            r"\bwe (?:also )?(?:always|never|only) (?:ever )?" + _NOT_PAST + r"\w+",
+            r"^we " + _NOT_PAST + r"\w+ (?:.+[ ,])?(?:always|only|never [\w ]{2,40})[.!]?$",
+        ),
+        0.7,
+    ),
+    RequestPhrase(
+        "pattern", "Handlers must never touch the database.",
+        _any(
+            r"\b(?:must|should) (?:always|never|only)\b",
+            r"^(?:all|every|each)\b"
+            r"(?!.*\b(?:fails?|failing|pass|passes|broken|now|bug|my machine)\b)"
+            r".+\b(?:must|has to|have to|lives?|goes?|go|belongs?|(?:is|are) under)\b",
+        ),
+        0.65,
+    ),
+    RequestPhrase(
+        "pattern", "Tests live in tests/ next to the package.",
+        _any(
+            r"^(?!it\b|this\b|that\b|they\b)[\w`./-]+(?: [\w`./-]+){0,4} "
+            r"(?:goes?|lives?|belongs?|go|live|belong) (?:to|in|into|under) "
+            r"(?:`|[\w-]*/|[\w-]+\.\w)",
+        ),
+        0.6,
+    ),
+    RequestPhrase(
+        "discovery", "Turns out that the CDN strips the header.",
+        _any(*_TURNS_OUT, r"\b(?:i|we) (?:found out|figured out|discovered|reali[sz]ed)\b"),
+        0.6,
+        cut=_any(*_TURNS_OUT),
+    ),
+)  # fmt: skip
+
+ASKED = _any(
+    r"^(?:please |pls |and |also )*"
+    r"(?:remember|note|keep in mind|bear in mind|don't forget|do not forget|make a note"
+    r"|for the record|for (?:future )?reference|memo|important|fyi)\b"
+    r"(?: (?:for|to) (?:later|the future|yourself)\b)?"
+    r"(?! (?:to|when|me|how|the time|this|it)\b) ?(?:that\b)?[:,!]? ?"
+)
+"""Asks outright to keep what follows; `remember to` is a task."""
+PINNED = _any(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
+"""Asks to pin what follows; to pin the version of a package is a task."""
+LEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("decision", _any(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
+    ("preference", _any(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
+    ("warning", _any(r"\b(?:warnings?|gotchas?|traps?|pitfalls?)\b")),
+    ("pattern", _any(r"\b(?:conventions?|rules|guidelines|standards|remember|keep in mind)\b")),
+)
+"""Lines that lead a list: what they make of its items, unless an item says more itself."""
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    """Yield what people ask to keep, or lay down."""
+    for message in scene.people:
+        for said in scene.said[message.number]:
+            found = None if said.reason else finding_of(said, scene)
+            if found is not None:
+                yield found
+
+
+def finding_of(said: Sentence, scene: Scene) -> Finding | None:
+    """Return the finding of one sentence, None where it makes none."""
+    text = opening_off(said.text).replace("\u2019", "'")
+    pinned = PINNED.match(text)
+    text = text[pinned.end() :] if pinned else text
+    asked = ASKED.match(text)
+    text = text[asked.end() :] if asked else text
+    is_asked = bool(asked or pinned)
+    phrase = next((phrase for phrase in PHRASES if phrase.sign.search(text)), None)
+    lead = _lead(said.lead)
+    if phrase is not None:
+        category, importance = phrase.category, phrase.importance
+        text = phrase.cut.sub("", text, count=1) if phrase.cut else text
+    elif lead:
+        category, importance = lead, LEAD_IMPORTANCE
+    elif is_asked:
+        category, importance = "discovery", ASKED_IMPORTANCE
+    else:
+        return None
+    if sum(not is_stop(term) for term in terms(text)) < LEAST_TERMS:
+        return None
+    is_intent = is_asked or category != "discovery"  # what is so is no wish
+    signals = ((INTENT,) if is_intent else ()) + ((PIN,) if pinned else ())
+    return scene.finding(
+        category,
+        sentence(text),
+        max(importance, ASKED_IMPORTANCE) if is_asked else importance,
+        (said.number,),
+        confidence="high" if signals else "medium",
+        place=said.place,
+        signals=signals,
+        files=paths_in(text),
+    )
+
+
+def _lead(lead: str) -> str:
+    if not lead or "?" in lead:
+        return ""
+    return next((category for category, sign in LEADS if sign.search(lead)), "")

@@ -1,0 +1,263 @@
+"""Findings: what sessions taught, read by rules or a model and stored beside each session.
+
+A journal that only grows: a finding is what its last row says; one that later messages took back
+is withdrawn by a row of its own. Derived from the messages, so that a lost journal costs nothing
+but the words of a model.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.sessions import journal
+from memtool.sessions.journal import Writer
+from memtool.sessions.model import Finding, read_finding
+from memtool.sessions.store import FINDINGS, Sessions
+from memtool.store.config import Config
+from memtool.store.context import Context
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from memtool.sessions.extract.llm import Model
+    from memtool.sessions.model import Message
+
+    Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
+
+RULES = "rules-3"
+"""Changes whenever the same messages would give other findings."""
+WORTH_SHARE = 20
+"""A session is read again when a twentieth of it is new."""
+MOST_FINDINGS = 10_000
+"""Findings of one session that are read."""
+
+
+class Learned(Value):
+    """The findings of a session; `through` is the last message that they were made from.
+
+    `by` is who read the messages: `RULES`, or the name of a model's command.
+    """
+
+    findings: tuple[Finding, ...]
+    through: int = 0
+    by: str = ""
+
+
+def known(sessions: Sessions, id: str) -> Learned:
+    """Return what is kept of a session. Raises MemtoolError where it cannot be read."""
+    rows, _torn = journal.read(sessions.path(id, FINDINGS))
+    return _learned(rows, id)
+
+
+def ever(sessions: Sessions, id: str) -> dict[str, Finding]:
+    """Return all findings that a session ever had, withdrawn ones too. Raises MemtoolError."""
+    rows, _torn = journal.read(sessions.path(id, FINDINGS))
+    return {one.id: one for one in map(read_finding, rows) if one is not None}
+
+
+def learn(
+    sessions: Sessions,
+    id: str,
+    extract: Extract | None = None,
+    by: str = RULES,
+    *,
+    is_kept: bool = True,
+) -> Learned:
+    """Bring the findings of a session up to date, and return them; by default the rules read it.
+
+    Nothing is done where the same reader, or a model, has read all messages before. Findings that
+    it made then and does not make now are withdrawn; those of a parent stay. `is_kept` false
+    writes nothing.
+
+    Raises:
+        MemtoolError: there is no such session, or it cannot be read or written.
+    """
+    before = known(sessions, id)
+    last = sessions.last(id)
+    head = sessions.head(id)
+    if last is None or head.status == "pruned":  # findings outlive the messages
+        return before
+    if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
+        return before
+    from memtool.sessions.extract import extract as rules
+    from memtool.sessions.redaction import clean_texts
+
+    extract = extract or rules.extract
+    messages, _torn = sessions.messages(id)
+    read = messages[-rules.MOST_MESSAGES :]
+    first, through = read[0].number, read[-1].number
+    made = {one.id: one for one in map(_within, extract(read, id, head.agent or head.host))}
+    clean = clean_texts({text for one in made.values() for text in _texts(one)}, sessions.allowed)
+    made = {id_: one for id_, one in made.items() if all(clean[t] == t for t in _texts(one))}
+    if not is_kept:
+        rows = [one.plain() for one in before.findings]
+        return _learned(rows + _news(before, made, id, first), id).replace(through=through, by=by)
+    with Writer(sessions.path(id, FINDINGS)) as writer:
+        rows, _bad = journal.parse(writer.whole())
+        now = _learned(rows, id)
+        if before.through < through <= now.through:
+            return now  # somebody has read it meanwhile
+        news = [*_news(now, made, id, first), {"through": through, "by": by, "session": id}]
+        writer.append(news)
+    return _learned(rows + news, id)
+
+
+def is_due(sessions: Sessions, id: str) -> bool:
+    """Tell whether enough is new that a session is read again while it goes on.
+
+    All of it is read each time, so that it pays only from a share of it on; who asks for the
+    findings has them brought up to date anyway.
+
+    Raises:
+        MemtoolError: there is no such session, or it cannot be read.
+    """
+    last = sessions.last(id)
+    through = known(sessions, id).through
+    return last is not None and last.number - through >= max(1, through // WORTH_SHARE)
+
+
+def _news(
+    before: Learned, made: Mapping[str, Finding], id: str, first: int
+) -> list[dict[str, Any]]:
+    """Return the rows that bring findings up to date.
+
+    Those of a parent stay, and those that stand on messages before the first that was read.
+    """
+    there = {one.id: one for one in before.findings}
+    gone = [
+        one.id
+        for one in there.values()
+        if one.session == id and one.id not in made and min(one.messages, default=0) >= first
+    ]
+    rows = [one.plain() for one in made.values() if there.get(one.id) != one]
+    return rows + [{"withdrawn": id_} for id_ in gone]
+
+
+def _is_better(before: str, by: str) -> bool:
+    """Tell whether a model has read it before, whose words rules need not replace."""
+    return by == RULES and bool(before) and not before.startswith("rules-")
+
+
+def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
+    """Read rows; a fork begins with those of its parent, whose reading is none of its own."""
+    found: dict[str, Finding] = {}
+    through, by = 0, ""
+    for row in rows:
+        if isinstance(row.get("withdrawn"), str):
+            found.pop(row["withdrawn"], None)
+        elif type(row.get("through")) is int:
+            if row.get("session") == id:
+                through, by = row["through"], str(row.get("by", ""))
+        elif (one := read_finding(row)) is not None:
+            found[one.id] = one
+    return Learned(tuple(found.values())[:MOST_FINDINGS], through, by)
+
+
+def _within(one: Finding) -> Finding:
+    """Return a finding as it reads back from its row."""
+    return read_finding(one.plain()) or one
+
+
+def _texts(one: Finding) -> tuple[str, ...]:
+    """Return all that a finding says: messages are redacted, and so is what is made of them."""
+    return (one.content, one.title, *one.files, *one.tags, *(text for _name, text in one.fields))
+
+
+COMMAND = "extractor.command"
+MOST_ASKED = 20
+"""Sessions of one run that a model reads; each may take minutes."""
+
+
+def model(context: Context) -> Model | None:
+    """Return the user's model, None where they have set none.
+
+    A program that the settings of a repository name is not run: whoever clones it has not chosen
+    it.
+    """
+    from memtool.sessions.extract.llm import Model
+
+    if not context.is_global and COMMAND in context.settings.given:
+        context.notes.append(
+            f"{COMMAND} of {context.config_path} is not run: only your own settings choose a "
+            "program, with memtool --global config"
+        )
+    own = _own(context)
+    argv = own.texts(COMMAND)
+    if not argv:
+        return None
+    timeout_s, retries = own.number("extractor.timeout_s"), own.count("extractor.retries")
+    return Model(argv, timeout_s, retries, context.env)
+
+
+def _own(context: Context) -> Config:
+    """Return the user's own settings alone, whatever the project says."""
+    return context.settings if context.is_global else context.settings.replace(given={})
+
+
+def learned(
+    context: Context,
+    sessions: Sessions,
+    ids: Iterable[str],
+    *,
+    is_kept: bool = True,
+    with_model: bool = True,
+) -> dict[str, Finding]:
+    """Bring sessions up to date, and return their findings by id.
+
+    A model reads what it has not read yet, the newest sessions first; once it has failed, the
+    rules read the rest. A session that cannot be read is passed over with a note.
+    """
+    chosen = model(context) if with_model else None
+    found: dict[str, Finding] = {}
+    left = MOST_ASKED
+    for id_ in sorted(ids, reverse=True):
+        try:
+            if chosen is not None and left > 0 and _is_unread(sessions, id_, chosen):
+                left -= 1
+                chosen = _asked(context, sessions, id_, chosen)
+            read = _by_rules(sessions, id_, is_kept=is_kept)
+        except MemtoolError as error:
+            context.notes.append(f"{id_} is passed over: {error.message}")
+            continue
+        found |= {one.id: one for one in read.findings}
+    return dict(sorted(found.items()))
+
+
+def _by_rules(sessions: Sessions, id: str, *, is_kept: bool) -> Learned:
+    """Bring a session up to date by the rules; where the disk refuses, without keeping it."""
+    try:
+        return learn(sessions, id, is_kept=is_kept)
+    except MemtoolError as error:
+        if not is_kept or error.code != "disk":
+            raise
+    return learn(sessions, id, is_kept=False)
+
+
+def _asked(context: Context, sessions: Sessions, id: str, chosen: Model) -> Model | None:
+    """Let the model read a session; return it where it may be asked again."""
+    from memtool.sessions.extract.llm import Unusable
+
+    try:
+        learn(sessions, id, _reader(context, chosen), chosen.name)
+    except Unusable as error:
+        context.notes.append(f"{error.message}; the rules were used instead")
+        return None
+    return chosen
+
+
+def _is_unread(sessions: Sessions, id: str, chosen: Model) -> bool:
+    before, last = known(sessions, id), sessions.last(id)
+    return last is not None and (before.through < last.number or before.by != chosen.name)
+
+
+def _reader(context: Context, chosen: Model) -> Extract:
+    from memtool.sessions.extract import llm
+
+    least = _own(context).number("extractor.confidence")
+
+    def read(messages: Sequence[Message], session: str, agent: str) -> tuple[Finding, ...]:
+        return llm.extract(chosen, least, messages, session, agent)
+
+    return read

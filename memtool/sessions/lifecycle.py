@@ -1,0 +1,218 @@
+"""What becomes of a session after its last message: ending, forking, pruning, and the summary."""
+
+from __future__ import annotations
+
+import os
+
+from memtool.errors import MemtoolError
+from memtool.sessions import findings, journal, redaction
+from memtool.sessions.journal import Writer
+from memtool.sessions.model import line
+from memtool.sessions.store import (
+    FINDINGS,
+    MEGABYTE,
+    MESSAGES,
+    Sessions,
+    gathered,
+    refuse_ended,
+    write_head,
+)
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from memtool.sessions.model import Head, Message
+
+PRUNE_TO = 0.8
+"""Share of the total limit that pruning goes down to."""
+
+
+class Pruned(Value):
+    """Sessions whose messages were removed, the oldest first, and the bytes that it freed."""
+
+    ids: tuple[str, ...]
+    freed: int
+    size: int
+
+
+def end(
+    sessions: Sessions, id: str, said: str, now: int, *, dry_run: bool = False
+) -> tuple[Head, int]:
+    """End a session with a summary, by rules where none is said; return its head and messages.
+
+    Raises:
+        MemtoolError: there is no such session, it has ended, or the disk refuses.
+    """
+    folder = sessions.folder(id)
+    clean = redaction.clean_texts({said}, sessions.allowed)[said]
+    if dry_run:
+        head = sessions.head(id)
+        refuse_ended(head)
+        return _ended(sessions, head, sessions.messages(id)[0], clean, now)
+    with Writer(os.path.join(folder, MESSAGES)) as writer:
+        head = sessions.head(id)
+        refuse_ended(head)
+        known, _torn = gathered(folder, writer.whole())
+        ended = _ended(sessions, head, known, clean, now)
+        try:
+            writer.sync()
+        except OSError as error:
+            raise journal.refusal(writer.path, "written", error) from None
+        write_head(folder, ended[0])
+    return ended
+
+
+def _ended(
+    sessions: Sessions, head: Head, known: Sequence[Message], said: str, now: int
+) -> tuple[Head, int]:
+    titles = [one.title for one in findings.known(sessions, head.id).findings]
+    said = said or summary(known, titles)
+    return head.replace(status="ended", ended=now, summary=said), len(known)
+
+
+def forked(sessions: Sessions, parent: str, child: Head) -> tuple[Head, list[dict[str, Any]]]:
+    """Return the head of a session that goes on from another one, and the findings that it takes.
+
+    They stay findings of the parent, whose messages prove them.
+
+    Raises:
+        MemtoolError: there is no such parent, or it cannot be read.
+    """
+    rows, _torn = journal.read(sessions.path(parent, FINDINGS))
+    last = sessions.last(parent)
+    return child.replace(parent=parent, parent_messages=last.number if last else 0), rows
+
+
+def fork(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) -> None:
+    """Make a session that was forked.
+
+    Raises:
+        Exists: there is one of that id.
+        MemtoolError: the disk refuses.
+    """
+    sessions.create(head)
+    if findings:
+        journal.append(sessions.path(head.id, FINDINGS), findings)
+
+
+def prune(sessions: Sessions, *, dry_run: bool = False) -> Pruned:
+    """Remove the messages of the sessions that ended first, until all are well below the limit.
+
+    Heads, checkpoints and findings stay.
+
+    Raises:
+        MemtoolError: something cannot be read or removed.
+    """
+    sizes = {id_: sessions.size(id_) for id_ in sessions.ids()}
+    size = sum(sizes.values())
+    done: list[str] = []
+    freed = 0
+    for head in sorted(sessions.heads()[0], key=lambda head: (head.ended, head.id)):
+        if size - freed <= PRUNE_TO * sessions.most_total:
+            break
+        if head.status == "ended":
+            folder = sessions.folder(head.id)
+            freed += _messages_size(folder) if dry_run else _removed(sessions, head.id, folder)
+            done.append(head.id)
+    return Pruned(tuple(done), freed, size - freed)
+
+
+def _messages_size(folder: str) -> int:
+    sizes = [part.size for part in journal.parts(folder)]
+    try:
+        return os.stat(os.path.join(folder, MESSAGES)).st_size + sum(sizes)
+    except FileNotFoundError:
+        return sum(sizes)
+
+
+def _removed(sessions: Sessions, id: str, folder: str) -> int:
+    """Remove the messages of a session that has ended; return how many bytes they had."""
+    with Writer(os.path.join(folder, MESSAGES)) as writer:
+        head = sessions.head(id)
+        if head.status != "ended":  # somebody opened it again meanwhile
+            return 0
+        freed = _messages_size(folder)
+        write_head(folder, head.replace(status="pruned"))
+        try:
+            for part in journal.parts(folder):
+                os.unlink(part.path)
+            writer.clear()
+        except OSError as error:
+            raise journal.refusal(folder, "written", error) from None
+    return freed
+
+
+def refuse_full(sessions: Sessions) -> None:
+    """Raise MemtoolError where all sessions together have reached their limit."""
+    size = sum(sessions.size(id_) for id_ in sessions.ids())
+    if size >= sessions.most_total:
+        raise MemtoolError(
+            f"the sessions of this clone take {size / MEGABYTE:,.0f} MB, "
+            f"{sessions.most_total / MEGABYTE:,.0f} are allowed",
+            hint="memtool session prune removes the messages of the oldest, or raise "
+            "sessions.total_mb",
+            code="sessions-full",
+        )
+
+
+MOST_ASKED = 3
+_MOST_FILES = 12
+MOST_FAILURES = 5
+MOST_FINDINGS = 5
+
+
+class FailedCall(Value):
+    """A call of a tool that failed. `fixed_by` is the message in which the same call worked."""
+
+    number: int
+    call: str
+    said: str
+    fixed_by: int = 0
+
+
+def summary(messages: Sequence[Message], findings: Sequence[str]) -> str:
+    """Return some lines about a session; `findings` are the titles of what was found in it."""
+    asked = [line(one.text) for one in messages if one.role == "user"]
+    asked = [one for one in asked if one]
+    touched = list(dict.fromkeys(path for one in messages for path in one.files))
+    failed = failures(messages)
+    rows = [f"asked: {one}" for one in asked[:MOST_ASKED]]
+    rows += _more("asked", len(asked) - MOST_ASKED)
+    if touched:
+        more = len(touched) - _MOST_FILES
+        rest = f" and {more} more" if more > 0 else ""
+        rows.append(f"files: {', '.join(touched[:_MOST_FILES])}{rest}")
+    for one in failed[:MOST_FAILURES]:
+        fixed = f"worked in message {one.fixed_by}" if one.fixed_by else "not seen to work"
+        rows.append(f"failed: {one.call} in message {one.number}, {fixed}: {one.said}")
+    rows += _more("failed", len(failed) - MOST_FAILURES)
+    rows += [f"found: {one}" for one in findings[:MOST_FINDINGS]]
+    rows += _more("found", len(findings) - MOST_FINDINGS)
+    return "\n".join(rows) or "nothing was said"
+
+
+def failures(messages: Sequence[Message]) -> list[FailedCall]:
+    """Return the calls that failed, each once, with the message in which the same one worked."""
+    found: dict[tuple[str, str], FailedCall] = {}
+    for one in messages:
+        if one.role != "tool" or one.is_ok is None:
+            continue
+        key = one.tool, one.call
+        if not one.is_ok:
+            said = line(_last_line(one.text))
+            found[key] = FailedCall(one.number, line(one.call) or one.tool or "a tool", said)
+        elif key in found and not found[key].fixed_by:
+            found[key] = found[key].replace(fixed_by=one.number)
+    return list(found.values())
+
+
+def _last_line(text: str) -> str:
+    """Return the last line that says something, where most tools say what was wrong."""
+    return next((row for row in reversed(text.split("\n")) if row.strip("-= \t")), "")
+
+
+def _more(what: str, count: int) -> list[str]:
+    return [f"{what}: {count} more"] if count > 0 else []

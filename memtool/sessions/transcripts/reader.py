@@ -1,0 +1,355 @@
+"""The reader of transcripts: which format a file has, and what is new in it, as messages.
+
+Each host has a row in a table and a module of its own, which is loaded when it is needed; where
+nobody names the host, the content decides.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from importlib import import_module
+
+from memtool.errors import MemtoolError
+from memtool.sessions.transcripts import markup
+from memtool.sessions.transcripts.markup import TranscriptContext
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, BinaryIO
+
+    from memtool.sessions.model import Message
+
+PLAIN = "plain"
+DOCUMENT = "document"
+"""JSON that its first line does not hold whole."""
+
+
+_SQLITE = b"SQLite format 3\0"
+MODULES: dict[str, str] = {
+    "claude": "claude",
+    "codex": "codex",
+    "gemini": "gemini",
+    "opencode": "opencode",
+    "cursor": "chat",
+    "chat": "chat",
+}
+"""Hosts, and the module beside this one that reads what each writes."""
+HOSTS = (*MODULES, PLAIN)
+
+
+class TranscriptFormat(Value):
+    """A format of JSON: `knows` tells its lines or documents, `read` yields their messages."""
+
+    host: str
+    knows: Callable[[Mapping[str, Any]], bool]
+    read: Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
+
+
+def format_of(host: str) -> TranscriptFormat:
+    """Return the format of a host; the modules of others are not loaded."""
+    module = import_module(f"memtool.sessions.transcripts.{MODULES[host]}")
+    knows = module.knows_cursor if host == "cursor" else module.knows
+    return TranscriptFormat(host, knows, module.read)
+
+
+def detected(start: bytes, path: str) -> str:
+    """Return the host that a transcript is from, by its first lines; `plain` for a text.
+
+    A document that its first line does not hold whole is `document`, and known by its keys.
+
+    Raises:
+        MemtoolError: it is empty, binary, or JSON that no host writes.
+    """
+    if not start.strip():
+        raise foreign(path, "is empty")
+    if b"\0" in start:
+        raise foreign(path, "is no text")
+    if is_document(start):
+        return DOCUMENT
+    rows, are_most = _rows_of(start)
+    return told_by(rows, path) if are_most else PLAIN
+
+
+def is_document(start: bytes) -> bool:
+    """Tell whether a file is one of JSON that its first line does not hold whole."""
+    first = start.lstrip().partition(b"\n")[0].rstrip()
+    return first[:1] in (b"{", b"[") and row_of(first) is None and not _rows_of(start)[1]
+
+
+def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """Return the JSON objects among some lines, and whether most lines are some."""
+    lines = [line for line in start.split(b"\n") if line.strip()]
+    rows = [row for row in map(row_of, lines) if row is not None]
+    return rows, bool(rows) and len(rows) * 2 >= len(lines)
+
+
+def told_by(rows: Sequence[Mapping[str, Any]], path: str) -> str:
+    """Return the host whose format most rows have. Raises MemtoolError where it is nobody's."""
+    known = {name: sum(map(format_of(name).knows, rows)) for name in MODULES}
+    host = max(known, key=lambda name: known[name])
+    if not known[host]:
+        raise foreign(path, "is JSON, but no transcript that is known")
+    return host
+
+
+def row_of(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a line, None where it holds none."""
+    import json
+
+    try:
+        row = json.loads(line)
+    except UnicodeDecodeError:  # a byte that a tool printed: the rest of the line counts
+        return row_of(line.decode(errors="replace").encode())
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def document(data: bytes, path: str) -> list[dict[str, Any]]:
+    """Return the rows of a document: itself, or the objects of a list.
+
+    Raises:
+        MemtoolError: it is broken, or holds none.
+    """
+    import json
+
+    try:
+        held = json.loads(data)
+    except (ValueError, RecursionError):
+        raise foreign(path, "is cut off or broken: it begins as JSON, and is none") from None
+    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else [held]
+    if not rows:
+        raise foreign(path, "is JSON, but no transcript that is known")
+    return rows
+
+
+def foreign(path: str, what: str) -> MemtoolError:
+    """Return the refusal of a file that is no transcript."""
+    return MemtoolError(
+        f"{path} {what}",
+        hint=f"known are transcripts of {', '.join(MODULES)}, markdown and plain text",
+        code="foreign-transcript",
+    )
+
+
+MOST_BYTES = 512 << 20
+MOST_LINE = 32 << 20
+MOST_DOCUMENT = 64 << 20
+_START = 1 << 18
+"""Bytes by which a format is recognised."""
+_ROUGH = 400_000
+"""Characters of a message that are looked through; of more only both ends are."""
+_SAMPLE = 512
+"""Bytes at the start, and before the place where a reading ended, that must be the same still."""
+
+
+class Mark(Value):
+    """Where a reading of a transcript ended, and what the next one needs to go on."""
+
+    host: str = ""
+    offset: int = 0
+    start: str = ""
+    """Hash of the first bytes."""
+    behind: str = ""
+    """Hash of the bytes before the offset."""
+    context: Mapping[str, Any] | None = None
+
+
+class Reading(Value):
+    """What was read: messages without numbers, and lines that were broken."""
+
+    host: str
+    session: str
+    messages: tuple[Message, ...]
+    broken: int
+    is_new: bool
+    """Whether it was read from its beginning."""
+    mark: Mark
+
+
+def opened(path: str) -> BinaryIO:
+    """Open a transcript. Raises MemtoolError where it is no file that can be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
+            hint="memtool capture PATH takes a transcript, - reads it from stdin",
+            code="no-file",
+        ) from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        os.close(handle)
+        what = "is no regular file" if not stat.S_ISREG(status.st_mode) else "is too large"
+        raise MemtoolError(f"{path} {what}", hint="name a transcript of an agent, or a text",
+                           code="no-file")  # fmt: skip
+    return os.fdopen(handle, "rb")
+
+
+def read(
+    file: BinaryIO,
+    path: str,
+    tops: Sequence[str],
+    *,
+    host: str = "",
+    session: str = "",
+    mark: Mark | None = None,
+) -> Reading:
+    """Read a transcript on from a mark, from its beginning where it is another one by now.
+
+    `session` says which one is meant where there are several.
+
+    Raises:
+        MemtoolError: it is not of the host that was named, or of none that is known.
+    """
+    if _sample(file, 0).startswith(_SQLITE):
+        context = TranscriptContext(tops)
+        from memtool.sessions.transcripts import opencode
+
+        held = opencode.document(path, session, tops)
+        return _whole("opencode", context, opencode.read(held, context))
+    began = mark if mark is not None and _is_same(file, mark) else Mark()
+    context = TranscriptContext(tops, began.context)
+    if not began.offset:
+        first = _first(file)
+        host = host or detected(first, path)
+        if host == PLAIN:
+            from memtool.sessions.transcripts import chat
+
+            text = _all(file, path).decode(errors="replace")
+            return _whole(host, context, chat.read_text(text))
+        if is_document(first):
+            return _document(file, path, host, context)
+    return _lines(file, path, host or began.host, context, began.offset)
+
+
+def _lines(
+    file: BinaryIO, path: str, host: str, context: TranscriptContext, offset: int
+) -> Reading:
+    """Read lines of JSON from an offset on."""
+    lines = _JsonLines(file, offset)
+    form = format_of(host)
+    found: list[Message] = []
+    known = 0
+    for row in lines:
+        context.line += 1
+        known += form.knows(row)
+        found += form.read(row, context)
+    if not (offset or known):
+        raise foreign(path, f"is no transcript of {host}")
+    read = _whole(host, context, found)
+    start, behind = _sample(file, 0)[: lines.offset], _before(file, lines.offset)
+    mark = Mark(host, lines.offset, digest(start), digest(behind), context.kept())
+    return read.replace(broken=lines.broken, is_new=not offset, mark=mark)
+
+
+def cleared(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages without what memtool wrote itself, and without colours."""
+    for one in messages:
+        if one.role == "tool" and markup.is_own_call(one):
+            continue
+        text = one.text if len(one.text) <= _ROUGH else _ends(one.text)
+        text = markup.without_own(markup.without_colours(text)).strip("\n")
+        if text.strip() or one.tool:
+            yield one if text == one.text else one.replace(text=text)
+
+
+def _by_origin(messages: Iterable[Message]) -> dict[str, Message]:
+    """Return messages by origin: one that is written again takes the place that it had."""
+    return {one.origin: one for one in messages}
+
+
+class _JsonLines:
+    """The JSON objects of a file from an offset on; what is no whole line yet is left for later."""
+
+    def __init__(self, file: BinaryIO, offset: int) -> None:
+        self.file = file
+        self.offset = offset
+        self.broken = 0
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        self.file.seek(self.offset)
+        while line := self.file.readline(MOST_LINE):
+            row = row_of(line) if line.strip() else {}
+            if row is None and not line.endswith(b"\n") and len(line) < MOST_LINE:
+                self.broken += 1  # its writer is not done with it, or never will be
+                return
+            self.offset += len(line)
+            self.broken += row is None
+            if row:
+                yield row
+
+
+def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
+    """Read a document, which tells by its keys whose it is."""
+    rows = document(_all(file, path), path)
+    form = format_of(told_by(rows, path))
+    if host not in (DOCUMENT, form.host):
+        raise foreign(path, f"is no transcript of {host}")
+    found: list[Message] = []
+    for row in rows:
+        context.line += 1
+        found += form.read(row, context)
+    return _whole(form.host, context, found)
+
+
+def _whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -> Reading:
+    """Return the reading of what is read from its beginning every time."""
+    found = tuple(_by_origin(cleared(messages)).values())
+    return Reading(host, context.session, found, 0, is_new=True, mark=Mark())
+
+
+def _all(file: BinaryIO, path: str) -> bytes:
+    file.seek(0)
+    data = file.read(MOST_DOCUMENT + 1)
+    if len(data) > MOST_DOCUMENT:
+        raise MemtoolError(
+            f"{path} is longer than {MOST_DOCUMENT >> 20} MB",
+            hint="split it, or name the transcript itself",
+            code="too-large",
+        )
+    return data
+
+
+def _is_same(file: BinaryIO, mark: Mark) -> bool:
+    """Tell whether a file is the one that a mark was made in, with more at its end at most."""
+    if not mark.offset or os.fstat(file.fileno()).st_size < mark.offset:
+        return False
+    start = _sample(file, 0)[: mark.offset]
+    return mark.start == digest(start) and mark.behind == digest(_before(file, mark.offset))
+
+
+def _first(file: BinaryIO) -> bytes:
+    """Return the first lines of a file, without one that is cut off by the end of what is read."""
+    file.seek(0)
+    start = file.read(_START)
+    if len(start) < _START:
+        return start
+    if b"\n" not in start:
+        start += file.readline(MOST_LINE)
+    return start[: start.rfind(b"\n") + 1] or start
+
+
+def _before(file: BinaryIO, offset: int) -> bytes:
+    start = max(0, offset - _SAMPLE)
+    return _sample(file, start)[: offset - start]
+
+
+def _sample(file: BinaryIO, at: int) -> bytes:
+    file.seek(at)
+    return file.read(_SAMPLE)
+
+
+def digest(data: bytes) -> str:
+    """Return 16 hexadecimal digits that name some bytes."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _ends(text: str) -> str:
+    half = _ROUGH // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[-half:]}"

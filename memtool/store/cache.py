@@ -1,0 +1,298 @@
+"""The cache: everything that can be rebuilt, in one file format and with one way to the disk.
+
+A file holds named sections behind a header: a first line with its kind, the version of that kind
+and the byte order of the machine; the size and the checksum of the rest of the header; numbers of
+the kind's own; then the place, size and checksum of each section. Sections begin at multiples of
+eight, so numbers in them are read in place. A section is checked once, when it is first asked for;
+one whose rows have checksums of their own is not.
+
+A file is replaced in one step, so readers need no lock: they see the old bytes or the new ones. A
+cache that is missing, damaged, of another version or not writable costs time, never the answer:
+reading raises `CorruptCache` or returns None, writing returns a note, and neither raises OSError.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import time
+from zlib import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Any
+
+TEMP_PREFIX = ".tmp-"
+"""How the names of files and folders begin that are still being written."""
+STALE_S = 3600
+"""Age at which what a killed writer left behind is removed."""
+_SIZES = len(b"01234567 01234567\n")
+"""Bytes of the second line: size and checksum of the rest of the header, in hexadecimal."""
+_VALUE = {"value": "B"}
+
+
+class CorruptCache(Exception):
+    """A file of the cache is missing, damaged or of another version: it must be rebuilt."""
+
+
+def pack(
+    kind: str,
+    numbers: Sequence[int],
+    sections: Mapping[str, bytes],
+    unguarded: Collection[str] = (),
+) -> bytes:
+    """Return the bytes of a file. `kind` is a name and a version, such as `shelf 5`.
+
+    Sections that are `unguarded` have checksums of their own inside and get none for the whole.
+    """
+    rows = [" ".join(map(str, numbers))]
+    parts: list[bytes] = []
+    start = 0
+    for name, raw in sections.items():
+        checksum = 0 if name in unguarded else crc32(raw)
+        rows.append(f"{name} {start} {len(raw)} {checksum}")
+        parts += (raw, bytes(-len(raw) % 8))
+        start += len(raw) + -len(raw) % 8
+    magic = _magic(kind)
+    table = "\n".join(rows).encode() + b"\n"
+    table += b" " * (-(len(magic) + _SIZES + len(table)) % 8)
+    return b"".join([magic, b"%08x %08x\n" % (len(table), crc32(table)), table, *parts])
+
+
+class Sections:
+    """The sections of a file by name, as arrays of the type that `types` gives for each."""
+
+    def __init__(self, raw: memoryview, kind: str, types: Mapping[str, Any]) -> None:
+        """Read the header. Raises CorruptCache where it is not that of a whole file of a kind."""
+        magic = _magic(kind)
+        begin = len(magic) + _SIZES
+        if bytes(raw[: len(magic)]) != magic or len(raw) < begin:
+            raise CorruptCache(f"not a file of the kind {kind}")
+        try:
+            size, checksum = (int(part, 16) for part in bytes(raw[len(magic) : begin]).split())
+        except ValueError:
+            raise CorruptCache("the header is damaged") from None
+        table = bytes(raw[begin : begin + size]) if size >= 0 else b""
+        if len(table) != size or crc32(table) != checksum:
+            raise CorruptCache("the header is damaged")
+        first, *rows = table.decode().splitlines()
+        self.numbers = [int(number) for number in first.split()]
+        self._raw: dict[str, tuple[memoryview, int]] = {}
+        self._types = types
+        self._checked: dict[str, Any] = {}
+        body = raw[begin + size :]
+        end = 0
+        for row in filter(str.strip, rows):
+            name, start, length, own = row.split()
+            self._raw[name] = (body[int(start) : int(start) + int(length)], int(own))
+            end = int(start) + int(length) + -int(length) % 8
+        if len(body) != end or self._raw.keys() != types.keys():
+            raise CorruptCache("the file is cut off, or longer than it was")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a section that is whole. Raises CorruptCache."""
+        found = self._checked.get(name)
+        if found is None:
+            raw, checksum = self._raw[name]
+            if crc32(raw) != checksum:
+                raise CorruptCache(f"the section {name} is damaged")
+            found = self._checked[name] = raw.cast(self._types[name])
+        return found
+
+    def unchecked(self, name: str) -> Any:
+        """Return a section as it is."""
+        return self._raw[name][0].cast(self._types[name])
+
+
+def _magic(kind: str) -> bytes:
+    return f"memtool {kind} {sys.byteorder}\n".encode()
+
+
+def mapped(path: str) -> memoryview:
+    """Map a file. Raises CorruptCache, also where it is missing."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
+        finally:
+            os.close(handle)
+    except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
+        raise CorruptCache(str(error)) from None
+
+
+def read(path: str, kind: str) -> bytes | None:
+    """Return one small value as it was kept by `keep`; None for nothing that is whole."""
+    try:
+        return bytes(Sections(mapped(path), kind, _VALUE)["value"])
+    except CorruptCache:
+        return None
+
+
+def keep(folder: str, name: str, kind: str, value: bytes, most: int = 0, prefix: str = "") -> str:
+    """Keep one small value as a file; `most` and `prefix` as in `write`, and so the note."""
+    return write(folder, name, pack(kind, (), {"value": value}), most, prefix)
+
+
+def read_json(path: str, kind: str) -> Any:
+    """Return one small value as it was kept by `keep_json`; None for nothing that is whole."""
+    text = read(path, kind)
+    if text is None:
+        return None
+    import json
+
+    return json.loads(text)
+
+
+def keep_json(
+    folder: str, name: str, kind: str, value: Any, most: int = 0, prefix: str = ""
+) -> str:
+    """Keep one small value of plain types; `most` and `prefix` as in `write`, and so the note."""
+    import json
+
+    return keep(folder, name, kind, json.dumps(value, separators=(",", ":")).encode(), most, prefix)
+
+
+def write(folder: str, name: str, data: bytes, most: int = 0, prefix: str = "") -> str:
+    """Put a file in its place in one step; return a note where that is impossible, else nothing.
+
+    Of the files whose names begin with `prefix` the `most` that were used last stay; 0 for all.
+    """
+    temp = os.path.join(folder, _temp())
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        try:
+            _create(temp, data)
+            os.replace(temp, os.path.join(folder, name))
+        finally:
+            drop(temp)  # nothing is there after a rename
+    except OSError as error:
+        return _note(folder, error)
+    sweep(folder, prefix, most, name)
+    return ""
+
+
+def write_folder(
+    folder: str,
+    name: str,
+    files: Mapping[str, bytes],
+    most: int,
+    is_whole: Callable[[str], bool],
+) -> str:
+    """Put a folder of files in its place as `write` does; return a note where that is impossible.
+
+    A folder of that name which `is_whole` stays: another process has written the same.
+    """
+    place, temp = os.path.join(folder, name), os.path.join(folder, _temp())
+    aside = f"{temp}-damaged"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        try:
+            os.mkdir(temp, 0o700)
+            for file, data in files.items():
+                _create(os.path.join(temp, file), data)
+            if not _renamed(temp, place) and not is_whole(place):
+                os.rename(place, aside)
+                os.rename(temp, place)
+        finally:
+            drop(temp)
+            drop(aside)
+    except OSError as error:
+        return _note(folder, error)
+    sweep(folder, "", most, name)
+    return ""
+
+
+def _temp() -> str:
+    return f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def _create(path: str, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+
+
+def _renamed(temp: str, place: str) -> bool:
+    try:
+        os.rename(temp, place)
+    except OSError:  # a folder that is not empty, or a file
+        return False
+    return True
+
+
+def _note(folder: str, error: OSError) -> str:
+    return f"{folder}: {os.strerror(error.errno or 0)}"
+
+
+def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:
+    """Remove what was used longest ago, and what killed writers left behind.
+
+    Of what begins with `prefix` the `most` that were used last stay, among them `newest`; 0 for
+    all. Processes that have mapped a file keep what they see.
+    """
+    found = []
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        try:
+            found.append((os.lstat(os.path.join(folder, name)).st_mtime, name))
+        except OSError:  # another process sweeps as well, or has moved its file to its place
+            continue
+    now = time.time()
+    count = 1 if newest else 0
+    for used, name in sorted(found, reverse=True):
+        if name.startswith(TEMP_PREFIX):
+            if used < now - STALE_S:
+                drop(os.path.join(folder, name))
+        elif most and name.startswith(prefix) and name != newest:
+            count += 1
+            if count > most:
+                drop(os.path.join(folder, name))
+
+
+def drop(path: str) -> None:
+    """Remove a file of the cache, or a folder with what is in it, as far as that is possible."""
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            for name in os.listdir(path):
+                drop(os.path.join(path, name))
+            os.rmdir(path)
+        else:
+            os.unlink(path)
+    except OSError:
+        return
+
+
+def touch(path: str) -> None:
+    """Note that a file or a folder of the cache is in use, so that `sweep` lets it stay."""
+    try:
+        os.utime(path)
+    except OSError:
+        return
+
+
+def digest(*parts: str, size: int = 8) -> str:
+    """Return a hash of some texts without NUL, of so many bytes, in hexadecimal."""
+    from _blake2 import blake2b  # hashlib would load OpenSSL: a tenth of an interpreter's start
+
+    joined = "\0".join(parts).encode(errors="surrogatepass")
+    return str(blake2b(joined, digest_size=size).hexdigest())
+
+
+def code_version(rooms: Collection[str], *given: object) -> str:
+    """Return a hash of what an answer depends on beside the files it is made of.
+
+    That is the code in some rooms of the package, by size and time, and the settings `given`.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    rows = [repr(one) for one in given]
+    for room in rooms:
+        for entry in sorted(os.scandir(os.path.join(package, room)), key=lambda item: item.name):
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                rows.append(f"{room}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return digest(*rows)

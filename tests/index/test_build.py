@@ -1,0 +1,81 @@
+"""What bm25s builds: the same bytes in every process, in its own format."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import pytest
+
+from memtool.index import build
+from memtool.index.analyzer import terms
+from memtool.index.postings import Segment
+from memtool.index.scoring import Document
+
+TEXTS = ("git tree tree", "the FileLock of café", "merge.ours", "", "lock git 東京")
+DOCUMENTS = [Document(f"k{n}", (("title", t), ("tags", "x y"))) for n, t in enumerate(TEXTS)]
+
+
+def test_bytes_do_not_depend_on_the_hash_seed() -> None:
+    """Processes with other hash seeds, and documents in another order, write the same files."""
+    code = f"""
+import hashlib
+from memtool.index import build
+from memtool.index.scoring import Document
+documents = [Document(f"k{{n}}", (("title", t),)) for n, t in enumerate({TEXTS!r})]
+for order in (1, -1):
+    for name, data in sorted(build.build(documents[::order]).items()):
+        print(name, hashlib.sha256(data).hexdigest())
+"""
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    lines = outputs[0].splitlines()
+    assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+
+
+def test_bm25s_opens_what_was_built(tmp_path: Path) -> None:
+    """The files are those that bm25s itself saves, byte for byte, and it can load them."""
+    files = build.build(DOCUMENTS)
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    loaded = bm25s.BM25.load(tmp_path)
+    bags = [[t for _n, field in d.fields for t in terms(field)] for d in DOCUMENTS]
+    vocabulary = {t: n for n, t in enumerate(sorted({t for bag in bags for t in bag}))}
+    assert loaded.vocab_dict == vocabulary
+    theirs = bm25s.BM25()
+    ids = [[vocabulary[t] for t in bag] for bag in bags]
+    theirs.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+    theirs.save(tmp_path / "theirs", show_progress=False)
+    for file in (tmp_path / "theirs").glob("*.npy"):
+        assert file.read_bytes() == files[file.name]
+    found, scores = loaded.retrieve([["git"]], k=5, show_progress=False)
+    assert sorted(found[0][scores[0] > 0].tolist()) == [0, 4]
+
+
+def test_frequencies_stand_beside_the_postings_of_bm25s() -> None:
+    """Term frequencies are in the order in which bm25s put the documents of each term."""
+    segment = Segment({n: memoryview(data) for n, data in build.build(DOCUMENTS).items()})
+    assert segment.count == 5
+    assert segment.length == sum(len(terms(t)) + 2 for t in TEXTS)
+    scores = dict(segment.best({"tree": 1.0, "x": 1.0}, 5))
+    assert max(scores, key=scores.__getitem__) == 0
+    assert np.isfinite(list(scores.values())).all()
+
+
+def test_keys_are_unique() -> None:
+    """Two documents of one key are refused: a hit could not say which it means."""
+    with pytest.raises(ValueError, match="same key"):
+        build.build([Document("a", ()), Document("a", ())])

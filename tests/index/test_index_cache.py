@@ -1,0 +1,227 @@
+"""The cache of segments: whatever its state, the answer about a revision is the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memtool.index import index, manifest, postings, stored_fields
+from memtool.index.index import open_catalog
+from memtool.memory import timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.search.features import Facts
+from memtool.search.retrieve import Retriever, question
+from memtool.store.cache import CorruptCache
+from memtool.store.repository import discover
+from tests.conftest import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Sandbox
+
+Hits = list[tuple[str, float]]
+NAMES = (
+    stored_fields.FILE, postings.SIDECAR, *(row[0] for row in postings.ARRAYS.values()),
+)  # fmt: skip
+
+
+@pytest.fixture
+def filled(sandbox: Sandbox) -> Sandbox:
+    """Twelve committed memories."""
+    for number in range(12):
+        sandbox.memory(f"dec-{number:02}", f"{('git tree', 'lock')[number % 2]} {number}.\n")
+    sandbox.commit()
+    return sandbox
+
+
+def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
+    """What HEAD holds about a question; a damaged index is dropped, and asked once more."""
+    repository = discover(str(sandbox.path), sandbox.env)
+
+    def ask() -> Hits:
+        found = open_catalog(repository, ".memory", DEFAULT_CATEGORIES, at="HEAD", cached=cached)
+        facts = Facts(found, timestamps.parse(NOW), DEFAULT_CATEGORIES, dict)
+        best = Retriever(facts).best(question("git lock 3", {}), 30, facts.is_current)
+        return sorted((match.record.path, match.raw) for match in best)
+
+    try:
+        return ask()
+    except CorruptCache:
+        index.drop(repository)
+        return ask()
+
+
+def folder(sandbox: Sandbox) -> Path:
+    return sandbox.path / ".git/memtool/index"
+
+
+def stored(sandbox: Sandbox) -> Path:
+    (found,) = folder(sandbox).iterdir()
+    return found
+
+
+def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "make_base", lambda *_a: pytest.fail("built again"))
+
+
+def test_an_index_is_built_once(filled: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second question finds the files of the first."""
+    first = hits(filled)
+    assert len(first) == 12
+    forbid_building(monkeypatch)
+    assert hits(filled) == first == hits(filled)
+
+
+def test_a_worktree_and_its_commit_share_a_segment(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they hold the same files, there is one type of index, and one index."""
+    filled.context().catalog()
+    forbid_building(monkeypatch)
+    assert len(hits(filled)) == 12
+
+
+def test_without_a_cache_nothing_is_kept(filled: Sandbox) -> None:
+    """The answer is the same, and nothing is written."""
+    found = hits(filled, cached=False)
+    assert not folder(filled).exists()
+    assert hits(filled) == found
+
+
+def test_the_name_says_the_content() -> None:
+    """Order does not count; another path, id or key makes another name."""
+    files = [("a", "1"), ("b", "2")]
+    names = {
+        index.name_of("key", files),
+        index.name_of("key", reversed(files)),
+        index.name_of("key", files[1:]),
+        index.name_of("key", [("a", "2"), ("b", "1")]),
+        index.name_of("other", files),
+    }
+    assert len(names) == 4
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def empty(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    for place in range(len(data) // 2, len(data)):
+        data[place] ^= 4
+    file.write_bytes(data)
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def as_directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize("damage", [remove, truncate, empty, flip, as_directory])
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_files_are_replaced(
+    filled: Sandbox, damage: Callable[[Path], None], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing, cut or changed file costs one building, and is whole the next time."""
+    expected = hits(filled)
+    damage(stored(filled) / name)
+    assert hits(filled) == expected
+    forbid_building(monkeypatch)
+    assert hits(filled) == expected
+
+
+def test_files_of_another_version_are_replaced(filled: Sandbox) -> None:
+    """A header of another format is not read."""
+    expected = hits(filled)
+    sidecar = stored(filled) / postings.SIDECAR
+    written = postings.KIND.encode()
+    sidecar.write_bytes(sidecar.read_bytes().replace(written, b"segment 0", 1))
+    assert hits(filled) == expected
+    assert sidecar.read_bytes().startswith(b"memtool " + written)
+
+
+@pytest.mark.parametrize("place", ["index", "index/NAME"])
+def test_a_file_in_the_way_is_no_trouble(filled: Sandbox, place: str) -> None:
+    """Where a directory should be and a file is, the answer is the same."""
+    expected = hits(filled)
+    name = stored(filled).name
+    shutil.rmtree(folder(filled))
+    blocked = filled.path / ".git/memtool" / place.replace("NAME", name)
+    blocked.parent.mkdir(exist_ok=True)
+    blocked.write_text("in the way")
+    assert hits(filled) == expected
+
+
+def test_only_the_last_used_stay(filled: Sandbox) -> None:
+    """Old segments and what killed writers left go when a new one comes."""
+    for age in range(8):
+        old = folder(filled) / f"{age:032}"
+        old.mkdir(parents=True)
+        (old / postings.SIDECAR).write_text("old")
+        os.utime(old, (10_000 - age, 10_000 - age))
+    (folder(filled) / ".tmp-1-dead").mkdir()
+    os.utime(folder(filled) / ".tmp-1-dead", (10_000, 10_000))
+    (folder(filled) / ".tmp-2-alive").mkdir()
+    hits(filled)
+    others = [f"{age:032}" for age in range(index.MOST_SEGMENTS - 1)]
+    left = {path.name for path in folder(filled).iterdir()}
+    assert {*others, ".tmp-2-alive"} < left
+    assert len(left) == index.MOST_SEGMENTS + 1
+
+
+def test_a_damaged_index_is_dropped_and_the_verb_asked_again(filled: Sandbox) -> None:
+    """The command line, in a process of its own, prints one whole answer and no traceback."""
+    question_ = ("search", "--json", "git lock", "--at", "HEAD")
+    expected = filled.run(*question_)
+    flip(stored(filled) / postings.SIDECAR)
+    done = filled.run(*question_)
+    assert (done.returncode, done.stderr) == (0, expected.stderr)
+    assert [line for line in done.stdout.splitlines() if "_ms" not in line] == [
+        line for line in expected.stdout.splitlines() if "_ms" not in line
+    ]
+
+
+def test_a_damaged_index_that_cannot_be_removed_is_not_used(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Python API answers from the files."""
+    from memtool.api import Project
+
+    def titles() -> list[str]:
+        return [hit.id for hit in Project.at(str(filled.path), filled.env).search("git").results]
+
+    expected = titles()
+    flip(stored(filled) / postings.SIDECAR)
+    assert (filled.path / ".git" / manifest.FILE).exists()
+    monkeypatch.setattr("memtool.store.cache.drop", lambda _path: None)
+    assert titles() == expected != []
+
+
+def test_processes_may_build_at_the_same_time(filled: Sandbox) -> None:
+    """Racing builders all answer, one directory stays, and nothing is left over."""
+    expected = filled.run("search", "git lock", "--at", "HEAD").stdout
+    shutil.rmtree(folder(filled))
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "memtool", "search", "git lock", "--at", "HEAD"],
+            cwd=filled.path, env=filled.env, stdout=subprocess.PIPE, text=True,
+        )
+        for _racer in range(3)
+    ]  # fmt: skip
+    assert [racer.communicate()[0] for racer in racers] == [expected] * 3
+    assert len(list(folder(filled).iterdir())) == 1

@@ -1,0 +1,273 @@
+"""The reader of segments, held against a brute-force oracle and against bm25s."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import bm25s
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.index import build, postings, scoring
+from memtool.index.analyzer import terms
+from memtool.index.postings import Segment
+from memtool.index.reader import IndexReader, LeafReader
+from memtool.index.scoring import Document, Question, Statistics
+from memtool.store.cache import CorruptCache
+
+WORDS = ("git", "tree", "lock", "blob", "cache", "merge", "of", "the")
+text = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+corpora = st.lists(st.tuples(text, text), max_size=25)
+weights = st.dictionaries(
+    st.sampled_from((*WORDS, "absent")), st.sampled_from((0.3, 1.0, 2.0)), max_size=6
+)
+
+
+def made(rows: list[tuple[str, str]], prefix: str = "k") -> list[Document]:
+    return [
+        Document(f"{prefix}{n:03}", (("title", title), ("body", body)))
+        for n, (title, body) in enumerate(rows)
+    ]
+
+
+def opened(documents: list[Document]) -> Segment:
+    return Segment({n: memoryview(data) for n, data in build.build(documents).items()})
+
+
+def searched(
+    segment: Segment, asked: Question, limit: int
+) -> list[tuple[int, float, dict[str, float]]]:
+    """Search one segment as a collection."""
+    everything: Any = None
+    whole = IndexReader([LeafReader(segment, everything, 0, frozenset())])
+    return whole.search(asked, limit, lambda _number: True)
+
+
+def oracle(documents: list[Document], asked: dict[str, float]) -> list[tuple[str, float]]:
+    """BM25 in its plainest form, over all documents."""
+    bags = {d.key: [t for _name, field in d.fields for t in terms(field)] for d in documents}
+    count = len(bags)
+    average = sum(map(len, bags.values())) / count if count else 0
+    found = []
+    for key, bag in bags.items():
+        score = 0.0
+        for term, weight in asked.items():
+            df = sum(term in other for other in bags.values())
+            tf = bag.count(term)
+            if tf:
+                idf = math.log(1 + (count - df + 0.5) / (df + 0.5))
+                score += weight * idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(bag) / average))
+        if score > 0:
+            found.append((key, score))
+    return sorted(found, key=lambda pair: (-round(pair[1], 9), pair[0]))
+
+
+@given(corpora, weights, st.integers(1, 30))
+def test_the_best_are_those_of_a_brute_force_search(
+    rows: list[tuple[str, str]], asked: dict[str, float], limit: int
+) -> None:
+    """The best by words are exactly those of the formula over every document, ties by key."""
+    documents = made(rows)
+    segment = opened(documents)
+    found = [(documents[n].key, round(score, 9)) for n, score in segment.best(asked, limit)]
+    assert found == [(key, round(score, 9)) for key, score in oracle(documents, asked)[:limit]]
+
+
+@given(corpora.filter(any), st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))
+def test_the_best_have_the_scores_of_bm25s(rows: list[tuple[str, str]], words: list[str]) -> None:
+    """bm25s gives the same scores in the same order, once its zeros are dropped."""
+    documents = made(rows)
+    bags = [[t for _name, field in d.fields for t in terms(field)] for d in documents]
+    if not any(bags):
+        return
+    retriever = bm25s.BM25()
+    retriever.index(bags, show_progress=False)
+    stemmed = [t for word in words for t in terms(word)]
+    known = [t for t in stemmed if t in retriever.vocab_dict]
+    if not known:
+        return
+    asked = {t: float(stemmed.count(t)) for t in stemmed}
+    numbers, scores = retriever.retrieve([known], k=len(bags), show_progress=False)
+    theirs = {int(n): float(s) for n, s in zip(numbers[0], scores[0], strict=True) if s > 0}
+    ours = opened(documents).best(asked, len(bags))
+    assert dict(ours) == pytest.approx(theirs, rel=1e-4)
+    assert [theirs[n] for n, _score in ours] == pytest.approx(
+        sorted(theirs.values(), reverse=True), rel=1e-4
+    )
+
+
+@given(corpora, corpora, weights, st.integers(1, 8))
+def test_scores_come_from_the_statistics_of_the_whole_collection(
+    rows: list[tuple[str, str]], others: list[tuple[str, str]], asked: dict[str, float], limit: int
+) -> None:
+    """A part of a collection gives its documents bit for bit the scores the whole gives them."""
+    part = made(rows)
+    whole = opened([*part, *made(others, prefix="z")])
+    segment = opened(part)
+    expected = whole.best(asked, limit, lambda n: n < len(part))
+    assert segment.best(asked, limit, statistics=whole.statistics(asked)) == expected
+
+
+@given(corpora, weights, st.integers(1, 8))
+def test_filters_come_before_the_limit(
+    rows: list[tuple[str, str]], asked: dict[str, float], limit: int
+) -> None:
+    """What is not allowed takes no place, and changes no score."""
+    segment = opened(made(rows))
+    everything = segment.best(asked, len(rows) + 1)
+    expected = [hit for hit in everything if hit[0] % 2][:limit]
+    assert segment.best(asked, limit, lambda number: number % 2 == 1) == expected
+
+
+def many() -> Segment:
+    """Three hundred documents with common and rare words, so that pruning has work."""
+    bodies = [
+        " ".join(w for k, w in enumerate(WORDS) for _ in range((n * (k + 3)) % (k + 2)))
+        for n in range(300)
+    ]
+    return opened(made([(WORDS[n % 7], body) for n, body in enumerate(bodies)]))
+
+
+def test_pruning_looks_at_less_and_finds_the_same() -> None:
+    """Every limit gives a prefix of the full answer, also where long lists are only looked up."""
+    segment = many()
+    asked = {"git": 3.0, "tree": 2.0, "the": 0.01, "of": 0.01}
+    everything = segment.best(asked, 1000)
+    for limit in (1, 2, 3, 10, 50, 299):
+        assert segment.best(asked, limit) == everything[:limit]
+
+
+def test_what_is_spared_in_long_lists_counts_for_nothing() -> None:
+    """Pruning leaves the best as they are, whatever is asked and whatever is allowed."""
+    draw = random.Random(5)
+    shares = {"git": 0.9, "tree": 0.8, "the": 0.7, "lock": 0.3, "cache": 0.1, "rare": 0.03}
+    bodies = [
+        " ".join(word for word, share in shares.items() for _ in range(5) if draw.random() < share)
+        + " more" * draw.randrange(40)
+        for _ in range(2_500)
+    ]
+    segment = opened(made([("", body) for body in bodies]))
+    for _ in range(60):
+        words = draw.sample(sorted(shares), draw.randrange(1, 6))
+        asked = {word: draw.choice([0.3, 0.5, 1.0, 2.0]) for word in words}
+        parts = draw.choice([1, 2, 50, 900])
+        everything = segment.best(asked, 2_500)
+        expected = [hit for hit in everything if hit[0] % parts == 0]
+        for limit in (1, 30, 60, 65):
+            found = segment.best(asked, limit, lambda number, parts=parts: number % parts == 0)
+            assert found == expected[:limit]
+
+
+def test_a_higher_limit_only_adds_at_the_end() -> None:
+    """Hits beyond the candidates follow them, so that every page is a prefix of the longer one."""
+    segment = many()
+    asked = scoring.question("the git tree lock")
+    everything = searched(segment, asked, 1000)
+    assert len(everything) > 2 * scoring.CANDIDATES
+    for limit in (0, 1, 10, scoring.CANDIDATES, scoring.CANDIDATES + 7):
+        assert searched(segment, asked, limit) == everything[:limit]
+    order = [(-score, number) for number, score, _parts in everything]
+    assert order == sorted(order)
+    assert all(score > 0 for _number, score, _parts in everything)
+
+
+def test_pairs_titles_and_grams_lift_what_the_words_leave_equal() -> None:
+    """Adjacent words, words of the title and misspelt words count beside the words themselves."""
+    documents = [
+        Document("a", (("title", "x"), ("body", "lock y file"))),
+        Document("b", (("title", "x"), ("body", "file lock y"))),
+        Document("c", (("title", "file"), ("body", "lock y x"))),
+        Document("d", (("title", "x"), ("body", "lock y kubernetes"))),
+        Document("e", (("title", "x"), ("body", "lock y elsewhere"))),
+    ]  # fmt: skip
+    segment = opened(documents)
+    hits = searched(segment, scoring.question("file lock"), 3)
+    assert [documents[number].key for number, _score, _parts in hits] == ["c", "b", "a"]
+    assert [sorted(n for n, part in parts.items() if part) for _n, _s, parts in hits] == [
+        ["grams", "titles", "words"],
+        ["grams", "pairs", "words"],
+        ["grams", "words"],
+    ]
+    hits = searched(segment, scoring.question("lock kubernets"), 5)
+    assert documents[hits[0][0]].key == "d"
+    assert hits[0][1] == sum(hits[0][2].values())
+
+
+def test_nothing_is_asked_or_known() -> None:
+    """Empty questions, unknown words, weights of 0 and empty corpora give no hits."""
+    segment = opened(made([("git", "tree")]))
+    assert searched(segment, scoring.question(""), 5) == []
+    assert searched(segment, scoring.question("unknown"), 5) == []
+    assert searched(segment, Question({"git": 0.0}), 5) == []
+    assert searched(segment, scoring.question("git"), 0) == []
+    for documents in ([], [Document("a", ())], [Document("a", (("title", "!"),))]):
+        empty = opened(documents)
+        assert searched(empty, scoring.question("git"), 5) == []
+        assert empty.count == len(documents)
+
+
+def test_documents_are_numbered_by_key() -> None:
+    """Numbers follow the order of keys, which may be any path."""
+    keys = ["a/b.md", "z\udcff.md", "ä.md", "a b.md"]
+    segment = opened([Document(key, (("title", f"One {key == keys[2]}"),)) for key in keys])
+    assert list(segment.holding("true")) == [sorted(keys).index(keys[2])]
+    assert segment.statistics(["one", "x"]) == Statistics(4, 8, 8, {"one": 4}, {"one": 4})
+
+
+def test_a_flipped_bit_never_changes_an_answer(tmp_path: Path) -> None:
+    """Damage anywhere either raises CorruptCache or touches nothing that the answer is made of."""
+    files = build.build(made([("git tree", "lock lock blob"), ("lock", "the git cache")]))
+    asked = scoring.question("git lock of the blob")
+
+    def answers(contents: dict[str, bytes]) -> object:
+        segment = Segment({name: memoryview(data) for name, data in contents.items()})
+        return searched(segment, asked, 5)
+
+    expected = answers(files)
+    damaged = 0
+    for name in (postings.SIDECAR, *(file for file, _kind, _code in postings.ARRAYS.values())):
+        for place in range(len(files[name])):
+            data = bytearray(files[name])
+            data[place] ^= 1 << (place % 8)
+            try:
+                assert answers(files | {name: bytes(data)}) == expected, (name, place)
+            except CorruptCache:
+                damaged += 1
+        for size in range(0, len(files[name]), 7):
+            with pytest.raises(CorruptCache):
+                answers(files | {name: files[name][:size]})
+    assert damaged > 900
+
+
+def test_reading_loads_no_library() -> None:
+    """Opening and asking a segment imports neither numpy nor bm25s, nor regular expressions."""
+    code = "import sys, memtool.index.index; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.split())
+    assert not loaded & {"numpy", "bm25s", "re", "json", "typing", "Stemmer", "unicodedata"}
+
+
+def test_hits_can_be_written_as_json() -> None:
+    """Numbers of an answer are plain numbers."""
+    segment = opened(made([("git", "tree")]))
+    assert json.loads(json.dumps(searched(segment, scoring.question("git"), 1)))[0][0] == 0
+
+
+def test_ties_go_by_key_whatever_list_they_come_from() -> None:
+    """Documents of equal score stand in the order of their keys, also where the limit cuts."""
+    segment = opened(made([("", "tree"), ("", "git"), ("", "tree"), ("", "git")]))
+    asked = {"git": 1.0, "tree": 1.0}
+    assert [number for number, _score in segment.best(asked, 4)] == [0, 1, 2, 3]
+    assert [number for number, _score in segment.best(asked, 2)] == [0, 1]

@@ -1,0 +1,132 @@
+"""Shelves: memories come back from them as they were put in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtool.index import stored_fields
+from memtool.index.stored_fields import StoredFields
+from memtool.memory import lifecycle, timestamps
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.memory.problem import Problem
+from memtool.store.cache import CorruptCache
+from memtool.store.tree import Record
+from tests.conftest import make_memory
+
+LINES = st.text(st.characters(min_codepoint=32, exclude_categories=["C"]), min_size=0, max_size=20)
+VALUES = LINES | st.lists(LINES, max_size=3).map(tuple) | st.dictionaries(LINES, LINES, max_size=3)
+
+
+def shelf(records: list[Record]) -> StoredFields:
+    return StoredFields(memoryview(stored_fields.pack(records, DEFAULT_CATEGORIES)))
+
+
+def record(id_: str, folder: str = "a", body: str = "It is so.\n", **fields: Any) -> Record:
+    memory = make_memory(id_, body, **fields)
+    return Record(memory, f".memory/{folder}/{id_}.md", "ab" * 20)
+
+
+@given(st.dictionaries(st.sampled_from(("tags", "title", "x-own", "checked")), VALUES), st.text())
+def test_fields_and_bodies_come_back(fields: dict[str, Any], body: str) -> None:
+    """Texts, lists and tables of any visible text, in their order; any body."""
+    fields.pop("checked", None)  # its moments are read for the columns
+    made = record("dec-a", body=body, **fields)
+    (found,) = [shelf([made]).record(0)]
+    assert found == made
+    assert list(found.memory.fields) == list(made.memory.fields)
+
+
+def test_columns_say_when_a_memory_is_alive() -> None:
+    """At every moment as `lifecycle.state` does, for all ways to begin and to end."""
+    lives: list[dict[str, Any]] = [
+        {},
+        {"status": "pinned"},
+        {"status": "archived"},
+        {"status": "deleted"},
+        {"status": "deleted", "deleted": {"at": "2026-03-01T00:00:00Z"}},
+        {"valid_from": "2026-03-01"},
+        {"valid_through": "2026-03-01"},
+        {"valid_from": "2026-02-25", "valid_through": "2026-02-27T10:00:00Z"},
+        {"temporal_class": "eternal"},
+        {"category": "warning", "checked": {"at": "2026-03-05T00:00:00Z"}},
+    ]
+    records = [record(f"dec-{number:02}", **fields) for number, fields in enumerate(lives)]
+    made = shelf(records)
+    first = timestamps.parse("2026-02-20T00:00:00Z")
+    for now in range(first, first + 150 * timestamps.DAY_S, timestamps.DAY_S // 2):
+        for number, one in enumerate(records):
+            stored = made.record(number).memory
+            state = lifecycle.state(one.memory, now)
+            assert stored.is_alive(now) == (state == "alive")  # type: ignore[attr-defined]
+            assert stored.timestamp == one.memory.timestamp
+    assert made.all_begun(timestamps.parse("2026-03-01T00:00:00Z"))
+    assert not made.all_begun(timestamps.parse("2026-02-28T00:00:00Z"))
+
+
+def test_short_lists_are_apart() -> None:
+    """Pinned, links with their targets, twins; numbers go by path."""
+    records = [
+        record("dec-b", "z", status="pinned"),
+        record("dec-a", "y", supersedes=("dec-b", "dec-none")),
+        record("dec-b", "x"),
+        record("dec-c", "w", supersedes=("dec-a",), status="deleted"),
+    ]
+    Problem(".memory/x.md", 3, "bad-yaml", "it\nis", "do", "", "warning")
+    made = shelf(records)
+    assert [made.path(number) for number in range(4)] == [
+        ".memory/w/dec-c.md", ".memory/x/dec-b.md", ".memory/y/dec-a.md", ".memory/z/dec-b.md"
+    ]  # fmt: skip
+    assert list(made.pinned) == [3]
+    assert made.links == [(0, True, ("dec-a",)), (2, False, ("dec-b", "dec-none"))]
+    assert made.targets == {"dec-a": [2], "dec-b": [1, 3]}
+    assert made.twins == ["dec-b"]
+    assert made.by_id() == [2, 1, 3, 0]
+    assert [list(made.numbers_of(f"dec-{x}")) for x in "abcd"] == [[2], [1, 3], [0], []]
+    assert made.later_than(timestamps.parse("2026-02-22T19:32:59Z")) == {0, 1, 2, 3}
+    assert made.later_than(timestamps.parse("2026-02-22T19:33:00Z")) == set()
+
+
+def test_who_is_at_the_end_of_life_is_listed_by_it() -> None:
+    """The list of those whose life is over is what their last seconds say, at every second."""
+    days = ["2026-03-05", "2026-03-01", "2026-03-05"]
+    records = [record(f"dec-{number}", valid_through=day) for number, day in enumerate(days)]
+    made = shelf([*records, record("dec-3", temporal_class="eternal")])
+    for second in {now for until in made.untils for now in (until, until + 1)} - {1 << 63}:
+        over = [number for number, until in enumerate(made.untils) if until < second]
+        assert sorted(made.ended(second)) == over
+    assert len(made.ended(timestamps.parse("2026-03-06T00:00:00Z"))) == 3
+
+
+def test_an_empty_shelf_is_one() -> None:
+    """No memories, no lists."""
+    made = shelf([])
+    assert (made.count, made.by_id(), made.twins) == (0, [], [])
+    assert list(made.numbers_of("dec-a")) == []
+
+
+def test_damage_is_broken_or_without_effect() -> None:
+    """No flipped bit and no cut gives another memory."""
+    records = [record(f"dec-{number}", body=f"{number} words\n") for number in range(4)]
+    raw = stored_fields.pack(records, DEFAULT_CATEGORIES)
+    whole = StoredFields(memoryview(raw))
+    lives = list(zip(whole.begins, whole.untils, strict=True))
+    over = list(whole.ended(1 << 40))
+    damaged = 0
+    for place in range(len(raw)):
+        data = bytearray(raw)
+        data[place] ^= 1 << (place % 8)
+        try:
+            made = StoredFields(memoryview(bytes(data)))
+            assert [made.record(number) for number in range(made.count)] == records
+            assert made.by_id() == [0, 1, 2, 3]
+            assert list(zip(made.begins, made.untils, strict=True)) == lives
+            assert list(made.ended(1 << 40)) == over
+        except CorruptCache:
+            damaged += 1
+    assert damaged > 1000
+    with pytest.raises(CorruptCache):
+        StoredFields(memoryview(raw[:-8]))
