@@ -93,10 +93,13 @@ def capture(
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     context.notes.extend(done.notes)
     if not dry_run:
+        before = findings.known(sessions, done.session).findings
+        learned = before
         if end or findings.is_due(sessions, done.session):
-            findings.learn(sessions, done.session)
+            learned = findings.learn(sessions, done.session).findings
         if end and sessions.head(done.session).status == "open":
             lifecycle.end(sessions, done.session, "", context.now)
+        if learned != before:
             promote.count(context, sessions)
     numbers = [one.number for one in done.messages]
     roles: dict[str, int] = {}

@@ -4,7 +4,6 @@ import pytest
 
 from memtool.sessions import model, promote
 from memtool.sessions.model import Finding, Head
-from memtool.sessions.promote import roots
 
 
 def made(session: str, content: str, agent: str = "claude") -> Finding:
@@ -16,7 +15,7 @@ def made(session: str, content: str, agent: str = "claude") -> Finding:
 
 def counts(*all_: Finding, **parents: str) -> list[tuple[int, int]]:
     heads = [Head(one.session, 1, parent=parents.get(one.session, "")) for one in all_]
-    found = promote.supports(all_, roots(heads))
+    found = promote.supports(all_, heads)
     return [(found[one.id].sessions, found[one.id].agents) for one in all_]
 
 
@@ -53,4 +52,4 @@ def test_ten_thousand_findings_are_compared():
     """Each is compared with few others, and gets an answer."""
     all_ = [made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")
             for n in range(10_000)]  # fmt: skip
-    assert len(promote.supports(all_, {})) == 10_000
+    assert len(promote.supports(all_, [])) == 10_000
