@@ -15,7 +15,7 @@ from memtool.sessions.model import Message
 RULE = "From now on always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
 FACT = "Turns out the webhook signature is computed over the raw body."
-ANSWERING = str(Path(__file__).parents[1] / "sessions" / "answering.py")
+ANSWERING = str(Path(__file__).parents[1] / "sessions" / "model_program.py")
 
 
 def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
