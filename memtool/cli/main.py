@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 SURFACES = {"mcp": "memtool.mcp"}
 """Verbs that start another surface, and the room that serves it."""
 
+
 def run(args: list[str]) -> int:
     """Run one command line and return the exit code."""
     try:

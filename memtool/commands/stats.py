@@ -83,7 +83,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     """
     if limit < 0:
         raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
-    tree = context.tree(at)
+    tree = context.catalog(at, exact=True)
     directory = context.repository.cache_dir
     usage_log.tell_cut_off(context)
     try:
@@ -95,14 +95,13 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         latencies = tuple(held.latencies())
         accessed, injected = held.most("", limit), held.most_injected(limit)
         acts = held.acts()
-    memories = [record.memory for record in tree.records]
     trees = _shown_here(context, tree)
     return Stats(
-        memories=len(memories),
-        types=dict(sorted(Counter(memory.type for memory in memories).items())),
-        categories=dict(sorted(Counter(memory.category for memory in memories).items())),
-        statuses=dict(sorted(Counter(memory.status for memory in memories).items())),
-        superseded=sum(not tree.lineage.is_head(memory.id) for memory in memories),
+        memories=len(tree.records),
+        types=tree.count("type"),
+        categories=tree.count("category"),
+        statuses=tree.count("status"),
+        superseded=len(tree.with_ids(tree.lineage.superseded_by.keys())),
         sizes=(_memories(tree), *_kept(directory)),
         since=None if since is None else timestamps.render(since),
         answers=answers,
@@ -169,8 +168,8 @@ def _memories(tree: Tree) -> Size:
         sizes = [len(data) for _entry, data in tree.snapshot.read() if isinstance(data, bytes)]
         return Size("memories", len(sizes), sum(sizes))
     top = tree.snapshot.repository.top
-    paths = [os.path.join(top, record.path) for record in tree.records]
-    return Size("memories", len(paths), sum(map(_size, paths)))
+    sizes = [_size(f"{top}/{path}") for path in tree.blobs()]
+    return Size("memories", len(sizes), sum(sizes))
 
 
 def _kept(directory: str) -> list[Size]:
