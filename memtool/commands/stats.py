@@ -83,7 +83,8 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     """
     if limit < 0:
         raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
-    tree = context.catalog(at, exact=True)
+    if at is None and not context.repository.is_bare:
+        context.refuse_absent()
     directory = context.repository.cache_dir
     usage_log.tell_cut_off(context)
     try:
@@ -95,6 +96,8 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         latencies = tuple(held.latencies())
         accessed, injected = held.most("", limit), held.most_injected(limit)
         acts = held.acts()
+    stored = _stored(directory)  # before an index is built to count the memories
+    tree = context.catalog(at, exact=True)
     trees = _shown_here(context, tree)
     return Stats(
         memories=len(tree.records),
@@ -102,7 +105,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         categories=tree.count("category"),
         statuses=tree.count("status"),
         superseded=len(tree.with_ids(tree.lineage.superseded_by.keys())),
-        sizes=(_memories(tree), *_kept(directory)),
+        sizes=(_memories(tree), *stored),
         since=None if since is None else timestamps.render(since),
         answers=answers,
         latencies=latencies,
@@ -172,8 +175,8 @@ def _memories(tree: Tree) -> Size:
     return Size("memories", len(sizes), sum(sizes))
 
 
-def _kept(directory: str) -> list[Size]:
-    """Return the sizes of what lies in memtool's own directory, by part."""
+def _stored(directory: str) -> list[Size]:
+    """Return the sizes of what is in memtool's own directory, by part."""
     files: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for folder, _folders, names in os.walk(directory):
