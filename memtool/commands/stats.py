@@ -171,7 +171,7 @@ def _memories(tree: Tree) -> Size:
         sizes = [len(data) for _entry, data in tree.snapshot.read() if isinstance(data, bytes)]
         return Size("memories", len(sizes), sum(sizes))
     top = tree.snapshot.repository.top
-    sizes = [_size(f"{top}/{path}") for path in tree.blobs()]
+    sizes = [_size(f"{top}/{path}") for path in tree.blobs]
     return Size("memories", len(sizes), sum(sizes))
 
 

@@ -119,7 +119,7 @@ def _uncommitted(context: Context, tree: Tree) -> tuple[str, ...]:
     taken = tree.snapshot
     commit = taken.name if taken.kind == "commit" else provenance.head_of(context.repository)
     stored = provenance.blobs(context.repository, commit, context.directory) if commit else {}
-    local = [path for path, oid in tree.blobs().items() if stored.get(path) != oid]
+    local = [path for path, oid in tree.blobs.items() if stored.get(path) != oid]
     return tuple(sorted(map(stem, local)))
 
 

@@ -432,13 +432,14 @@ class StoredCatalog(Catalog):
             key=lambda record: record.path,
         )
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """The ids of all memories, sorted, each once."""
-        return sorted({path.rpartition("/")[2][:-3] for path in self.blobs()})
+        return sorted({path.rpartition("/")[2][:-3] for path in self.blobs})
 
+    @cached_property
     def blobs(self) -> dict[str, str]:
-        """Return the blob of each memory by its path."""
+        """The blob of each memory by its path."""
         return {
             path: oid
             for part in self.parts.parts

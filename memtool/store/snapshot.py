@@ -337,7 +337,7 @@ def uncommitted(
     Only files that differ are read from HEAD, which is None before the first commit.
     """
     stored = {entry.path: entry.oid for entry in head.entries} if head else {}
-    present = tree.blobs()
+    present = tree.blobs
     changed = {path for path, oid in present.items() if stored.get(path) != oid}
     after = [
         Version(record.path, record.memory)
@@ -363,7 +363,7 @@ def is_committed(tree: Tree, commit: str) -> bool:
         path = os.fsdecode(raw)
         if is_memory_path(path, taken.directory):
             stored[path] = meta.rpartition(b" ")[2].decode()
-    return stored == tree.blobs()
+    return stored == tree.blobs
 
 
 def _unopened(taken: Snapshot) -> tuple[Version, ...]:

@@ -76,13 +76,14 @@ class Tree:
         """Who supersedes whom among these memories."""
         return Lineage(record.memory for record in self.records)
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """The ids of all memories, sorted, each once."""
         return list(self.by_id)
 
+    @cached_property
     def blobs(self) -> dict[str, str]:
-        """Return the blob of each memory by its path."""
+        """The blob of each memory by its path."""
         return {record.path: record.oid for record in self.records}
 
     def count(self, key: str) -> dict[str, int]:
