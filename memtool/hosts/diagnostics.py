@@ -136,7 +136,7 @@ class Sign(Value):
 
 def of_memtool(context: Context) -> Iterator[Sign]:
     """Look at the program: where it is, how it starts, and whether its modules are compiled."""
-    from memtool import __version__
+    from memtool.version import __version__
 
     version = ".".join(map(str, sys.version_info[:3]))
     yield Sign("memtool", "version", GOOD, f"{__version__}, Python {version}")
