@@ -17,7 +17,7 @@ __all__ = ["install", "render"]
 
 def install(
     context: Context,
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
+    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git", "pre-commit"] = "",
     *,
     all: bool = False,
     user: bool = False,
@@ -54,7 +54,7 @@ def install(
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import GIT, agent, git, install
+    from memtool.hosts import AGENTS, GIT, agent, git, install
 
     if mcp:
         _refuse_absent_mcp()
@@ -62,20 +62,20 @@ def install(
 
     def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return install.plan_of_git(context, git.install, every=all)
-        site = install.site_of(context, name, user=user)
-        return agent(name).install(site, with_server=mcp)
+            return git.install(context.repository)
+        host = agent(name)
+        return host.install(host.site(context, is_user=user), with_server=mcp)
 
-    unused = [agent(name) for name in names if name != GIT]
-    unused = [one for one in unused if not one.is_used(context.repository.top, context.env)]
-    done = install.run(context, names, plan_of, yes=yes, dry_run=dry_run)
+    agents = [name for name in names if name in AGENTS]
+    unused = [one for one in map(agent, agents) if not one.is_used(context)]
+    done = install.run(context, names, plan_of, yes=yes, dry_run=dry_run, every=all)
     context.notes.extend(f"{one.title} is not in use on this machine" for one in unused)
-    if names in ([], [GIT]) and all:
+    if all and not agents:
         context.notes.append(
             "no agent host is in use here: memtool install claude puts it there anyway"
         )
     if names != [GIT]:
-        _tell_what_is_missing(context, user=user)
+        _note_missing(context, user=user)
     return done
 
 
@@ -92,8 +92,8 @@ def _refuse_absent_mcp() -> None:
         )
 
 
-def _tell_what_is_missing(context: Context, *, user: bool) -> None:
-    """Say what the hooks will not find: memtool itself, or a memory directory."""
+def _note_missing(context: Context, *, user: bool) -> None:
+    """Note what the hooks will not find: memtool itself, or a memory directory."""
     import os
     import shutil
 

@@ -308,7 +308,7 @@ def _hooks(context: Context) -> Sign:
 
     if context.repository.is_bare:
         return Sign("repository", "hooks", ABSENT, "a bare repository commits nothing")
-    missing = {os.path.basename(step.path) for step in git.install(context.repository)}
+    missing = {os.path.basename(step.path) for step in git.install(context.repository).steps}
     if not missing:
         return Sign("repository", "hooks", GOOD, ", ".join(git.HOOKS))
     folder = git.hooks_folder(context.repository)

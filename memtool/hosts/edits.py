@@ -16,7 +16,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from memtool.hosts.install import Site
@@ -43,6 +43,11 @@ class ConfigEdit(Value):
     def has(self, data: bytes) -> bool:
         """Tell whether a file holds the part, in whatever version."""
         raise NotImplementedError
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether the host runs it, once the user trusts it."""
+        return False
 
 
 class WholeFile(ConfigEdit):
@@ -117,6 +122,11 @@ class Hook(JsonPart):
     more: dict[str, Any]
     matcher: str = ""
     grouped: bool = True
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether the host runs it, once the user trusts it."""
+        return True
 
     @property
     def handler(self) -> dict[str, Any]:
@@ -384,12 +394,9 @@ class Prompt(Value):
         return f"# {_note()}\ndescription = {description}\nprompt = '''\n{body}'''\n"
 
 
-def commands(verbs: Iterable[str]) -> Iterator[Prompt]:
-    """Yield the slash commands whose verbs there are."""
-    known = set(verbs)
-    for name, verb in COMMANDS.items():
-        if verb in known:
-            yield _read(f"commands/{name}", name)
+def commands() -> list[Prompt]:
+    """Return the slash commands."""
+    return [_read(f"commands/{name}", name) for name in COMMANDS]
 
 
 def skill() -> Prompt:
