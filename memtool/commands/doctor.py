@@ -50,7 +50,7 @@ def doctor(
 
     Args:
         host: only this host; all that are in use without it
-        fix: compile the modules, and make the caches anew where they are broken
+        fix: make the caches anew where they are broken
     """
     mended = tuple(diagnostics.mend(context)) if fix else ()
     signs: list[Sign] = []

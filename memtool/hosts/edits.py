@@ -91,7 +91,7 @@ class JsonPart(ConfigEdit):
     def put(self, before: bytes | None) -> bytes:
         """Return the file with the part; everything else keeps its bytes."""
         if before is None:
-            first = self.added(JsonDocument(json.dumps(self.start), self.name)).root().value
+            first = self.added(JsonDocument(json.dumps(self.start), self.name)).root.value
             return (json.dumps(first, indent=2, ensure_ascii=False) + "\n").encode()
         document, mark = self.document(before)
         return (mark + self.added(document).text).encode()

@@ -15,7 +15,7 @@ import tempfile
 from memtool.errors import MemtoolError
 from memtool.hosts import PRE_COMMIT
 from memtool.hosts.edits import ConfigEdit
-from memtool.hosts.install import Host, home_of
+from memtool.hosts.install import Host, bytes_at, home_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +157,12 @@ def _odd() -> MemtoolError:
         "pre-commit sample-config does",
         code="odd-settings",
     )
+
+
+def is_installed(project: str) -> bool:
+    """Tell whether the configuration of a project has the hook."""
+    data = bytes_at(os.path.join(project, CONFIG))
+    return data is not None and FrameworkHook(CONFIG, ()).has(data)
 
 
 def parts(site: Site) -> list[ConfigEdit]:

@@ -10,10 +10,12 @@ import pytest
 import yaml
 from conftest import Sandbox, make_memory
 
+from memtool.commands.doctor import doctor
 from memtool.commands.install import install
 from memtool.commands.uninstall import uninstall
 from memtool.errors import MemtoolError
-from memtool.hosts.pre_commit import CONFIG, ENTRY
+from memtool.hosts.diagnostics import ABSENT, GOOD, WARNING, Sign
+from memtool.hosts.pre_commit import CONFIG, ENTRY, INSTALL
 from memtool.memory import document
 
 ROOT = Path(__file__).parents[2]
@@ -213,6 +215,19 @@ def test_the_installed_entry_runs_in_the_framework(sandbox: Sandbox) -> None:
         )  # fmt: skip
         assert done.returncode == expected, done.stdout + done.stderr
         assert ("secret it holds" in done.stdout + done.stderr) == bool(expected)
+
+
+def test_doctor_sees_whether_the_framework_runs_the_hook(sandbox: Sandbox) -> None:
+    """The entry is shared by all clones, the hook of git is not."""
+
+    def sign() -> Sign:
+        return next(one for one in doctor(sandbox.context()).signs if one.name == "hooks")
+
+    assert sign().state == ABSENT
+    install(sandbox.context(), "pre-commit")
+    assert (sign().state, sign().hint) == (WARNING, INSTALL)
+    assert pre_commit(sandbox, *INSTALL.split()[1:]).returncode == 0
+    assert (sign().state, "memtool-check" in sign().detail) == (GOOD, True)
 
 
 def test_an_install_reads_each_configuration_once_under_its_lock(sandbox: Sandbox) -> None:
