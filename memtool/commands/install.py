@@ -25,7 +25,7 @@ def install(
     yes: bool = False,
     dry_run: bool = False,
 ) -> Installed:
-    """Put memtool into an agent host, or into the hooks of git.
+    """Put memtool into an agent host, into the hooks of git, or into those of pre-commit.
 
     claude, codex, gemini, opencode, cursor: hooks that begin a session with the primer, add what
     matters to each prompt and hand the session over for capture; slash commands such as /remember;
@@ -35,8 +35,11 @@ def install(
 
     git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
     hook tells what a merge brought. A hook of yours is kept and runs first. Other clones need it
-    too: hooks are not committed. Those who use the pre-commit framework take the hook memtool-check
-    there instead.
+    too: hooks are not committed.
+
+    pre-commit: for those who use that framework, in place of git. The hook memtool-check is added
+    to .pre-commit-config.yaml, whose comments and order stay; a file that pre-commit itself does
+    not accept is refused. Other clones then need pre-commit install.
 
     On a terminal the changes are shown first, and made if you agree. Without one, files that
     memtool did not write change only with --yes. Doing it again changes nothing.

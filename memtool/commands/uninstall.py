@@ -24,7 +24,7 @@ def uninstall(
     yes: bool = False,
     dry_run: bool = False,
 ) -> Installed:
-    """Take memtool out of an agent host, or out of the hooks of git.
+    """Take memtool out of an agent host, or out of the hooks of git or pre-commit.
 
     Settings get back the bytes that they had, files and directories that memtool made are removed,
     and hooks of git that were there before get their names back. What memtool did not write is left
