@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import _filters
 from memtool.commands._render import columns
-from memtool.search import parser
+from memtool.search.query import parse, text_of
 from memtool.search.scope import MemoryRow, day, first, limit_of, row_of, scope_of, tell_rest
 from memtool.store.context import Context
 from memtool.value import Value
@@ -49,7 +48,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
             such as 30d
     """
     most = limit_of(context, limit)
-    asked = parser.parse(_filters.text(context, filters))
+    asked = parse(text_of(context, filters))
     tree = context.catalog(at, as_of, exact=True)
     scope = scope_of(context, tree, context.moment_of(as_of))
     shown, total = first(scope, asked, sort, most)
