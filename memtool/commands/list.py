@@ -6,6 +6,7 @@ from typing import Literal
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
+from memtool.index import index
 from memtool.search import parser, retrieve
 from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
 from memtool.store.context import Context
@@ -50,7 +51,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
     """
     most = limit_of(context, limit)
     asked = parser.parse(_filters.text(context, filters))
-    tree = context.catalog(at, as_of, exact=True)
+    tree = index.open(context, at, as_of, exact=True)
     found = retrieve.select(scope_of(context, tree, context.moment_of(as_of)), asked)
     shown = sorted(found, key=SORTS[sort])[:most]
     origins = context.origins(tree, shown)

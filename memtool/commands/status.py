@@ -6,6 +6,7 @@ from collections import Counter
 
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGES, purged_by
+from memtool.index import index
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.problem import Problem
 from memtool.store import provenance
@@ -61,7 +62,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     """
     beside = context if context.is_global else context.beside
     said = [*context.notes]
-    tree = context.catalog(at, as_of, exact=True)
+    tree = index.open(context, at, as_of, exact=True)
     now = context.moment_of(as_of)
     categories = context.settings.categories
     memories = [record.memory for record in tree.records]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.inject import candidates, session_primer
 from memtool.inject.block import BY_NAME, passage, write_passage
 from memtool.inject.candidates import Candidate, Eligibility
@@ -238,7 +239,7 @@ def rendered(block: Block) -> str:
 def block(context: Context, at: str | None = None) -> str:
     """Return the block of the worktree or of a revision; empty where there is nothing to say."""
     settings = context.settings.replace(personal={})
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     grounds = Eligibility(tree, structural(tree), context.now, settings.categories, "local")
     pinned = candidates.pinned(grounds)
     rules = _rules(tree, grounds)
