@@ -21,6 +21,7 @@ from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
+from memtool.index import index
 from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
@@ -211,7 +212,7 @@ def change(
     prepare(context, begins=False)
     why = one_line(reason)
     # A catalog reads one memory instead of all, but may keep an index: no dry run writes that.
-    tree = context.tree() if dry_run else context.catalog(exact=True)
+    tree = context.tree() if dry_run else index.open(context, exact=True)
     record = tree.find(wanted)
     if needs_head and not tree.lineage.is_head(record.id):
         raise superseded(tree, record.id, f"memtool {verb}")

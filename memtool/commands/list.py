@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from memtool.commands._render import columns
+from memtool.index import index
 from memtool.search.query import parse, text_of
 from memtool.search.scope import MemoryRow, day, first, limit_of, row_of, scope_of, tell_rest
 from memtool.store.context import Context
@@ -49,7 +50,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
     """
     most = limit_of(context, limit)
     asked = parse(text_of(context, filters))
-    tree = context.catalog(at, as_of, exact=True)
+    tree = index.open(context, at, as_of, exact=True)
     scope = scope_of(context, tree, context.moment_of(as_of))
     shown, total = first(scope, asked, sort, most)
     origins = context.origins(tree, shown)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
 from memtool.store import ledger, snapshot, usage_log
@@ -123,7 +124,7 @@ def log(
         return _injected(context, id, limit)
     from memtool.store.history import History, tip
 
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     head = tip(context.repository, at)
     pending = _pending(context, tree, head) if at is None else ()
     names: frozenset[str] | None = None

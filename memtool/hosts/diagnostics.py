@@ -177,7 +177,9 @@ def mend(context: Context) -> Iterator[str]:
                 shutil.rmtree(place, ignore_errors=True)
             elif os.path.lexists(place):
                 os.unlink(place)
-        context.catalog(exact=True)
+        from memtool.index import index
+
+        index.open(context, exact=True)
         yield "made the search index anew"
     if _result(_ledger, context).state == BROKEN:
         from memtool.store import ledger
@@ -269,8 +271,10 @@ def _trusted(context: Context) -> Sign:
 
 def _index(context: Context) -> Sign:
     """Compare what the cache answers with what is read from the files."""
+    from memtool.index import index
+
     tree = context.tree()
-    stored = context.catalog(exact=True)
+    stored = index.open(context, exact=True)
     if [(one.id, one.path, one.memory) for one in stored.records] != [
         (one.id, one.path, one.memory) for one in tree.records
     ]:

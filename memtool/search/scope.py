@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from memtool.index.stored_fields import StoredFields
-    from memtool.search.expression import Query
+    from memtool.search.query import Query
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
     Column = Callable[[StoredFields], Callable[[int], float]]
