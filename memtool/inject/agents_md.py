@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.inject.block import BY_NAME, passage, write_passage
 from memtool.memory.problem import Problem
 from memtool.store import files
@@ -239,7 +240,7 @@ def block(context: Context, at: str | None = None) -> str:
     from memtool.store.provenance import LOCAL
 
     settings = context.settings.replace(personal={})
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     grounds = Eligibility(tree, structural(tree), context.now, settings.categories, "local")
     pinned = candidates.pinned(grounds)
     rules = _rules(tree, grounds)
