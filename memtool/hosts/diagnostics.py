@@ -135,7 +135,7 @@ class Sign(Value):
 
 def of_memtool(context: Context) -> Iterator[Sign]:
     """Check the program: where it is, how it starts, and whether its modules are compiled."""
-    from memtool import __version__
+    from memtool.version import __version__
 
     version = ".".join(map(str, sys.version_info[:3]))
     yield Sign("memtool", "version", GOOD, f"{__version__}, Python {version}")
@@ -177,7 +177,9 @@ def mend(context: Context) -> Iterator[str]:
                 shutil.rmtree(place, ignore_errors=True)
             elif os.path.lexists(place):
                 os.unlink(place)
-        context.catalog(exact=True)
+        from memtool.index import index
+
+        index.open(context, exact=True)
         yield "made the search index anew"
     if _result(_ledger, context).state == BROKEN:
         from memtool.store import ledger
@@ -269,8 +271,10 @@ def _trusted(context: Context) -> Sign:
 
 def _index(context: Context) -> Sign:
     """Compare what the cache answers with what is read from the files."""
+    from memtool.index import index
+
     tree = context.tree()
-    stored = context.catalog(exact=True)
+    stored = index.open(context, exact=True)
     if [(one.id, one.path, one.memory) for one in stored.records] != [
         (one.id, one.path, one.memory) for one in tree.records
     ]:
