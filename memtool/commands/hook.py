@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
-    from memtool.commands.inject import Injected
+    from memtool.inject.block import Injected
     from memtool.inject.candidates import CandidateVerdict
     from memtool.inject.gather import BlockItem
     from memtool.store.context import Context
@@ -164,15 +164,14 @@ class HookCall(Value):
 
 
 def _start(context: Context, event: HookCall) -> Injected:
+    from memtool.commands import inject
     from memtool.inject import session_primer, session_seen
 
     session = context_of(event.given)
     is_noted = bool(session) and not event.is_dry
     if is_noted:
         session_seen.forget(context.repository.cache_dir, session)
-    primed = session_primer.prime(
-        context, for_=event.host, budget=_budget(context, event), session=session
-    )
+    primed = inject.prime(context, for_=event.host, budget=_budget(context, event), session=session)
     if is_noted:
         session_primer.begin(context, session)
     return primed
@@ -180,6 +179,7 @@ def _start(context: Context, event: HookCall) -> Injected:
 
 def _prompt(context: Context, event: HookCall) -> Injected:
     from memtool.commands import inject
+    from memtool.inject.block import Injected
 
     given = event.given
     answer = inject.inject(
@@ -190,7 +190,7 @@ def _prompt(context: Context, event: HookCall) -> Injected:
         budget=_budget(context, event),
         session=context_of(given),
     )
-    assert isinstance(answer, inject.Injected)
+    assert isinstance(answer, Injected)
     return answer
 
 
