@@ -62,8 +62,10 @@ def pointed(context: Context, error: MemtoolError, verb: str, words: Iterable[ob
                 error.hint = error.hint.replace(command, there)
     if error.code != "unknown-id" or context.beside is None:
         return
+    from memtool.index import index  # only where a project does not know an id
+
     try:
-        known = context.beside.catalog()
+        known = index.open(context.beside)
     except MemtoolError:
         return
     for word in words:

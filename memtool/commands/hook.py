@@ -164,14 +164,15 @@ class HookCall(Value):
 
 
 def _start(context: Context, event: HookCall) -> Injected:
-    from memtool.commands import inject
     from memtool.inject import session_primer, session_seen
 
     session = context_of(event.given)
     is_noted = bool(session) and not event.is_dry
     if is_noted:
         session_seen.forget(context.repository.cache_dir, session)
-    primed = inject.prime(context, for_=event.host, budget=_budget(context, event), session=session)
+    primed = session_primer.prime(
+        context, for_=event.host, budget=_budget(context, event), session=session
+    )
     if is_noted:
         session_primer.begin(context, session)
     return primed

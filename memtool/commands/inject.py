@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from memtool.errors import MemtoolError
@@ -162,15 +161,6 @@ def inject(
     return injected
 
 
-def prime(context: Context, **shape: Any) -> Injected:
-    """Return the primer of a session, which says how many findings of sessions wait."""
-    from memtool.inject import session_primer  # not at every prompt
-    from memtool.sessions import model, promote
-
-    folder = os.path.join(context.repository.cache_dir, model.FOLDER)
-    return session_primer.prime(context, findings=promote.waiting(folder), **shape)
-
-
 def _unasked(
     context: Context,
     shape: dict[str, Any],
@@ -189,7 +179,9 @@ def _unasked(
             hint="memtool inject --primer",
         )
     if not write:
-        return prime(context, **shape)
+        from memtool.inject import session_primer  # not at every prompt
+
+        return session_primer.prime(context, **shape)
     if primer or shape != PLAIN:
         raise MemtoolError(
             "the block of a file is the same for everybody: --write takes no other option",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.search import retrieve
 from memtool.search.query import parse, text_of
 from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
@@ -118,12 +119,12 @@ def search(
         )
     most = limit_of(context, limit)
     asked = parse(text)
-    tree = context.catalog(at, as_of, exact=exact)
+    tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
-        tree = context.catalog(at, as_of, exact=True)
+        tree = index.open(context, at, as_of, exact=True)
         scope = scope_of(context, tree, context.moment_of(as_of))
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])

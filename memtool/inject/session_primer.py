@@ -175,9 +175,8 @@ def prime(
     as_of: str | None = None,
     exact: bool = False,
     no_global: bool = False,
-    findings: int = 0,
 ) -> Injected:
-    """Return the primer; the same tree, number of waiting findings and moment give the same bytes.
+    """Return the primer. The same tree, ledger and moment give the same bytes.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
@@ -197,12 +196,12 @@ def prime(
         assert isinstance(tree, Catalog)
         view = View(own, context.witness(tree))
         seen, more = _own_parts(
-            view, shares, session_seen.last(context.repository.cache_dir, session), findings
+            view, shares, session_seen.last(context.repository.cache_dir, session)
         )
         if not exact and not tree.verify(seen):
             return prime(context, for_=for_, format=format, budget=budget, remaining=remaining,
                          session=session, at=at, as_of=as_of, exact=True,
-                         no_global=no_global, findings=findings)  # fmt: skip
+                         no_global=no_global)  # fmt: skip
         parts += more
 
     def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
@@ -241,7 +240,7 @@ def begin(context: Context, session: str) -> None:
 
 
 def _own_parts(
-    view: View, shares: Budget, since: Start | None, findings: int
+    view: View, shares: Budget, since: Start | None
 ) -> tuple[list[Record], list[PrimerPart]]:
     """Return every record that may be shown as part of the project's own, and these parts."""
     state, governing = _state(view), _governing(view)
@@ -262,7 +261,9 @@ def _own_parts(
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
         lines = tuple(_line(one) for one in waiting[:MOST_WAITING])
         found.append(PrimerPart(f"{count} that nobody has confirmed (memtool confirm ID)", lines))
-    if findings and view.grounds.tree.snapshot.kind == "worktree":  # a revision knows of none
+    taken = view.grounds.tree.snapshot  # a revision knows of no findings
+    findings = session_seen.waiting(taken.repository.cache_dir) if taken.kind == "worktree" else 0
+    if findings:
         count = f"{findings:,} finding{'' if findings == 1 else 's'}"
         how = "`memtool promote --list` shows them, `memtool promote --commit` keeps them.\n"
         found.append(PrimerPart(f"{count} with enough evidence for a memory", (how,)))

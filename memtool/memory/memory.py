@@ -23,6 +23,13 @@ FieldValue = str | tuple[str, ...] | dict[str, str]
 Fields = dict[str, FieldValue]
 
 
+def as_text(value: FieldValue | None) -> str:
+    """Return a key's value on one line, empty where it is absent."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text}" for key, text in value.items())
+    return ", ".join(value) if isinstance(value, tuple) else value or ""
+
+
 class Memory(Value):
     """One memory. `fields` is never changed in place; properties read it with its defaults.
 
