@@ -41,7 +41,7 @@ def test_every_verb_is_a_method_with_its_signature(verb: Verb):
     """The API cannot lag behind the command line: both have the same functions."""
     run = interface(verb).run
     assert inspect.unwrap(vars(Project)[run.__name__]) is run
-    assert run.__name__ == verb.name + ("_" if verb.name == "import" else "")
+    assert run.__name__ == verb.function
     parameters = list(inspect.signature(run).parameters.values())
     assert parameters[0].annotation == "Context"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from memtool.authoring import write
+from memtool.authoring.tree import bytes_of, is_dirty
 from memtool.errors import MemtoolError
 from memtool.store import config as config_file
 from memtool.store import files
@@ -82,7 +83,7 @@ def config(
     new = None if unset else _typed(option, key, value)
     repository = context.repository
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
-        before = write.bytes_of(repository.top, context.config_path)
+        before = bytes_of(repository.top, context.config_path)
         after = _edited(before or b"", key, new, context.config_path)
         config_after = config_file.parse(after, context.config_path)
         config_after = config_after.replace(personal=context.settings.personal)
@@ -90,7 +91,7 @@ def config(
         if changed and not dry_run:
             files.replace(repository.top, context.config_path, after, expected=before)
     done = None
-    if commit and not dry_run and (changed or write.is_dirty(repository, context.config_path)):
+    if commit and not dry_run and (changed or is_dirty(repository, context.config_path)):
         done = commit_files(repository, [context.config_path], f"memory: set {key}", {})
     return SettingsReport(
         context.config_path, (_row(option, config_after),), changed, done, dry_run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memtool.authoring import write
 from memtool.authoring.write import Changed
+from memtool.commands import _render
 from memtool.errors import MemtoolError
 from memtool.memory import memory, timestamps
 from memtool.memory.memory import Fields, Memory
@@ -69,7 +70,7 @@ def forget(
 
 def render(forgotten: ForgetResult) -> str:
     """Return what changed in each memory, and how to undo it."""
-    rows = [write.render_changed(changed) for changed in forgotten.forgotten]
+    rows = [_render.changed(one) for one in forgotten.forgotten]
     if any(changed.changes and not changed.dry_run for changed in forgotten.forgotten):
         rows.append("undo: memtool restore ID")
     return "\n".join(rows)

@@ -6,7 +6,8 @@ import fcntl
 import os
 from contextlib import contextmanager
 
-from memtool.authoring import write as checking
+from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
 from memtool.sessions import store as telling
@@ -209,7 +210,7 @@ def maintain(
     periods = chosen or PERIODS
     does = apply and not dry_run and context.repository.is_made
     if not context.repository.is_bare:
-        checking.prepare(context, begins=False) if does else context.refuse_absent()
+        write.prepare(context, begins=False) if does else context.refuse_absent()
     target = commit.find(context.repository, branch) if branch else None
     here = is_here(context.repository, target)
     if not does:
@@ -289,7 +290,7 @@ def _committed(
 
 
 def _read(context: Context, path: str) -> bytes:
-    data = checking.bytes_of(context.repository.top, path)
+    data = bytes_of(context.repository.top, path)
     if data is None:
         raise MemtoolError(f"{path} is gone", hint="run the same command again", code="changed")
     return data

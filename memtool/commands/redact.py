@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import Literal
 
 from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.redaction import apply
 from memtool.redaction.apply import Removal, Rewrite, Rules, Staged
@@ -227,7 +228,7 @@ def _sides(
     for name in names:
         staged = next(blobs) if name in entries else b""
         try:
-            data = write.bytes_of(context.repository.top, name)
+            data = bytes_of(context.repository.top, name)
             if data is None and name not in entries:
                 raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
             on_disk = apply.rewrite(data or b"", name, rules)

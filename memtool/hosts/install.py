@@ -512,11 +512,10 @@ def names_of(context: Context, host: str, *, every: bool, user: bool, verb: str)
 
 def site_of(context: Context, name: str, *, user: bool) -> Site:
     """Return where the files of an agent host are."""
-    from memtool.commands import VERBS
+    from memtool.commands import names
     from memtool.hosts import agent
 
-    verbs = [verb.name for verb in VERBS]
-    return agent(name).site(context.repository.top, context.env, verbs, is_user=user)
+    return agent(name).site(context.repository.top, context.env, names(), is_user=user)
 
 
 def plan_of_git(

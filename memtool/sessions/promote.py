@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.authoring import draft as authoring_draft
-from memtool.authoring import write
+from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
 from memtool.gate import near_duplicates
 from memtool.memory import lifecycle, timestamps
@@ -28,7 +27,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Literal
 
     from memtool.memory.memory import Fields
@@ -431,21 +430,16 @@ def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool)
     one = judged.finding
     memory = memory_of(context, judged)
     try:
-        write.check(context, memory)
-        twin = write.twin_of(context, memory, dry_run=dry_run)
-        if twin is not None:
-            written = write.strengthen(context, twin, commit=False, dry_run=dry_run)
-        else:
-            draw = _draw(context, memory)
-            written = write.write_new(context, memory, draw=draw, dry_run=dry_run)
+        written = write.write_new(context, memory, repeats="strengthen", dry_run=dry_run)
     except MemtoolError as error:
         if error.code in FATAL:
             raise
         context.notes.append(f"{one.id} is not promoted: {error.message}")
         return None
+    is_new = written.duplicate_of is None
     if not dry_run:
-        record(sessions, one, written.id, context.now, is_new=twin is None)
-    return Made(one.id, written.id, written.path, twin is None)
+        record(sessions, one, written.id, context.now, is_new=is_new)
+    return Made(one.id, written.id, written.path, is_new)
 
 
 def alive_heads(context: Context, tree: Tree) -> list[Record]:
@@ -470,22 +464,16 @@ def tell_opposed(context: Context, ids: Collection[str]) -> None:
         )
 
 
-def _draw(context: Context, memory: Memory) -> Callable[[], str]:
-    return lambda: authoring_draft.draw_id(context, memory.type, memory.title)
-
-
 def memory_of(context: Context, judged: Judged) -> Memory:
     """Return the candidate that a finding becomes."""
     one, head = judged.finding, judged.head
-    return authoring_draft.draft(
+    return draft.draft(
         context,
         type_of(one),
         one.title,
-        # A lone hyphen would be read from stdin.
-        body=one.content if one.content != "-" else "",
+        body=one.content,
         section=tuple(sections_of(one, head)),
         fields=fields_of(one, head) | {"files": _here(context, one)},
-        extra=(),
     )
 
 

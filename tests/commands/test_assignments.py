@@ -18,7 +18,7 @@ from memtool.errors import MemtoolError
 )
 def test_set_reads_keys_and_values(pairs: list[str], found: dict[str, object]):
     """Lists take commas and repetition, all else is text."""
-    assert draft.read(pairs) == found
+    assert draft.assigned(pairs) == found
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_set_reads_keys_and_values(pairs: list[str], found: dict[str, object]):
 def test_set_refuses_what_it_must_not_write(pair: str, message: str, hint: str):
     """A key that no memory has, or that has its own verb, is told with the way to do it."""
     with pytest.raises(MemtoolError) as caught:
-        draft.read([pair])
+        draft.assigned([pair])
     assert (caught.value.message, caught.value.hint) == (message, hint)

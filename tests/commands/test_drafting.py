@@ -81,7 +81,7 @@ def test_the_text_may_come_from_stdin(sandbox: Sandbox):
     ("stdin", "message"),
     [
         (b"one\ncaf\xe9\n", "the text on stdin is not UTF-8, the first odd byte is in line 2"),
-        ("é".encode() * 40_000, "the text on stdin is longer than 65,536 bytes"),
+        ("é".encode() * 40_000, "what is on stdin is longer than 65,536 bytes"),
         (b"a\0b", "it holds NUL bytes"),
     ],
 )

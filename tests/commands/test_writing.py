@@ -19,7 +19,7 @@ from memtool.commands.confirm import confirm
 from memtool.commands.deprecate import deprecate
 from memtool.commands.init import init
 from memtool.commands.new import new
-from memtool.commands.pin import pin
+from memtool.commands.pin import pin, render
 from memtool.commands.remember import remember
 from memtool.commands.restore import restore
 from memtool.commands.supersede import supersede
@@ -243,7 +243,7 @@ def test_a_change_that_changes_nothing_writes_nothing(filled: Sandbox):
     changed = pin(filled.context(), "dec-pinned", commit=True)
     assert (changed.changes, changed.commit) == ({}, None)
     assert filled.git("rev-parse", "HEAD") == head
-    assert write.render_changed(changed).startswith("dec-pinned was so already\n")
+    assert render(changed).startswith("dec-pinned was so already\n")
 
 
 def test_a_default_that_is_not_written_counts_as_there(filled: Sandbox):
@@ -262,7 +262,7 @@ def test_a_commit_takes_in_what_was_changed_before(filled: Sandbox):
 def test_a_dry_run_says_what_would_change(filled: Sandbox):
     """The text of a dry run does not read as if it were done."""
     changed = pin(filled.context(), "dec-a", dry_run=True)
-    assert write.render_changed(changed).splitlines() == [
+    assert render(changed).splitlines() == [
         "would change:",
         "status: - -> pinned",
         ".memory/decision/2026-02/dec-a.md",
