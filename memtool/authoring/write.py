@@ -1,8 +1,9 @@
 """The one write path: validate, refuse repetitions and secrets, write, commit.
 
 A new memory is serialised, checked and searched for secrets once, and these bytes are written. A
-change replaces only the lines of the keys that change. With `dry_run` everything happens but the
-writing. A refusal at any step leaves the files as they were.
+change replaces only the lines of the keys that change; so it is with settings and the other files
+of the memory directory. With `dry_run` everything happens but the writing. A refusal at any step
+leaves the files as they were.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.redaction.find import allowlist
+from memtool.store import config as config_file
 from memtool.store import files, usage_log
 from memtool.store.commits import commit_files
+from memtool.store.config import Scalar
 from memtool.store.context import Context
 from memtool.store.repository import Repository
 from memtool.store.tree import Record, Tree, blob_hash
@@ -63,6 +66,14 @@ class Changed(Value):
     commit: str | None
     changes: dict[str, tuple[str, str]]
     dry_run: bool = False
+
+
+class EditedFile(Value):
+    """The bytes of a file of settings after it was edited; `commit` is None without one."""
+
+    data: bytes
+    changed: bool
+    commit: str | None
 
 
 def prepare(context: Context, *, begins: bool = True) -> None:
@@ -326,6 +337,56 @@ def _refuse_changed(context: Context, before: bytes, after: bytes, path: str) ->
     read(context, after, path)
     known = before.decode(errors="replace")
     secrets.refuse_secrets(after.decode(), allowlist(context.settings), known=known)
+
+
+def edit_file(
+    context: Context,
+    path: str,
+    edit: Callable[[bytes], bytes],
+    line: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> EditedFile:
+    """Write what `edit` makes of a file, of no bytes where there is none, and commit it if asked.
+
+    With `commit` a change that was made before and is not committed yet goes in as well.
+
+    Raises:
+        MemtoolError: nothing may be written here, or `edit`, disk or git refuse.
+    """
+    prepare(context)
+    repository = context.repository
+    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+        before = bytes_of(repository.top, path)
+        after = edit(before or b"")
+        changed = after != (before or b"")
+        if changed and not dry_run:
+            files.replace(repository.top, path, after, expected=before)
+    done = None
+    if commit and not dry_run and (changed or is_dirty(repository, path)):
+        done = commit_files(repository, [path], line[:72], {})
+    return EditedFile(after, changed, done)
+
+
+def set_option(
+    context: Context,
+    key: str,
+    value: Scalar | tuple[str, ...] | None,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> EditedFile:
+    """Set a key of the settings file, or remove it where the value is None."""
+    path = context.config_path
+
+    def edited(before: bytes) -> bytes:
+        config_file.read_toml(before, path)  # a broken file is reported, and left alone
+        after = config_file.set_key(before.decode(), key, value).encode()
+        config_file.parse(after, path)
+        return after
+
+    return edit_file(context, path, edited, f"memory: set {key}", commit=commit, dry_run=dry_run)
 
 
 def subject(verb: str, memory: Memory) -> str:

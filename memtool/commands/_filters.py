@@ -80,10 +80,20 @@ def body_text(given: str) -> str:
         ) from None
 
 
-def refuse_negative(limit: int, hint: str = "--limit 0 shows all") -> None:
+def limit_of(context: Context, limit: int | None) -> int:
+    """Return `--limit`, by default the setting search.limit. Raises MemtoolError below 0."""
+    if limit is None:
+        return context.settings.count("search.limit")
+    refuse_negative(limit)
+    return limit
+
+
+def refuse_negative(limit: int) -> None:
     """Raise MemtoolError for a `--limit` below 0."""
     if limit < 0:
-        raise MemtoolError(f"--limit {limit} is below 0", hint=hint, code="bad-limit")
+        raise MemtoolError(
+            f"--limit {limit} is below 0", hint="give a number from 0 up", code="bad-limit"
+        )
 
 
 def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from memtool.commands import _filters
 from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject import budget as budgets
@@ -216,9 +216,8 @@ def _read_prompt(prompt: str) -> str:
     """Return the prompt. What is not UTF-8 in it is no word that anybody could look for."""
     if prompt != "-":
         return prompt.encode(errors="replace")[:MAX_PROMPT].decode(errors="replace")
-    if sys.stdin is None:  # a host may start us with it closed
-        return ""
-    return sys.stdin.buffer.read(MAX_PROMPT).decode(errors="replace")
+    # A host may start us with stdin closed.
+    return _filters.read_stdin(MAX_PROMPT, is_cut=True).decode(errors="replace")
 
 
 def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:

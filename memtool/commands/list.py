@@ -7,7 +7,7 @@ from typing import Literal
 from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.search import parser, retrieve
-from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
+from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -48,7 +48,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
     """
-    most = limit_of(context, limit)
+    most = _filters.limit_of(context, limit)
     asked = parser.parse(_filters.text(context, filters))
     tree = context.catalog(at, as_of, exact=True)
     found = retrieve.select(scope_of(context, tree, context.moment_of(as_of)), asked)

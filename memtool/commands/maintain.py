@@ -83,12 +83,7 @@ def _take(handle: int) -> None:
 
 def refuse_unready(repository: Repository) -> None:
     """Raise MemtoolError where a commit would be lost, or would get in the way of another one."""
-    if repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no branch checked out",
-            hint="memtool maintain --apply --branch memtool/maintain",
-            code="bare",
-        )
+    repository.refuse_bare("memtool maintain --apply --branch memtool/maintain")
     if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
         raise MemtoolError(
             "a merge or rebase is unfinished",

@@ -7,7 +7,7 @@ import time
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.search import parser, retrieve
-from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
+from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
@@ -116,7 +116,7 @@ def search(
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = limit_of(context, limit)
+    most = _filters.limit_of(context, limit)
     asked = parser.parse(text)
     tree = context.catalog(at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
