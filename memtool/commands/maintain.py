@@ -10,7 +10,7 @@ from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
-from memtool.sessions import store as telling
+from memtool.sessions import store as session_store
 from memtool.store import ledger, usage_log
 from memtool.store.commits import message
 from memtool.store.context import Context
@@ -36,7 +36,11 @@ UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", 
 
 
 def is_here(repository: Repository, target: Branch | None) -> bool:
-    """Tell whether the commit goes where the worktree stands. Raises MemtoolError for elsewhere."""
+    """Return whether the commit goes to the branch of this worktree.
+
+    Raises:
+        MemtoolError: the branch is checked out in another worktree.
+    """
     if target is None:
         return True
     if not target.worktree:
@@ -64,21 +68,17 @@ def alone(repository: Repository) -> Iterator[None]:
             code="disk",
         ) from None
     try:
-        _take(handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise MemtoolError(
+                "another memtool maintain is at work in this repository",
+                hint="run the same command again when it is done",
+                code="busy",
+            ) from None
         yield
     finally:
         os.close(handle)
-
-
-def _take(handle: int) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise MemtoolError(
-            "another memtool maintain is at work in this repository",
-            hint="run the same command again when it is done",
-            code="busy",
-        ) from None
 
 
 def refuse_unready(repository: Repository) -> None:
@@ -127,15 +127,8 @@ def accesses(context: Context) -> steps.Uses:
 def dirty_memories(context: Context) -> tuple[str, ...]:
     """Return the memory files that are not as HEAD has them, or not in this checkout, by path."""
     git = context.repository.git
-    rows = git.run(
-        "status",
-        "--porcelain",
-        "-z",
-        "--untracked-files=all",
-        "--no-renames",
-        "--",
-        context.directory,
-    )
+    options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
+    rows = git.run("status", *options, "--", context.directory)
     found = {os.fsdecode(row[3:]) for row in rows.split(b"\0")[:-1]}
     if os.path.exists(os.path.join(context.repository.git_dir, "info", "sparse-checkout")):
         listed = git.run("ls-files", "-t", "-z", "--", context.directory).split(b"\0")[:-1]
@@ -144,7 +137,7 @@ def dirty_memories(context: Context) -> tuple[str, ...]:
 
 
 SHOWN = 20
-"""Rows of each kind that the text tells; `--json` has all."""
+"""Rows of each kind that the text shows; `--json` has all."""
 
 
 class Maintained(Value):
@@ -249,7 +242,7 @@ def _planned(
         context.now, context.settings, accesses(context), context.directory, frozenset(frozen)
     )
     plan = upkeep_plan.plan(
-        tree, grounds, telling.opened(context), repository.cache_dir, periods, context.random
+        tree, grounds, session_store.opened(context), repository.cache_dir, periods, context.random
     )
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
@@ -280,8 +273,8 @@ def _committed(
     edits = steps.edits(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in tree.snapshot.entries}
-    said = message(subject, trailers, body)
-    return commit.commit(repository, target, found.base, edits, modes, said)
+    text = message(subject, trailers, body)
+    return commit.commit(repository, target, found.base, edits, modes, text)
 
 
 def _read(context: Context, path: str) -> bytes:
@@ -293,7 +286,7 @@ def _read(context: Context, path: str) -> bytes:
 
 def _do_chores(context: Context, plan: MaintenancePlan, periods: tuple[str, ...]) -> None:
     directory = context.repository.cache_dir
-    cleanup.do(plan.chores, directory, telling.opened(context), context.now)
+    cleanup.do(plan.chores, directory, session_store.opened(context), context.now)
     if any(chore.do == "rebuild" for chore in plan.chores) and not context.repository.is_bare:
         context.catalog(exact=True)
     if MONTHLY in periods:
@@ -304,7 +297,10 @@ def render(done: Maintained) -> str:
     """Return the plan by kind of step, then what people should look at, then the commit."""
     rows = []
     if done.steps:
-        rows += [f"{steps.counted(done.steps)}:", *_some([_told(step) for step in done.steps])]
+        rows += [
+            f"{steps.counted(done.steps)}:",
+            *_some([f"  {step.do} {step.id}: {step.why}" for step in done.steps]),
+        ]
     if done.chores:
         rows += ["in this clone:", *_some([_chore(chore) for chore in done.chores])]
     if done.flags:
@@ -326,10 +322,6 @@ def render(done: Maintained) -> str:
 def _some(rows: list[str]) -> list[str]:
     more = len(rows) - SHOWN
     return [*rows[:SHOWN], f"  and {more:,} more, which --json tells"] if more > 0 else rows
-
-
-def _told(step: UpkeepStep) -> str:
-    return f"  {step.do} {step.id}: {step.why}"
 
 
 def _chore(chore: Chore) -> str:
