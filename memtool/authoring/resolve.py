@@ -175,10 +175,10 @@ def with_reason(body: str, why: str) -> str:
     return f"{opening}\n\n## {REASON_SECTION}\n\n{why}\n".lstrip("\n")
 
 
-def part_all(
+def split_ids(
     context: Context, wanted: tuple[str, ...], *, commit: bool, dry_run: bool
 ) -> list[Settled]:
-    """Part the ids that are named, or every id that was made twice.
+    """Give one of two memories with the same id a new one: for the ids named, or for all.
 
     In an unfinished merge both sides are staged; the commit that concludes it is the user's.
 
@@ -195,10 +195,10 @@ def part_all(
             )
         chosen = {path: sides for path, sides in unmerged.items() if _is_named(path, wanted)}
         settled = [
-            _part_unmerged(context, path, sides, dry_run=dry_run) for path, sides in chosen.items()
+            _split_unmerged(context, path, sides, dry_run=dry_run) for path, sides in chosen.items()
         ]
     else:
-        settled = _part_tree(context, wanted, commit=commit, dry_run=dry_run)
+        settled = _split_tree(context, wanted, commit=commit, dry_run=dry_run)
     if not settled:
         raise MemtoolError(
             f"{' '.join(wanted)} was not made twice" if wanted else "no id was made twice",
@@ -226,7 +226,9 @@ def _is_named(path: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or name in wanted or path in wanted
 
 
-def _part_unmerged(context: Context, path: str, sides: dict[str, str], *, dry_run: bool) -> Settled:
+def _split_unmerged(
+    context: Context, path: str, sides: dict[str, str], *, dry_run: bool
+) -> Settled:
     if set(sides) != {"2", "3"}:
         raise MemtoolError(
             f"{path} was changed on both sides, not made twice",
@@ -246,10 +248,10 @@ def _part_unmerged(context: Context, path: str, sides: dict[str, str], *, dry_ru
     return Settled((memory.id, new_id), BOTH, new_id, new_path, None, paths, data.decode(), dry_run)
 
 
-def _part_tree(
+def _split_tree(
     context: Context, wanted: tuple[str, ...], *, commit: bool, dry_run: bool
 ) -> list[Settled]:
-    """Part ids that two files of the worktree have, which lie in different directories."""
+    """Split ids that two files of the worktree have, in different directories."""
     tree = context.tree()
     settled = []
     for first in tree.by_id.values():

@@ -212,6 +212,8 @@ def _refuse_taken(context: Context, id_: str) -> None:
 
 def _twin(context: Context, memory: Memory, *, dry_run: bool) -> Twin | None:
     """Return the living memory of the worktree that states the same, None where there is none."""
+    if not context.repository.is_made:  # a dry run leaves the global one unmade
+        return None
     categories = context.settings.categories
     near = near_duplicates.of_worktree(
         context.repository, context.directory, categories, is_kept=not dry_run

@@ -64,7 +64,7 @@ def resolve(
             raise MemtoolError(
                 "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
             )
-        return Resolved(tuple(settlement.part_all(context, ids, commit=commit, dry_run=dry_run)))
+        return Resolved(tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run)))
     reason = write.one_line(why)
     _refuse_unclear(ids, keep, merge, body, reason, all_=all)
     tree = context.tree()
