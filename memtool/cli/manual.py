@@ -10,9 +10,14 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from memtool import __version__
-from memtool.cli.arguments import HelpPage, Interface, Parameter, interface, parse_docstring
-from memtool.cli.main import EXIT_CODES
+from memtool.cli.arguments import (
+    EXIT_CODES,
+    HelpPage,
+    Interface,
+    Parameter,
+    interface,
+    parse_docstring,
+)
 from memtool.commands import GROUPS, VERBS, names
 from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
@@ -20,6 +25,7 @@ from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
 from memtool.store.config import OPTIONS, Option
 from memtool.store.repository import ENVIRONMENT
+from memtool.version import __version__
 
 WIDTH = 100
 _GAP = 26

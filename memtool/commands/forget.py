@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from memtool.authoring import write
 from memtool.authoring.write import Changed
-from memtool.commands import _filters, _render
+from memtool.commands import _render
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import memory, timestamps
 from memtool.memory.memory import Fields, Memory
-from memtool.search import parser, retrieve
+from memtool.search import retrieve
+from memtool.search.query import parse, text_of
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.value import Value
@@ -91,8 +93,8 @@ def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[st
     except MemtoolError as error:
         if error.code != "unknown-id" or not any(mark in text for mark in ' :"'):
             raise
-    query = parser.parse(_filters.text(context, wanted))
-    scope = scope_of(context, context.catalog(exact=True), context.now)
+    query = parse(text_of(context, wanted))
+    scope = scope_of(context, index.open(context, exact=True), context.now)
     answer = retrieve.search_query(scope, query, MOST)
     context.notes.extend(answer.notes)
     # A digest only quotes what is meant; the next one does not.

@@ -10,7 +10,7 @@ from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
-from memtool.sessions import store as session_store
+from memtool.sessions import store
 from memtool.store import ledger, usage_log
 from memtool.store.commits import message
 from memtool.store.context import Context
@@ -242,7 +242,7 @@ def _planned(
         context.now, context.settings, accesses(context), context.directory, frozenset(frozen)
     )
     plan = upkeep_plan.plan(
-        tree, grounds, session_store.opened(context), repository.cache_dir, periods, context.random
+        tree, grounds, store.opened(context), repository.cache_dir, periods, context.random
     )
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
@@ -286,9 +286,11 @@ def _read(context: Context, path: str) -> bytes:
 
 def _do_chores(context: Context, plan: MaintenancePlan, periods: tuple[str, ...]) -> None:
     directory = context.repository.cache_dir
-    cleanup.do(plan.chores, directory, session_store.opened(context), context.now)
+    cleanup.do(plan.chores, directory, store.opened(context), context.now)
     if any(chore.do == "rebuild" for chore in plan.chores) and not context.repository.is_bare:
-        context.catalog(exact=True)
+        from memtool.index import index
+
+        index.open(context, exact=True)
     if MONTHLY in periods:
         cleanup.note_rebuilt(directory, context.now)
 

@@ -6,9 +6,8 @@ from contextlib import nullcontext
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.sessions import findings, model
+from memtool.sessions import findings, model, store
 from memtool.sessions import promote as promotion
-from memtool.sessions import store as session_store
 from memtool.sessions.promote import Judged, Made, judge, note_waiting
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -105,7 +104,7 @@ def promote(
     writes = not (list or dry_run)
     if not list:
         write.prepare(context)
-    sessions = session_store.opened(context)
+    sessions = store.opened(context)
     heads, wrong = sessions.heads()
     context.notes.extend(f"passed over: {one}" for one in wrong)
     ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
@@ -152,7 +151,7 @@ def _note_denied(context: Context, judged: Sequence[Judged], made: Mapping[str, 
             usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
     new = {one.id for one in made.values() if one.is_new}
     if new:
-        promotion.tell_opposed(context, new)
+        promotion.note_opposed(context, new)
 
 
 def render(promoted: Promoted) -> str:

@@ -19,9 +19,10 @@ from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import findings, journal, store
-from memtool.sessions.model import Head, Message
-from memtool.sessions.store import CHECKPOINTS, MESSAGES, Sessions
+from memtool.sessions import findings, journal, lifecycle, redaction, store
+from memtool.sessions.model import Head, Message, moment_text
+from memtool.sessions.store import MEGABYTE, MESSAGES, Sessions
+from memtool.store import usage_log
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -140,7 +141,7 @@ class SessionView(Value):
         """Return the fields of the session beside the others, with the times as text."""
         fields = super().plain()
         for row in fields["checkpoints"]:
-            row["moment"] = store.moment(row["moment"])
+            row["moment"] = moment_text(row["moment"])
         head: dict[str, Any] = fields.pop("session")
         return head | fields
 
@@ -186,13 +187,11 @@ def session_start(
         title: what it is about
         dry_run: print an id, write nothing
     """
-    from memtool.sessions.lifecycle import refuse_full
-
     sessions = store.opened(context)
-    head = store.beginning(context, sessions, host=host, agent=agent, title=title)
+    head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
-        refuse_full(sessions)
-        head = store.make(context, head, sessions.create)
+        lifecycle.refuse_full(sessions)
+        head = lifecycle.start(context, sessions, head)
     return Begun(head.id, dry_run=dry_run)
 
 
@@ -245,8 +244,6 @@ def session_add(
         files=file,
     )
     if dry_run:
-        from memtool.sessions import redaction
-
         (clean,) = redaction.cleaned([message], sessions.allowed)
         last = sessions.last(name)
         return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
@@ -290,9 +287,6 @@ def session_end(context: Context, id: str, *, summary: str = "", dry_run: bool =
         summary: the summary, or - to read it from stdin; by default one made by rules
         dry_run: print the summary, write nothing
     """
-    from memtool.sessions import lifecycle
-    from memtool.store import usage_log
-
     sessions = store.opened(context)
     name = sessions.find(id)
     given = _text(summary).strip()
@@ -324,16 +318,14 @@ def session_fork(
         title: what the new one is about
         dry_run: print an id, write nothing
     """
-    from memtool.sessions import lifecycle
-
     sessions = store.opened(context)
     parent = sessions.find(id)
-    head = store.beginning(context, sessions, host=host, agent=agent, title=title)
+    head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
         lifecycle.refuse_full(sessions)
     made, rows = lifecycle.forked(sessions, parent, head)
     if not dry_run:
-        made = store.make(context, made, lambda head: lifecycle.fork(sessions, head, rows))
+        made = lifecycle.start(context, sessions, made, rows)
     return Begun(made.id, parent, made.parent_messages, len(rows), dry_run)
 
 
@@ -367,15 +359,14 @@ def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
             code="no-message",
         )
     part = messages[-limit:] if limit else messages
-    rows, bad = journal.read(sessions.path(name, CHECKPOINTS))
-    made = tuple(one for one in map(store.read_checkpoint, rows) if one is not None)
+    made, bad = store.checkpoints(sessions, name)
     return SessionView(
         session=_row(sessions, head, sessions.size(name), known[-1] if known else None),
         summary=head.summary,
         parent_messages=head.parent_messages,
         torn=torn + bad + _torn_before(sessions.folder(name)),
         more=len(messages) - len(part),
-        checkpoints=made,
+        checkpoints=tuple(made),
         messages=tuple(_line(one, context.now) for one in part),
     )
 
@@ -391,9 +382,6 @@ def session_prune(context: Context, *, dry_run: bool = False) -> Freed:
     Args:
         dry_run: say which sessions would be pruned, write nothing
     """
-    from memtool.sessions import lifecycle
-    from memtool.store import usage_log
-
     sessions = store.opened(context)
     with usage_log.act(context, "session-purge", dry_run=dry_run) as act:
         done = lifecycle.prune(sessions, dry_run=dry_run)
@@ -424,8 +412,8 @@ def render(
         return f"{would}end{'' if would else 'ed'} {answer.id}\n{answer.summary}"
     if isinstance(answer, Freed):
         rows = [f"{would}prune {id_}" if would else f"pruned {id_}" for id_ in answer.ids]
-        freed = f"{store.size(answer.freed)} freed, " if answer.ids else "nothing to prune, "
-        return "\n".join([*rows, f"{freed}{store.size(answer.size)} kept"])
+        freed = f"{_size_text(answer.freed)} freed, " if answer.ids else "nothing to prune, "
+        return "\n".join([*rows, f"{freed}{_size_text(answer.size)} kept"])
     if isinstance(answer, SessionView):
         return _show_text(answer)
     return _list_text(answer)
@@ -443,7 +431,7 @@ def _list_text(listed: SessionList) -> str:
             f"{row.messages:,} messages",
             f"{row.findings:,} findings" if row.findings else "",
             row.last or row.started,
-            store.size(row.size),
+            _size_text(row.size),
             row.title,
         )
         for row in listed.sessions
@@ -493,8 +481,8 @@ def _indented(text: str) -> Iterator[str]:
 def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> SessionRow:
     return SessionRow(
         **{name: getattr(head, name) for name in SessionRow.field_names if hasattr(head, name)}
-        | {"started": store.moment(head.started), "ended": store.moment(head.ended)},
-        last=store.moment(last.moment if last else 0),
+        | {"started": moment_text(head.started), "ended": moment_text(head.ended)},
+        last=moment_text(last.moment if last else 0),
         messages=last.number if last else 0,
         findings=len(findings.known(sessions, head.id).findings),
         size=size,
@@ -514,6 +502,11 @@ def _torn_before(folder: str) -> int:
 def _line(one: Message, now: int) -> Line:
     fields = {name: getattr(one, name) for name in Line.field_names if hasattr(one, name)}
     return Line(
-        **fields | {"moment": store.moment(one.moment)},
+        **fields | {"moment": moment_text(one.moment)},
         is_future=one.moment > now + FUTURE_S,
     )
+
+
+def _size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"
