@@ -358,9 +358,8 @@ def test_verbs_document_every_parameter() -> None:
     """A verb has a function and a renderer; Args names each parameter but the first, once."""
     wrong = []
     for verb in VERBS:
-        name = verb.module or verb.name
-        module = import_module(f"memtool.commands.{name}")
-        function = getattr(module, name)
+        module = import_module(f"memtool.commands.{verb.module or verb.name}")
+        function = getattr(module, verb.function)
         parameters = list(inspect.signature(function).parameters)[1:]
         doc = inspect.getdoc(function) or ""
         args = doc.partition("Args:\n")[2].splitlines()
