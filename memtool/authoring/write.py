@@ -21,9 +21,10 @@ from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
+from memtool.index import index
 from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
-from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log, user_repository
 from memtool.store.commits import commit_files
@@ -211,7 +212,7 @@ def change(
     prepare(context, begins=False)
     why = one_line(reason)
     # A catalog reads one memory instead of all, but may keep an index: no dry run writes that.
-    tree = context.tree() if dry_run else context.catalog(exact=True)
+    tree = context.tree() if dry_run else index.open(context, exact=True)
     record = tree.find(wanted)
     if needs_head and not tree.lineage.is_head(record.id):
         raise superseded(tree, record.id, f"memtool {verb}")
@@ -309,13 +310,6 @@ def one_line(reason: str) -> str:
             hint='--why "one line of text"',
         )
     return line
-
-
-def as_text(value: FieldValue | None) -> str:
-    """Return a key's value on one line, empty where it is absent."""
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {text}" for key, text in value.items())
-    return ", ".join(value) if isinstance(value, tuple) else value or ""
 
 
 def prepare(context: Context, *, begins: bool = True) -> None:

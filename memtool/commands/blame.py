@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memtool.authoring.write import as_text
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
+from memtool.memory.memory import as_text
 from memtool.store import history as blaming
 from memtool.store import snapshot
 from memtool.store.context import Context
@@ -66,7 +67,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     from memtool.memory.memory import sections
     from memtool.store.history import History, tip
 
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     record = tree.find(id)
     head = tip(context.repository, at)
     entries = tuple(entry for entry in tree.snapshot.entries if entry.path == record.path)

@@ -6,6 +6,7 @@ from typing import Any
 
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.changes import Change, Version, compare, sentence
 from memtool.store import snapshot
 from memtool.store.context import Context
@@ -50,7 +51,9 @@ def diff(context: Context, range: str = "") -> Diff:
         taken = context.snapshot(new)
         changes = compare(*snapshot.between(context.snapshot(old), taken, categories))
         return Diff(old, new, _titled(changes, snapshot.called(taken, _bare(changes), categories)))
-    tree = context.catalog(exact=True)
+    tree = index.open(context, exact=True)
+    if old and not tree.problems and snapshot.is_committed(tree, old):
+        return Diff(old, WORKTREE, ())
     before = context.snapshot(old) if old else None
     changes = compare(*snapshot.uncommitted(tree, before, categories))
     records = [tree.by_id[id_] for id_ in sorted(_bare(changes)) if id_ in tree.by_id]

@@ -8,6 +8,7 @@ from typing import Any
 
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.problem import Problem
 from memtool.search import evaluation
 from memtool.search.evaluation import GOLDEN_NAME, Golden, parse
@@ -220,7 +221,7 @@ def _read(place: str, name: str) -> bytes:
 def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: str | None) -> Scope:
     """Return what is searched from a moment, read and opened once for all queries of it."""
     try:
-        tree = context.catalog(at, as_of, exact=True)
+        tree = index.open(context, at, as_of, exact=True)
         scope = scope_of(context, tree, context.moment_of(as_of))
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":

@@ -299,7 +299,9 @@ def _do_chores(context: Context, plan: MaintenancePlan, periods: tuple[str, ...]
     directory = context.repository.cache_dir
     cleanup.do(plan.chores, directory, telling.opened(context), context.now)
     if any(chore.do == "rebuild" for chore in plan.chores) and not context.repository.is_bare:
-        context.catalog(exact=True)
+        from memtool.index import index
+
+        index.open(context, exact=True)
     if MONTHLY in periods:
         cleanup.note_rebuilt(directory, context.now)
 

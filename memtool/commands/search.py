@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from memtool.commands import _filters
 from memtool.errors import MemtoolError
-from memtool.search import parser, retrieve
+from memtool.index import index
+from memtool.search import retrieve
+from memtool.search.query import parse, text_of
 from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
@@ -111,19 +112,19 @@ def search(
         deep: also ask the private sessions of this clone, last
     """
     began = time.perf_counter()
-    text = _filters.text(context, query)
+    text = text_of(context, query)
     if not text:
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
     most = limit_of(context, limit)
-    asked = parser.parse(text)
-    tree = context.catalog(at, as_of, exact=exact)
+    asked = parse(text)
+    tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
-        tree = context.catalog(at, as_of, exact=True)
+        tree = index.open(context, at, as_of, exact=True)
         scope = scope_of(context, tree, context.moment_of(as_of))
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memtool.index import index
 from memtool.memory import sources, timestamps
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
@@ -71,7 +72,7 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
     from memtool.store import evidence
     from memtool.store.history import History, tip
 
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     record = tree.find(id)
     records = _reached(tree, record)
     texts = [text for each in records for text in each.memory.items("source")]

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from memtool.index.manifest import Changes, Folder, Stat
     from memtool.memory.fields import Category
     from memtool.memory.problem import Problem
+    from memtool.store.context import Context
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
 
@@ -353,6 +354,36 @@ class Refresh:
             (stored, pack_texts([self.texts[number] for number in numbers])),
         )
         self.note = manifest.store(self.repository.git_dir, data)
+
+
+def open(  # noqa: A001  # read as index.open
+    context: Context, at: str | None = None, as_of: str | None = None, *, exact: bool = False
+) -> Catalog:
+    """Open the memories of the worktree or a revision, to read only what is asked for.
+
+    `exact` checks every file for a change, however many there are. What the user should hear,
+    such as files that are no memories, goes to the notes of the context.
+
+    Raises:
+        MemtoolError: there is no memory directory, or it belongs to another tool.
+    """
+    second = context.moment(as_of) if as_of is not None else None
+    if at is None and not context.repository.is_bare:
+        context.refuse_absent()  # before anything is stored in the git directory
+    found = open_catalog(
+        context.repository,
+        context.directory,
+        context.settings.categories,
+        at=at,
+        as_of=second,
+        exact=exact,
+        cached=context.is_cached,
+    )
+    if at is None and not found.by_id:
+        context.refuse_foreign()
+    context.note_problems(found)
+    context.notes.extend(note for note in found.notes if note not in context.notes)
+    return found
 
 
 def open_catalog(

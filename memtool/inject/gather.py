@@ -11,6 +11,7 @@ together one order is made, in which the global memories give way to what the pr
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.inject import candidates, select
 from memtool.inject import candidates as candidate_list
 from memtool.inject.block import passage, write_passage
@@ -277,7 +278,7 @@ def sides_of(asked: GatherRequest, *, with_global: bool, exact: bool) -> list[Si
 
 def side_of(context: Context, asked: GatherRequest, *, exact: bool) -> Side:
     """Look at what one repository has for an answer."""
-    tree = context.catalog(asked.at, asked.as_of, exact=exact)
+    tree = index.open(context, asked.at, asked.as_of, exact=exact)
     witness = context.witness(tree)
     grounds = grounds_of(context, tree, context.moment_of(asked.as_of), witness)
     pinned = candidate_list.pinned(grounds)
