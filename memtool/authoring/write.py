@@ -345,12 +345,10 @@ MORE = 0.1
 """How much importance a memory gains when it is said again; it ends at 1."""
 
 
-def twin_of(context: Context, memory: Memory, *, dry_run: bool) -> Twin | None:
+def twin_of(context: Context, memory: Memory) -> Twin | None:
     """Return the living memory of the worktree that says the same, None where there is none."""
     categories = context.settings.categories
-    near = near_duplicates.of_worktree(
-        context.repository, context.directory, categories, is_kept=not dry_run
-    )
+    near = near_duplicates.of_worktree(context.repository, context.directory, categories)
     threshold = context.settings.number(THRESHOLD_KEY)
     draft = Record(
         memory.with_fields(id=""), "", ""

@@ -108,7 +108,7 @@ def finish(
         if draft and memory.supersedes:
             memory = memory.with_fields(supersedes=replaceable(context.tree(), memory.supersedes))
         write.check(context, memory)
-        twin = write.twin_of(context, memory, dry_run=dry_run)
+        twin = write.twin_of(context, memory)
         if twin is not None and (memory.supersedes or not twin.is_exact):
             raise write.refusal(twin, memory)
         if twin is not None:

@@ -296,7 +296,7 @@ def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool)
     memory = memory_of(context, judged)
     try:
         write.check(context, memory)
-        twin = write.twin_of(context, memory, dry_run=dry_run)
+        twin = write.twin_of(context, memory)
         if twin is not None:
             written = write.strengthen(context, twin, commit=False, dry_run=dry_run)
         else:
