@@ -1,4 +1,7 @@
-"""`memtool log`: the history of memories."""
+"""`memtool log`: the history of memories from git, and two tables from the ledger of this clone.
+
+`--injected` shows what agents were given, `--audit` what was done that git does not record.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
 from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
-from memtool.store.history import Trace, Walk, trace
+from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trace
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Stamp, stamps_of
 from memtool.store.tree import Tree
@@ -19,12 +22,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from memtool.store.history import (
-        Commit,  # heavy to import
-        History,  # heavy to import
-        Touch,  # heavy to import
-    )
 
 READ_AT_ONCE = 500
 """Changed files that are read and compared together."""
@@ -166,11 +163,7 @@ def render(log: Log) -> str:
     first = []
     if log.audit is not None:
         rows = [_audit_cells(row) for row in log.audit]
-        nothing = (
-            f"the audit holds nothing about {log.id}"
-            if about
-            else "the audit holds nothing of that"
-        )
+        nothing = f"the audit holds nothing {f'about {log.id}' if log.id else 'of that'}"
         more = "--limit 0 shows all"
     elif log.injections is not None:
         rows = [_injection_cells(row) for row in log.injections]
@@ -209,8 +202,6 @@ def _details(event: LogEntry) -> str:
 
 def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
     """Return the events of git's history, and what is not committed."""
-    from memtool.store.history import History, tip
-
     tree = context.catalog(at, exact=True)
     head = tip(context.repository, at)
     pending = _pending(context, tree, head) if at is None else ()
