@@ -101,7 +101,7 @@ def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
     sandbox.git("config", "core.hooksPath", "tools/hooks")
     install(sandbox.context(), "git")
     assert set(hooks(sandbox, "tools/hooks")) == set(HOOKS)
-    assert hooks(sandbox) == {}
+    assert not (sandbox.path / ".git" / "hooks").exists()
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", ".memory")
     done = subprocess.run(
@@ -219,9 +219,6 @@ def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
 
 def test_unwritable_hooks_are_one_sentence(sandbox: Sandbox) -> None:
     """A file where the directory should be is told, not traced."""
-    import shutil
-
-    shutil.rmtree(sandbox.path / ".git" / "hooks")
     sandbox.write(".git/hooks", "a file")
     done = sandbox.run("install", "git")
     assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)
