@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -112,8 +113,7 @@ def log(
         kind: with --audit, only this kind, such as forget or promote; may be repeated
         limit: how many events at most, 0 for all
     """
-    if limit < 0:
-        raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
+    _filters.refuse_negative(limit)
     if (since or kind) and not audit:
         raise MemtoolError("--since and --kind are for --audit", hint="memtool log --audit")
     if injected or audit:

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
-from memtool.gate.content import Content
-from memtool.gate.kin import Kin
+from memtool.gate.content import Content, Kin
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.sessions.promote import quarantine
