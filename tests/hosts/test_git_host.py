@@ -102,7 +102,8 @@ def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
     sandbox.git("config", "core.hooksPath", "tools/hooks")
     install(sandbox.context(), "git")
     assert set(hooks(sandbox, "tools/hooks")) == set(HOOKS)
-    assert list((sandbox.path / ".git").glob("hooks/*")) == []
+    left = (sandbox.path / ".git").glob("hooks/*")
+    assert [path.name for path in left if path.suffix != ".sample"] == []
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", ".memory")
     done = subprocess.run(
