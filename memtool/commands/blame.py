@@ -63,7 +63,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         id: the memory, by its id or the beginning of it
         at: a revision instead of the worktree
     """
-    from memtool.memory import frontmatter
+    from memtool.memory import strict
     from memtool.memory.memory import sections
     from memtool.store.history import History, tip
 
@@ -74,7 +74,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     read = next(data for _entry, data in tree.snapshot.replace(entries=entries).read())
     data = read if isinstance(read, bytes) else b""
     memory = snapshot.of_bytes(data, record.path, context.settings.categories).memory
-    parts = frontmatter.split(data.decode().removeprefix("\ufeff")) if memory else None
+    parts = strict.split(data.decode().removeprefix("\ufeff")) if memory else None
     if memory is None or parts is None:
         raise MemtoolError(
             f"{record.path} changed while it was read",
@@ -86,7 +86,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     start = len(rows) - len(body.split("\n"))
     spans = [
         (key, as_text(memory.fields.get(key)), first, last)
-        for key, (first, last) in frontmatter.read_header(header).spans.items()
+        for key, (first, last) in strict.read_header(header).spans.items()
     ]
     texts = [
         (part.title or OPENING, part.text, start + part.first_line, start + part.last_line)
