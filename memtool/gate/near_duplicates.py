@@ -51,7 +51,7 @@ RARE_WORDS = 24
 """Words of a text, the rarest, of which a candidate has at least a few."""
 MOST_HOLDING = 500
 """A word that more texts hold joins none, unless a text has no rarer one."""
-MOST_RANKED = 64
+MOST_RANKED = 2 * VERIFIED
 """Candidates of one memory whose words are counted: those with most of the rare ones."""
 MOST_SEARCHED = 4
 """With more memories asked about, texts are split into words instead of searched for some."""
@@ -258,7 +258,7 @@ def _by_words(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
 
 def _least(rare: int) -> int:
     """Return how many of some rare words a candidate has at least."""
-    return min(rare, 1 + rare // 8)
+    return min(rare, max(1, rare // 4))
 
 
 # The memories of a tree.
@@ -370,7 +370,7 @@ class Neighbours:
         places |= {_stamp(record): len(self._known) + at for at, record in enumerate(others)}
         if self._known:
             words = [words_in(record.memory) for record in (*self._known, *others)]
-            near = joined(words, 2 * VERIFIED)
+            near = joined(words, MOST_RANKED)
             for record, likely in zip(judged, found, strict=True):
                 numbers = near[places[_stamp(record)]]
                 likely.extend(self._known[at] for at in numbers if at < len(self._known))
