@@ -2,7 +2,9 @@
 
     python bench/hook.py [--rounds N] [100 10000 100000]
 
-Of each size a copy of the tree of `corpus` is made, and in each round every row in turn: nothing
+Of each size a copy of the tree of `corpus` is made, and a search in it builds its index, as any
+use of memtool does; one check before that shows what a clone without an index costs. In each round
+every row follows in turn: nothing
 staged that concerns memtool, one memory or a hundred whose text was looked through before (as
 after `memtool new`), and one or a hundred with text that never was. Medians of user plus system
 time, children included; byte-code is compiled first and the page cache is warm.
@@ -27,6 +29,7 @@ from memtool.memory.memory import Memory
 
 HOOK = [sys.executable, "-P", "-c", "from memtool.cli.main import command; command()",
         "check", "--staged"]  # fmt: skip
+SEARCH = [*HOOK[:4], "search", "python module"]
 PASS = [sys.executable, "-c", "pass"]
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
     "MEMTOOL_NOW": NOW, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
@@ -104,6 +107,9 @@ class Stage:
 def measure(folder: Path, rounds: int) -> dict[str, float]:
     """Return the median of each row and of the yardstick."""
     stage = Stage(folder)
+    stage.stage(1, is_new=True)
+    without = cpu_ms(HOOK, folder)
+    cpu_ms(SEARCH, folder)
     times: dict[str, list[float]] = {"P": []} | {name: [] for name in ROWS}
     for number in range(rounds + 1):
         for name, (count, is_new) in ROWS.items():
@@ -116,7 +122,8 @@ def measure(folder: Path, rounds: int) -> dict[str, float]:
                 times[name].append(took)
                 times["P"].append(bare)
     git(folder, "reset", "-q")
-    return {name: statistics.median(found) for name, found in times.items()}
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    return medians | {"1 memory, no index": without}
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.memory import frontmatter
+from memtool.memory import strict
 from memtool.memory.memory import as_text, sections
 from memtool.store import history, snapshot
 from memtool.store.context import Context
@@ -67,7 +67,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     read = next(data for _entry, data in tree.snapshot.replace(entries=entries).read())
     data = read if isinstance(read, bytes) else b""
     memory = snapshot.of_bytes(data, record.path, context.settings.categories).memory
-    parts = frontmatter.split(data.decode().removeprefix("\ufeff")) if memory else None
+    parts = strict.split(data.decode().removeprefix("\ufeff")) if memory else None
     if memory is None or parts is None:
         raise MemtoolError(
             f"{record.path} changed while it was read",
@@ -79,7 +79,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     start = len(rows) - len(body.split("\n"))
     spans = [
         (key, as_text(memory.fields.get(key)), first, last)
-        for key, (first, last) in frontmatter.read_header(header).spans.items()
+        for key, (first, last) in strict.read_header(header).spans.items()
     ]
     bodies = [
         (part.title or OPENING, part.text, start + part.first_line, start + part.last_line)

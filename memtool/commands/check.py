@@ -78,7 +78,7 @@ def check(
             from memtool.gate import sources
 
             progress.begin("looking for secrets in every commit")
-            found = sources.scan(context.repository, context.directory, context.settings)
+            found = sources.scan(context)
             return Checked(found.checked, found.problems)
         content = _content(context, path, range)
         if content is None:
@@ -98,9 +98,7 @@ def _staged(context: Context, path: tuple[str, ...]) -> Checked:
     from memtool.gate import sources
 
     with Progress(sys.stderr) as progress, context.repository.git.reading():
-        content = sources.of_staged(
-            context.repository, context.directory, context.now, context.env, sides, head
-        )
+        content = sources.of_staged(context, sides, head)
         return _checked(context, content, path, progress, is_quiet=True)
 
 
@@ -140,8 +138,6 @@ def _blocks(context: Context, content: Content) -> list[Problem]:
     )
     if not found:
         return []
-    from memtool.inject import agents_md
-
     return agents_md.problems(context, found, at)
 
 
@@ -164,25 +160,17 @@ def render(checked: Checked) -> str:
 
 
 def _content(context: Context, path: tuple[str, ...], range_: str) -> Content | None:
-    repository = context.repository
     if range_:
         from memtool.gate import sources
 
         start, end = _ends(context, range_)
         settings = _settings_at(context, end)
-        return sources.of_range(repository, context.directory, settings, context.now, start, end)
+        return sources.of_range(context, settings, start, end)
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.gate import sources
 
     context.refuse_absent()
-    return sources.of_worktree(
-        repository,
-        context.directory,
-        context.settings,
-        context.now,
-        context.env,
-        _inside(context, path),
-    )
+    return sources.of_worktree(context, _inside(context, path))
 
 
 def _settings_at(context: Context, commit: str) -> Any:

@@ -11,8 +11,8 @@ from typing import Literal
 from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
-from memtool.redaction import apply
-from memtool.redaction.apply import Rewrite, Rules, Staged
+from memtool.gate import rewrite
+from memtool.gate.rewrite import Rewrite, Rules, Staged
 from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -101,14 +101,14 @@ def redact(
     """
     write.prepare(context, begins=False)
     if not dry_run:
-        apply.refuse_partial_commit(context.env)
+        rewrite.refuse_partial_commit(context.env)
     repository = context.repository
     named = tuple(dict.fromkeys(_located(context, one) for one in path))
     needs_key = strategy == "hash"
-    key = apply.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
+    key = rewrite.key(repository.cache_dir) if needs_key and not dry_run else b"\0" * needs_key
     rules = Rules(allowlist(context.settings), strategy, key, context.settings.categories)
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
-        entries = apply.staged(repository, named or (context.directory,))
+        entries = rewrite.staged(repository, named or (context.directory,))
         names = _paths(context, named, entries, only_staged=staged)
         found = {}
         for name, on_disk, in_index in _sides(
@@ -188,7 +188,7 @@ def _write(
     """Write the index first, all at once: where it is locked, nothing is changed at all."""
     top = context.repository.top
     if may_stage:
-        apply.restage(
+        rewrite.restage(
             context.repository,
             [(entries[name], side.new.data) for name, (_disk, side) in found.items()
              if side.new.found],
@@ -206,7 +206,7 @@ def _paths(
     if not named:
         found = {entry.path for entry in context.snapshot().entries}
         found |= {path for path in entries if is_memory_path(path, context.directory)}
-    return sorted(found & apply.changed(context.repository) if only_staged else found)
+    return sorted(found & rewrite.changed(context.repository) if only_staged else found)
 
 
 def _sides(
@@ -222,15 +222,15 @@ def _sides(
     A file that cannot be redacted is an error if it was named, and is noted otherwise.
     """
     oids = [entries[name].oid for name in names if name in entries]
-    blobs = context.repository.git.blobs(oids, apply.MOST_BYTES)
+    blobs = context.repository.git.blobs(oids, rewrite.MOST_BYTES)
     for name in names:
         staged = next(blobs) if name in entries else b""
         try:
             data = bytes_of(context.repository.top, name)
             if data is None and name not in entries:
                 raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
-            on_disk = apply.rewrite(data or b"", name, rules)
-            same = on_disk if data == staged else apply.rewrite(staged, name, rules)
+            on_disk = rewrite.rewrite(data or b"", name, rules)
+            same = on_disk if data == staged else rewrite.rewrite(staged, name, rules)
         except MemtoolError as error:
             if is_strict:
                 raise

@@ -69,11 +69,6 @@ def differences(
     return parse(answer), commit
 
 
-def without_index(repository: Repository) -> dict[str, str]:
-    """Return the variable by which git, which compares trees, does not load its index for it."""
-    return {"GIT_INDEX_FILE": os.path.join(repository.cache_dir, "no-index")}
-
-
 def parse(answer: bytes) -> list[Difference]:
     """Read the rows of `--raw -z`, without renames."""
     found: dict[str, Difference] = {}

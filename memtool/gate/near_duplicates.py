@@ -14,6 +14,7 @@ best are compared in full.
 from __future__ import annotations
 
 import os
+from itertools import count, repeat
 
 from memtool.gate.content import Row, row_of
 from memtool.memory.changes import stem
@@ -50,7 +51,7 @@ RARE_WORDS = 24
 """Words of a text, the rarest, of which a candidate has at least a few."""
 MOST_HOLDING = 500
 """A word that more texts hold joins none, unless a text has no rarer one."""
-MOST_RANKED = 64
+MOST_RANKED = 2 * VERIFIED
 """Candidates of one memory whose words are counted: those with most of the rare ones."""
 MOST_SEARCHED = 4
 """With more memories asked about, texts are split into words instead of searched for some."""
@@ -248,16 +249,16 @@ def _by_words(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
         for word in words_of(data) & holding.keys():
             for at in holding[word]:
                 shared[at] = shared.get(at, 0) + 1
-        for at, count in shared.items():
-            if count >= probes[at].least:
-                probes[at].found.append((-count, stamp))
+        for at, number in shared.items():
+            if number >= probes[at].least:
+                probes[at].found.append((-number, stamp))
 
     return seek
 
 
 def _least(rare: int) -> int:
     """Return how many of some rare words a candidate has at least."""
-    return min(rare, 1 + rare // 8)
+    return min(rare, max(1, rare // 4))
 
 
 # The memories of a tree.
@@ -266,14 +267,15 @@ def _least(rare: int) -> int:
 class IndexedMemories:
     """Those memories of a tree that the search index holds, by their numbers there."""
 
-    def __init__(self, reader: IndexReader, numbers: frozenset[int]) -> None:
+    def __init__(self, reader: IndexReader, gone: Collection[int]) -> None:
+        """Take the index, and the numbers in it that are not of this tree."""
         self.reader = reader
-        self.numbers = numbers
+        self.gone = gone
 
     def called(self, id_: str) -> list[Record]:
         """Return the memories with an id. Raises CorruptCache."""
-        numbers = self.numbers.intersection(self.reader.numbers_of(id_))
-        return [self.reader.record(number) for number in sorted(numbers)]
+        numbers = self.reader.numbers_of(id_)
+        return [self.reader.record(number) for number in numbers if number not in self.gone]
 
     @cached_property
     def superseding(self) -> dict[str, list[int]]:
@@ -288,7 +290,7 @@ class IndexedMemories:
     def newer(self, id_: str) -> list[Record]:
         """Return the memories that supersede an id. Raises CorruptCache."""
         numbers = self.superseding.get(id_, ())
-        return [self.reader.record(number) for number in numbers if number in self.numbers]
+        return [self.reader.record(number) for number in numbers if number not in self.gone]
 
     def like(self, memory: Memory) -> list[Record]:
         """Return the memories that share most rare terms with one. Raises CorruptCache."""
@@ -301,7 +303,7 @@ class IndexedMemories:
                 shared[number] = shared.get(number, 0) + 1
         least = _least(len(rare))
         found = [(-n, number) for number, n in shared.items() if n >= least]
-        numbers = [number for _n, number in sorted(found) if number in self.numbers]
+        numbers = [number for _n, number in sorted(found) if number not in self.gone]
         return [self.reader.record(number) for number in numbers[:MOST_RANKED]]
 
 
@@ -368,7 +370,7 @@ class Neighbours:
         places |= {_stamp(record): len(self._known) + at for at, record in enumerate(others)}
         if self._known:
             words = [words_in(record.memory) for record in (*self._known, *others)]
-            near = joined(words, 2 * VERIFIED)
+            near = joined(words, MOST_RANKED)
             for record, likely in zip(judged, found, strict=True):
                 numbers = near[places[_stamp(record)]]
                 likely.extend(self._known[at] for at in numbers if at < len(self._known))
@@ -474,8 +476,8 @@ def among(records: Iterable[Record]) -> Neighbours:
 # Where neighbours are looked for.
 
 
-_STAGED, _COMMITTED = b"100644 %b 0\t%b", b"100644 blob %b\t%b"
-"""How `ls-files --stage` and `ls-tree` list a blob and its path."""
+_STAGED, _COMMITTED = (b"100644 ", b" 0\t"), (b"100644 blob ", b"\t")
+"""What `ls-files --stage` and `ls-tree` print before a blob, and between it and its path."""
 
 
 def of_index(
@@ -520,11 +522,11 @@ def _opened(
     directory: str,
     categories: Mapping[str, Category],
     listing: bytes,
-    form: bytes,
+    form: tuple[bytes, bytes],
     known: Sequence[Record] = (),
     changed: Mapping[str, bool] | None = None,
 ) -> Neighbours:
-    """Return the neighbours among the files that git lists, each in a row of some form.
+    """Return the neighbours among the files that git lists in some form.
 
     `changed` says of files that differ on disk whether there is one.
     """
@@ -538,9 +540,12 @@ def _opened(
     indexed = None
     reader = index.last_reader(repository, directory, categories)
     if reader is not None:
-        stored = {form % (oid, path): number for number, path, oid in reader.stamps()}
-        numbers = frozenset(map(stored.__getitem__, stored.keys() & rows))
-        indexed = IndexedMemories(reader, numbers)
+        stored: dict[bytes, int] = {}
+        before, between = form
+        for first, oids, paths in reader.stamps():
+            listed = map(b"".join, zip(repeat(before), oids, repeat(between), paths, strict=False))
+            stored.update(zip(listed, count(first), strict=False))
+        indexed = IndexedMemories(reader, {stored[row] for row in stored.keys() - rows})
         rows -= stored.keys()
     loose = {(path, "") for path, is_file in (changed or {}).items() if is_file}
     for row in rows:

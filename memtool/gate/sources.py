@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.gate import gate
+from memtool.gate import gate, near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from memtool.gate.content import Known, Row
     from memtool.memory.changes import Version
     from memtool.store.config import Config
+    from memtool.store.context import Context
     from memtool.store.git import Git
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot, Stamp
@@ -165,28 +166,21 @@ def parted(repository: Repository, directory: str, commits: Sequence[str]) -> Ca
 
 
 MOST_BYTES = 1 << 20
+"""Bytes of a file that is no memory, such as the settings, that are searched for secrets."""
 _LINKS = ("120000", "160000")
 
 
-def of_staged(
-    repository: Repository,
-    directory: str,
-    now: int,
-    env: Mapping[str, str],
-    sides: Sequence[Sequence[Difference]],
-    head: str,
-) -> Content:
+def of_staged(context: Context, sides: Sequence[Sequence[Difference]], head: str) -> Content:
     """Take what is staged below the memory directory: the sides of `differences.of_index`.
 
     Raises:
         MemtoolError: the staged settings cannot be read, or git refuses.
     """
-    config_path = f"{directory}/{config_file.CONFIG_NAME}"
-    settings = _settings(repository, config_path, head, sides[0])
-    deciding = (config_path, config_file.POINTER_NAME)
+    settings = _settings(context.repository, context.config_path, head, sides[0])
+    deciding = (context.config_path, config_file.POINTER_NAME)
     if not head or any(row.path in deciding for row in sides[0]):
-        return _whole(repository, directory, settings, now, env, head, sides)
-    return _part(repository, directory, settings, now, env, sides)
+        return _whole(context, settings, head, sides)
+    return _part(context, settings, sides)
 
 
 def _settings(repository: Repository, path: str, head: str, rows: Sequence[Difference]) -> Config:
@@ -203,25 +197,20 @@ def _settings(repository: Repository, path: str, head: str, rows: Sequence[Diffe
 
 
 def _whole(
-    repository: Repository,
-    directory: str,
-    settings: Config,
-    now: int,
-    env: Mapping[str, str],
-    head: str,
-    rows: Sequence[Sequence[Difference]],
+    context: Context, settings: Config, head: str, sides: Sequence[Sequence[Difference]]
 ) -> Content:
     """Look at every staged file: the settings changed, or it is the first commit."""
+    repository, directory = context.repository, context.directory
     whole = read_whole(snapshot.of_index(repository, directory), settings.categories)
-    parents = [head, *merged(repository, env)] if head else []
+    parents = [head, *merged(repository, context.env)] if head else []
     by_path = {file.path: file for file in whole.files}
     return Content(
         repository=repository,
         directory=directory,
         settings=settings,
-        now=now,
+        now=context.now,
         files=whole.files,
-        texts=[*whole.texts(), *_other_texts(repository, directory, rows[0])],
+        texts=[*whole.texts(), *_other_texts(repository, directory, sides[0])],
         steps=[
             step_from(repository, directory, parent, by_path, settings.categories)
             for parent in parents
@@ -234,31 +223,23 @@ def _whole(
         records=whole.records,
         earlier=earlier_versions(repository, directory, head, settings.categories),
         was_parted=parted(repository, directory, parents),
-        purges=purged_by(env.get(PURGING, "")),
+        purges=purged_by(context.env.get(PURGING, "")),
     )
 
 
-def _part(
-    repository: Repository,
-    directory: str,
-    settings: Config,
-    now: int,
-    env: Mapping[str, str],
-    rows: Sequence[Sequence[Difference]],
-) -> Content:
+def _part(context: Context, settings: Config, sides: Sequence[Sequence[Difference]]) -> Content:
     """Look at the files that differ from HEAD, or in a merge from any parent."""
-    from memtool.gate import near_duplicates
-
+    repository, directory = context.repository, context.directory
     categories = settings.categories
-    by_oid = _blobs(repository, directory, [row for side in rows for row in side])
+    by_oid = _blobs(repository, directory, [row for side in sides for row in side])
     files = {
         row.path: read(row.path, row.oid, row.mode, by_oid[row.oid], categories)
-        for side in rows
+        for side in sides
         for row in side
         if row.oid in by_oid and row.mode != NO_MODE and _is_memory(row, directory)
     }
-    steps = [_staged_step(side, directory, files, by_oid, categories) for side in rows]
-    parents = ["HEAD", *merged(repository, env)]
+    steps = [_staged_step(side, directory, files, by_oid, categories) for side in sides]
+    parents = ["HEAD", *merged(repository, context.env)]
     own = [
         Record(file.memory, file.path, file.oid)
         for file in files.values()
@@ -269,23 +250,23 @@ def _part(
         repository=repository,
         directory=directory,
         settings=settings,
-        now=now,
+        now=context.now,
         files=[files[path] for path in sorted(files)],
         texts=[
             *(Text(file.path, file.oid, file.text) for file in files.values()),
-            *_other_texts(repository, directory, rows[0]),
+            *_other_texts(repository, directory, sides[0]),
         ],
         steps=steps,
         kin=Kin((), near),
         head="HEAD",
         kind="index",
         is_whole=False,
-        problems=_faults(rows[0]),
-        records=lambda: _records(repository, directory, categories),
+        problems=_faults(sides[0]),
+        records=lambda: read_whole(snapshot.of_index(repository, directory), categories).records(),
         earlier=earlier_versions(repository, directory, "HEAD", categories),
         was_parted=parted(repository, directory, parents),
         near=near,
-        purges=purged_by(env.get(PURGING, "")),
+        purges=purged_by(context.env.get(PURGING, "")),
     )
 
 
@@ -319,16 +300,14 @@ def _staged_step(
 ) -> ParentStep:
     mine = [row for row in rows if snapshot.is_memory_path(row.path, directory)]
     before = [
-        _version(by_oid[row.old_oid], row.path, categories) for row in mine if row.old_oid in by_oid
+        snapshot.of_bytes(by_oid[row.old_oid], row.path, categories)
+        for row in mine
+        if row.old_oid in by_oid
     ]
     after = [
         version_of(files[row.path]) for row in mine if row.path in files and row.mode != NO_MODE
     ]
     return ParentStep(tuple(before), tuple(after), {})
-
-
-def _version(data: bytes, path: str, categories: Collection[str]) -> Version:
-    return snapshot.of_bytes(data, path, categories)
 
 
 def _other_texts(repository: Repository, directory: str, rows: Sequence[Difference]) -> list[Text]:
@@ -358,12 +337,6 @@ def _faults(rows: Sequence[Difference]) -> list[Problem]:
     return found
 
 
-def _records(
-    repository: Repository, directory: str, categories: Collection[str]
-) -> Sequence[Record]:
-    return read_whole(snapshot.of_index(repository, directory), categories).records()
-
-
 SHORT = 10
 BATCH = 500
 """Blobs that are in memory at once."""
@@ -379,13 +352,12 @@ class ChangedFile(Value):
     oid: str
 
 
-def of_range(
-    repository: Repository, directory: str, settings: Config, now: int, start: str, end: str
-) -> Content | None:
+def of_range(context: Context, settings: Config, start: str, end: str) -> Content | None:
     """Take the commits that lead to `end` and not to `start`; with no start, all that lead there.
 
     Both are full ids. None where no commit touches the memory directory.
     """
+    repository, directory = context.repository, context.directory
     git = repository.git
     categories = settings.categories
     commits = git.line(
@@ -400,7 +372,7 @@ def of_range(
         repository=repository,
         directory=directory,
         settings=settings,
-        now=now,
+        now=context.now,
         files=whole.files,
         texts=_texts(repository, touched),
         steps=[_range_step(repository, directory, touched, whole, categories)],
@@ -520,23 +492,14 @@ def _purged(git: Git, touched: Sequence[ChangedFile], ends: dict[str, Version]) 
         yield from ids & purged_by(said)
 
 
-"""Bytes of a file that is no memory, such as the settings, that are searched for secrets."""
-
-
-def of_worktree(
-    repository: Repository,
-    directory: str,
-    settings: Config,
-    now: int,
-    env: Mapping[str, str],
-    paths: tuple[str, ...] = (),
-) -> Content:
+def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
     """Take the files on disk; with `paths` only those in or below them are looked at."""
+    repository, directory, settings = context.repository, context.directory, context.settings
     categories = settings.categories
     known = gate.load(repository, settings)
     whole = read_whole(snapshot.of_worktree(repository, directory), categories, known)
     head = repository.git.head()
-    parents = [head, *merged(repository, env)] if head else []
+    parents = [head, *merged(repository, context.env)] if head else []
     by_path = {file.path: file for file in whole.files}
     chosen = [file for file in whole.files if is_chosen(file.path, paths)]
     others = (text for text in _others(repository, directory) if is_chosen(text.path, paths))
@@ -544,7 +507,7 @@ def of_worktree(
         repository=repository,
         directory=directory,
         settings=settings,
-        now=now,
+        now=context.now,
         files=chosen,
         texts=[*(Text(file.path, file.oid, file.text) for file in chosen), *others],
         steps=[step_from(repository, directory, parent, by_path, categories) for parent in parents],
@@ -594,8 +557,9 @@ class HistoryScan(Value):
     problems: tuple[Problem, ...]
 
 
-def scan(repository: Repository, directory: str, settings: Config) -> HistoryScan:
+def scan(context: Context) -> HistoryScan:
     """Search every blob that any ref leads to."""
+    repository, directory, settings = context.repository, context.directory, context.settings
     git = repository.git
     allowed = allowlist(settings)
     verdicts = Verdicts(repository.cache_dir, settings)

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from memtool.importing import normalise, originals
 from memtool.importing.originals import ForeignRecord, Original
-from memtool.memory import frontmatter, ids
+from memtool.memory import ids, strict
 from memtool.memory.memory import Fields, FieldValue, Section, sections
 from memtool.memory.problem import Problem
 from memtool.value import Value
@@ -116,8 +116,8 @@ def _front_matter(lines: list[str]) -> tuple[Fields, int]:
     if not end:
         return {}, 0
     try:
-        return frontmatter.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
-    except frontmatter.NotStrict:
+        return strict.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
+    except strict.NotStrict:
         pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
         return {key.strip(): rest.strip(" \"'") for key, colon, rest in pairs if colon}, end + 1
 

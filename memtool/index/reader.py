@@ -115,12 +115,13 @@ class IndexReader:
                 return part.first + local
         return None
 
-    def stamps(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield the number, path and blob of each document, as they are stored."""
+    def stamps(self) -> Iterator[tuple[int, Iterable[bytes], Iterable[bytes]]]:
+        """Yield of each part its first number, and the blobs and paths of its documents.
+
+        They are as they are stored: it is who asks that compares them with git's.
+        """
         for part in self.parts:
-            for local, (path, oid) in enumerate(part.shelf.stamps()):
-                if local not in part.dead:
-                    yield part.first + local, path, oid
+            yield part.first, *part.shelf.stamps()
 
     def numbers_of(self, id_: str) -> list[int]:
         """Return the documents with an id, by path. Raises CorruptCache."""

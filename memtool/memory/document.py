@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from memtool.memory.frontmatter import Header
+    from memtool.memory.strict import Header
 
 MAX_BYTES = 64 * 1024
 MAX_HEADER = 16 * 1024
@@ -197,7 +197,9 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
 
 
 def _split_strictly(text: str, path: str) -> tuple[str, str]:
-    parts = frontmatter.split(text)
+    from memtool.memory import strict  # PyYAML: three interpreter starts
+
+    parts = strict.split(text)
     if parts is None:
         raise Unreadable([_no_frontmatter(path)])
     header, body = parts
@@ -215,9 +217,11 @@ def _split_strictly(text: str, path: str) -> tuple[str, str]:
 
 
 def _read_strictly(header: str, path: str) -> Header:
+    from memtool.memory import strict
+
     try:
-        return frontmatter.read_header(header)
-    except frontmatter.NotStrict as error:
+        return strict.read_header(header)
+    except strict.NotStrict as error:
         raise Unreadable(
             [
                 Problem(

@@ -4,6 +4,7 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.gate import near_duplicates
+from memtool.index import index
 from memtool.memory.memory import Memory
 from memtool.store.tree import Record
 
@@ -27,7 +28,7 @@ def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = Non
 
 def indexed(sandbox: Sandbox) -> None:
     """Build the search index, or bring it up to date."""
-    assert sandbox.context().catalog().parts.count
+    assert index.open(sandbox.context()).parts.count
 
 
 @pytest.fixture

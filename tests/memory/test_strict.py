@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from memtool.memory import frontmatter
+from memtool.memory import strict
 
 HOSTILE = {
     "alias": ("a: b\nid: *x\n", 3),
@@ -57,33 +57,33 @@ LENIENT = {"lone surrogate", "no such character", "long key"}
 def test_hostile_headers_are_refused_at_their_line(name: str) -> None:
     """Each trick of YAML gives NotStrict, and the line is where it stands."""
     header, line = HOSTILE[name]
-    with pytest.raises(frontmatter.NotStrict) as caught:
-        frontmatter.read_header("\n" + header)
+    with pytest.raises(strict.NotStrict) as caught:
+        strict.read_header("\n" + header)
     assert (line, "\n" in str(caught.value)) == (caught.value.line, False), str(caught.value)
 
 
 @pytest.mark.parametrize("name", sorted(set(HOSTILE) - LENIENT))
 def test_the_reader_in_python_is_as_strict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where PyYAML was built without libyaml the same headers are refused."""
-    monkeypatch.setattr(frontmatter, "LOADER", yaml.SafeLoader)
-    with pytest.raises(frontmatter.NotStrict):
-        frontmatter.read_header("\n" + HOSTILE[name][0])
+    monkeypatch.setattr(strict, "LOADER", yaml.SafeLoader)
+    with pytest.raises(strict.NotStrict):
+        strict.read_header("\n" + HOSTILE[name][0])
 
 
 def test_a_character_that_does_not_exist_is_refused_by_the_reader_in_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its OverflowError does not get out."""
-    monkeypatch.setattr(frontmatter, "LOADER", yaml.SafeLoader)
-    with pytest.raises(frontmatter.NotStrict):
-        frontmatter.read_header('\na: "\\UFFFFFFFF"\n')
+    monkeypatch.setattr(strict, "LOADER", yaml.SafeLoader)
+    with pytest.raises(strict.NotStrict):
+        strict.read_header('\na: "\\UFFFFFFFF"\n')
 
 
 @pytest.mark.parametrize("header", ["", "\n", "\n# only a comment\n", "\n\n\n"])
 def test_an_empty_header_is_refused(header: str) -> None:
     """A header without keys is not read as no fields."""
-    with pytest.raises(frontmatter.NotStrict, match="empty"):
-        frontmatter.read_header(header)
+    with pytest.raises(strict.NotStrict, match="empty"):
+        strict.read_header(header)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_empty_header_is_refused(header: str) -> None:
 )
 def test_values_by_hand_stay_the_text_that_was_written(header: str, expected: object) -> None:
     """Every form of YAML gives text, lists of text or tables of text, and no type is guessed."""
-    assert {"a": expected} == frontmatter.read_header("\n" + header).fields
+    assert {"a": expected} == strict.read_header("\n" + header).fields
 
 
 def test_spans_cover_values_and_leave_comments_between_keys() -> None:
@@ -123,7 +123,7 @@ def test_spans_cover_values_and_leave_comments_between_keys() -> None:
         'h: "i\n# text, not a comment\n\n"\nj: [k,\nl]\n'
     )
     expected = {"a": (3, 3), "c": (6, 9), "f": (11, 13), "h": (14, 17), "j": (18, 19)}
-    assert expected == frontmatter.read_header(header).spans
+    assert expected == strict.read_header(header).spans
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ def test_the_body_begins_right_behind_the_line_of_the_fence(
     text: str, expected: tuple[str, str] | None
 ) -> None:
     """Splitting swallows nothing of the body, where python-frontmatter drops its blank lines."""
-    assert expected == frontmatter.split(text)
+    assert expected == strict.split(text)

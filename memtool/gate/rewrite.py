@@ -4,7 +4,7 @@ All other bytes stay as they were, and a memory stays a memory: where a mark in 
 would not read back as the same key, the key is written again, in quotes. In the index an entry
 keeps its mode; the worktree is not touched and no filter is run, so what is not staged stays so.
 
-This is the only module of redaction that knows memories, files and git.
+What a secret is, and its mark, is for `redaction` to say, which knows texts alone.
 """
 
 from __future__ import annotations
