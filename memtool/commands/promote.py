@@ -137,7 +137,9 @@ def promote(
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
         if writes:
             _tell(context, judged, made)
-        if writes and not (session or preset):
+        if made and writes and (session or preset):  # others wait as well
+            promotion.count(context, sessions)
+        elif writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
             note_waiting(context.repository.cache_dir, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
