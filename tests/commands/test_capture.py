@@ -168,7 +168,10 @@ def test_findings_that_wait_are_counted_when_findings_change(sandbox: Sandbox) -
     sandbox.run("capture", "-", "--end", stdin="Please fix the footer.\n")
     assert waiting(cache_dir) == 7
     sandbox.run(
-        "capture", "-", "--end", stdin=f"{rule}\nFrom now on, squash every feature branch.\n"
+        "capture",
+        "-",
+        "--end",
+        stdin=f"{rule}\nFrom now on, squash every feature branch before merging.\n",
     )
     assert waiting(cache_dir) == 3
 
