@@ -137,9 +137,11 @@ def promote(
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
         if writes:
             _note_denied(context, judged, made)
-        if writes and not (session or preset):
+        if made and writes and (session or preset):  # others wait as well
+            promotion.count(context, sessions)
+        elif writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
-            note_waiting(sessions.directory, left)
+            note_waiting(context.repository.cache_dir, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 
