@@ -13,7 +13,7 @@ from memtool.sessions import findings
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, memories, standing, sum_up
+from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, digests, memories, sum_up
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -143,7 +143,7 @@ def _refuse_nothing(plan: Digest, *, is_named: bool) -> None:
 def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
     now, known = context.now, context.settings.categories
-    have = {record.memory.category for record in standing(tree)}
+    have = {record.memory.category for record in digests(tree)}
     return sorted(
         name for name in known if name in have or len(memories(tree, name, now, known)) >= LEAST
     )
