@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.search import retrieve
@@ -118,7 +117,11 @@ def search(
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = _filters.limit_of(context, limit)
+    most = context.settings.count("search.limit")
+    if limit is not None:
+        from memtool.commands import _filters  # few questions say how many answers they want
+
+        most = _filters.limit_of(context, limit)
     asked = parse(text)
     tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))

@@ -12,6 +12,9 @@ import pytest
 from memtool.cli import arguments, manual
 from memtool.cli import main as cli
 from memtool.commands import VERBS, Verb, names
+from memtool.errors import MemtoolError
+from memtool.store import files
+from memtool.store.cache import CorruptCache
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -293,3 +296,26 @@ def test_the_package_itself_loads_nothing():
     """`import memtool` costs nothing until a repository is opened."""
     loaded = modules_after("import memtool")
     assert {name for name in loaded if name.startswith("memtool")} == {"memtool"}
+
+
+@pytest.mark.parametrize("written", [(), ("a.md",)])
+def test_a_verb_that_has_written_does_not_run_twice(
+    sandbox: Sandbox, written: tuple[str, ...]
+) -> None:
+    """Where the index turns out to be damaged, a verb runs again only if no file was written."""
+    runs = []
+
+    def ask() -> str:
+        runs.append("run")
+        if len(runs) > 1:
+            return "answer"
+        for name in written:
+            files.create(str(sandbox.path), f".memory/{name}", b"")
+        raise CorruptCache("a section")
+
+    if written:
+        with pytest.raises(MemtoolError) as caught:
+            cli.undamaged(sandbox.context(), ask)
+        assert (caught.value.code, len(runs)) == ("damaged", 1)
+    else:
+        assert cli.undamaged(sandbox.context(), ask) == "answer"
