@@ -139,7 +139,7 @@ def promote(
             _note_denied(context, judged, made)
         if writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
-            note_waiting(sessions.directory, left)
+            note_waiting(context.repository.cache_dir, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 
