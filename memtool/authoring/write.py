@@ -148,7 +148,7 @@ def write_new(
     if context.is_global:
         memory = memory.with_fields(scope="global")
     data = validated(context, memory)
-    twin = _twin(context, memory, dry_run=dry_run) if repeats != "write" else None
+    twin = _twin(context, memory) if repeats != "write" else None
     if twin is not None:
         if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
             raise _repetition(twin, memory)
@@ -211,14 +211,12 @@ def _refuse_taken(context: Context, id_: str) -> None:
             raise files.NameTaken(f"{entry.path} is already there", code="exists")
 
 
-def _twin(context: Context, memory: Memory, *, dry_run: bool) -> Twin | None:
+def _twin(context: Context, memory: Memory) -> Twin | None:
     """Return the living memory of the worktree that states the same, None where there is none."""
     if not context.repository.is_made:  # a dry run leaves the global one unmade
         return None
     categories = context.settings.categories
-    near = near_duplicates.of_worktree(
-        context.repository, context.directory, categories, is_kept=not dry_run
-    )
+    near = near_duplicates.of_worktree(context.repository, context.directory, categories)
     threshold = context.settings.number(THRESHOLD_KEY)
     # Its id may be taken, and is drawn again then.
     judged = [Record(memory.with_fields(id=""), "", "")]

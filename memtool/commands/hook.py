@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
-    from memtool.commands.inject import Injected
+    from memtool.inject.block import Injected
     from memtool.inject.candidates import CandidateVerdict
     from memtool.inject.gather import BlockItem
     from memtool.store.context import Context
@@ -178,6 +178,7 @@ def _start(context: Context, event: HookCall) -> Injected:
 
 def _prompt(context: Context, event: HookCall) -> Injected:
     from memtool.commands import inject
+    from memtool.inject.block import Injected
 
     given = event.given
     answer = inject.inject(
@@ -188,7 +189,7 @@ def _prompt(context: Context, event: HookCall) -> Injected:
         budget=_budget(context, event),
         session=context_of(given),
     )
-    assert isinstance(answer, inject.Injected)
+    assert isinstance(answer, Injected)
     return answer
 
 
