@@ -40,10 +40,10 @@ LAYERS = (
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
     "modules": 222,
-    "lines": 48_431,
-    "lines of a module": 825,
-    "upward imports": 8,
-    "modules in a cycle": 12,
+    "lines": 48_100,
+    "lines of a module": 700,
+    "upward imports": 1,
+    "modules in a cycle": 8,
     "modules in a cycle at once": 2,
     "packages with several owners": 0,
     "files in commands that are no verb": 0,
@@ -51,7 +51,7 @@ LIMITS = {
     "class names used twice": 0,
     "gerunds": 2,
     "small files with one importer": 1,
-    "private modules of CPython": 17,
+    "private modules of CPython": 13,
 }
 """What is found must not be more. Lower a number when you can; never raise one."""
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
