@@ -112,7 +112,9 @@ class Store:
     @property
     def _all(self) -> Any:
         if not hasattr(self, "_tree"):
-            self._tree = self.ws.catalog()
+            from memtool.index import index
+
+            self._tree = index.open(self.ws)
         return self._tree
 
     def as_of(

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memtool.cli import hooks, main
+from memtool.index import index
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.expansion import DEFAULTS
@@ -153,7 +154,7 @@ class Sandbox:
     def scope(self, **changes: Any) -> Scope:
         """Return what a search of the worktree needs to know, with the usual aliases."""
         ws = self.context()
-        found = scope_of(ws, ws.catalog(), ws.now)
+        found = scope_of(ws, index.open(ws), ws.now)
         return found.replace(**{"aliases": DEFAULTS, "accesses": None, **changes})
 
 
@@ -203,7 +204,7 @@ def sandbox(tmp_path: Path, environment: dict[str, str]) -> Sandbox:
     path = tmp_path / "project"
     path.mkdir()
     made = Sandbox(path, environment)
-    made.git("init", "--quiet", "--initial-branch=main", "--template=")
+    made.git("init", "--quiet", "--initial-branch=main")
     (path / ".memory").mkdir()
     return made
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import frontmatter
 from memtool.memory.memory import as_text, sections
 from memtool.store import history, snapshot
@@ -59,7 +60,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         id: the memory, by its id or the beginning of it
         at: a revision instead of the worktree
     """
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     record = tree.find(id)
     head = tip(context.repository, at)
     entries = tuple(entry for entry in tree.snapshot.entries if entry.path == record.path)

@@ -8,6 +8,7 @@ from memtool.commands._render import columns
 from memtool.gate import conflicts as gate
 from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import THRESHOLD_KEY
+from memtool.index import index
 from memtool.memory import timestamps
 from memtool.search.scope import day
 from memtool.store.context import Context
@@ -90,7 +91,7 @@ def conflicts(
     base = context.repository.git.rev(since) if since else ""
     if base and not ids and not _names(context, at) - _names(context, base):
         return Conflicts((), base)  # most merges bring no memory, and need not wait
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     now, categories = context.now, context.settings.categories
     wanted = {tree.find(id_).id for id_ in ids}
     found: list[gate.Conflict] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.changes import Change, Version, compare, sentence
 from memtool.store import snapshot
 from memtool.store.context import Context
@@ -50,7 +51,7 @@ def diff(context: Context, range: str = "") -> Diff:
         taken = context.snapshot(new)
         changes = compare(*snapshot.between(context.snapshot(old), taken, categories))
         return Diff(old, new, _titled(changes, snapshot.called(taken, _bare(changes), categories)))
-    tree = context.catalog(exact=True)
+    tree = index.open(context, exact=True)
     if old and not tree.problems and snapshot.is_committed(tree, old):
         return Diff(old, WORKTREE, ())
     before = context.snapshot(old) if old else None
@@ -96,12 +97,8 @@ def _ends(context: Context, range_: str) -> tuple[str, str]:
     left, dots, right = range_.partition("..")
     is_merge_base = right.startswith(".")
     right = right.removeprefix(".") if dots else ""
-    if not dots and context.repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no worktree to compare with",
-            hint=f"memtool diff {left or 'HEAD~1'}..HEAD",
-            code="bare",
-        )
+    if not dots:
+        context.repository.refuse_bare(f"memtool diff {left or 'HEAD~1'}..HEAD")
     if not range_:
         head = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
         return head, ""

@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.problem import Problem
 from memtool.search import evaluation
 from memtool.search.evaluation import GOLDEN_NAME, Golden, parse
@@ -128,10 +130,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         as_of: ask from this moment where a query names none
     """
     floors = dict(_floor(text) for text in floor)
-    if limit < 0:
-        raise MemtoolError(
-            f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
-        )
+    _filters.refuse_negative(limit)
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
     place = os.path.join(context.cwd if golden else context.repository.top or context.cwd, name)
     queries = parse(_read(place, name), name)
@@ -220,7 +219,7 @@ def _read(place: str, name: str) -> bytes:
 def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: str | None) -> Scope:
     """Return what is searched from a moment, read and opened once for all queries of it."""
     try:
-        tree = context.catalog(at, as_of, exact=True)
+        tree = index.open(context, at, as_of, exact=True)
         scope = scope_of(context, tree, context.moment_of(as_of))
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":

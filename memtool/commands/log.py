@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
 from memtool.store import ledger, snapshot, usage_log
@@ -137,8 +139,7 @@ def log(
         kind: with --audit, only this kind, such as forget or promote; may be repeated
         limit: how many events at most, 0 for all
     """
-    if limit < 0:
-        raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
+    _filters.refuse_negative(limit)
     if (since or kind) and not audit:
         raise MemtoolError("--since and --kind are for --audit", hint="memtool log --audit")
     if injected and audit:
@@ -202,7 +203,7 @@ def _details(event: LogEntry) -> str:
 
 def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
     """Return the events of git's history, and what is not committed."""
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     head = tip(context.repository, at)
     pending = _pending(context, tree, head) if at is None else ()
     names: frozenset[str] | None = None
@@ -424,7 +425,7 @@ def _injections(context: Context, id: str, limit: int) -> Log:
         MemtoolError: neither the tree nor the ledger knows the id, or several ids begin so.
     """
     _take_over(context, "answers")
-    tree = context.catalog(exact=True)
+    tree = index.open(context, exact=True)
     most = limit + 1 if limit else 0
     with ledger.reading(context.repository.cache_dir) as stored:
         wanted, found = id, stored.injections(id, most)

@@ -6,8 +6,10 @@ import time
 
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
-from memtool.search import parser, retrieve
-from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
+from memtool.index import index
+from memtool.search import retrieve
+from memtool.search.query import parse, text_of
+from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from memtool.search.retrieve import Hit, Order
-    from memtool.sessions.evidence import Heard
+    from memtool.sessions.evidence import SessionHit
 
 __all__ = ["render", "search"]
 
@@ -59,7 +61,7 @@ class Searched(Value):
     depth: str
     results: tuple[Result, ...]
     explain: bool = False
-    sessions: tuple[Heard, ...] | None = None
+    sessions: tuple[SessionHit, ...] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; whether factors are explained is for the text form."""
@@ -111,19 +113,19 @@ def search(
         deep: also ask the private sessions of this clone, last
     """
     began = time.perf_counter()
-    text = _filters.text(context, query)
+    text = text_of(context, query)
     if not text:
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = limit_of(context, limit)
-    asked = parser.parse(text)
-    tree = context.catalog(at, as_of, exact=exact)
+    most = _filters.limit_of(context, limit)
+    asked = parse(text)
+    tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
-        tree = context.catalog(at, as_of, exact=True)
+        tree = index.open(context, at, as_of, exact=True)
         scope = scope_of(context, tree, context.moment_of(as_of))
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])
@@ -133,11 +135,11 @@ def search(
     tell_rest(context, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
-    sessions: tuple[Heard, ...] | None = None
+    sessions: tuple[SessionHit, ...] | None = None
     if deep:
         from memtool.sessions import evidence  # few questions go that deep
 
-        sessions = evidence.heard(context, asked.words, most)
+        sessions = evidence.search(context, asked.words, most)
     depth = _depth(found.hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
@@ -167,11 +169,11 @@ def render(searched: Searched) -> str:
     if searched.sessions:
         from memtool.sessions import evidence
 
-        blocks.append(evidence.text(searched.sessions))
+        blocks.append(evidence.search_text(searched.sessions))
     return "\n\n".join(blocks)
 
 
-def _depth(hits: Sequence[Hit], sessions: Sequence[Heard] | None) -> str:
+def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None) -> str:
     """Return the deepest level that an answer comes from."""
     if sessions:
         return "session"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memtool.commands._render import columns
+from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
@@ -72,7 +73,7 @@ def show(
         at: the memory as it is in this revision instead of the worktree
         as_of: as it stood at this moment: a date, an RFC 3339 moment, or an age such as 30d
     """
-    tree: Tree = context.catalog(at, as_of, exact=True)
+    tree: Tree = index.open(context, at, as_of, exact=True)
     record = tree.find(id)
     memory = record.memory
     origins = context.origins(tree, [record])

@@ -6,8 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import timestamps
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
@@ -81,8 +83,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         at: count the memories of this revision instead of the worktree
         limit: how many of the most used memories are listed
     """
-    if limit < 0:
-        raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
+    _filters.refuse_negative(limit)
     if at is None and not context.repository.is_bare:
         context.refuse_absent()
     directory = context.repository.cache_dir
@@ -97,7 +98,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         accessed, injected = held.most("", limit), held.most_injected(limit)
         acts = held.acts()
     stored = _stored(directory)  # before an index is built to count the memories
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     trees = _shown_here(context, tree)
     return Stats(
         memories=len(tree.records),
@@ -154,7 +155,7 @@ def render(stats: Stats) -> str:
 def _shown_here(context: Context, tree: Tree) -> list[Tree]:
     """Return the trees whose memories answers show: also that of the global ones, if any."""
     try:
-        return [tree] if context.beside is None else [tree, context.beside.catalog()]
+        return [tree] if context.beside is None else [tree, index.open(context.beside)]
     except MemtoolError:
         return [tree]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGES, purged_by
+from memtool.index import index
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.changes import stem
 from memtool.memory.fields import Category
@@ -66,7 +67,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     """
     beside = context if context.is_global else context.beside
     said = [*context.notes]
-    tree = context.catalog(at, as_of, exact=True)
+    tree = index.open(context, at, as_of, exact=True)
     now = context.moment_of(as_of)
     categories = context.settings.categories
     facts = Facts(tree, now, categories, dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memtool.index import index
 from memtool.memory import sources, timestamps
 from memtool.store import evidence
 from memtool.store.context import Context
@@ -70,7 +71,7 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         id: the memory, by its id or the beginning of it
         at: a revision instead of the worktree
     """
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     record = tree.find(id)
     records = _reached(tree, record)
     texts = [text for each in records for text in each.memory.items("source")]

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from memtool.index.manifest import Changes, Folder, Stat
     from memtool.memory.fields import Category
     from memtool.memory.problem import Problem
+    from memtool.store.context import Context
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
 
@@ -355,6 +356,36 @@ class Refresh:
         self.note = manifest.store(self.repository.git_dir, data)
 
 
+def open(  # noqa: A001  # read as index.open
+    context: Context, at: str | None = None, as_of: str | None = None, *, exact: bool = False
+) -> Catalog:
+    """Open the memories of the worktree or a revision, to read only what is asked for.
+
+    `exact` checks every file for a change, however many there are. What the user should hear,
+    such as files that are no memories, goes to the notes of the context.
+
+    Raises:
+        MemtoolError: there is no memory directory, or it belongs to another tool.
+    """
+    second = context.moment(as_of) if as_of is not None else None
+    if at is None and not context.repository.is_bare:
+        context.refuse_absent()  # before anything is stored in the git directory
+    found = open_catalog(
+        context.repository,
+        context.directory,
+        context.settings.categories,
+        at=at,
+        as_of=second,
+        exact=exact,
+        cached=context.is_cached,
+    )
+    if at is None and not found.by_id:
+        context.refuse_foreign()
+    context.note_problems(found)
+    context.notes.extend(note for note in found.notes if note not in context.notes)
+    return found
+
+
 def open_catalog(
     repository: Repository,
     directory: str,
@@ -382,6 +413,22 @@ def open_catalog(
     tree = Tree(_snapshot(repository, directory, at), categories, as_of)
     cache_dir = repository.cache_dir if cached else ""
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
+
+
+def last_reader(
+    repository: Repository, directory: str, categories: Mapping[str, Category]
+) -> IndexReader | None:
+    """Return the index of a worktree as it was last refreshed; None where there is none.
+
+    No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
+    """
+    kept = manifest.load(repository.git_dir)
+    if kept is None or kept.key != key_of(repository, directory, categories):
+        return None
+    try:
+        return Held(kept, open_base(repository, kept.segment), ()).parts
+    except CorruptCache:
+        return None
 
 
 def drop(repository: Repository) -> bool:

@@ -12,17 +12,11 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.inject import candidates, session_primer
-from memtool.inject.block import BY_NAME, passage, write_passage
-from memtool.inject.candidates import Candidate, Eligibility
-from memtool.inject.effective_lineage import structural
-from memtool.inject.select import choose
-from memtool.inject.session_primer import PrimerPart
+from memtool.index import index
+from memtool.inject.block import BY_NAME, boundary_of, passage, write_passage
 from memtool.memory.problem import Problem
-from memtool.search import filters
 from memtool.store import files
 from memtool.store.files import read_regular
-from memtool.store.provenance import LOCAL
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -30,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from memtool.inject.candidates import Candidate, Eligibility
     from memtool.store.context import Context
     from memtool.store.tree import Tree
 
@@ -149,8 +144,6 @@ def placed(data: bytes | None, path: str, block: str) -> bytes:
 
 def is_edited(block: str) -> bool:
     """Tell whether a block was changed after memtool wrote it: its name is made of its content."""
-    from memtool.inject.block import boundary_of
-
     form = BY_NAME[FORMAT]
     text = block.replace("\r\n", "\n")
     boundary = text.partition("\n")[0].rpartition("(")[2].rstrip(")")
@@ -237,8 +230,15 @@ def rendered(block: Block) -> str:
 
 def block(context: Context, at: str | None = None) -> str:
     """Return the block of the worktree or of a revision; empty where there is nothing to say."""
+    from memtool.inject import candidates, session_primer  # a commit hook seldom makes a block
+    from memtool.inject.candidates import Eligibility
+    from memtool.inject.effective_lineage import structural
+    from memtool.inject.select import choose
+    from memtool.inject.session_primer import PrimerPart
+    from memtool.store.provenance import LOCAL
+
     settings = context.settings.replace(personal={})
-    tree = context.catalog(at, exact=True)
+    tree = index.open(context, at, exact=True)
     grounds = Eligibility(tree, structural(tree), context.now, settings.categories, "local")
     pinned = candidates.pinned(grounds)
     rules = _rules(tree, grounds)
@@ -265,6 +265,8 @@ def block(context: Context, at: str | None = None) -> str:
 
 def _rules(tree: Tree, grounds: Eligibility) -> list[str]:
     """Return a line for each memory that stays true, the most important first."""
+    from memtool.search import filters
+
     wanted = (("type", "decision"), ("type", "semantic"), *(("category", c) for c in CATEGORIES))
     found = [
         one
@@ -309,8 +311,7 @@ def _problem(path: str, line: int, code: str, message: str, hint: str) -> Proble
 def _inside(context: Context, path: str) -> str:
     """Return a path from the top. Raises MemtoolError for one where no such file may be."""
     top = context.repository.top
-    if not top:
-        raise MemtoolError("a bare repository has no files to write to", code="bare")
+    context.repository.refuse_bare("run it in a clone")
     full = os.path.normpath(os.path.join(os.path.realpath(context.cwd), path))
     inside = os.path.relpath(full, os.path.realpath(top)).replace(os.sep, "/")
     parts = inside.split("/")

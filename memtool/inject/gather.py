@@ -11,9 +11,10 @@ together one order is made, in which the global memories give way to what the pr
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.inject import candidates, select
 from memtool.inject import candidates as candidate_list
-from memtool.inject.block import passage, write_passage
+from memtool.inject.block import PREAMBLE, passage, write_passage
 from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, verdict
 from memtool.inject.effective_lineage import standing
 from memtool.inject.select import Wording
@@ -207,6 +208,29 @@ def item_of(taken: BlockEntry, grounds: Eligibility, origins: dict[str, Origin])
     )
 
 
+def items_of(taken: Iterable[BlockEntry], sides: Iterable[Side]) -> tuple[BlockItem, ...]:
+    """Return the memories of a block, each with what its own side knows about it."""
+    by_scope = {side.grounds.scope: side for side in sides}
+    found = ((one, by_scope[one.candidate.scope]) for one in taken)
+    return tuple(item_of(one, side.grounds, side.origins) for one, side in found)
+
+
+def versions_of(taken: Iterable[BlockEntry], sides: Iterable[Side]) -> tuple[tuple[str, str], ...]:
+    """Return what the session sees of the memories of a block, side by side."""
+    entries = list(taken)
+    found = [
+        side.once.versions(one for one in entries if one.candidate.scope == side.grounds.scope)
+        for side in sides
+    ]
+    return sum(found, ())
+
+
+def preamble_of(candidates: Iterable[Candidate]) -> str:
+    """Return what stands above memories, with a note where one of them is global."""
+    is_own = all(one.scope == candidate_list.PROJECT for one in candidates)
+    return PREAMBLE if is_own else PREAMBLE + NOTE
+
+
 HITS = 15
 """How many of the best hits are looked at, since some are shown already or do not fit."""
 
@@ -277,7 +301,7 @@ def sides_of(asked: GatherRequest, *, with_global: bool, exact: bool) -> list[Si
 
 def side_of(context: Context, asked: GatherRequest, *, exact: bool) -> Side:
     """Look at what one repository has for an answer."""
-    tree = context.catalog(asked.at, asked.as_of, exact=exact)
+    tree = index.open(context, asked.at, asked.as_of, exact=exact)
     witness = context.witness(tree)
     grounds = grounds_of(context, tree, context.moment_of(asked.as_of), witness)
     pinned = candidate_list.pinned(grounds)

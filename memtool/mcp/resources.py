@@ -11,6 +11,7 @@ from itertools import islice
 from memtool.cli.output import visible
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.schema import is_id
 from memtool.search.scope import scope_of
 from memtool.value import Value
@@ -89,7 +90,7 @@ def complete(context: Context, prefix: str) -> tuple[str, ...]:
 
 def _current(context: Context, start: str, *, is_after: bool) -> Iterator[Record]:
     """Yield the living heads from an id on, or from the one after it."""
-    catalog = context.catalog()
+    catalog = index.open(context)
     facts = scope_of(context, catalog, context.now).facts()
     find = bisect_right if is_after else bisect_left
     first = find(catalog.records, start, key=lambda record: record.id)

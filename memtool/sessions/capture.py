@@ -9,12 +9,13 @@ copy goes on from the session that it was made of, and does not look like a seco
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import hashed_id, id_of_host
+from memtool.sessions.model import digest, hashed_id, id_of_host, read_row
 from memtool.sessions.redaction import clean_row, clean_texts
 from memtool.sessions.store import MESSAGES, Exists, Sessions
 from memtool.sessions.transcripts import reader
@@ -35,6 +36,10 @@ MOST_TEXT = 16_000
 AT_ONCE = 500
 """Messages that are written together."""
 FUTURE_S = timestamps.DAY_S
+_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
+"""Hosts whose lines have names that no other line has."""
+_MOST_SESSIONS = 50
+"""Sessions among which a parent is looked for, the ones that began last."""
 
 
 class Transcript(Value):
@@ -49,7 +54,7 @@ class Transcript(Value):
 
 
 class Capture(Value):
-    """What a capture took into a session: messages `first` to `last`, 0 for none.
+    """What a capture took into a session, as it is stored.
 
     `broken` counts lines that could not be read, `future` messages whose time has not come,
     `lost` those that the session has no room for.
@@ -85,40 +90,27 @@ def capture(
         read = _read(transcript, None)
         id_ = id_ or name_for(sessions, read.host, read.session or _name(transcript))
         if id_ not in sessions.ids():
-            head, findings = _with_parent(sessions, begin(id_, read), read)
+            head = begin(id_, read)
+            findings: list[dict[str, Any]] = []
+            named = _named(sessions, read)
+            parent, shared = _parent(sessions, id_, read.host, named)
+            if parent:
+                head, findings = lifecycle.forked(sessions, parent, head)
+                head = head.replace(parent_messages=shared)
             if dry_run:
-                known = _origins(sessions, head.parent) if head.parent else set()
-                new = list(_unknown(_named(read.messages, sessions), known))
-                return _told(id_, read, new, now, is_new=True)
-            is_new = _is_begun(sessions, head, findings)
+                known = _origins(sessions, parent) if parent else set()
+                new = [one for one in named if one.origin not in known]
+                return _capture(id_, read, new, now, is_new=True)
+            with suppress(Exists):  # another capture may have begun it just now
+                lifecycle.fork(sessions, head, findings)
+                is_new = True
     path = os.path.join(sessions.folder(id_), CAPTURES)
     if dry_run:
         read, new, _number = _new(sessions, transcript, id_, _rows(journal.read(path)[0]))
-        return _told(id_, read, new, now)
+        return _capture(id_, read, new, now)
     with Writer(path) as marks:
         done = _continued(sessions, transcript, id_, marks, now)
     return done.replace(is_new=is_new)
-
-
-def _with_parent(
-    sessions: Sessions, head: Head, read: Reading
-) -> tuple[Head, list[dict[str, Any]]]:
-    """Return the head of a new session with what it goes on from, and the findings of that."""
-    named = _named(read.messages, sessions)
-    before, shared = _parent(sessions, head.id, read.host, named)
-    if not before:
-        return head, []
-    forked, findings = lifecycle.forked(sessions, before, head)
-    return forked.replace(parent_messages=shared), findings
-
-
-def _is_begun(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) -> bool:
-    """Begin a session; return whether it was not there yet."""
-    try:
-        lifecycle.fork(sessions, head, findings)
-    except Exists:
-        return False
-    return True
 
 
 def _continued(
@@ -126,7 +118,7 @@ def _continued(
 ) -> Capture:
     """Take over what is new; the caller holds the journal of captures.
 
-    Of what a full session cannot take the place is kept all the same: it is not read again.
+    What a full session has no room for counts as read all the same.
     """
     rows = _rows(journal.parse(marks.whole())[0])
     read, new, number = _new(sessions, transcript, id, rows)
@@ -146,27 +138,40 @@ def _continued(
     if transcript.path:
         place = _place(transcript, sessions)
         row = {"path": place, "moment": now, "number": number + len(kept)}
+        rows[place] = clean_row(read.mark.plain(), sessions.allowed) | row
         # Without them a capture only takes longer, so they may be lost between the two steps.
         marks.clear()
-        marks.append(
-            (rows | {place: clean_row(read.mark.plain(), sessions.allowed) | row}).values()
-        )
-    told = _told(id, read, kept, now, notes=tuple(notes))
-    return told.replace(lost=len(new) - len(kept))
+        marks.append(rows.values())
+    done = _capture(id, read, kept, now)
+    return done.replace(notes=tuple(notes), lost=len(new) - len(kept))
+
+
+def _capture(
+    id: str, read: Reading, messages: Sequence[Message], now: int, *, is_new: bool = False
+) -> Capture:
+    future = sum(one.moment > now + FUTURE_S for one in messages)
+    return Capture(id, read.host, tuple(messages), read.broken, future, is_new)
 
 
 def name_for(sessions: Sessions, host: str, given: str) -> str:
     """Return the name for the id that a host gave its session, never one that is a secret."""
-    if clean_texts({given}, sessions.allowed)[given] == given:
-        return id_of_host(host, given)
-    return hashed_id(host, given)
+    is_clean = clean_texts({given}, sessions.allowed)[given] == given
+    return id_of_host(host, given) if is_clean else hashed_id(host, given)
+
+
+def _name(transcript: Transcript) -> str:
+    """Return the name of a transcript that names no session: its path, or a hash of its bytes."""
+    if transcript.path:
+        return transcript.path
+    transcript.file.seek(0)
+    return f"stdin {digest(transcript.file.read())}"
 
 
 def _place(transcript: Transcript, sessions: Sessions) -> str:
-    """Return what a transcript is known by in the journal of captures: its path, if that may be."""
+    """Return the name of a transcript in the journal of captures: its path, if it is no secret."""
     path = transcript.path
     is_clean = clean_texts({path}, sessions.allowed)[path] == path
-    return path if is_clean else reader.digest(os.fsencode(path))
+    return path if is_clean else digest(os.fsencode(path))
 
 
 def _rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -179,81 +184,31 @@ def _new(
 ) -> tuple[Reading, list[Message], int]:
     """Return what was read, what of it is new, and the number of the last message there is."""
     before = rows.get(_place(transcript, sessions), {})
-    read = _read(transcript, _mark(before))
+    read = _read(transcript, read_row(Mark, before))
     last = sessions.last(id)
     number = last.number if last else 0
     is_certain = not read.is_new and before.get("number") == number
     known = set() if is_certain else _origins(sessions, id)
-    return read, list(_unknown(_named(read.messages, sessions), known)), number
+    return read, [one for one in _named(sessions, read) if one.origin not in known], number
 
 
 def _read(transcript: Transcript, mark: Mark | None) -> Reading:
-    path = transcript.path or "stdin"
-    return reader.read(
-        transcript.file,
-        path,
-        transcript.tops,
-        host=transcript.host,
-        session=transcript.session,
-        mark=mark,
-    )
+    return reader.read(transcript.file, transcript.path or "stdin", transcript.tops,
+                       host=transcript.host, session=transcript.session, mark=mark)  # fmt: skip
 
 
-def _named(messages: Sequence[Message], sessions: Sessions) -> list[Message]:
-    """Return the messages with origins that stay as they are: what looks like a secret is hashed.
+def _named(sessions: Sessions, read: Reading) -> list[Message]:
+    """Return what was read with origins that stay as they are: one like a secret is hashed.
 
     Cut out, many would become the same.
     """
-    clean = clean_texts({one.origin for one in messages}, sessions.allowed)
+    clean = clean_texts({one.origin for one in read.messages}, sessions.allowed)
     return [
         one
         if clean[one.origin] == one.origin
-        else one.replace(origin=reader.digest(one.origin.encode(errors="surrogatepass")))
-        for one in messages
+        else one.replace(origin=digest(one.origin.encode(errors="surrogatepass")))
+        for one in read.messages
     ]
-
-
-def _unknown(messages: Sequence[Message], known: set[str]) -> Iterator[Message]:
-    """Yield the messages whose origin is not known yet; a reading holds each origin once."""
-    return (one for one in messages if one.origin not in known)
-
-
-def _told(
-    id: str,
-    read: Reading,
-    messages: Sequence[Message],
-    now: int,
-    *,
-    is_new: bool = False,
-    notes: tuple[str, ...] = (),
-) -> Capture:
-    future = sum(one.moment > now + FUTURE_S for one in messages)
-    return Capture(id, read.host, tuple(messages), read.broken, future, is_new, notes)
-
-
-def _name(transcript: Transcript) -> str:
-    """Return what a transcript is known by that names no session: its path, or what it says."""
-    if transcript.path:
-        return transcript.path
-    transcript.file.seek(0)
-    return f"stdin {reader.digest(transcript.file.read())}"
-
-
-def _mark(row: dict[str, Any]) -> Mark | None:
-    """Return the mark of a row of the journal, None where it holds none."""
-    fields: dict[str, Any] = {name: row.get(name) for name in Mark.field_names}
-    texts = (fields["host"], fields["start"], fields["behind"])
-    if not all(isinstance(text, str) for text in texts) or type(fields["offset"]) is not int:
-        return None
-    if fields["context"] is not None and not isinstance(fields["context"], dict):
-        return None
-    return Mark(**fields)
-
-
-_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
-"""Hosts whose lines have names that no other line has."""
-_MOST_SESSIONS = 50
-"""Sessions that are looked through, the ones that began last."""
 
 
 def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message]) -> tuple[str, int]:
@@ -277,6 +232,13 @@ def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message])
     return "", 0
 
 
+def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
+    folder = sessions.folder(id)
+    with suppress(OSError):  # it has no messages
+        yield read_regular(os.path.join(folder, MESSAGES))
+        yield from map(journal.opened, journal.parts(folder))
+
+
 def _origins(sessions: Sessions, id: str) -> set[str]:
     """Return the names of the lines that a session was made from, and those before it."""
     found: set[str] = set()
@@ -294,12 +256,3 @@ def _origins(sessions: Sessions, id: str) -> set[str]:
         found.update(one.origin for one in known if one.origin)
         name = before
     return found
-
-
-def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
-    folder = sessions.folder(id)
-    try:
-        yield read_regular(os.path.join(folder, MESSAGES))
-    except OSError:
-        return
-    yield from map(journal.opened, journal.parts(folder))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Self
 
-    from memtool.index.reader import Catalog
     from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Snapshot
     from memtool.store.tree import Record, Tree
@@ -269,40 +268,11 @@ class Context:
         tree = Tree(taken, self.settings.categories, second)
         if not tree.records and at is None:
             self.refuse_foreign()
-        self._note_problems(tree)
+        self.note_problems(tree)
         return tree
 
-    def catalog(
-        self, at: str | None = None, as_of: str | None = None, *, exact: bool = False
-    ) -> Catalog:
-        """Open the memories of the worktree or a revision, to read only what is asked for.
-
-        `exact` checks every file for a change, however many there are.
-
-        Raises:
-            MemtoolError: there is no memory directory, or it belongs to another tool.
-        """
-        second = self.moment(as_of) if as_of is not None else None
-        if at is None and not self.repository.is_bare:
-            self.refuse_absent()  # before anything is kept in the git directory
-        from memtool.index.index import open_catalog  # the gate asks no index
-
-        found = open_catalog(
-            self.repository,
-            self.directory,
-            self.settings.categories,
-            at=at,
-            as_of=second,
-            exact=exact,
-            cached=self.is_cached,
-        )
-        if at is None and not found.by_id:
-            self.refuse_foreign()
-        self._note_problems(found)
-        self.notes.extend(note for note in found.notes if note not in self.notes)
-        return found
-
-    def _note_problems(self, tree: Tree) -> None:
+    def note_problems(self, tree: Tree) -> None:
+        """Note how many files of a tree are not memories, once."""
         if tree.problems:
             first = tree.problems[0]
             paths = {problem.path for problem in tree.problems}

@@ -288,7 +288,7 @@ def test_processes_that_build_at_once_all_answer(filled: Sandbox) -> None:
     """Without a cache each builds, one keeps; no lock, no leftovers."""
     code = (
         "import sys; from memtool.store.context import Context\n"
-        "print(len(Context.at('.').catalog().records))"
+        "print(len(index.open(Context.at('.')).records))"
     )
     children = [
         subprocess.Popen([sys.executable, "-c", code], cwd=filled.path, env=filled.env,

@@ -83,7 +83,7 @@ def test_a_worktree_and_its_commit_share_a_segment(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where they hold the same files, there is one type of index, and one index."""
-    filled.context().catalog()
+    index.open(filled.context())
     forbid_building(monkeypatch)
     assert len(hits(filled)) == 12
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memtool.index import index
 from memtool.search import retrieve
-from memtool.search.parser import parse
 from memtool.search.prompt import search_prose
+from memtool.search.query import parse
 from memtool.search.retrieve import Found, search_query, select
 from memtool.store.config import Config
 
@@ -380,7 +381,7 @@ def test_a_limit_cuts_the_end_off_and_changes_nothing_before_it(sandbox: Sandbox
         )
     sandbox.commit()
     ws = sandbox.context()
-    scope = sandbox.scope(tree=ws.catalog(None, None, exact=False))
+    scope = sandbox.scope(tree=index.open(ws, None, None, exact=False))
     for text in ("redis", "redis cache", "cache more"):
         whole = search_query(scope, parse(text), 60).hits
         spoken = search_prose(scope, text, (), 60, is_gated=False).hits

@@ -9,6 +9,7 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.index import index
 from memtool.search import filters
 from memtool.search.features import governed
 from memtool.search.filters import governs
@@ -39,7 +40,7 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 def both(sandbox: Sandbox, pick: Callable[[Tree], Iterable[Record]]) -> list[str]:
     """Pick from the files, from the index, and from the index with a change; all agree."""
-    trees = [sandbox.context().catalog() for _warm in range(2)]
+    trees = [index.open(sandbox.context()) for _warm in range(2)]
     found = [[one.id for one in pick(tree)] for tree in (*trees, sandbox.context().tree())]
     assert found[0] == found[1] == found[2]
     return found[0]
@@ -76,7 +77,7 @@ def test_thousands_are_opened_as_they_are_taken(
     expected = ["sta-b", *(f"sta-{n}" for n in (1, 3, 5, 7, 0, 2, 4, 6, 8))]
     found = both(filled, lambda tree: filters.picked(tree, ("type", "state")))
     assert [one for one in found if one != "sta-a"] == expected
-    tree = filled.context().catalog()
+    tree = index.open(filled.context())
     assert tree.parts is not None
     before = tree.parts.read
     assert next(filters.picked(tree, ("type", "state"))).id == "sta-b"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.transcripts.markup import without_own
 from memtool.value import Value
 
@@ -22,7 +23,8 @@ class Reason(Value):
     sign: re.Pattern[str]
 
 
-def _any(*signs: str) -> re.Pattern[str]:
+def any_of(*signs: str) -> re.Pattern[str]:
+    """Return a pattern that matches any of some signs, whatever the case."""
     return re.compile("|".join(signs), re.IGNORECASE)
 
 
@@ -43,13 +45,13 @@ _NOW = "pr|one|commit|change|task|branch|session|test|time|file|patch|box"
 REASONS: tuple[Reason, ...] = (
     Reason(
         "question", "Should we never log the customer id?",
-        _any(r"\?\s*[\"')]?$",
+        any_of(r"\?\s*[\"')]?$",
              r", (?:do|did|is|are|have)(?:n't)? (?:we|you|it|they|i)[.!]?$",
              rf"^(?:{_ASKS})\s+(?:{_ASKED})\b"),
     ),
     Reason(
         "guess", "I think we should always use a queue.",
-        _any(
+        any_of(
             _words("maybe; perhaps; possibly; probably; presumably; apparently; might; could be"),
             _words("not sure; no idea; unsure; seems? (?:like|to); i feel like; let me think"),
             _words("i (?:think|guess|suppose|wonder|assume|believe); what if; suppose; imagine"),
@@ -60,7 +62,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "report", "Tom says we always squash.",
-        _any(
+        any_of(
             _words("says?; said(?! so); (?<!i )wrote(?=:); told (?:me|us); claims?; claimed"),
             _words("according to; thinks; suggests"),
             r"^\s*[\"'\u201c\u2018].*[\"'\u201d\u2019][.!]?$",
@@ -68,7 +70,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "joke", "Always commit to main, lol.",
-        _any(
+        any_of(
             _words("lol; lmao; rofl; haha+; hehe+; yeah right; oh sure; sure thing; as always"),
             _words("wow; because that (?:always|went|worked); revolutionary; genius; kidding"),
             r"(?:^|\s)/s\b",
@@ -77,7 +79,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "moment", "For now always use the old endpoint.",
-        _any(
+        any_of(
             _words("for now; right now; just now; not yet; not now; for the moment; at the moment"),
             _words("today; tonight; tomorrow; (?<!note for )later; temporarily; temporary"),
             _words("quick (?:fix|hack)"),
@@ -254,86 +256,16 @@ _PATH = re.compile(
     r"|yaml|yml|json|ini|cfg|css|scss|html|vue|svelte|tf|proto|graphql|lock)\b"
     r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Cargo\.toml|go\.mod)\b"
 )
-_SUBJECTS = frozenset(
-    [
-        "ansible",
-        "api",
-        "auth",
-        "aws",
-        "azure",
-        "bash",
-        "cargo",
-        "celery",
-        "ci",
-        "cmake",
-        "cors",
-        "css",
-        "django",
-        "docker",
-        "eslint",
-        "fastapi",
-        "flask",
-        "git",
-        "github",
-        "gitlab",
-        "go",
-        "graphql",
-        "grpc",
-        "html",
-        "http",
-        "java",
-        "javascript",
-        "jest",
-        "jwt",
-        "kafka",
-        "kotlin",
-        "kubernetes",
-        "lint",
-        "linter",
-        "make",
-        "migration",
-        "mongodb",
-        "mypy",
-        "mysql",
-        "nginx",
-        "node",
-        "npm",
-        "oauth",
-        "openssl",
-        "php",
-        "pip",
-        "playwright",
-        "pnpm",
-        "poetry",
-        "postgres",
-        "postgresql",
-        "pytest",
-        "python",
-        "rabbitmq",
-        "rails",
-        "react",
-        "redis",
-        "rest",
-        "ruby",
-        "ruff",
-        "rust",
-        "s3",
-        "sql",
-        "sqlite",
-        "ssh",
-        "staging",
-        "svelte",
-        "terraform",
-        "tests",
-        "tox",
-        "typescript",
-        "uv",
-        "vite",
-        "vue",
-        "webpack",
-        "yarn",
-    ]
-)
+_SUBJECTS = frozenset((
+    "ansible", "api", "auth", "aws", "azure", "bash", "cargo", "celery", "ci", "cmake", "cors",
+    "css", "django", "docker", "eslint", "fastapi", "flask", "git", "github", "gitlab", "go",
+    "graphql", "grpc", "html", "http", "java", "javascript", "jest", "jwt", "kafka", "kotlin",
+    "kubernetes", "lint", "linter", "make", "migration", "mongodb", "mypy", "mysql", "nginx",
+    "node", "npm", "oauth", "openssl", "php", "pip", "playwright", "pnpm", "poetry", "postgres",
+    "postgresql", "pytest", "python", "rabbitmq", "rails", "react", "redis", "rest", "ruby", "ruff",
+    "rust", "s3", "sql", "sqlite", "ssh", "staging", "svelte", "terraform", "tests", "tox",
+    "typescript", "uv", "vite", "vue", "webpack", "yarn",
+))  # fmt: skip
 MOST_FILES = 8
 MOST_TAGS = 5
 
@@ -348,6 +280,11 @@ def tags_of(text: str) -> tuple[str, ...]:
     """Return the tools and subjects that a text names, sorted."""
     named = {word.strip("`*_\"'()[],;:.!").lower() for word in text.split()}
     return tuple(sorted(named & _SUBJECTS))[:MOST_TAGS]
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a text that have a meaning of their own, as the index writes them."""
+    return [term for term in terms(text) if not is_stop(term)]
 
 
 def sentence(text: str) -> str:

@@ -6,6 +6,10 @@ evidence for itself. Blocks that a host writes between tags are cut out of what 
 
 from __future__ import annotations
 
+import json
+import posixpath
+import re
+
 from memtool.inject.block import FORMATS
 from memtool.memory import timestamps
 from memtool.sessions.model import Message
@@ -16,12 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
+    from memtool.inject.block import BlockFormat
+
 MOST_CALLS = 200
 """Calls that wait for their answer; what is older has none."""
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "filename", "file")
 _COMMANDS = ("command", "cmd")
-_SAYING = (*_COMMANDS, *_PATHS, "pattern", "query", "url", "prompt", "description")
-"""Arguments that say what a call was, the first that is there."""
+_LINES = (*_COMMANDS, *_PATHS, "pattern", "query", "url", "prompt", "description")
+"""Arguments that describe a call; the first that is there counts."""
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 _EPOCH_MS = 100_000_000_000
 """Numbers from here on are milliseconds, those before are seconds."""
@@ -30,7 +36,7 @@ _LAST_MS = 253_402_300_799_000
 
 
 class ToolCall(Value):
-    """A call of a tool that has been seen, for the answer to it."""
+    """A call of a tool that was read, for the answer to it."""
 
     tool: str
     call: str
@@ -38,7 +44,11 @@ class ToolCall(Value):
 
 
 class TranscriptContext:
-    """What was read so far of one transcript. `tops` are the worktrees that paths may lie in."""
+    """What was read so far of one transcript, and the messages that its next lines make.
+
+    `tops` are the worktrees that paths may lie in. `agent` and `moment` are those of the line
+    that is being read.
+    """
 
     def __init__(self, tops: Iterable[str], known: Mapping[str, Any] | None = None) -> None:
         self.tops = tuple(top for top in tops if top)
@@ -46,12 +56,15 @@ class TranscriptContext:
         self.session = _text(known.get("session"))
         self.cwd = _text(known.get("cwd"))
         self.line = known["line"] if type(known.get("line")) is int else 0
+        self.agent = ""
+        self.moment = 0
         self.is_mirrored = known.get("is_mirrored") is True
-        """Whether typed text stands in events of its own (Codex)."""
+        """Whether typed text is in events of its own (Codex)."""
         self.is_itemised = False
-        """Whether those are events about items, which may be told of in the old way as well."""
+        """Whether those are events about items, which may be repeated in the old way as well."""
         self.calls: dict[str, ToolCall] = {}
-        for id_, row in _pairs(known.get("calls")):
+        calls = known.get("calls")
+        for id_, row in calls.items() if isinstance(calls, dict) else ():
             if isinstance(row, list) and len(row) == 3 and isinstance(row[2], list):
                 self.calls[id_] = ToolCall(_text(row[0]), _text(row[1]), tuple(map(_text, row[2])))
 
@@ -66,21 +79,61 @@ class TranscriptContext:
                       for id_, one in list(self.calls.items())[-MOST_CALLS:]},
         }  # fmt: skip
 
-    def called(self, id: str, tool: str, arguments: Any, **fields: Any) -> Message:
+    def enter(self, agent: str, time: Any, session: Any = None, cwd: Any = None) -> None:
+        """Begin a line: who works, when, and the session and directory where it names them."""
+        self.agent = agent
+        self.moment = moment_of(time)
+        self.session = self.session or _text(session)
+        if isinstance(cwd, str):
+            self.cwd = cwd
+
+    def typed(self, text: str, origin: str) -> Iterator[Message]:
+        """Yield what a person typed, if that is something."""
+        if text.strip():
+            yield Message(0, "user", text, moment=self.moment, origin=origin)
+
+    def spoken(self, text: Any, origin: str) -> Iterator[Message]:
+        """Yield what the assistant wrote, if that is something."""
+        if isinstance(text, str) and text.strip():
+            yield Message(0, "assistant", text, moment=self.moment, agent=self.agent, origin=origin)
+
+    def called(self, id: str, tool: str, arguments: Any, origin: str) -> Message:
         """Return the message of a call, and remember it for its answer."""
         files = self.files_of(arguments)
         patched = ", ".join(files) if _patch(arguments) else ""
-        one = ToolCall(tool, patched or said_by(arguments), files)
+        one = ToolCall(tool, patched or call_line(arguments), files)
         if id:
             self.calls[id] = one
-        return Message(0, "assistant", changed_by(arguments), tool=tool, call=one.call,
-                       files=one.files, **fields)  # fmt: skip
+        return Message(0, "assistant", changed_by(arguments), moment=self.moment, agent=self.agent,
+                       tool=tool, call=one.call, files=files, origin=origin)  # fmt: skip
 
-    def answered(self, id: str, text: str, *, is_ok: bool | None, **fields: Any) -> Message:
+    def answered(self, id: str, text: str, origin: str, *, is_ok: bool | None) -> Message:
         """Return the message of an answer, with what was called."""
         one = self.calls.pop(id, ToolCall("", "", ()))
-        return Message(0, "tool", text, tool=one.tool, call=one.call, is_ok=is_ok, files=one.files,
-                       **fields)  # fmt: skip
+        return Message(0, "tool", text, moment=self.moment, agent=self.agent, tool=one.tool,
+                       call=one.call, is_ok=is_ok, files=one.files, origin=origin)  # fmt: skip
+
+    def blocks(
+        self, content: Any, origin: str, *, has_texts: bool = False, is_ok: bool | None = None
+    ) -> Iterator[Message]:
+        """Yield the blocks of a message in Anthropic's form: calls and answers of tools.
+
+        Where it has texts, each is a message as well. `is_ok` is for answers that do not say.
+        """
+        for number, block in enumerate(content if isinstance(content, list) else ()):
+            if not isinstance(block, dict):
+                continue
+            kind, place = block.get("type"), f"{origin}:{number}"
+            if kind == "text" and has_texts:
+                yield from self.spoken(block.get("text"), place)
+            elif kind == "tool_use":
+                id_ = str(block.get("id") or "")
+                yield self.called(id_, str(block.get("name")), block.get("input"), place)
+            elif kind == "tool_result":
+                failed, text = block.get("is_error"), text_of(block.get("content"))
+                is_known = isinstance(failed, bool)
+                yield self.answered(str(block.get("tool_use_id")), text, place,
+                                    is_ok=not failed if is_known else is_ok)  # fmt: skip
 
     def files_of(self, arguments: Any) -> tuple[str, ...]:
         """Return the paths that the arguments of a call name, those in a patch included."""
@@ -94,8 +147,6 @@ class TranscriptContext:
 
     def place(self, path: str) -> str:
         """Return a path from the top of its worktree, as it is where it lies in none."""
-        import posixpath
-
         full = posixpath.normpath(posixpath.join(self.cwd, path) if self.cwd else path)
         for top in self.tops:
             if full.startswith(f"{top}/"):
@@ -103,19 +154,20 @@ class TranscriptContext:
         return posixpath.normpath(path)
 
 
-def said_by(arguments: Any) -> str:
-    """Return in one line what a tool was called with."""
+def call_line(arguments: Any) -> str:
+    """Return in one line what a tool was called with; it is cut once it has no secrets."""
     if isinstance(arguments, dict):
-        for name in _SAYING:
+        for name in _LINES:
             value = arguments.get(name)
             if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-                value = _command(value)
+                # `bash -lc SCRIPT` is the script.
+                is_script = len(value) == 3 and value[1] in ("-lc", "-c")
+                value = value[2] if is_script else " ".join(value)
             if isinstance(value, str) and value.strip():
-                return one_line(value.strip().replace("\n", "; ") if name in _COMMANDS else value)
-        import json
-
-        return one_line(json.dumps(arguments, ensure_ascii=False)) if arguments else ""
-    return one_line(arguments) if isinstance(arguments, str) else ""
+                value = value.strip().replace("\n", "; ") if name in _COMMANDS else value
+                return " ".join(value.split())
+        arguments = json.dumps(arguments, ensure_ascii=False) if arguments else ""
+    return " ".join(arguments.split()) if isinstance(arguments, str) else ""
 
 
 def changed_by(arguments: Any) -> str:
@@ -139,18 +191,6 @@ def _patch(arguments: Any) -> str:
                           if isinstance(arguments.get(name), str)), "")  # fmt: skip
     is_patch = isinstance(arguments, str) and arguments.lstrip().startswith("*** Begin Patch")
     return arguments if is_patch else ""
-
-
-def _command(words: list[str]) -> str:
-    """Return a list of arguments as a line; `bash -lc SCRIPT` is the script."""
-    if len(words) == 3 and words[1] in ("-lc", "-c"):
-        return words[2]
-    return " ".join(words)
-
-
-def one_line(text: str) -> str:
-    """Return a text in one line; it is cut when it has no secrets any more."""
-    return " ".join(text.split())
 
 
 def text_of(content: Any) -> str:
@@ -180,71 +220,45 @@ def moment_of(value: Any) -> int:
     return int(value // 1000 if value >= _EPOCH_MS else value)
 
 
-def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, dict) else ()
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-HEX = frozenset("0123456789abcdef")
-MOST_NAME = 64
-"""Characters of the name of a block."""
 OWN = "memtool"
-ESCAPES = (
-    r"\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]",
-    r"\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)",
-    "[@-Z_=>78]",
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-Z_=>78])"
 )
-"""What may follow an escape character: colours and moves, titles and links, short commands."""
-BREAKS = ("&&", "||", "$(", ";", "|", "(", ")", "`", "&", "{", "}")
-"""What stands between the commands of a line."""
-BEFORE = frozenset(("command", "env", "exec", "nohup", "run", "sudo", "time", "uv", "uvx"))
-"""Words that may stand before the name of a program."""
+"""Colours and moves of a terminal, titles and links, short commands."""
+_BREAKS = re.compile(r"&&|\$\(|[;|()`&{}\n]")
+"""What separates the commands of a line."""
+_BEFORE = frozenset(("command", "env", "exec", "nohup", "run", "sudo", "time", "uv", "uvx"))
+"""Words that may precede the name of a program."""
 
 
-def _frames() -> Iterator[tuple[str, str, str]]:
-    """Yield what stands before the name of a block, right behind it, and at the end of it."""
-    for form in FORMATS:
-        before, _name, behind = form.opening.partition("{boundary}")
-        yield before, behind.partition("{preamble}")[0].strip("\n"), form.closing.strip("\n")
+def _block_pattern(form: BlockFormat) -> re.Pattern[str]:
+    """Return what matches a block that memtool wrote; one that was cut off ends the text."""
+    before, _name, behind = form.opening.partition("{boundary}")
+    behind = behind.partition("{preamble}")[0].strip("\n")
+    closing = "(?P=name)".join(map(re.escape, form.closing.strip("\n").split("{boundary}")))
+    return re.compile(
+        rf"{re.escape(before)}(?P<name>[0-9a-f]{{1,64}}){re.escape(behind)}(?:.*?{closing}\n*|.*)",
+        re.DOTALL,
+    )
 
 
-FRAMES = tuple(_frames())
+_OWN_BLOCKS = tuple(map(_block_pattern, FORMATS))
 
 
 def without_own(text: str) -> str:
     """Return a text without the blocks that memtool wrote; one that was cut off ends the text."""
-    for before, behind, closing in FRAMES:
-        pieces = []
-        at = done = 0
-        while (start := text.find(before, at)) >= 0:
-            at = start + len(before)
-            name = text[at : max(at, text.find(behind, at, at + MOST_NAME))]
-            if not name or not HEX.issuperset(name):
-                continue
-            pieces.append(text[done:start])
-            at = done = _behind(text, closing.replace("{boundary}", name), at)
-            while text.startswith("\n", done):
-                done += 1
-        text = "".join((*pieces, text[done:]))
+    for pattern in _OWN_BLOCKS:
+        text = pattern.sub("", text)
     return text
-
-
-def _behind(text: str, mark: str, at: int) -> int:
-    """Return the place behind a mark, the end of the text where there is none."""
-    found = text.find(mark, at)
-    return len(text) if found < 0 else found + len(mark)
 
 
 def without_colours(text: str) -> str:
     """Return a text without the sequences by which a terminal is coloured, titled and moved in."""
-    if "\x1b" not in text:
-        return text
-    import re
-
-    return re.sub("\x1b(?:" + "|".join(ESCAPES) + ")", "", text)
+    return _ESCAPES.sub("", text) if "\x1b" in text else text
 
 
 def is_own_call(message: Message) -> bool:
@@ -253,14 +267,11 @@ def is_own_call(message: Message) -> bool:
         return True
     if OWN not in message.call:
         return False
-    line = message.call
-    for mark in BREAKS:
-        line = line.replace(mark, "\n")
-    return any(_is_own(command.split()) for command in line.split("\n"))
+    return any(_is_own(command.split()) for command in _BREAKS.split(message.call))
 
 
 def _is_own(words: list[str]) -> bool:
-    while words and (words[0] in BEFORE or "=" in words[0]):
+    while words and (words[0] in _BEFORE or "=" in words[0]):
         words = words[1:]
     program = words[0].strip("\"'").rpartition("/")[2] if words else ""
     is_module = program.startswith("python") and words[1:3] == ["-m", OWN]
@@ -271,17 +282,8 @@ def without_tags(text: str, tags: Iterable[str]) -> str:
     """Return a text without the blocks between tags; one that is not closed ends the text."""
     if "<" not in text:
         return text
-    for tag in tags:
-        pieces = []
-        at = done = 0
-        while (start := text.find(f"<{tag}", at)) >= 0:
-            at = start + len(tag) + 1
-            if text[at : at + 1] not in (">", " ", "\n", ""):
-                continue
-            pieces.append(text[done:start])
-            at = done = _behind(text, f"</{tag}>", at)
-        text = "".join((*pieces, text[done:]))
-    return text.strip()
+    names = "|".join(map(re.escape, tags))
+    return re.sub(rf"<({names})(?=[> \n]|\Z)(?:.*?</\1>|.*)", "", text, flags=re.DOTALL).strip()
 
 
 def inside(text: str, tag: str) -> str:
