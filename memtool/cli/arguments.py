@@ -1,16 +1,14 @@
-"""Arguments: what a command line says, read by the signatures of verbs.
+"""Arguments: the interface of a verb from its signature, and a command line read by it.
 
 Positional parameters are positional arguments, keyword-only ones are options. The docstring is
-Google style: a first line, paragraphs, `Example:` and `Args:`.
+Google style: a first line, paragraphs, `Example:` and `Args:`. `inspect` and `typing` would cost
+twice a bare interpreter start, at every prompt of an agent, so annotations are read as text; a verb
+that needs a new kind of parameter gets a row in `KINDS`.
 
-`inspect` and `typing` would cost twice a bare interpreter start, at every prompt of an agent. So
-annotations are read as the text that they are; a verb that needs a new kind of parameter gets a
-row in the table here.
-
-The grammar is small, so it is written out: `argparse` alone would double the time of a cold start,
-and its complaints are not ours. Options may stand anywhere; `--option=value` and `--option value`
-mean the same; after `--` every word is an argument. A word that begins with one dash, such as the
-`-word` of a query, is an argument where the verb takes any number of them.
+`argparse` would double the time of a cold start, and its messages name no next step. The grammar:
+options may stand anywhere; `--option=value` and `--option value` mean the same; after `--` every
+word is an argument. A word that begins with one dash, such as the `-word` of a query, is an
+argument where the verb takes any number of them.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ METAVARS = {
     "valid_through": "DATE",
     "why": "TEXT",
 }
-"""What stands for a value where the name of the option says too little."""
+"""The placeholder of a value where the name of the option says too little."""
 _HAS_MANY_WORDS = 0x04  # CO_VARARGS of a code object: `*words`
 _SECTIONS = ("Args", "Example", "Raises", "Returns")
 
@@ -64,7 +62,7 @@ class Parameter(Value):
 
     @property
     def metavar(self) -> str:
-        """What stands for the value in a usage line."""
+        """The placeholder of the value in a usage line."""
         name = self.name.rstrip("_").upper()
         if self.is_positional:
             return name
@@ -74,7 +72,7 @@ class Parameter(Value):
 
 
 class Interface(Value):
-    """What a surface needs to know of a verb: its function, its renderer, parameters and texts."""
+    """A verb as surfaces see it: its function, its renderer, its parameters and texts."""
 
     name: str
     run: Callable[..., Any]
@@ -215,9 +213,9 @@ EXIT_CODES: dict[int, str] = {
     3: "a bug; stderr names the log file",
     130: "interrupted",
 }
-"""What a process of ours ends with."""
+"""The exit codes of the command line."""
 ANYWHERE = ("--json", "--global", "-C", "--help", "-h")
-"""Flags that stand before or after any verb."""
+"""Options of every verb, which may also stand before it."""
 _NUMBER_NAMES = {int: "a whole number", float: "a number"}
 
 
@@ -244,7 +242,7 @@ class HelpPage(Value):
 
 
 class _Words(Value):
-    """The words of a call, sorted: what stands anywhere, then arguments, then option values."""
+    """The words of a call: options of every verb, then arguments, then values of options."""
 
     directory: str
     is_global: bool
@@ -288,7 +286,7 @@ def parse(args: list[str]) -> Call | HelpPage:
 
 
 def wants_json(args: list[str]) -> bool:
-    """Tell whether errors are to be told as JSON, even if the words make no call."""
+    """Tell whether errors are printed as JSON, even if the words make no call."""
     return "--json" in (args[: args.index("--")] if "--" in args else args)
 
 
@@ -332,7 +330,7 @@ def _nearest(word: str, known: list[str]) -> str:
 
 
 def _sort(face: Interface, words: list[str]) -> _Words:
-    """Sort the words of a call. Raises MemtoolError where one is unknown or stands alone."""
+    """Sort the words of a call. Raises MemtoolError for an unknown option, or one without value."""
     by_flag = {option.flag: option for option in face.options}
     known = {*by_flag, *ANYWHERE, "--"}
     is_greedy = not face.positional

@@ -12,6 +12,7 @@ import time
 from memtool.cli import arguments, output
 from memtool.errors import MemtoolError
 from memtool.store.cache import CorruptCache
+from memtool.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 GARBAGE = 200_000
-"""Objects that may be made before Python looks for circles among them; a verb makes a few."""
+"""Objects that may be made before the garbage collector looks for cycles among them."""
 
 
 def command() -> NoReturn:
     """Run the command line of this process, and end it.
 
-    It ends without Python's own tidying up, which takes as long as loading a dozen modules; what
-    was written is flushed, and nothing else outlives a verb. For the same reason the collector of
-    garbage, which counts every function of a module, hardly runs.
+    It leaves without Python's tear-down, which takes as long as loading a dozen modules; what was
+    written is flushed, and nothing else outlives a verb. For the same reason the garbage collector
+    hardly runs.
     """
     import gc
 
@@ -50,15 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
     if args[:1] == ["hook"]:
-        from memtool.cli import hooks  # a boundary of its own: agents never hear of an error
+        from memtool.cli import hooks  # a boundary of its own: agents never see an error
 
         return hooks.main(args)
-
     return run(args)
 
 
 SURFACES = {"mcp": "memtool.mcp"}
-"""Verbs that start another surface, and the room that serves it."""
+"""Verbs that start another surface, and the package that serves it."""
 
 
 def run(args: list[str]) -> int:
@@ -66,12 +66,12 @@ def run(args: list[str]) -> int:
     try:
         return _run(args)
     except MemtoolError as error:
-        _tell(error, args)
+        _report(error, args)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
-        _tell(bug(error), args)
+        _report(bug(error), args)
         return 3
 
 
@@ -79,9 +79,7 @@ def _run(args: list[str]) -> int:
     began = time.perf_counter()
     call = arguments.parse(args)
     if isinstance(call, arguments.HelpPage):
-        from memtool.cli import manual
-
-        output.write(manual.text(call))
+        output.write(_page(call))
         return 0
     if call.face.name in SURFACES:  # it opens repositories itself, and stdout is its own
         surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
@@ -103,6 +101,14 @@ def _run(args: list[str]) -> int:
     verb = call.face.name.partition(" ")[0]
     _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
     return int(getattr(value, "exit_code", 0))
+
+
+def _page(page: arguments.HelpPage) -> str:
+    if page.name == "version":
+        return f"memtool {__version__}\n"
+    from memtool.cli import manual
+
+    return manual.text(page)
 
 
 def _opened(call: Call) -> Context:
@@ -136,7 +142,7 @@ def _answer(context: Context, call: Call) -> Any:
 
 
 def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
-    """Ask; where a derived file turns out to be damaged, drop the index and ask once more.
+    """Run a verb; where a derived file turns out to be damaged, drop the index and run it again.
 
     Nothing may be printed meanwhile. What cannot be dropped is not used any more. A verb that has
     written a file by then does not run again: it would write it twice.
@@ -164,7 +170,7 @@ def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
         return ask()
 
 
-def _tell(error: MemtoolError, args: list[str]) -> None:
+def _report(error: MemtoolError, args: list[str]) -> None:
     if not arguments.wants_json(args):
         output.tell(f"memtool: {output.visible(error.message)}")
         if error.hint:

@@ -1,4 +1,4 @@
-"""Help pages, and the reference that is made of them.
+"""The manual: help pages, and the reference in `docs/`, both made of signatures and tables.
 
 python -m memtool.cli.manual > docs/reference.md
 """
@@ -25,7 +25,6 @@ from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
 from memtool.store.config import OPTIONS, Option
 from memtool.store.repository import ENVIRONMENT
-from memtool.version import __version__
 
 WIDTH = 100
 _GAP = 26
@@ -36,13 +35,11 @@ EVERYWHERE = (
     ("--global", "work on your global memories, which hold in all of your projects"),
     ("-h, --help", "show this page"),
 )
-"""Options of every verb, which may also stand before it."""
+"""The help of the options that every verb takes."""
 
 
 def text(page: HelpPage) -> str:
-    """Return the text of a page."""
-    if page.name == "version":
-        return f"memtool {__version__}\n"
+    """Return the text of a help page."""
     if page.actions:
         return of_actions(page.actions)
     return overview() if page.verb is None else of_verb(interface(page.verb))
@@ -116,7 +113,7 @@ def usage(face: Interface) -> str:
 
 
 def name_of(parameter: Parameter) -> str:
-    """Return how a parameter stands in a usage line: `TITLE`, or `--tag TAG`."""
+    """Return a parameter as a usage line shows it: `TITLE`, or `--tag TAG`."""
     if parameter.is_positional:
         return parameter.metavar
     return parameter.flag if parameter.kind is bool else f"{parameter.flag} {parameter.metavar}"

@@ -1,4 +1,4 @@
-"""What reaches the terminal: JSON, and text in which nothing invisible is left to act."""
+"""Output: answers on stdout, messages on stderr; control characters are shown, never sent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write(text: str) -> None:
     Raises:
         MemtoolError: what stdout is redirected to cannot take it.
     """
-    if sys.stdout is None:  # closed by the caller, who wants to hear nothing
+    if sys.stdout is None:  # closed by the caller
         return
     try:
         sys.stdout.flush()
@@ -67,5 +67,5 @@ def tell(text: str) -> None:
         try:
             sys.stderr.write(text + "\n")
             sys.stderr.flush()
-        except OSError:  # nobody is left to hear it
+        except OSError:  # nobody is left to read it
             return

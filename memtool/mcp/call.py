@@ -1,8 +1,7 @@
 """Calls: a tool's arguments to a verb, and its value to an answer.
 
-A call is refused with one sentence before the verb sees anything of it.
-
-Every call opens the repository anew, so that it sees what other processes have done to it.
+Arguments that do not fit the input schema are refused with one sentence before the verb runs. Every
+call opens the repository again, so that it sees what other processes have changed.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ def _described(tool: Tool, name: str) -> str:
 
 
 def _kind(found: Any) -> str:
-    """Return what a wrong value is. It is not shown: nobody knows what stands in it."""
+    """Return what a wrong value is. It is not shown: it may hold anything."""
     if found is None:
         return "null"
     return {list: "a list", dict: "an object", float: "such a number"}.get(
@@ -155,7 +154,7 @@ def _kind(found: Any) -> str:
 
 
 def _shown(word: str) -> str:
-    """Return a wrong word so that it can be told, cut where it is long."""
+    """Return a wrong word as an error shows it, cut where it is long."""
     return repr(word) if len(word) <= LONGEST_WORD else repr(word[:LONGEST_WORD]) + "…"
 
 
@@ -209,14 +208,14 @@ def call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answe
 
 def refusal(error: MemtoolError) -> Answer:
     """Return an error as an answer: what is wrong, and what to do next."""
-    told = {
+    body = {
         "code": error.code,
         "message": visible(error.message),
         "hint": visible(error.hint),
         "recoverable": error.recoverable,
     }
-    text = f"{told['message']}\nhint: {told['hint']}" if error.hint else told["message"]
-    return Answer(str(text), error=told)
+    text = f"{body['message']}\nhint: {body['hint']}" if error.hint else body["message"]
+    return Answer(str(text), error=body)
 
 
 def _call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answer:
@@ -250,8 +249,8 @@ def _asked(tool: Tool, value: Any) -> tuple[Any, str]:
 def structured(tool: Tool, value: object) -> tuple[dict[str, Any], list[str]]:
     """Return the value in its JSON shape, nothing invisible left in it, and what was cut off.
 
-    An item of a block comes without its text: that stands in the block already, and an agent
-    would pay for it twice.
+    An item of a block comes without its text: the block has it already, and an agent would pay
+    for it twice.
     """
     whole: dict[str, Any] = plain(value)
     cut = []

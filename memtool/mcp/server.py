@@ -1,6 +1,6 @@
 """The server: what each request of the Model Context Protocol is answered with.
 
-This module alone knows the types of the protocol, `wire` alone how they travel.
+This module turns values into the types of the protocol; `transport` knows how they travel.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ INSTRUCTIONS = (
 PRIMER = "primer"
 AGENTS = tuple(HOSTS)
 ERROR = "memtool/error"
-"""The key under which a refusal tells its code, for programs."""
+"""The key of the code of a refusal, for programs."""
 NOWHERE = ("no-repository", "no-directory")
 """Codes of a directory that is in no repository."""
 
 
 class Served:
-    """What one process serves: the tools, and the place that they work on."""
+    """What one process serves: the tools, and the repository that they work on."""
 
     def __init__(self, place: ServedRepository, *, read_only: bool) -> None:
         self.place = place
@@ -106,7 +106,7 @@ class Served:
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing
-            raise transport.refused(*_said(error)) from None
+            raise transport.refused(*_message_and_code(error)) from None
 
     async def list_templates(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -128,14 +128,16 @@ class Served:
         """Answer with one memory as text."""
         await self.settle(context)
         text = await self.turns.take(partial(self._text, params.uri))
-        held = types.TextResourceContents(uri=params.uri, mime_type=resources.MIME_TYPE, text=text)
-        return types.ReadResourceResult(contents=[held])
+        content = types.TextResourceContents(
+            uri=params.uri, mime_type=resources.MIME_TYPE, text=text
+        )
+        return types.ReadResourceResult(contents=[content])
 
     def _text(self, uri: str) -> str:
         try:
             return resources.read(self.place.open(), uri)
         except MemtoolError as error:
-            raise transport.refused(*_said(error)) from None
+            raise transport.refused(*_message_and_code(error)) from None
 
     async def list_prompts(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -143,12 +145,12 @@ class Served:
         """Answer with the primer, which hosts without hooks let their users ask for."""
         if self.is_off:
             return types.ListPromptsResult(prompts=[])
-        told = types.PromptArgument(name="for", description=f"the agent: {', '.join(AGENTS)}")
+        host = types.PromptArgument(name="for", description=f"the agent: {', '.join(AGENTS)}")
         primer = types.Prompt(
             name=PRIMER,
             title="What to know before the work begins",
             description="pinned memories, the state of the work, and what is new or undecided",
-            arguments=[told],
+            arguments=[host],
         )
         return types.ListPromptsResult(prompts=[primer])
 
@@ -234,7 +236,7 @@ def _result(answer: Answer) -> types.CallToolResult:
     return types.CallToolResult(content=content, structured_content=answer.structured)
 
 
-def _said(error: MemtoolError) -> tuple[str, str]:
+def _message_and_code(error: MemtoolError) -> tuple[str, str]:
     return (f"{error.message}; {error.hint}" if error.hint else error.message), error.code
 
 
@@ -242,5 +244,5 @@ def _is_somewhere(place: ServedRepository) -> bool:
     try:
         place.open()
     except MemtoolError as error:
-        return error.code not in NOWHERE  # anything else is for the tool to tell
+        return error.code not in NOWHERE  # any other error is the answer of the tool
     return True

@@ -1,12 +1,12 @@
 """The table of tools, and the schemas of what they return.
 
-The same shapes as those of `--json`. More may be added to them; nothing is taken away or renamed.
-A shape is written as Python shows it: `str`, `[item]`, `{"key": value}`, `{str: value}` for any
-keys, and `Or(str, None)`.
+Name, parameters and description of a tool come from the verb's signature and docstring; the table
+only chooses. No tool opens an editor, reads standard input, changes settings or skips a check, and
+a row names the parameters that must be files of the repository.
 
-What a tool is called, takes and says of itself comes from the verb's signature and docstring; this
-table only chooses. No tool opens an editor, reads standard input, changes settings or skips a
-check, and one that could name a file outside the repository says which parameters are looked at.
+What a tool returns has the shape of `--json`. Keys may be added; none is taken away or renamed. A
+shape is written as Python shows it: `str`, `[item]`, `{"key": value}`, `{str: value}` for any keys,
+and `Or(str)` for what may be null.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", None: "null"}
+_JSON_TYPES: dict[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    None: "null",
+}
 
 
 class Or(Value):
@@ -90,11 +96,11 @@ _SHAPES: dict[str, dict[str, Any]] = {
 def schema(shape: Any) -> dict[str, Any]:
     """Return the JSON Schema of a shape: what it names is required, what it does not may be."""
     if isinstance(shape, Or):
-        return {"type": [_NAMES[shape.shape], "null"]}
+        return {"type": [_JSON_TYPES[shape.shape], "null"]}
     if isinstance(shape, list):
         return {"type": "array", "items": schema(shape[0])}
     if not isinstance(shape, dict):
-        return {"type": _NAMES[shape]}
+        return {"type": _JSON_TYPES[shape]}
     if str in shape:
         return {"type": "object", "additionalProperties": schema(shape[str])}
     properties = {name: schema(inner) for name, inner in shape.items()}
@@ -112,7 +118,7 @@ EFFECTS: dict[str, dict[str, bool]] = {
     CHANGE: {"read_only": False, "destructive": False, "idempotent": True},
     REMOVE: {"read_only": False, "destructive": True, "idempotent": True},
 }
-"""What a host may be told of a tool before it asks its user. None reaches beyond the repository."""
+"""What a host may show of a tool before it asks its user. None reaches beyond the repository."""
 
 
 class Choice(Value):
@@ -184,7 +190,6 @@ LONG = frozenset({"body", "prompt", "section", "text"})
 LONG_CHARS, SHORT_CHARS = 1 << 20, 10_000
 """Most characters of a text, for what is written or asked at length and for everything else."""
 MOST_ITEMS = 1_000
-_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
 _SET_HELP = f"KEY=VALUE with a key of {', '.join(SETTABLE)}"
@@ -259,15 +264,15 @@ def _help(face: Interface, choice: Choice, parameter: Parameter) -> str:
     if parameter.name == "set":
         return _SET_HELP
     clauses = _STDIN.sub("", parameter.help).replace("; may be repeated", "").split("; ")
-    return _told(face, choice, clauses, "; ")
+    return _joined(face, choice, clauses, "; ")
 
 
 def _description(face: Interface, choice: Choice) -> str:
     paragraphs = [" ".join(part.split()) for part in face.description.split("\n\n") if part]
-    return _told(face, choice, [face.summary, *paragraphs], "\n\n")
+    return _joined(face, choice, [face.summary, *paragraphs], "\n\n")
 
 
-def _told(face: Interface, choice: Choice, parts: list[str], between: str) -> str:
+def _joined(face: Interface, choice: Choice, parts: list[str], between: str) -> str:
     """Join the parts that say nothing of options which the tool lacks, the others named as here."""
     names = {option.flag: option for option in face.options}
     hidden = {flag for flag, option in names.items() if option.name not in choice.parameters}

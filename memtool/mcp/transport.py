@@ -1,8 +1,12 @@
-"""The transport: lines of standard input to requests of the `mcp` package.
+"""The transport: standard input and output as a connection of the `mcp` package.
 
-This module alone knows the package and its event loop. A client that closes the connection ends
-it; nothing that a client sends does. Standard output belongs to the protocol, so what is to be
-told goes to standard error.
+This module alone knows the event loop of the package, `server` its types. A client that closes the
+connection ends it; nothing that a client sends does. Standard output belongs to the protocol, so
+messages for a person go to standard error.
+
+The package would cancel what is open when its input ends, so that `memtool mcp < FILE` printed
+nothing, and would wait for ever where a client closes only the other direction. So its streams
+pass through here: the end of the input is handed on when every request has its answer.
 """
 
 from __future__ import annotations
@@ -41,8 +45,8 @@ ROOTS_TIMEOUT_S, LAST_ANSWERS_S = 5.0, 60.0
 class Turns:
     """Calls run one after another in a thread.
 
-    The loop stays free to answer, and no two verbs of one client write at once. Other processes
-    are kept apart by the locks of the verbs themselves.
+    The loop stays free to answer, and no two verbs of one client write at once. The locks of the
+    verbs keep other processes apart.
     """
 
     def __init__(self) -> None:
@@ -79,15 +83,15 @@ def run(name: str, title: str, instructions: str, handlers: dict[str, Any]) -> N
 
 def client_of(context: RequestContext) -> str:
     """Return the name of the program at the other end; empty where it gives none, or an odd one."""
-    told = context.session.client_params
-    name = " ".join(told.client_info.name.split())[:MOST_NAME] if told is not None else ""
+    client = context.session.client_params
+    name = " ".join(client.client_info.name.split())[:MOST_NAME] if client is not None else ""
     return name if name.isprintable() else ""
 
 
 async def roots(context: RequestContext) -> list[str]:
-    """Return the directories that a client works in; none where it does not tell."""
-    asked = context.session.client_capabilities
-    if asked is None or asked.roots is None:
+    """Return the directories that a client works in; none where it names none."""
+    able = context.session.client_capabilities
+    if able is None or able.roots is None:
         return []
     request = types.ListRootsRequest()
     try:
@@ -101,10 +105,7 @@ async def roots(context: RequestContext) -> list[str]:
 
 
 class _InputLines:
-    """Standard input, line by line. A read that nobody waits for any longer is left behind.
-
-    The server would hang on it where a client has closed only the other direction.
-    """
+    """Standard input, line by line. A read that nobody waits for any longer is left behind."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
@@ -120,23 +121,23 @@ class _InputLines:
 
 
 async def _serve(server: Server[Any]) -> None:
-    lines: Any = _InputLines(_taken_over_input())
-    asked = _Asked()
+    lines: Any = _InputLines(_private_input())
+    open_ = _OpenRequests()
     to_server, for_server = anyio.create_memory_object_stream[SessionMessage | Exception]()
     from_server, answers = anyio.create_memory_object_stream[SessionMessage]()
 
     async def hand_in() -> None:
         async with to_server:
             async for item in incoming:
-                asked.note(item)
+                open_.add(item)
                 await to_server.send(item)
-            await asked.all_answered()
+            await open_.all_answered()
 
     async def hand_out() -> None:
         async with outgoing:
             async for item in answers:
                 await outgoing.send(item)
-                asked.settle(item.message)
+                open_.settle(item.message)
 
     async with (
         stdio_server(stdin=lines) as (incoming, outgoing),
@@ -147,18 +148,15 @@ async def _serve(server: Server[Any]) -> None:
         await server.run(for_server, from_server, server.create_initialization_options())
 
 
-class _Asked:
-    """The requests that wait for an answer: a client that says no more still gets those.
-
-    Without it the end of the input would cancel them, and `memtool mcp < FILE` would say nothing.
-    """
+class _OpenRequests:
+    """The requests that wait for an answer."""
 
     def __init__(self) -> None:
         self.ids: set[types.RequestId] = set()
         self.changed = anyio.Event()
 
-    def note(self, item: SessionMessage | Exception) -> None:
-        """Take up what a client sent."""
+    def add(self, item: SessionMessage | Exception) -> None:
+        """Note a message of the client, if it is a request."""
         message = None if isinstance(item, Exception) else item.message
         if isinstance(message, types.JSONRPCRequest):
             self.ids.add(message.id)
@@ -166,7 +164,7 @@ class _Asked:
             self._drop((message.params or {}).get("requestId"))  # it gets no answer
 
     def settle(self, message: types.JSONRPCMessage) -> None:
-        """Take up what was sent to the client."""
+        """Note a message to the client, if it is an answer."""
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._drop(message.id)
 
@@ -183,7 +181,7 @@ class _Asked:
                 await self.changed.wait()
 
 
-def _taken_over_input() -> TextIO:
+def _private_input() -> TextIO:
     """Return standard input as a file of its own: what a verb starts reads nothing of it."""
     wire = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
