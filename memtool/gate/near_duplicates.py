@@ -30,9 +30,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.gate.index_diff import Difference
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
+    from memtool.store.git import RawChange
     from memtool.store.repository import Repository
 
 THRESHOLD_KEY = "check.duplicate_threshold"
@@ -522,7 +522,7 @@ def of_staged(
     repository: Repository,
     directory: str,
     categories: Collection[str],
-    staged: Sequence[Difference],
+    staged: Sequence[RawChange],
     known: Sequence[Record],
 ) -> Neighbours:
     """Return the neighbours in what git's index holds, given where it is not as HEAD.
@@ -552,8 +552,7 @@ def of_worktree(
     place = Place(repository, directory, categories, is_kept, known)
 
     def changes(base: str) -> dict[str, str]:
-        others = repository.git.run("ls-files", "--others", "-z", "--", directory)
-        untracked = [os.fsdecode(path) for path in others.split(b"\0")[:-1]]
+        untracked = repository.git.names("ls-files", "--others", "-z", "--", directory)
         new = {path: "0" for path in untracked if is_memory_path(path, directory)}
         return _changes(place, "diff-index", base) | new
 
@@ -592,14 +591,12 @@ def _between(place: Place, base: str, other: str) -> dict[str, str]:
 
 def _changes(place: Place, *compare: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return what differs: paths with a blob, zeros for a file to read, empty for none."""
-    from memtool.gate.index_diff import parse
+    from memtool.gate.index_diff import by_path
 
-    command, *rest = compare
-    options = ("--raw", "-z", "--no-abbrev", "--no-renames")
-    answer = place.repository.git.run(command, *options, *rest, "--", place.directory, env=env)
+    rows = place.repository.git.diff_raw(*compare, "--no-renames", "--", place.directory, env=env)
     return {
         row.path: row.oid if row.mode.startswith("100") and row.status not in ("D", "U") else ""
-        for row in parse(answer)
+        for row in by_path(rows)
         if is_memory_path(row.path, place.directory)
     }
 
@@ -678,16 +675,11 @@ def _table_of(place: Place, tree: str, old: Table | None) -> Table | None:
 
 def _rows_of(place: Place, tree: str, old: Table | None) -> list[Row]:
     """Return the rows of a tree, by path; what is known already is not read again."""
-    listing = place.repository.git.run(
-        "ls-tree", "-r", "-z", "--full-tree", tree, "--", place.directory
-    )
-    entries = []
-    for line in listing.split(b"\0")[:-1]:
-        meta, _tab, raw = line.partition(b"\t")
-        mode, _type, oid = meta.decode().split()
-        path = os.fsdecode(raw)
-        if mode.startswith("100") and is_memory_path(path, place.directory):
-            entries.append((path, oid))
+    entries = [
+        (entry.path, entry.oid)
+        for entry in place.repository.git.ls_tree(tree, place.directory)
+        if entry.mode.startswith("100") and is_memory_path(entry.path, place.directory)
+    ]
     stored = map(old.row, range(old.count)) if old is not None else ()
     known = {(row.path, row.oid): row for row in stored}
     blobs = place.blobs(sorted({oid for path, oid in entries if (path, oid) not in known}))

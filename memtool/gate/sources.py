@@ -25,7 +25,7 @@ from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.content import Content, File, ParentStep, Text, read, version_of
-from memtool.gate.index_diff import NO_MODE, Difference, merged
+from memtool.gate.index_diff import NO_MODE, merged
 from memtool.gate.kin import Kin, row_of
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memtool.gate.kin import Row
     from memtool.memory.changes import Version
     from memtool.store.config import Config
-    from memtool.store.git import Git
+    from memtool.store.git import Git, RawChange
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot, Stamp
 
@@ -175,7 +175,7 @@ def of_staged(
     directory: str,
     now: int,
     env: Mapping[str, str],
-    sides: Sequence[Sequence[Difference]],
+    sides: Sequence[Sequence[RawChange]],
     head: str,
 ) -> Content:
     """Take what is staged below the memory directory: the sides of `differences.of_index`.
@@ -191,7 +191,7 @@ def of_staged(
     return _part(repository, directory, settings, now, env, sides)
 
 
-def _settings(repository: Repository, path: str, head: str, rows: Sequence[Difference]) -> Config:
+def _settings(repository: Repository, path: str, head: str, rows: Sequence[RawChange]) -> Config:
     """Return the settings that the commit will hold."""
     staged = next((row for row in rows if row.path == path), None)
     if staged is not None:
@@ -211,7 +211,7 @@ def _whole(
     now: int,
     env: Mapping[str, str],
     head: str,
-    rows: Sequence[Sequence[Difference]],
+    rows: Sequence[Sequence[RawChange]],
 ) -> Content:
     """Look at every staged file: the settings changed, or it is the first commit."""
     whole = read_whole(snapshot.of_index(repository, directory), settings.categories)
@@ -246,7 +246,7 @@ def _part(
     settings: Config,
     now: int,
     env: Mapping[str, str],
-    rows: Sequence[Sequence[Difference]],
+    rows: Sequence[Sequence[RawChange]],
 ) -> Content:
     """Look at the files that differ from HEAD, or in a merge from any parent."""
     from memtool.gate import near_duplicates
@@ -291,7 +291,7 @@ def _part(
     )
 
 
-def _is_memory(row: Difference, directory: str) -> bool:
+def _is_memory(row: RawChange, directory: str) -> bool:
     return (
         snapshot.is_memory_path(row.path, directory)
         and row.mode not in _LINKS
@@ -299,7 +299,7 @@ def _is_memory(row: Difference, directory: str) -> bool:
     )
 
 
-def _blobs(repository: Repository, directory: str, rows: Sequence[Difference]) -> dict[str, bytes]:
+def _blobs(repository: Repository, directory: str, rows: Sequence[RawChange]) -> dict[str, bytes]:
     """Read both sides of the memory files that differ."""
     oids = {
         oid
@@ -313,7 +313,7 @@ def _blobs(repository: Repository, directory: str, rows: Sequence[Difference]) -
 
 
 def _staged_step(
-    rows: Sequence[Difference],
+    rows: Sequence[RawChange],
     directory: str,
     files: Mapping[str, File],
     by_oid: Mapping[str, bytes],
@@ -333,7 +333,7 @@ def _version(data: bytes, path: str, categories: Collection[str]) -> Version:
     return snapshot.of_bytes(data, path, categories)
 
 
-def _other_texts(repository: Repository, directory: str, rows: Sequence[Difference]) -> list[Text]:
+def _other_texts(repository: Repository, directory: str, rows: Sequence[RawChange]) -> list[Text]:
     """Return the texts of staged files that are no memories, such as the settings."""
     mine = [
         row
@@ -349,7 +349,7 @@ def _other_texts(repository: Repository, directory: str, rows: Sequence[Differen
     ]
 
 
-def _faults(rows: Sequence[Difference]) -> list[Problem]:
+def _faults(rows: Sequence[RawChange]) -> list[Problem]:
     """Return what a memory tree must not hold, and what is not merged yet."""
     found = []
     for row in rows:
@@ -426,24 +426,15 @@ def touches(git: Git, commits: Sequence[str], directory: str) -> list[ChangedFil
     """
     if not commits:
         return []
-    answer = git.run(
-        "diff-tree", "--stdin", "-r", "-c", "--root", "--raw", "-z", "--no-abbrev",
-        "--no-renames", "--", directory, stdin="\n".join(commits).encode() + b"\n",
+    rows = git.log_raw(
+        "diff-tree", "--stdin", "-r", "-c", "--root", "--no-renames", "--", directory,
+        stdin="\n".join(commits).encode() + b"\n",
     )  # fmt: skip
     found = []
-    commit = ""
-    tokens = iter(answer.split(b"\0"))
-    for token in tokens:
-        if not token.startswith(b":"):
-            commit = token.decode() or commit
-            continue
-        parents = len(token) - len(token.lstrip(b":"))
-        parts = token[parents:].decode().split()
-        modes, oids = parts[: parents + 1], parts[parents + 1 : 2 * parents + 2]
-        path = os.fsdecode(next(tokens))
-        olds = [oid for mode, oid in zip(modes[:-1], oids[:-1], strict=True) if mode in _REGULAR]
-        oid = oids[-1] if modes[-1] in _REGULAR else ""
-        found.append(ChangedFile(commit, path, tuple(sorted(set(olds))), oid))
+    for commit, row in rows:
+        olds = {oid for mode, oid in row.olds if mode in _REGULAR}
+        oid = row.oid if row.mode in _REGULAR else ""
+        found.append(ChangedFile(commit, row.path, tuple(sorted(olds)), oid))
     return found
 
 
@@ -571,11 +562,10 @@ def is_chosen(path: str, paths: tuple[str, ...]) -> bool:
 
 def _others(repository: Repository, directory: str) -> Iterator[Text]:
     """Yield the texts beside the memories: settings, templates, and what else git would take."""
-    listed = repository.git.run(
+    listed = repository.git.names(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", directory
     )
-    for raw in sorted(set(listed.split(b"\0")) - {b""}):
-        path = os.fsdecode(raw)
+    for path in sorted(set(listed)):
         if snapshot.is_memory_path(path, directory):
             continue
         try:

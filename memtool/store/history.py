@@ -355,11 +355,8 @@ def _committed_path(snapshot: Snapshot, head: str, path: str) -> str:
     """Return where the memory of a path lies in a commit; it may have moved since."""
     if snapshot.kind == "commit":
         return path
-    answer = snapshot.repository.git.run(
-        "ls-tree", "-r", "-z", "--name-only", "--full-tree", head, "--", snapshot.directory
-    )
-    paths = [row.decode(errors="surrogateescape") for row in answer.split(b"\0")]
-    same_id = [other for other in paths if stem(other) == stem(path)]
+    entries = snapshot.repository.git.ls_tree(head, snapshot.directory)
+    same_id = [entry.path for entry in entries if stem(entry.path) == stem(path)]
     return path if path in same_id else min(same_id, default="")
 
 

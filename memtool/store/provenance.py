@@ -47,12 +47,7 @@ STEPS_MOST = 1_000
 
 def blobs(repository: Repository, commit: str, directory: str) -> dict[str, str]:
     """Return the blob of each path below a directory of a commit."""
-    answer = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
-    found = {}
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        found[os.fsdecode(raw)] = meta.split()[2].decode()
-    return found
+    return {entry.path: entry.oid for entry in repository.git.ls_tree(commit, directory)}
 
 
 def last_commits(
@@ -71,35 +66,14 @@ def last_commits(
     wanted = set(paths)
     present = blobs(repository, revision, directory) if present is None else present
     limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
-    answer = repository.git.run(
-        "log",
-        "-c",
-        "--full-history",
-        "--topo-order",
-        "--format=commit:%H",
-        "--raw",
-        "--no-abbrev",
-        "-z",
-        "--no-renames",
-        "--no-ext-diff",
-        "--end-of-options",
-        revision,
-        "--",
-        *limit,
-    )
+    rows = repository.git.log_raw(
+        "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
+        "--end-of-options", revision, "--", *limit,
+    )  # fmt: skip
     last: dict[str, str] = {}
-    commit = ""
-    blob = ""
-    for token in answer.split(b"\0"):
-        text = token.lstrip(b"\n")
-        if text.startswith(b"commit:"):
-            commit = text[7:].decode()
-        elif text.startswith(b":"):  # modes and blobs of the parents, then of the commit; what
-            blob = text.split()[-2].decode()
-        elif text:
-            path = os.fsdecode(text)
-            if path in wanted and present.get(path) == blob:
-                last.setdefault(path, commit)
+    for commit, row in rows:
+        if row.path in wanted and present.get(row.path) == row.oid:
+            last.setdefault(row.path, commit)
     return last
 
 
