@@ -64,7 +64,7 @@ def speed() -> None:
         for n, text in enumerate(texts)
     ]
     began = time.process_time()
-    promote.supports(findings, {})
+    promote.supports(findings, [])
     print(f"{len(findings):,} findings compared: {time.process_time() - began:.2f} s")
 
 

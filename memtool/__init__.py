@@ -12,7 +12,7 @@ parameters and the same result.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from memtool.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

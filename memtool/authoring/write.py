@@ -24,7 +24,7 @@ from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
 from memtool.index import index
 from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
-from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log, user_repository
 from memtool.store.commits import commit_files
@@ -308,13 +308,6 @@ def one_line(reason: str) -> str:
             hint='--why "one line of text"',
         )
     return line
-
-
-def as_text(value: FieldValue | None) -> str:
-    """Return a key's value on one line, empty where it is absent."""
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {text}" for key, text in value.items())
-    return ", ".join(value) if isinstance(value, tuple) else value or ""
 
 
 def prepare(context: Context, *, begins: bool = True) -> None:

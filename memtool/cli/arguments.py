@@ -208,6 +208,14 @@ def _arguments(rows: list[str]) -> dict[str, str]:
     return found
 
 
+EXIT_CODES: dict[int, str] = {
+    0: "fine",
+    1: "problems were found, and told on stdout",
+    2: "a wrong call, setting, file or state of git; told on stderr with the next step",
+    3: "a bug; stderr names the log file",
+    130: "interrupted",
+}
+"""What a process of ours ends with."""
 ANYWHERE = ("--json", "--global", "-C", "--help", "-h")
 """Flags that stand before or after any verb."""
 _NUMBER_NAMES = {int: "a whole number", float: "a number"}

@@ -60,14 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 SURFACES = {"mcp": "memtool.mcp"}
 """Verbs that start another surface, and the room that serves it."""
 
-EXIT_CODES: dict[int, str] = {
-    0: "fine",
-    1: "problems were found, and told on stdout",
-    2: "a wrong call, setting, file or state of git; told on stderr with the next step",
-    3: "a bug; stderr names the log file",
-    130: "interrupted",
-}
-
 
 def run(args: list[str]) -> int:
     """Run one command line and return the exit code."""

@@ -9,9 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from memtool import __version__
-from memtool.cli.arguments import HelpPage, Interface, Parameter, interface
-from memtool.cli.main import EXIT_CODES
+from memtool.cli.arguments import EXIT_CODES, HelpPage, Interface, Parameter, interface
 from memtool.commands import GROUPS, VERBS
 from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
@@ -19,6 +17,7 @@ from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
 from memtool.store.config import OPTIONS, Option
 from memtool.store.repository import ENVIRONMENT
+from memtool.version import __version__
 
 WIDTH = 100
 _GAP = 26

@@ -1,4 +1,4 @@
-"""What several verbs read: filters, saved queries, standard input, `--global`.
+"""What several verbs read: standard input, `--global`.
 
 `--global` stands once, here: a verb itself does not know which repository it works on.
 """
@@ -14,27 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
-
-SIGN = "@"
-
-
-def text(context: Context, words: tuple[str, ...]) -> str:
-    """Return the query that the words of a command line make.
-
-    Raises:
-        MemtoolError: they begin with the name of a query that is not saved, or cannot be read.
-    """
-    joined = " ".join(words).strip()
-    if not joined.startswith(SIGN):
-        return joined
-    from memtool.search import parser  # only here: most queries are written out
-
-    name = parser.saved_name(joined)
-    if name is None:
-        return joined
-    path = f"{context.directory}/{parser.QUERIES_NAME}"
-    known = parser.parse_saved(context.file(path, "bad-query"), path)
-    return parser.expand_saved(joined, name, known, path)
 
 
 def received(most: int) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memtool.authoring.write import as_text
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.memory.memory import as_text
 from memtool.store import history as blaming
 from memtool.store import snapshot
 from memtool.store.context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.sessions import store as telling
+from memtool.sessions import store
 from memtool.store import usage_log
 from memtool.value import Value
 
@@ -75,7 +75,7 @@ def capture(
     """
     from memtool.sessions import capture, findings, lifecycle, promote
 
-    sessions = telling.opened(context)
+    sessions = store.opened(context)
     source = _source(context, transcript, host, session)
 
     def begin(id: str, read: Reading) -> Head:
@@ -84,7 +84,7 @@ def capture(
         agent = "" if read.host in _NOBODY else read.host
         asked = next((one.text for one in read.messages if one.role == "user"), "")
         started = next((one.moment for one in read.messages if one.moment), 0)
-        return telling.beginning(
+        return lifecycle.new_head(
             context, sessions, id=id, host=read.host, agent=agent, title=asked, started=started
         )
 
@@ -93,10 +93,13 @@ def capture(
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     context.notes.extend(done.notes)
     if not dry_run:
+        before = findings.known(sessions, done.session).findings
+        learned = before
         if end or findings.is_due(sessions, done.session):
-            findings.learn(sessions, done.session)
+            learned = findings.learn(sessions, done.session).findings
         if end and sessions.head(done.session).status == "open":
             lifecycle.end(sessions, done.session, "", context.now)
+        if learned != before:
             promote.count(context, sessions)
     numbers = [one.number for one in done.messages]
     roles: dict[str, int] = {}
@@ -144,7 +147,7 @@ def _source(context: Context, transcript: str, host: str, session: str) -> Trans
     from memtool.sessions.transcripts import reader
 
     tops = (context.repository.top, os.path.dirname(context.repository.common_dir))
-    id_ = name_for(telling.opened(context), host or "session", session) if session else ""
+    id_ = name_for(store.opened(context), host or "session", session) if session else ""
     if transcript == "-":
         file, path = _stdin(), ""
     else:

@@ -52,6 +52,8 @@ def diff(context: Context, range: str = "") -> Diff:
         changes = compare(*snapshot.between(context.snapshot(old), taken, categories))
         return Diff(old, new, _titled(changes, snapshot.called(taken, _bare(changes), categories)))
     tree = index.open(context, exact=True)
+    if old and not tree.problems and snapshot.is_committed(tree, old):
+        return Diff(old, WORKTREE, ())
     before = context.snapshot(old) if old else None
     changes = compare(*snapshot.uncommitted(tree, before, categories))
     records = [tree.by_id[id_] for id_ in sorted(_bare(changes)) if id_ in tree.by_id]

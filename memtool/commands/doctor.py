@@ -50,7 +50,7 @@ def doctor(
 
     Args:
         host: only this host; all that are in use without it
-        fix: compile the modules, and make the caches anew where they are broken
+        fix: make the caches anew where they are broken
     """
     mended = tuple(diagnostics.mend(context)) if fix else ()
     signs: list[Sign] = []
@@ -81,7 +81,6 @@ def render(diagnosed: Diagnosed) -> str:
 
 def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
     from memtool.hosts import AGENTS, agent
-    from memtool.hosts.install import site_of
 
     if context.repository.is_bare:
         if only:
@@ -90,11 +89,11 @@ def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
     prompt = ""
     for name in [only] if only else AGENTS:
         host = agent(name)
-        is_used = host.is_used(context.repository.top, context.env)
+        is_used = host.is_used(context)
         if not is_used and not only:
             continue
-        sites = [site_of(context, name, user=user) for user in (False, True)]
-        levels = [(site, _is_installed(host, site)) for site in sites]
+        sites = [host.site(context, is_user=is_user) for is_user in (False, True)]
+        levels = [(site, any(map(site.has, host.parts(site)))) for site in sites]
         if not any(installed for _site, installed in levels):
             detail = "not installed" if is_used else "not installed; the host is not in use here"
             yield Sign(name, "installed", ABSENT, detail, f"memtool install {name}")
@@ -103,19 +102,6 @@ def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
         for site, installed in levels:
             if installed:
                 yield from _of_site(context, host, site, prompt)
-
-
-def _is_installed(host: Host, site: Site) -> bool:
-    from memtool.hosts.install import read
-
-    for part in host.parts(site):
-        try:
-            data = read(part.path, site)
-        except MemtoolError:
-            continue
-        if data is not None and part.has(data):
-            return True
-    return False
 
 
 def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[Sign]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from memtool.importing import jsonl
-from memtool.search import parser, retrieve
+from memtool.search import retrieve
+from memtool.search.query import parse
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.value import Value
@@ -48,6 +49,6 @@ def export(
     records = list(tree.records)
     if filters:
         scope = scope_of(context, tree, context.now)
-        records = retrieve.select(scope, parser.parse(" ".join(filters)))
+        records = retrieve.select(scope, parse(" ".join(filters)))
     rows = [jsonl.row(record, has_body=not no_body) for record in records]
     return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

@@ -17,7 +17,7 @@ __all__ = ["install", "render"]
 
 def install(
     context: Context,
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
+    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git", "pre-commit"] = "",
     *,
     all: bool = False,
     user: bool = False,
@@ -25,7 +25,7 @@ def install(
     yes: bool = False,
     dry_run: bool = False,
 ) -> Installed:
-    """Put memtool into an agent host, or into the hooks of git.
+    """Put memtool into an agent host, into the hooks of git, or into those of pre-commit.
 
     claude, codex, gemini, opencode, cursor: hooks that begin a session with the primer, add what
     matters to each prompt and hand the session over for capture; slash commands such as /remember;
@@ -35,8 +35,11 @@ def install(
 
     git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
     hook tells what a merge brought. A hook of yours is kept and runs first. Other clones need it
-    too: hooks are not committed. Those who use the pre-commit framework take the hook memtool-check
-    there instead.
+    too: hooks are not committed.
+
+    pre-commit: for those who use that framework, in place of git. The hook memtool-check is added
+    to .pre-commit-config.yaml, whose comments and order stay; a file that pre-commit itself does
+    not accept is refused. Other clones then need pre-commit install.
 
     On a terminal the changes are shown first, and made if you agree. Without one, files that
     memtool did not write change only with --yes. Doing it again changes nothing.
@@ -54,7 +57,7 @@ def install(
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import GIT, agent, git, install
+    from memtool.hosts import AGENTS, GIT, agent, git, install
 
     if mcp:
         _refuse_absent_mcp()
@@ -62,20 +65,20 @@ def install(
 
     def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return install.plan_of_git(context, git.install, every=all)
-        site = install.site_of(context, name, user=user)
-        return agent(name).install(site, with_server=mcp)
+            return git.install(context.repository)
+        host = agent(name)
+        return host.install(host.site(context, is_user=user), with_server=mcp)
 
-    unused = [agent(name) for name in names if name != GIT]
-    unused = [one for one in unused if not one.is_used(context.repository.top, context.env)]
-    done = install.run(context, names, plan_of, yes=yes, dry_run=dry_run)
+    agents = [name for name in names if name in AGENTS]
+    unused = [one for one in map(agent, agents) if not one.is_used(context)]
+    done = install.run(context, names, plan_of, yes=yes, dry_run=dry_run, every=all)
     context.notes.extend(f"{one.title} is not in use on this machine" for one in unused)
-    if names in ([], [GIT]) and all:
+    if all and not agents:
         context.notes.append(
             "no agent host is in use here: memtool install claude puts it there anyway"
         )
     if names != [GIT]:
-        _tell_what_is_missing(context, user=user)
+        _note_missing(context, user=user)
     return done
 
 
@@ -92,8 +95,8 @@ def _refuse_absent_mcp() -> None:
         )
 
 
-def _tell_what_is_missing(context: Context, *, user: bool) -> None:
-    """Say what the hooks will not find: memtool itself, or a memory directory."""
+def _note_missing(context: Context, *, user: bool) -> None:
+    """Note what the hooks will not find: memtool itself, or a memory directory."""
     import os
     import shutil
 

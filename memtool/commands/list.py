@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.index import index
-from memtool.search import parser, retrieve
-from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
+from memtool.search.query import parse, text_of
+from memtool.search.scope import MemoryRow, day, first, limit_of, row_of, scope_of, tell_rest
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -50,13 +49,13 @@ def list(  # noqa: A001  # a verb is named as the user types it
             such as 30d
     """
     most = limit_of(context, limit)
-    asked = parser.parse(_filters.text(context, filters))
+    asked = parse(text_of(context, filters))
     tree = index.open(context, at, as_of, exact=True)
-    found = retrieve.select(scope_of(context, tree, context.moment_of(as_of)), asked)
-    shown = sorted(found, key=SORTS[sort])[:most]
+    scope = scope_of(context, tree, context.moment_of(as_of))
+    shown, total = first(scope, asked, sort, most)
     origins = context.origins(tree, shown)
-    tell_rest(context, len(shown), len(found), "--limit N lists more")
-    return MemoryList(len(found), tuple(row_of(record, origins) for record in shown))
+    tell_rest(context, len(shown), total, "--limit N lists more")
+    return MemoryList(total, tuple(row_of(record, origins) for record in shown))
 
 
 def render(listed: MemoryList) -> str:

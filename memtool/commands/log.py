@@ -11,7 +11,7 @@ from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
 from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
-from memtool.store.history import Walk, trace
+from memtool.store.history import Trace, Walk, trace
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Stamp, stamps_of
 from memtool.store.tree import Tree
@@ -131,12 +131,13 @@ def log(
     wanted = ""
     with History(context.repository) as history:
         walk: Iterator[tuple[str, tuple[Touch, ...]]]
-        walk = history.walk(head, context.directory) if head else iter(())
+        walk = iter(())
         if id:
-            whole = [(commit, _memories(context, touches)) for commit, touches in walk]
-            traced = trace(tree, whole, pending, context.settings.categories, id)
+            traced, whole = _traced(context, tree, history, head, pending, id)
             wanted, names = traced.id, traced.names
             walk = iter(whole)
+        elif head:
+            walk = history.walk(head, context.directory)
         events: list[LogEntry] = []
         for event in _events(context, tree, history, walk, pending, names, limit):
             events.append(event)
@@ -217,6 +218,45 @@ def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) 
     return event.replace(title=event.title or title, path=event.path or path)
 
 
+def _traced(
+    context: Context,
+    tree: Tree,
+    history: History,
+    head: str,
+    pending: tuple[Change, ...],
+    id: str,
+) -> tuple[Trace, Walk]:
+    """Find a memory and all ids of its story, and the commits that changed one of them.
+
+    What a memory is called and replaces now is known; history is asked about renamed and removed
+    ones. Where these lead to further ids of the tree, it is walked again.
+    """
+    known = set(tree.ids)
+    names = _lineage(tree, id)
+    while True:
+        away = known - names
+
+        def is_wanted(path: str, away: set[str] = away) -> bool:
+            return stem(path) not in away
+
+        walk = history.walk(head, context.directory, is_wanted) if head else ()
+        whole = [(commit, _memories(context, touches)) for commit, touches in walk]
+        traced = trace(tree, whole, pending, context.settings.categories, id)
+        if traced.names.isdisjoint(away):
+            return traced, whole
+        names |= traced.names
+
+
+def _lineage(tree: Tree, id: str) -> set[str]:
+    """Return the ids that a memory of a tree replaces or is replaced by, and its own."""
+    try:
+        name = tree.find(id).id
+    except MemtoolError:
+        return set()
+    lineage = tree.lineage
+    return {name, *lineage.successors(name), *lineage.predecessors(name)}
+
+
 def _memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
     return tuple(
         touch
@@ -227,6 +267,8 @@ def _memories(context: Context, touches: tuple[Touch, ...]) -> tuple[Touch, ...]
 
 
 def _pending(context: Context, tree: Tree, head: str) -> tuple[Change, ...]:
+    if head and not tree.problems and snapshot.is_committed(tree, head):
+        return ()
     stored = context.snapshot(head) if head else None
     return compare(*snapshot.uncommitted(tree, stored, context.settings.categories))
 
@@ -245,7 +287,8 @@ def _events(
     A `limit` of more than 0 says how many are likely to be taken.
     """
     yield from (_event(c, None) for c in pending if names is None or c.id in names)
-    held = {(record.path, record.oid): record.memory for record in tree.records}
+    records = tree.records if names is None else tree.with_ids(names)
+    held = {(record.path, record.oid): record.memory for record in records}
     first = min(limit + 1, READ_AT_ONCE) if limit else READ_AT_ONCE
     for batch in _batches(context, walk, names, first):
         read = snapshot.of_stamps(

@@ -6,9 +6,8 @@ from contextlib import nullcontext
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.sessions import findings, model
+from memtool.sessions import findings, model, store
 from memtool.sessions import promote as promotion
-from memtool.sessions import store as telling
 from memtool.sessions.promote import Judged, Made, judge, note_waiting
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -105,7 +104,7 @@ def promote(
     writes = not (list or dry_run)
     if not list:
         write.prepare(context)
-    sessions = telling.opened(context)
+    sessions = store.opened(context)
     heads, wrong = sessions.heads()
     context.notes.extend(f"passed over: {one}" for one in wrong)
     ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
@@ -140,7 +139,7 @@ def promote(
             _tell(context, judged, made)
         if writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
-            note_waiting(sessions.directory, left)
+            note_waiting(context.repository.cache_dir, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 
@@ -152,7 +151,7 @@ def _tell(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) 
             usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
     new = {one.id for one in made.values() if one.is_new}
     if new:
-        promotion.tell_opposed(context, new)
+        promotion.note_opposed(context, new)
 
 
 def render(promoted: Promoted) -> str:

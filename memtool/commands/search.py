@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.search import parser, retrieve
+from memtool.search import retrieve
+from memtool.search.query import parse, text_of
 from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
@@ -112,13 +112,13 @@ def search(
         deep: also ask the private sessions of this clone, last
     """
     began = time.perf_counter()
-    text = _filters.text(context, query)
+    text = text_of(context, query)
     if not text:
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
     most = limit_of(context, limit)
-    asked = parser.parse(text)
+    asked = parse(text)
     tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import findings, journal, store
-from memtool.sessions import store as telling
-from memtool.sessions.model import Head, Message
-from memtool.sessions.store import CHECKPOINTS, MESSAGES, Sessions
+from memtool.sessions import findings, journal, lifecycle, redaction, store
+from memtool.sessions.model import Head, Message, moment_text
+from memtool.sessions.store import MEGABYTE, MESSAGES, Sessions
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -162,7 +161,7 @@ def session(
     options = {name: given[name] for name in ACTIONS[action] if name in given}
     answer: Begun | Said | CheckpointMade | Ended | Freed | SessionView | SessionList
     answer = _DO[action](
-        _Call(context, telling.opened(context), id, " ".join(text), options, dry_run)
+        _Call(context, store.opened(context), id, " ".join(text), options, dry_run)
     )
     return answer
 
@@ -183,8 +182,8 @@ def render(
         return f"{would}end{'' if would else 'ed'} {answer.id}\n{answer.summary}"
     if isinstance(answer, Freed):
         rows = [f"{would}prune {id_}" if would else f"pruned {id_}" for id_ in answer.ids]
-        freed = f"{telling.size(answer.freed)} freed, " if answer.ids else "nothing to prune, "
-        return "\n".join([*rows, f"{freed}{telling.size(answer.size)} kept"])
+        freed = f"{size_text(answer.freed)} freed, " if answer.ids else "nothing to prune, "
+        return "\n".join([*rows, f"{freed}{size_text(answer.size)} kept"])
 
     if isinstance(answer, SessionView):
         return show_text(answer)
@@ -212,18 +211,14 @@ def _refuse_stray(action: str, id: str, text: tuple[str, ...], given: list[str])
 
 
 def _start(call: _Call) -> Begun:
-    from memtool.sessions.lifecycle import refuse_full
-
-    head = telling.beginning(call.context, call.sessions, **call.options)
+    head = lifecycle.new_head(call.context, call.sessions, **call.options)
     if not call.dry_run:
-        refuse_full(call.sessions)
-        head = telling.make(call.context, head, call.sessions.create)
+        lifecycle.refuse_full(call.sessions)
+        head = lifecycle.start(call.context, call.sessions, head)
     return Begun(head.id, dry_run=call.dry_run)
 
 
 def _add(call: _Call) -> Said:
-    from memtool.sessions import redaction
-
     name = call.sessions.find(call.id)
     said = _given(call.text).strip("\n")
     if not said.strip():
@@ -264,7 +259,6 @@ def _checkpoint(call: _Call) -> CheckpointMade:
 
 
 def _end(call: _Call) -> Ended:
-    from memtool.sessions import lifecycle
     from memtool.store import usage_log
 
     name = call.sessions.find(call.id)
@@ -279,17 +273,14 @@ def _end(call: _Call) -> Ended:
 
 
 def _fork(call: _Call) -> Begun:
-    from memtool.sessions import lifecycle
 
     parent = call.sessions.find(call.id)
-    head = telling.beginning(call.context, call.sessions, **call.options)
+    head = lifecycle.new_head(call.context, call.sessions, **call.options)
     if not call.dry_run:
         lifecycle.refuse_full(call.sessions)
     made, rows = lifecycle.forked(call.sessions, parent, head)
     if not call.dry_run:
-        made = telling.make(
-            call.context, made, lambda head: lifecycle.fork(call.sessions, head, rows)
-        )
+        made = lifecycle.start(call.context, call.sessions, made, rows)
     return Begun(made.id, parent, made.parent_messages, len(rows), call.dry_run)
 
 
@@ -318,7 +309,6 @@ def _list(call: _Call) -> SessionList:
 
 
 def _prune(call: _Call) -> Freed:
-    from memtool.sessions import lifecycle
     from memtool.store import usage_log
 
     with usage_log.act(call.context, "session-purge", dry_run=call.dry_run) as act:
@@ -409,7 +399,7 @@ class SessionView(Value):
         """Return the fields of the session beside the others, with the times as text."""
         fields = super().plain()
         for row in fields["checkpoints"]:
-            row["moment"] = telling.moment(row["moment"])
+            row["moment"] = moment_text(row["moment"])
         head: dict[str, Any] = fields.pop("session")
         return head | fields
 
@@ -436,15 +426,14 @@ def shown(sessions: Sessions, id: str, number: int, limit: int, now: int) -> Ses
     if number and not wanted:
         return None
     part = wanted[-limit:] if limit else wanted
-    rows, bad = journal.read(sessions.path(id, CHECKPOINTS))
-    made = tuple(one for one in map(store.read_checkpoint, rows) if one is not None)
+    made, bad = store.checkpoints(sessions, id)
     return SessionView(
         session=_row(sessions, head, sessions.size(id), known[-1] if known else None),
         summary=head.summary,
         parent_messages=head.parent_messages,
         torn=torn + bad + _set_aside(sessions.folder(id)),
         more=len(wanted) - len(part),
-        checkpoints=made,
+        checkpoints=tuple(made),
         messages=tuple(_line(one, now) for one in part),
     )
 
@@ -461,7 +450,7 @@ def list_text(listed: SessionList) -> str:
             f"{row.messages:,} messages",
             f"{row.findings:,} findings" if row.findings else "",
             row.last or row.started,
-            telling.size(row.size),
+            size_text(row.size),
             row.title,
         )
         for row in listed.sessions
@@ -511,8 +500,8 @@ def _indented(text: str) -> Iterator[str]:
 def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> SessionRow:
     return SessionRow(
         **{name: getattr(head, name) for name in SessionRow.field_names if hasattr(head, name)}
-        | {"started": telling.moment(head.started), "ended": telling.moment(head.ended)},
-        last=telling.moment(last.moment if last else 0),
+        | {"started": moment_text(head.started), "ended": moment_text(head.ended)},
+        last=moment_text(last.moment if last else 0),
         messages=last.number if last else 0,
         findings=len(findings.known(sessions, head.id).findings),
         size=size,
@@ -532,6 +521,11 @@ def _set_aside(folder: str) -> int:
 def _line(one: Message, now: int) -> Line:
     fields = {name: getattr(one, name) for name in Line.field_names if hasattr(one, name)}
     return Line(
-        **fields | {"moment": telling.moment(one.moment)},
+        **fields | {"moment": moment_text(one.moment)},
         is_future=one.moment > now + FUTURE_S,
     )
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from memtool.authoring.write import as_text
 from memtool.commands._render import columns
 from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
-from memtool.memory.memory import Fields, FieldValue, Section, sections
+from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.search import filters
 from memtool.search.scope import MemoryRow, row_of
 from memtool.store.context import Context

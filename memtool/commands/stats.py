@@ -84,7 +84,8 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     """
     if limit < 0:
         raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
-    tree = context.tree(at)
+    if at is None and not context.repository.is_bare:
+        context.refuse_absent()
     directory = context.repository.cache_dir
     usage_log.tell_cut_off(context)
     try:
@@ -96,15 +97,16 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         latencies = tuple(held.latencies())
         accessed, injected = held.most("", limit), held.most_injected(limit)
         acts = held.acts()
-    memories = [record.memory for record in tree.records]
+    stored = _stored(directory)  # before an index is built to count the memories
+    tree = index.open(context, at, exact=True)
     trees = _shown_here(context, tree)
     return Stats(
-        memories=len(memories),
-        types=dict(sorted(Counter(memory.type for memory in memories).items())),
-        categories=dict(sorted(Counter(memory.category for memory in memories).items())),
-        statuses=dict(sorted(Counter(memory.status for memory in memories).items())),
-        superseded=sum(not tree.lineage.is_head(memory.id) for memory in memories),
-        sizes=(_memories(tree), *_kept(directory)),
+        memories=len(tree.records),
+        types=tree.count("type"),
+        categories=tree.count("category"),
+        statuses=tree.count("status"),
+        superseded=len(tree.with_ids(tree.lineage.superseded_by.keys())),
+        sizes=(_memories(tree), *stored),
         since=None if since is None else timestamps.render(since),
         answers=answers,
         latencies=latencies,
@@ -170,12 +172,12 @@ def _memories(tree: Tree) -> Size:
         sizes = [len(data) for _entry, data in tree.snapshot.read() if isinstance(data, bytes)]
         return Size("memories", len(sizes), sum(sizes))
     top = tree.snapshot.repository.top
-    paths = [os.path.join(top, record.path) for record in tree.records]
-    return Size("memories", len(paths), sum(map(_size, paths)))
+    sizes = [_size(f"{top}/{path}") for path in tree.blobs]
+    return Size("memories", len(sizes), sum(sizes))
 
 
-def _kept(directory: str) -> list[Size]:
-    """Return the sizes of what lies in memtool's own directory, by part."""
+def _stored(directory: str) -> list[Size]:
+    """Return the sizes of what is in memtool's own directory, by part."""
     files: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for folder, _folders, names in os.walk(directory):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGES, purged_by
 from memtool.index import index
 from memtool.memory import lifecycle, timestamps
+from memtool.memory.changes import stem
+from memtool.memory.fields import Category
 from memtool.memory.problem import Problem
+from memtool.search import filters
+from memtool.search.features import Facts
 from memtool.store import provenance
 from memtool.store.context import Context
-from memtool.store.tree import Tree, lineage_problems
+from memtool.store.tree import Record, Tree, lineage_problems
 from memtool.value import Value
 
 EXPIRES_SOON_DAYS = 14
@@ -65,33 +70,28 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     tree = index.open(context, at, as_of, exact=True)
     now = context.moment_of(as_of)
     categories = context.settings.categories
-    memories = [record.memory for record in tree.records]
-    states = {memory.id: lifecycle.state(memory, now, categories) for memory in memories}
-    heads = [memory for memory in memories if tree.lineage.is_head(memory.id)]
-    living = [memory for memory in heads if states[memory.id] == lifecycle.ALIVE]
-    soon = now + EXPIRES_SOON_DAYS * timestamps.DAY_S
+    facts = Facts(tree, now, categories, dict)
+    past = facts.not_alive()
+    superseded = tree.with_ids(tree.lineage.superseded_by.keys())
+    total = len(tree.records)
+    states = Counter(map(facts.state, past))
+    states[lifecycle.ALIVE] = total - len(past)
     head = context.repository.git.head()
     context.notes[:] = said  # the problems are the answer here
-    trusted, witness = _trusted(context, tree)
-    origins = witness.origins(tree.records)
     return Status(
         directory=context.directory,
         revision=tree.snapshot.name if at else head,
-        trusted_ref=trusted,
-        total=len(memories),
-        alive=len(living),
-        superseded=len(memories) - len(heads),
-        types=dict(sorted(Counter(memory.type for memory in memories).items())),
-        statuses=dict(sorted(Counter(memory.status for memory in memories).items())),
-        states=dict(sorted(Counter(states.values()).items())),
-        uncommitted=tuple(
-            record.id for record in tree.records if origins[record.path].trust == "local"
-        ),
-        candidates=tuple(memory.id for memory in living if memory.status == "candidate"),
-        expiring=tuple(
-            memory.id
-            for memory in living
-            if (lifecycle.expires_at(memory, categories) or soon + 1) <= soon
+        trusted_ref=_trusted(context),
+        total=total,
+        alive=total - len({record.path for record in (*past, *superseded)}),
+        superseded=len(superseded),
+        types=tree.count("type"),
+        statuses=tree.count("status"),
+        states={state: count for state, count in sorted(states.items()) if count},
+        uncommitted=_uncommitted(context, tree),
+        candidates=_living_ids(facts, filters.picked(tree, ("status", "candidate"))),
+        expiring=_living_ids(
+            facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
         ),
         problems=(*tree.problems, *lineage_problems(tree, _purged(context, tree, head))),
         global_directory=beside.repository.top if beside is not None else "",
@@ -99,17 +99,41 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     )
 
 
-def _trusted(context: Context, tree: Tree) -> tuple[str, provenance.Witness]:
-    """Return the commit of the trusted ref, and who tells what is committed.
+def _trusted(context: Context) -> str:
+    """Return the commit of the trusted ref.
 
-    A ref of the settings that is not there is noted: a report on how things stand needs none.
+    A ref of the settings that is not there is noted: a report on the memories needs none.
     """
     try:
         ref = context.trust_settings.text("trust.ref")
-        return provenance.resolve_trusted(context.repository, ref), context.witness(tree)
+        return provenance.resolve_trusted(context.repository, ref)
     except MemtoolError as error:
         context.notes.append(f"{error}; {error.hint}")
-        return "", provenance.Witness(tree.snapshot, is_cached=context.is_cached)
+        return ""
+
+
+def _uncommitted(context: Context, tree: Tree) -> tuple[str, ...]:
+    """Return the ids of the memories that HEAD, or the revision itself, does not hold as they are.
+
+    They are sorted.
+    """
+    taken = tree.snapshot
+    commit = taken.name if taken.kind == "commit" else provenance.head_of(context.repository)
+    stored = provenance.blobs(context.repository, commit, context.directory) if commit else {}
+    local = [path for path, oid in tree.blobs.items() if stored.get(path) != oid]
+    return tuple(sorted(map(stem, local)))
+
+
+def _living_ids(facts: Facts, records: Iterable[Record]) -> tuple[str, ...]:
+    return tuple(sorted(record.id for record in records if facts.is_current(record)))
+
+
+def _expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iterator[Record]:
+    """Yield the memories whose life ends until a second."""
+    for record in Facts(tree, soon + 1, categories, dict).not_alive():
+        end = lifecycle.expires_at(record.memory, categories)
+        if end is not None and end <= soon:
+            yield record
 
 
 def render(status: Status) -> str:

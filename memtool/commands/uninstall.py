@@ -17,14 +17,14 @@ __all__ = ["render", "uninstall"]
 
 def uninstall(
     context: Context,
-    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git"] = "",
+    host: Literal["", "claude", "codex", "gemini", "opencode", "cursor", "git", "pre-commit"] = "",
     *,
     all: bool = False,
     user: bool = False,
     yes: bool = False,
     dry_run: bool = False,
 ) -> Installed:
-    """Take memtool out of an agent host, or out of the hooks of git.
+    """Take memtool out of an agent host, or out of the hooks of git or pre-commit.
 
     Settings get back the bytes that they had, files and directories that memtool made are removed,
     and hooks of git that were there before get their names back. What memtool did not write is left
@@ -41,15 +41,16 @@ def uninstall(
         yes: change files that others write too without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import AGENTS, GIT, agent, git, install
+    from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent, git, install
 
     names = install.names_of(context, host, every=all, user=user, verb="uninstall")
     if all:  # also where the host itself is gone by now
-        names = [*AGENTS, *([] if user else [GIT])]
+        names = [*AGENTS, *([] if user else [GIT, PRE_COMMIT])]
 
     def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return install.plan_of_git(context, git.uninstall, every=all)
-        return agent(name).uninstall(install.site_of(context, name, user=user))
+            return git.uninstall(context.repository)
+        host = agent(name)
+        return host.uninstall(host.site(context, is_user=user))
 
-    return install.run(context, names, plan_of, yes=yes, dry_run=dry_run)
+    return install.run(context, names, plan_of, yes=yes, dry_run=dry_run, every=all)

@@ -14,7 +14,9 @@ from memtool.gate import near_duplicates
 from memtool.gate.checks.secrets import ROOM, RULES
 from memtool.gate.contradictions import Contradiction
 from memtool.gate.near_duplicates import DEAD
+from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle
+from memtool.search.features import Facts
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -50,13 +52,21 @@ class Conflict(Value):
 
 def living(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Record]:
     """Return the heads that are in use, sorted by id: what they state is meant to hold."""
-    return [
-        record
-        for record in tree.records
-        if tree.lineage.is_head(record.id)
-        and record.memory.status not in DEAD
-        and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
-    ]
+    current = Facts(tree, now, categories, dict).current()
+    if current is None:
+        return [
+            record
+            for record in tree.records
+            if tree.lineage.is_head(record.id)
+            and record.memory.status not in DEAD
+            and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+        ]
+    assert isinstance(tree, StoredCatalog)
+    numbers = current.all()
+    for part in tree.parts.parts:
+        dead = part.shelf.of_kinds(lambda kind: kind.status in DEAD)
+        numbers.difference_update(map(part.first.__add__, dead))
+    return sorted(map(tree.record, numbers), key=lambda record: (record.id, record.path))
 
 
 def contradictions(

@@ -457,6 +457,8 @@ class Neighbours:
             if row.oid not in read:
                 return None
             record = Record(read[row.oid], row.path, row.oid)
+        if record.memory.id == judged.memory.id:
+            return None
         same = ids.fingerprint(judged.memory) == ids.fingerprint(record.memory)
         return SimilarMemory(record, same)
 

@@ -1,4 +1,4 @@
-"""Where memtool can be installed: one module per host, all in one table."""
+"""Where memtool can be installed: one module per host, and what they share."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ if TYPE_CHECKING:
     from memtool.hosts.install import Host
 
 GIT = "git"
+PRE_COMMIT = "pre-commit"
 AGENTS = ("claude", "codex", "gemini", "opencode", "cursor")
-"""The agent hosts; the module of each holds a `HOST`."""
+"""The agent hosts."""
 
 
 def agent(name: str) -> Host:
-    """Return an agent host by its name."""
-    found: Host = __import__(f"memtool.hosts.{name}", fromlist=["HOST"]).HOST
+    """Return an agent host, or the pre-commit framework, by its name."""
+    module = f"memtool.hosts.{name.replace('-', '_')}"
+    found: Host = __import__(module, fromlist=["HOST"]).HOST
     return found

@@ -37,7 +37,7 @@ def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks, slash commands and the skill."""
     local = os.path.join(site.project, ".claude", LOCAL)
     found = hooks("claude", site, SETTINGS, levels=(local,), matchers=MATCHERS)
-    for prompt in commands(site.verbs):
+    for prompt in commands():
         hint = {"argument-hint": f"[{prompt.arguments}]"} if prompt.arguments else {}
         text = prompt.markdown(**ALLOWED, **hint)
         found.append(WholeFile(*site.at(f"commands/{prompt.name}.md"), text))

@@ -41,7 +41,7 @@ def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks and skills."""
     levels = tuple(os.path.join(folder, "config.toml") for folder in (site.folder, site.other))
     found = hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
-    for prompt in commands(site.verbs):
+    for prompt in commands():
         text = prompt.markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
         found.append(WholeFile(*site.at(f"skills/{prompt.name}/SKILL.md"), text))
         found.append(WholeFile(*site.at(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT))

@@ -1,7 +1,8 @@
 """Contracts: what each event of each agent host means for memtool, and how it is answered.
 
-One row per event. Hosts send a JSON object on stdin; what memtool reads of it is a `Given`. What
-they take back differs only in the JSON around one text, and in how silence is written.
+One row per event. Hosts send a JSON object on stdin, of which memtool reads the `Given`. Their
+answers differ only in the JSON around one text, and in how silence is written. An event that is
+too large or no JSON object is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
 """What an event means: a session begins (or goes on after its context was lost), the user asks,
-the agent changed files, the context is about to be summed up, a turn is over, a session is over."""
+the agent changed files, the context is about to be compacted, a turn is over, a session is over."""
 MOST_INPUT = 16 << 20
 """Bytes of an event; a host sends the results of tools along."""
 MOST_NAME = 200
@@ -39,8 +40,8 @@ class UnreadableEvent(Exception):
 class Contract(Value):
     """One event of one host.
 
-    `event` is what `memtool hook` is called with, `name` the host's own name for it. `answer` is
-    the template around the text, `silence` what is printed where there is nothing to say.
+    `event` is the argument of `memtool hook`, `name` the host's own name for it. `answer` is the
+    template around the text, `silence` what is printed without a text.
     """
 
     host: str
@@ -92,8 +93,8 @@ Cursor want JSON always, and Codex for a stop, where `{}` decides nothing."""
 BY_EVENT: dict[tuple[str, str], Contract] = {(row.host, row.event): row for row in CONTRACTS}
 
 CAPS: dict[str, int] = {"claude": 2_500, "codex": 2_400}
-"""Most tokens of a text, by host. What is longer is put into a file, and the model gets the path:
-Claude Code does so above 10,000 characters, Codex above some 2,500 tokens."""
+"""Most tokens of a text, by host, which puts a longer one into a file and gives the model the path:
+Claude Code above 10,000 characters, Codex above some 2,500 tokens."""
 MOST_TOKENS = 2_500
 """The same for every other host: nobody wants to read more at every prompt."""
 
@@ -110,11 +111,11 @@ _PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "***
 
 
 class Given(Value):
-    """What a host says with an event. Whatever it does not say is empty.
+    """The fields of an event; those that the host does not send are empty.
 
-    `agent` names the helper of the session in which the event happened: its context is its own.
-    `source` says why a session starts: startup, resume, clear, compact. `files` are those that
-    the host names, as it writes them.
+    `agent` names the subagent in which the event happened, which has a context of its own.
+    `source` says why a session starts: startup, resume, clear, compact. `files` are written as the
+    host writes them.
     """
 
     session: str = ""
@@ -135,7 +136,7 @@ def read(data: bytes) -> Given:
     """Read what a host sent.
 
     Raises:
-        Unreadable: it is no JSON object, or too large.
+        UnreadableEvent: it is no JSON object, or too large.
     """
     if len(data) > MOST_INPUT:
         raise UnreadableEvent(f"it has more than {MOST_INPUT:,} bytes")
@@ -164,11 +165,11 @@ def _files(event: dict[str, Any]) -> list[str]:
     """Return the files of an event: what a tool changed, or what is named beside a prompt."""
     found = [*_listed(event.get("files"))]
     tool = _text(event.get("tool_name"))
-    told = event.get("tool_input")
-    if isinstance(told, dict) and (not tool or tool.lower() in _EDITING):
-        found += _listed(told.get(name) for name in _PATHS)
+    given = event.get("tool_input")
+    if isinstance(given, dict) and (not tool or tool.lower() in _EDITING):
+        found += _listed(given.get(name) for name in _PATHS)
         for name in ("command", "input", "patch"):
-            found += _patched(_text(told.get(name)))
+            found += _patched(_text(given.get(name)))
     return list(dict.fromkeys(found))[:MOST_FILES]
 
 

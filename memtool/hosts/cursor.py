@@ -32,7 +32,7 @@ def parts(site: Site) -> list[ConfigEdit]:
     found = hooks(
         "cursor", site, "hooks.json", matchers=MATCHERS, start={"version": 1}, grouped=False
     )
-    for prompt in commands(site.verbs):
+    for prompt in commands():
         found.append(WholeFile(*site.at(f"commands/{prompt.name}.md"), prompt.bare()))
     if not site.is_user:
         rule = skill().markdown(alwaysApply=True)

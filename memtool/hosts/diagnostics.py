@@ -1,6 +1,8 @@
-"""Diagnostics: what memtool needs of the machine, the repository and the hosts.
+"""Diagnostics: whether the program, the repository and the hooks of a host are as they should be.
 
-Only the very command that memtool writes is run: a repository may hold another one.
+A hook is rehearsed with a sample event, as its host runs it. Only the very command that memtool
+writes is run: the settings of a repository may name another one. Nothing is changed but by `mend`,
+which rebuilds derived files.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from memtool.hosts.contracts import Contract
     from memtool.hosts.install import Host, Site
@@ -27,18 +29,15 @@ if TYPE_CHECKING:
 
 LIMIT_S = 10
 COMPLAINT = "memtool: "
-"""Begins what a hook tells a person."""
+"""Begins the message of a hook for a person."""
 UNSEEN = {"MEMTOOL_NO_LEDGER": "1", "MEMTOOL_LOG": "off", "MEMTOOL_DEBUG": "1"}
-"""So a hook leaves no trace, and tells on stderr why it says nothing."""
+"""Keeps a hook from leaving a trace, and makes it say on stderr why it is silent."""
 MEANINGS = (START, PROMPT)
 """The events that put something before the agent."""
 
 
 class Rehearsed(Value):
-    """What came of one event. `fault` is empty where the hook did as it should.
-
-    `text` is what the agent would see.
-    """
+    """The result of one event: the `text` that the agent would see, or the `fault` of the hook."""
 
     event: str
     text: str
@@ -84,11 +83,11 @@ def _run(
     except OSError as error:
         return Rehearsed(contract.event, "", os.strerror(error.errno or 0), 0.0)
     took_ms = round((time.monotonic() - began) * 1000, 1)
-    said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+    message = done.stderr.decode(errors="replace").strip().partition("\n")[0]
     if done.returncode:
-        return Rehearsed(contract.event, "", f"exit {done.returncode}: {said}", took_ms)
-    if said.startswith(COMPLAINT):
-        return Rehearsed(contract.event, "", said.removeprefix(COMPLAINT), took_ms)
+        return Rehearsed(contract.event, "", f"exit {done.returncode}: {message}", took_ms)
+    if message.startswith(COMPLAINT):
+        return Rehearsed(contract.event, "", message.removeprefix(COMPLAINT), took_ms)
     try:
         text = _text(done.stdout.decode(), is_json=bool(contract.silence))
     except ValueError:
@@ -104,24 +103,24 @@ def _text(answer: str, *, is_json: bool) -> str:
     """
     if not is_json and not answer.lstrip().startswith("{"):
         return answer
-    said = json.loads(answer)
-    if not isinstance(said, dict):
+    fields = json.loads(answer)
+    if not isinstance(fields, dict):
         raise ValueError  # noqa: TRY004  # of the host, not ours
-    specific = said.get("hookSpecificOutput")
+    specific = fields.get("hookSpecificOutput")
     inner = specific.get("additionalContext") if isinstance(specific, dict) else None
-    return str(inner or said.get("additional_context") or said.get("text") or "")
+    return str(inner or fields.get("additional_context") or fields.get("text") or "")
 
 
 GOOD, ABSENT, WARNING, BROKEN = "good", "absent", "warning", "broken"
 OLDEST_GIT = (2, 28)
 RECENT_S = 7 * 86_400
-"""How long a failure of a hook is told."""
+"""How long a failure of a hook is reported."""
 DERIVED = ("index", "state", "gate")
-"""What lies below memtool's directory in git's, and is made again from the files."""
+"""Directories in memtool's one below git's that are rebuilt from the files."""
 
 
 class Sign(Value):
-    """One thing that was looked at. `area` is memtool, repository or a host.
+    """The result of one check. `area` is memtool, repository or a host.
 
     `shown` is what an agent would see.
     """
@@ -135,47 +134,43 @@ class Sign(Value):
 
 
 def of_memtool(context: Context) -> Iterator[Sign]:
-    """Look at the program: where it is, how it starts, and whether its modules are compiled."""
-    from memtool import __version__
+    """Check the program: where it is, how it starts, and whether its modules are compiled."""
+    from memtool.version import __version__
 
     version = ".".join(map(str, sys.version_info[:3]))
     yield Sign("memtool", "version", GOOD, f"{__version__}, Python {version}")
     yield _launcher(context)
-    yield _byte_code()
+    missing = len(uncompiled())
+    if missing:
+        yield Sign(
+            "memtool", "byte code", WARNING,
+            f"{missing} modules are compiled anew at every start",
+            f"python3 -m compileall -q {_package()}",
+        )  # fmt: skip
+    else:
+        yield Sign("memtool", "byte code", GOOD, "compiled")
     if context.env.get("MEMTOOL_OFF"):
         yield Sign("memtool", "switch", WARNING, "MEMTOOL_OFF is set: agents get nothing")
 
 
 def of_repository(context: Context) -> Iterator[Sign]:
-    """Look at git, the settings, the trusted ref, the index and the ledger."""
+    """Check git, the settings, the trusted ref, the index, the ledger and the hooks."""
     yield _git(context)
-    for look in (_settings, _trusted, _index, _ledger, _hooks, _log):
-        try:
-            yield look(context)
-        except MemtoolError as error:
-            name = look.__name__.lstrip("_")
-            yield Sign("repository", name, BROKEN, error.message, error.hint)
+    for check in (_settings, _trusted, _index, _ledger, _hooks, _log):
+        yield _result(check, context)
 
 
-def _package() -> str:
-    import memtool
-
-    return os.path.dirname(memtool.__file__)
-
-
-def uncompiled() -> list[str]:
-    """Return the modules of memtool whose byte code is not there, or older."""
-    found = []
-    for folder, folders, names in os.walk(_package()):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))
-        found += [path for path in paths if not _is_compiled(path)]
-    return sorted(found)
+def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
+    try:
+        return check(context)
+    except MemtoolError as error:
+        name = check.__name__.lstrip("_")
+        return Sign("repository", name, BROKEN, error.message, error.hint)
 
 
 def mend(context: Context) -> Iterator[str]:
-    """Make again what is derived, and yield what was done."""
-    if any(sign.state == BROKEN for sign in _signs(_index, context)):
+    """Rebuild what is derived and broken, and yield what was done."""
+    if _result(_index, context).state == BROKEN:
         for name in DERIVED:
             place = os.path.join(context.repository.cache_dir, name)
             if os.path.isdir(place):
@@ -186,19 +181,27 @@ def mend(context: Context) -> Iterator[str]:
 
         index.open(context, exact=True)
         yield "made the search index anew"
-    if any(sign.state == BROKEN for sign in _signs(_ledger, context)):
+    if _result(_ledger, context).state == BROKEN:
         from memtool.store import ledger
 
         ledger.fold(context.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
 
 
-def _signs(look: object, context: Context) -> list[Sign]:
-    assert callable(look)
-    try:
-        return [look(context)]
-    except MemtoolError as error:
-        return [Sign("repository", "", BROKEN, error.message)]
+def _package() -> str:
+    import memtool
+
+    return os.path.dirname(memtool.__file__)
+
+
+def uncompiled() -> list[str]:
+    """Return the modules of memtool whose byte code is missing or older."""
+    found = []
+    for folder, folders, names in os.walk(_package()):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))
+        found += [path for path in paths if not _is_compiled(path)]
+    return sorted(found)
 
 
 def _is_compiled(path: str) -> bool:
@@ -213,17 +216,6 @@ def _is_compiled(path: str) -> bool:
     flags = int.from_bytes(head[4:8], "little")
     written = int(status.st_mtime) & 0xFFFFFFFF
     return bool(flags) or int.from_bytes(head[8:12], "little") == written
-
-
-def _byte_code() -> Sign:
-    missing = len(uncompiled())
-    if missing:
-        return Sign(
-            "memtool", "byte code", WARNING,
-            f"{missing} modules are compiled anew at every start",
-            f"python3 -m compileall -q {_package()}",
-        )  # fmt: skip
-    return Sign("memtool", "byte code", GOOD, "compiled")
 
 
 def _launcher(context: Context) -> Sign:
@@ -248,22 +240,21 @@ def _launcher(context: Context) -> Sign:
 
 
 def _git(context: Context) -> Sign:
-    said = context.repository.git.line("--version")
-    numbers = said.removeprefix("git version ").split(".")
+    answer = context.repository.git.line("--version")
+    numbers = answer.removeprefix("git version ").split(".")
     try:
         version = (int(numbers[0]), int(numbers[1]))
     except (ValueError, IndexError):
-        return Sign("repository", "git", WARNING, f"{said!r} names no version")
+        return Sign("repository", "git", WARNING, f"{answer!r} names no version")
     if version < OLDEST_GIT:
         wanted = ".".join(map(str, OLDEST_GIT))
-        return Sign("repository", "git", BROKEN, said, f"memtool needs git {wanted} or newer")
-    return Sign("repository", "git", GOOD, said)
+        return Sign("repository", "git", BROKEN, answer, f"memtool needs git {wanted} or newer")
+    return Sign("repository", "git", GOOD, answer)
 
 
 def _settings(context: Context) -> Sign:
     context.refuse_absent()
-    given = context.settings  # reads it
-    del given
+    _ = context.settings  # reads the file
     return Sign("repository", "settings", GOOD, context.config_path)
 
 
@@ -302,28 +293,35 @@ def _index(context: Context) -> Sign:
 def _ledger(context: Context) -> Sign:
     from memtool.store import ledger
 
-    with ledger.reading(context.repository.cache_dir) as held:
-        answers, _since = held.answers()
+    with ledger.reading(context.repository.cache_dir) as opened:
+        answers, _since = opened.answers()
     return Sign("repository", "ledger", GOOD, f"{answers} answers noted")
 
 
 def _hooks(context: Context) -> Sign:
-    from memtool.hosts import git
+    from memtool.hosts import git, pre_commit
 
     if context.repository.is_bare:
         return Sign("repository", "hooks", ABSENT, "a bare repository commits nothing")
-    missing = {os.path.basename(step.path) for step in git.install(context.repository)}
+    missing = {os.path.basename(step.path) for step in git.install(context.repository).steps}
     if not missing:
         return Sign("repository", "hooks", GOOD, ", ".join(git.HOOKS))
     folder = git.hooks_folder(context.repository)
     present = [name for name in git.HOOKS if git.is_ours(os.path.join(folder, name))]
+    if not present and pre_commit.is_installed(context.repository.top):
+        if os.path.lexists(os.path.join(folder, "pre-commit")):
+            return Sign(
+                "repository", "hooks", GOOD, f"{pre_commit.HOOK} of the pre-commit framework"
+            )
+        what = f"{pre_commit.HOOK} is in {pre_commit.CONFIG}, which no hook of this clone runs"
+        return Sign("repository", "hooks", WARNING, what, pre_commit.INSTALL)
     state = WARNING if present else ABSENT
     what = f"missing or older: {', '.join(sorted(missing))}" if present else "not installed"
     return Sign("repository", "hooks", state, what, "memtool install git")
 
 
 def _log(context: Context) -> Sign:
-    """Look for what no agent was told: hooks fail in silence."""
+    """Look for a recent failure: hooks fail in silence."""
     from memtool.hosts import log
     from memtool.memory import timestamps
 

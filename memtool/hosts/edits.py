@@ -1,6 +1,8 @@
-"""Edits: the parts that memtool puts into a host's files and takes out again.
+"""Edits: the parts that memtool adds to a host's files and removes again.
 
-A part of a file that others write too changes only its own bytes.
+A part of a file that others write too changes only its own bytes; a whole file is memtool's only
+with its mark. Here are also the texts of slash commands and of the skill, in the form of each host.
+Settings that cannot be parsed are refused.
 """
 
 from __future__ import annotations
@@ -16,18 +18,18 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from memtool.hosts.install import Site
 
 MARK = "installed by memtool"
-"""Stands in every file that is memtool's alone; without it a file is somebody else's."""
+"""Is in every file that is memtool's alone; without it a file is somebody else's."""
 BOM = "\ufeff"
 
 
 class ConfigEdit(Value):
-    """One thing at a path; `elsewhere` are files of other levels where it may be already."""
+    """A part of the file at a path; `elsewhere` are files of other levels that may have it."""
 
     path: str
     elsewhere: tuple[str, ...]
@@ -41,8 +43,13 @@ class ConfigEdit(Value):
         raise NotImplementedError
 
     def has(self, data: bytes) -> bool:
-        """Tell whether a file holds the part, in whatever version."""
+        """Tell whether a file has the part, in whatever version; one that is broken has not."""
         raise NotImplementedError
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether the host runs it, once the user trusts it."""
+        return False
 
 
 class WholeFile(ConfigEdit):
@@ -64,7 +71,7 @@ class WholeFile(ConfigEdit):
 
 
 class JsonPart(ConfigEdit):
-    """A part of a JSON file. `name` is what errors call it, `start` what a new file begins with."""
+    """A part of a JSON file. `name` is what errors call the file, `start` a new one's content."""
 
     name: str
     start: dict[str, Any]
@@ -86,7 +93,7 @@ class JsonPart(ConfigEdit):
     def put(self, before: bytes | None) -> bytes:
         """Return the file with the part; everything else keeps its bytes."""
         if before is None:
-            first = self.added(JsonDocument(json.dumps(self.start), self.name)).root().value
+            first = self.added(JsonDocument(json.dumps(self.start), self.name)).root.value
             return (json.dumps(first, indent=2, ensure_ascii=False) + "\n").encode()
         document, mark = self.document(before)
         return (mark + self.added(document).text).encode()
@@ -96,12 +103,23 @@ class JsonPart(ConfigEdit):
         document, mark = self.document(before)
         return (mark + self.removed(document).text).encode()
 
+    def has(self, data: bytes) -> bool:
+        """Tell whether a file has the part. Comments are accepted: other levels may allow them."""
+        try:
+            return self.is_in(self.replace(comments=True).document(data)[0])
+        except MemtoolError:
+            return False
+
     def added(self, document: JsonDocument) -> JsonDocument:
         """Return the document with the part."""
         raise NotImplementedError
 
     def removed(self, document: JsonDocument) -> JsonDocument:
         """Return the document without the part."""
+        raise NotImplementedError
+
+    def is_in(self, document: JsonDocument) -> bool:
+        """Tell whether the document has the part."""
         raise NotImplementedError
 
 
@@ -117,6 +135,11 @@ class Hook(JsonPart):
     more: dict[str, Any]
     matcher: str = ""
     grouped: bool = True
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether the host runs it, once the user trusts it."""
+        return True
 
     @property
     def handler(self) -> dict[str, Any]:
@@ -145,14 +168,23 @@ class Hook(JsonPart):
         return document
 
     def has(self, data: bytes) -> bool:
-        """Tell whether ours is in a file of settings; in one that cannot be read it is not."""
-        if data.lstrip()[:1] not in (b"{", BOM.encode()[:1]):
-            return self._is_in_toml(data)
+        """Tell whether ours is in a settings file, which may also be TOML."""
+        if data.lstrip()[:1] in (b"{", BOM.encode()[:1]):
+            return super().has(data)
+        import tomllib
+
         try:
-            document, _mark = self.replace(comments=True).document(data)
-            return any(self.places(document))
-        except MemtoolError:
+            tables = tomllib.loads(data.decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
             return False
+        hooks = tables.get("hooks")
+        entries = hooks.get(self.event) if isinstance(hooks, dict) else None
+        text = json.dumps({"hooks": {self.event: entries}}, default=str)
+        return self.is_in(JsonDocument(text, self.name))
+
+    def is_in(self, document: JsonDocument) -> bool:
+        """Tell whether the document has a handler of ours."""
+        return any(self.places(document))
 
     def places(self, document: JsonDocument) -> Iterator[list[str | int]]:
         """Yield the path of each handler that is ours."""
@@ -183,18 +215,6 @@ class Hook(JsonPart):
         wanted = shlex.split(self.command)[1:]
         return os.path.basename(program) == "memtool" and rest == wanted
 
-    def _is_in_toml(self, data: bytes) -> bool:
-        import tomllib
-
-        try:
-            tables = tomllib.loads(data.decode())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-            return False
-        hooks = tables.get("hooks")
-        entries = hooks.get(self.event) if isinstance(hooks, dict) else None
-        text = json.dumps({"hooks": {self.event: entries}}, default=str)
-        return any(self.places(JsonDocument(text, self.name)))
-
 
 def server(site: Site, path: str, elsewhere: tuple[str, ...], *, comments: bool = False) -> Server:
     """Return the server as most hosts write it: a command and its arguments below mcpServers."""
@@ -210,9 +230,9 @@ def server(site: Site, path: str, elsewhere: tuple[str, ...], *, comments: bool 
 
 
 class Server(JsonPart):
-    """Memtool's MCP server among those of the host; one of that name is left as it is.
+    """Memtool's MCP server among those of the host.
 
-    Only where it starts a memtool that is gone, that is mended.
+    An entry of that name is left as it is, unless it starts a memtool that is gone.
     """
 
     key: str
@@ -234,13 +254,9 @@ class Server(JsonPart):
         entry = document.value([self.key, "memtool"])
         return document.drop([self.key, "memtool"]) if _starts_memtool(entry) else document
 
-    def has(self, data: bytes) -> bool:
+    def is_in(self, document: JsonDocument) -> bool:
         """Tell whether one of that name is there."""
-        try:
-            document, _mark = self.replace(comments=True).document(data)
-            return document.value([self.key, "memtool"]) is not None
-        except MemtoolError:
-            return False
+        return document.value([self.key, "memtool"]) is not None
 
 
 class TomlServer(ConfigEdit):
@@ -267,7 +283,7 @@ class TomlServer(ConfigEdit):
         if before is None:
             return self.block.removeprefix("\n").encode()
         is_ended = text.endswith("\n")
-        # Without a line feed at the end there is none after ours either: so it is known again.
+        # Without a line feed at the end there is none after ours either: `take` recognizes that.
         changed = text + self.block if is_ended else f"{text}\n{self.block.removesuffix(chr(10))}"
         if self._entry(changed) is None:
             raise MemtoolError(f"{self.name} holds mcp_servers in a way that takes no more")
@@ -355,7 +371,7 @@ COMMANDS: dict[str, str] = {
 """Every slash command and the verb that it needs. Hosts have /memory, /config and /status."""
 SKILL = "memtool"
 ARGUMENTS = "$ARGUMENTS"
-"""Stands in a template for what the user types after the command."""
+"""In a template: what the user types after the command."""
 
 
 class Prompt(Value):
@@ -384,12 +400,9 @@ class Prompt(Value):
         return f"# {_note()}\ndescription = {description}\nprompt = '''\n{body}'''\n"
 
 
-def commands(verbs: Iterable[str]) -> Iterator[Prompt]:
-    """Yield the slash commands whose verbs there are."""
-    known = set(verbs)
-    for name, verb in COMMANDS.items():
-        if verb in known:
-            yield _read(f"commands/{name}", name)
+def commands() -> list[Prompt]:
+    """Return the slash commands."""
+    return [_read(f"commands/{name}", name) for name in COMMANDS]
 
 
 def skill() -> Prompt:

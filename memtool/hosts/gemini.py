@@ -27,7 +27,7 @@ def home(env: Mapping[str, str]) -> str:
 def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks, slash commands and the skill."""
     found = hooks("gemini", site, SETTINGS, matchers=MATCHERS, comments=True, unit=1000)
-    for prompt in commands(site.verbs):
+    for prompt in commands():
         found.append(WholeFile(*site.at(f"commands/{prompt.name}.toml"), prompt.toml()))
     text = skill().markdown(name=SKILL)
     return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]

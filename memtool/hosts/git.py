@@ -1,7 +1,8 @@
 """Git as a host: hooks that run the gate before commits, and report after merges.
 
-A hook that is there already is kept: it is renamed, and ours runs it first, with the same
-arguments and input. Taking memtool out renames it back, so every byte is as before.
+A hook of the user is kept: it is renamed, and ours runs it first, with the same arguments and
+input. Uninstalling renames it back, so every byte is as before. Hooks that all repositories share
+are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 
 from memtool import templates
 from memtool.errors import MemtoolError
-from memtool.hosts.install import FileStep, bytes_at, is_program
+from memtool.hosts.install import FileStep, InstallPlan, bytes_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ KEPT = ".before-memtool"
 """Ends the name under which a hook that was there before is kept."""
 
 
-def install(repository: Repository) -> list[FileStep]:
+def install(repository: Repository) -> InstallPlan:
     """Plan the hooks: keep what is there, write ours; nothing for those that are up to date."""
     folder = hooks_folder(repository)
     steps = []
     for name in HOOKS:
         path = os.path.join(folder, name)
         wanted = script(name)
-        if bytes_at(path) == wanted and is_program(path):
+        if bytes_at(path) == wanted and os.access(path, os.X_OK):
             continue
         if os.path.lexists(path) and not is_ours(path):
             if os.path.lexists(path + KEPT):
@@ -41,23 +42,22 @@ def install(repository: Repository) -> list[FileStep]:
                     hint=f"see what each of them does, and remove one: {path + KEPT}",
                     code="hook-taken",
                 )
-            steps.append(FileStep("keep", path, path + KEPT))
+            steps.append(FileStep("rename", path, path + KEPT))
         steps.append(FileStep("write", path, data=wanted))
-    return steps
+    return InstallPlan(tuple(steps))
 
 
-def uninstall(repository: Repository) -> list[FileStep]:
+def uninstall(repository: Repository) -> InstallPlan:
     """Plan to remove our hooks, and to put back those that were there before."""
     folder = hooks_folder(repository)
     steps = []
     for name in HOOKS:
         path = os.path.join(folder, name)
-        if not is_ours(path):
-            continue
-        steps.append(FileStep("remove", path))
-        if os.path.lexists(path + KEPT):
-            steps.append(FileStep("keep", path + KEPT, path))
-    return steps
+        if is_ours(path):
+            steps.append(FileStep("remove", path))
+            if os.path.lexists(path + KEPT):
+                steps.append(FileStep("rename", path + KEPT, path))
+    return InstallPlan(tuple(steps))
 
 
 def hooks_folder(repository: Repository) -> str:
@@ -68,8 +68,8 @@ def hooks_folder(repository: Repository) -> str:
     """
     git = repository.git
     # Without the hardening, which points core.hooksPath at nothing.
-    said = git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks", with_hooks=True)
-    folder = os.fsdecode(said).rstrip("\n")
+    answer = git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks", with_hooks=True)
+    folder = os.fsdecode(answer).rstrip("\n")
     scope = git.run(
         "config", "--show-scope", "--get", "core.hooksPath", with_hooks=True, allowed=(0, 1)
     ).split(b"\t")[0]
@@ -86,8 +86,7 @@ def hooks_folder(repository: Repository) -> str:
 
 def is_ours(path: str) -> bool:
     """Tell whether a hook was written by memtool."""
-    data = bytes_at(path)
-    return data is not None and MARK in data[:400]
+    return MARK in (bytes_at(path) or b"")[:400]
 
 
 def script(name: str) -> bytes:

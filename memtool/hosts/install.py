@@ -1,4 +1,11 @@
-"""Installing hooks, commands and servers for an agent host: a plan of files, then its steps."""
+"""Installation: plan which files of an agent host or of git change, ask, and change all or none.
+
+A host is described by the edits of its files (`edits`) and by where these files are. A plan is a
+list of steps on whole files, made of what is there; carrying it out checks that nothing changed
+meanwhile, and a step that fails undoes those before it. Refused are links that lead out of the
+repository, files that cannot be read or parsed, and changes to the files of others that nobody
+agreed to.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +17,7 @@ import sys
 from contextlib import contextmanager, suppress
 
 from memtool.errors import MemtoolError
+from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent
 from memtool.hosts.contracts import CONTRACTS, END, START
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
 from memtool.store import files
@@ -22,18 +30,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.store.context import Context
-    from memtool.store.repository import Repository
-
-MODE = 0o755
-"""The permissions of a hook; the user's mask is taken off."""
 
 
 class FileStep(Value):
-    """One step: what is done to the file at a path. All paths are absolute.
+    """One change of one file. All paths are absolute.
 
-    `write` puts a program there, `remove` takes it away, `keep` renames a file to `target`. `edit`
-    puts `data` where `before` is, None for no file; `drop` removes a file that holds `before`, and
-    the directories below `target` that are empty then.
+    `write` puts a program there, `edit` puts `data` where `before` is, None for no file. `remove`
+    deletes the file, with a `before` only if that is its content, and with a `target` also the
+    directories below `target` that are empty then. `rename` moves the file to `target`.
     """
 
     kind: str
@@ -44,8 +48,17 @@ class FileStep(Value):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it changes the bytes of a file that memtool may not have written."""
-        return self.kind == "edit" and self.before is not None
+        """Whether it changes a file that is not memtool's alone."""
+        return self.kind == "edit" and self.before is not None and MARK.encode() not in self.before
+
+    def text(self, top: str) -> str:
+        """Return it as a clause, with a path that is relative to `top` where it lies below."""
+        path = self.path.removeprefix(f"{top}/")
+        if self.kind == "rename":
+            return f"rename {path} to {os.path.basename(self.target)}"
+        if self.kind == "edit":
+            return f"{'write' if self.before is None else 'change'} {path}"
+        return f"{self.kind} {path}"
 
 
 class InstallPlan(Value):
@@ -53,26 +66,6 @@ class InstallPlan(Value):
 
     steps: tuple[FileStep, ...]
     notes: tuple[str, ...] = ()
-
-
-@contextmanager
-def alone(directories: Iterable[str]) -> Iterator[None]:
-    """Keep other memtool processes from installing below the same directories meanwhile.
-
-    The directories themselves are locked, so nothing is left behind.
-    """
-    import fcntl
-
-    handles: list[int] = []
-    try:
-        for directory in sorted(set(directories)):
-            with suppress(OSError):  # what cannot be opened is told by the steps
-                handles.append(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-                fcntl.flock(handles[-1], fcntl.LOCK_EX)
-        yield
-    finally:
-        for handle in handles:
-            os.close(handle)
 
 
 def carry_out(steps: Iterable[FileStep]) -> None:
@@ -84,11 +77,11 @@ def carry_out(steps: Iterable[FileStep]) -> None:
     undo: list[Callable[[], None]] = []
     for step in steps:
         try:
-            undo.append(_way_back(step))
+            undo.append(_undoing(step))
             _do(step)
         except (OSError, MemtoolError) as error:
             for back in reversed(undo):
-                with suppress(OSError):
+                with suppress(OSError, MemtoolError):
                     back()
             if isinstance(error, MemtoolError):
                 raise
@@ -101,43 +94,65 @@ def carry_out(steps: Iterable[FileStep]) -> None:
 
 
 def _do(step: FileStep) -> None:
-    if step.kind == "keep":
+    if step.kind == "rename":
         os.rename(step.path, step.target)
     elif step.kind == "remove":
+        if step.before is not None and bytes_at(step.path) != step.before:
+            raise MemtoolError(
+                f"{step.path} changed meanwhile", hint="run the same command again", code="changed"
+            )
         os.unlink(step.path)
+        if step.target:
+            _remove_empty(os.path.dirname(step.path), step.target)
     elif step.kind == "edit":
-        _edit(step)
-    elif step.kind == "drop":
-        _drop(step)
+        _write(step.path, step.data, step.before)
     else:
-        _write(step.path, step.data)
+        _write(step.path, step.data, bytes_at(step.path))
+        mode = stat.S_IMODE(os.stat(step.path).st_mode)
+        os.chmod(step.path, mode | (mode & 0o444) >> 2)  # who may read it may run it
 
 
-def _way_back(step: FileStep) -> Callable[[], None]:
-    """Return what undoes a step that is about to be done, and may then be done by half."""
-    if step.kind == "keep":
+def _undoing(step: FileStep) -> Callable[[], None]:
+    """Return what undoes a step that is about to be done, and may then be half done."""
+    if step.kind == "rename":
 
-        def rename() -> None:
+        def rename_back() -> None:
             if not os.path.lexists(step.path):
                 os.rename(step.target, step.path)
 
-        return rename
+        return rename_back
     data = bytes_at(step.path)
     mode = stat.S_IMODE(os.stat(step.path).st_mode) if data is not None else 0
-    stays = os.path.dirname(step.path)
-    while not os.path.isdir(stays):
-        stays = os.path.dirname(stays)
+    existing = os.path.dirname(step.path)
+    while not os.path.isdir(existing):
+        existing = os.path.dirname(existing)
 
     def restore() -> None:
         now = bytes_at(step.path)
-        if data is not None and now != data:
-            _write(step.path, data, mode)
-        elif data is None:
+        if data is not None:
+            if now != data:
+                _write(step.path, data, now)
+            os.chmod(step.path, mode)
+        else:
             if now == step.data:
                 os.unlink(step.path)
-            _remove_empty(os.path.dirname(step.path), stays)
+            _remove_empty(os.path.dirname(step.path), existing)
 
     return restore
+
+
+def _write(path: str, data: bytes, before: bytes | None) -> None:
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    files.replace(folder, name, data, expected=before)
+
+
+def _remove_empty(folder: str, top: str) -> None:
+    """Remove a directory and those above it, below `top`, as far as they are empty."""
+    with suppress(OSError):  # not empty: there are files of others in it
+        while folder.startswith(f"{top}/"):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
 
 
 def bytes_at(path: str) -> bytes | None:
@@ -148,58 +163,12 @@ def bytes_at(path: str) -> bytes | None:
         return None
 
 
-def is_program(path: str) -> bool:
-    """Tell whether a file may be run."""
-    try:
-        return bool(os.stat(path).st_mode & stat.S_IXUSR)
-    except OSError:
-        return False
-
-
-def _edit(step: FileStep) -> None:
-    folder, name = os.path.split(step.path)
-    os.makedirs(folder, exist_ok=True)
-    files.replace(folder, name, step.data, expected=step.before)
-
-
-def _drop(step: FileStep) -> None:
-    if bytes_at(step.path) != step.before:
-        raise MemtoolError(
-            f"{step.path} changed meanwhile", hint="run the same command again", code="changed"
-        )
-    os.unlink(step.path)
-    _remove_empty(os.path.dirname(step.path), step.target)
-
-
-def _remove_empty(folder: str, top: str) -> None:
-    """Remove a directory and those above it, below `top`, as far as they are empty."""
-    with suppress(OSError):  # not empty: somebody else's files are in it
-        while folder.startswith(f"{top}/"):
-            os.rmdir(folder)
-            folder = os.path.dirname(folder)
-
-
-def _write(path: str, data: bytes, mode: int = MODE) -> None:
-    """Write a program whole or not at all."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    temp = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        os.replace(temp, path)
-    except BaseException:
-        os.unlink(temp)
-        raise
-
-
 class Site(Value):
-    """One level of a host.
+    """One level of a host: this project, or all projects of the user.
 
-    `folder` is the host's directory, `other` that of the other level; `top` is where removing
-    empty directories ends. `home` and `project` are the directories that the levels lie in.
-    `program` runs memtool: its name where files are shared with others, who have it elsewhere.
-    `verbs` are those that there are.
+    `folder` is the host's directory, `other` that of the other level; removing empty directories
+    ends at `top`. `home` and `project` are the directories that contain the levels. `program` runs
+    memtool: its bare name where files are shared with others, who have it elsewhere.
     """
 
     folder: str
@@ -208,7 +177,6 @@ class Site(Value):
     home: str
     project: str
     program: str
-    verbs: frozenset[str]
     is_user: bool
 
     def at(self, name: str) -> tuple[str, tuple[str, ...]]:
@@ -221,13 +189,56 @@ class Site(Value):
             return path[len(self.project) + 1 :]
         return f"~{path[len(self.home) :]}" if path.startswith(f"{self.home}/") else path
 
+    def real(self, path: str) -> str:
+        """Return a path without links.
+
+        Raises:
+            MemtoolError: a link leads out of the project.
+        """
+        place = os.path.realpath(path)
+        if not self.is_user and not place.startswith(f"{os.path.realpath(self.project)}/"):
+            raise MemtoolError(
+                f"{self.shown(path)} is a link that leads out of the repository",
+                hint="remove the link, or use --user",
+                code="symlink",
+            )
+        return place
+
+    def read(self, path: str) -> bytes | None:
+        """Return the bytes of a file of the host, None for no file.
+
+        Raises:
+            MemtoolError: it cannot be read.
+        """
+        place = self.real(path)
+        try:
+            if not stat.S_ISREG(os.stat(place).st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            return read_regular(place)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise MemtoolError(
+                f"{self.shown(path)} cannot be read: {error.strerror}; nothing was changed",
+                hint="make it a file that you may read, or remove it",
+                code="broken-settings",
+            ) from None
+
+    def has(self, part: ConfigEdit) -> bool:
+        """Tell whether a part is in its file, as far as that can be read."""
+        try:
+            data = self.read(part.path)
+        except MemtoolError:
+            return False
+        return data is not None and part.has(data)
+
 
 def home_of(env: Mapping[str, str]) -> str:
     """Return the home directory of the user."""
     return env.get("HOME") or os.path.expanduser("~")
 
 
-def program_of(env: Mapping[str, str]) -> str:
+def _program(env: Mapping[str, str]) -> str:
     """Return the path of the memtool that runs now; its name where only that is known."""
     import shutil
 
@@ -237,16 +248,12 @@ def program_of(env: Mapping[str, str]) -> str:
     return shutil.which("memtool", path=env.get("PATH")) or "memtool"
 
 
-LIMITS_S = {START: 10, END: 3}
-"""Seconds that a host waits for the hook of an event. Codex gives the last one no more than 3."""
-LIMIT_S = 5
-
-
 class Host(Value):
-    """An agent host.
+    """A program that runs memtool.
 
-    `folder` is its directory in a project, `home` returns that for all projects. `parts` returns
-    everything but the server. `trust` says what the user has to do before the host runs a hook.
+    `folder` is its directory, or only file, in a project; `home` returns the directory for all
+    projects of the user. `parts` returns all edits but that of the MCP server. `trust` is what the
+    user has to do before the host runs a new hook.
     """
 
     name: str
@@ -255,64 +262,64 @@ class Host(Value):
     folder: str
     home: Callable[[Mapping[str, str]], str]
     parts: Callable[[Site], list[ConfigEdit]]
-    server: Callable[[Site], ConfigEdit]
+    server: Callable[[Site], ConfigEdit] | None = None
     trust: str = ""
 
-    def site(
-        self, project: str, env: Mapping[str, str], verbs: Iterable[str], *, is_user: bool
-    ) -> Site:
-        """Return where its files are, for a project or for all projects of the user."""
-        inside, everywhere, home = os.path.join(project, self.folder), self.home(env), home_of(env)
+    def site(self, context: Context, *, is_user: bool) -> Site:
+        """Return where its files are, for the project or for all projects of the user."""
+        project, home = context.repository.top, home_of(context.env)
+        inside, everywhere = os.path.join(project, self.folder), self.home(context.env)
+        above = home if everywhere.startswith(f"{home}/") else os.path.dirname(everywhere)
         return Site(
             folder=everywhere if is_user else inside,
             other=inside if is_user else everywhere,
-            top=project if not is_user else _above(everywhere, home),
+            top=above if is_user else project,
             home=home,
             project=project,
-            program=program_of(env) if is_user else "memtool",
-            verbs=frozenset(verbs),
+            program=_program(context.env) if is_user else "memtool",
             is_user=is_user,
         )
 
-    def is_used(self, project: str, env: Mapping[str, str]) -> bool:
+    def is_used(self, context: Context) -> bool:
         """Tell whether the project or the user has files of it, or its program is on the path."""
         import shutil
 
-        places = (os.path.join(project, self.folder), self.home(env))
+        env = context.env
+        places = (os.path.join(context.repository.top, self.folder), self.home(env))
         return any(map(os.path.isdir, places)) or bool(
             shutil.which(self.program, path=env.get("PATH"))
         )
 
     def install(self, site: Site, *, with_server: bool = False) -> InstallPlan:
-        """Plan what is missing or older; a server that is there counts, too.
+        """Plan what is missing or older. A server that is registered is updated unasked.
 
         Raises:
             MemtoolError: a file of the host is broken or cannot be read.
         """
-        server = self.server(site)
-        is_served = with_server or _is_there(server, site)
-        parts = self.parts(site) + ([server] if is_served else [])
+        parts = self.parts(site)
+        server = self.server(site) if self.server else None
+        if server is not None and (with_server or site.has(server)):
+            parts.append(server)
         wanted: list[ConfigEdit] = []
         present: dict[str, list[str]] = {}
         for part in parts:
-            place = _found_elsewhere(part)
+            place = _other_level(part)
             if place:
                 level = site.other if place.startswith(f"{site.other}/") else place
-                present.setdefault(site.shown(level), []).append(_named(part))
+                present.setdefault(site.shown(level), []).append(_name(part))
             else:
                 wanted.append(part)
         notes = [f"{level} has it already: {', '.join(who)}" for level, who in present.items()]
         steps = []
         is_hooked = False
         for path, group in _by_path(wanted).items():
-            before = after = read(path, site)
+            before = after = site.read(path)
             for part in group:
                 last, after = after, part.put(after)
-                is_hooked |= isinstance(part, Hook) and after != last
+                is_hooked |= part.is_hook and after != last
             if after != before and after is not None:
-                steps.append(FileStep("edit", real(path, site), data=after, before=before))
-            missing = [part for part in group if not part.has(after or b"")]
-            if missing:
+                steps.append(FileStep("edit", site.real(path), data=after, before=before))
+            if not all(part.has(after or b"") for part in group):
                 notes.append(f"{site.shown(path)} is somebody else's, and stays as it is")
         if is_hooked and self.trust:
             notes.append(self.trust)
@@ -325,17 +332,23 @@ class Host(Value):
             MemtoolError: a file of the host is broken or cannot be read.
         """
         steps = []
-        for path, group in _by_path([*self.parts(site), self.server(site)]).items():
-            before = read(path, site)
+        server = [self.server(site)] if self.server else []
+        for path, group in _by_path([*self.parts(site), *server]).items():
+            before = site.read(path)
             ours = [part for part in group if before is not None and part.has(before)]
             if before is None or not ours:
                 continue
             after = _without(before, ours)
             if after is None:
-                steps.append(FileStep("drop", real(path, site), target=site.top, before=before))
+                steps.append(FileStep("remove", site.real(path), target=site.top, before=before))
             elif after != before:
-                steps.append(FileStep("edit", real(path, site), data=after, before=before))
+                steps.append(FileStep("edit", site.real(path), data=after, before=before))
         return InstallPlan(tuple(steps))
+
+
+LIMITS_S = {START: 10, END: 3}
+"""Seconds that a host waits for the hook of an event. Codex gives the last one no more than 3."""
+LIMIT_S = 5
 
 
 def hooks(
@@ -350,9 +363,9 @@ def hooks(
     comments: bool = False,
     unit: int = 1,
 ) -> list[ConfigEdit]:
-    """Return the hooks of a host that has them in one file of settings.
+    """Return the hooks of a host that has them in one settings file.
 
-    `levels` are more files that may have them, `matchers` stand by what an event means, `unit` is
+    `levels` are more files that may have them, `matchers` are by what an event means, `unit` is
     what the host counts for a second.
     """
     path, elsewhere = site.at(file)
@@ -374,54 +387,8 @@ def hooks(
     ]
 
 
-def real(path: str, site: Site) -> str:
-    """Return where a file really is.
-
-    Raises:
-        MemtoolError: a link leads out of the project.
-    """
-    place = os.path.realpath(path)
-    if not site.is_user and not place.startswith(f"{os.path.realpath(site.project)}/"):
-        raise MemtoolError(
-            f"{site.shown(path)} is a link that leads out of the repository",
-            hint="remove the link, or use --user",
-            code="symlink",
-        )
-    return place
-
-
-def read(path: str, site: Site) -> bytes | None:
-    """Return the bytes of a file of a host, None for no file.
-
-    Raises:
-        MemtoolError: it cannot be read.
-    """
-    place = real(path, site)
-    try:
-        if not stat.S_ISREG(os.stat(place).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return read_regular(place)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise MemtoolError(
-            f"{site.shown(path)} cannot be read: {error.strerror}; nothing was changed",
-            hint="make it a file that you may read, or remove it",
-            code="broken-settings",
-        ) from None
-
-
-def _is_there(part: ConfigEdit, site: Site) -> bool:
-    """Tell whether a part is in its file, as far as that can be read."""
-    try:
-        data = read(part.path, site)
-    except MemtoolError:
-        return False
-    return data is not None and part.has(data)
-
-
 def _without(before: bytes, ours: list[ConfigEdit]) -> bytes | None:
-    """Return a file without our parts; None where nothing else was ever in it."""
+    """Return a file without our parts; None where it never held anything else."""
     made: bytes | None = None
     for part in ours:
         made = part.put(made)
@@ -433,8 +400,8 @@ def _without(before: bytes, ours: list[ConfigEdit]) -> bytes | None:
     return after
 
 
-def _found_elsewhere(part: ConfigEdit) -> str:
-    """Return the file of another level that has a part already."""
+def _other_level(part: ConfigEdit) -> str:
+    """Return the file of another level that has a part already, empty for none."""
     for path in part.elsewhere:
         try:
             if path != part.path and part.has(read_regular(os.path.realpath(path))):
@@ -451,13 +418,8 @@ def _by_path(parts: Iterable[ConfigEdit]) -> dict[str, list[ConfigEdit]]:
     return groups
 
 
-def _above(folder: str, home: str) -> str:
-    """Return the directory that stays when a host's own one is empty."""
-    return home if folder.startswith(f"{home}/") else os.path.dirname(folder)
-
-
-def _named(part: ConfigEdit) -> str:
-    """Return what a part is called in a note: an event, a server, or a command."""
+def _name(part: ConfigEdit) -> str:
+    """Return what a note calls a part: by its event, as the server, or by its command."""
     if isinstance(part, Hook):
         return part.event
     if not isinstance(part, WholeFile):
@@ -479,22 +441,31 @@ class Installed(Value):
     diff: str = ""
 
 
+def render_installed(installed: Installed) -> str:
+    """Return one line for each step, or that there is nothing to do; a dry run shows the diff."""
+    if not installed.steps:
+        return f"{installed.host}: nothing to change"
+    if installed.dry_run:
+        rows = [f"would {step}" for step in installed.steps]
+        return "\n".join([*rows, *(["", installed.diff] if installed.diff else [])])
+    return "\n".join(installed.steps)
+
+
 def names_of(context: Context, host: str, *, every: bool, user: bool, verb: str) -> list[str]:
-    """Return the hosts that are meant: the one that is named, or all that are in use.
+    """Return the hosts that are meant: the one that is named, or all that are in use, and git.
 
     Raises:
         MemtoolError: none or both are given, or the host cannot be used so.
     """
-    from memtool.hosts import AGENTS, GIT, agent
-
+    is_git = host in (GIT, PRE_COMMIT)
     if bool(host) == every:
         raise MemtoolError(
             f"memtool {verb} needs a host, or --all" if not host else "HOST and --all: give one",
-            hint=f"memtool {verb} claude, or one of {', '.join((*AGENTS, GIT))}",
+            hint=f"memtool {verb} claude, or one of {', '.join((*AGENTS, GIT, PRE_COMMIT))}",
         )
-    if host == GIT and user:
-        raise MemtoolError("git's hooks belong to one repository", hint=f"memtool {verb} git")
-    if context.is_global and host != GIT and not user:
+    if is_git and user:
+        raise MemtoolError("git's hooks belong to one repository", hint=f"memtool {verb} {host}")
+    if context.is_global and not is_git and not user:
         raise MemtoolError(
             "the global repository is no project of an agent",
             hint=f"memtool {verb} {host or '--all'} --user is for all your projects",
@@ -505,34 +476,8 @@ def names_of(context: Context, host: str, *, every: bool, user: bool, verb: str)
         )
     if host:
         return [host]
-    top = context.repository.top
-    used = [name for name in AGENTS if agent(name).is_used(top, context.env)]
+    used = [name for name in AGENTS if agent(name).is_used(context)]
     return [*used, *([] if user else [GIT])]
-
-
-def site_of(context: Context, name: str, *, user: bool) -> Site:
-    """Return where the files of an agent host are."""
-    from memtool.commands import VERBS
-    from memtool.hosts import agent
-
-    verbs = [verb.name for verb in VERBS]
-    return agent(name).site(context.repository.top, context.env, verbs, is_user=user)
-
-
-def plan_of_git(
-    context: Context, planned: Callable[[Repository], list[FileStep]], *, every: bool
-) -> InstallPlan:
-    """Return the plan for git's hooks. Among all hosts it may be left out, and is told.
-
-    Raises:
-        MemtoolError: the hooks are somebody else's, and git was named.
-    """
-    try:
-        return InstallPlan(tuple(planned(context.repository)))
-    except MemtoolError as error:
-        if not every:
-            raise
-        return InstallPlan((), (f"git is left out: {error.message}",))
 
 
 def run(
@@ -542,63 +487,78 @@ def run(
     *,
     yes: bool,
     dry_run: bool,
+    every: bool,
 ) -> Installed:
-    """Plan for each host, ask where somebody can answer, and do it. Nothing is done by halves.
+    """Plan for each host, ask where somebody can answer, and do all of it or nothing.
+
+    The plan is made while other processes are kept from installing. Only where the user is asked
+    it is made before, too, and must still be the same then. Among `every` host, git is left out
+    where its hooks cannot be planned.
 
     Raises:
         MemtoolError: files of others would change and nobody agreed, or a host cannot be planned.
     """
-    plan = _joined(plan_of(name) for name in names)
-    asks = not (yes or dry_run) and bool(plan.steps) and _is_somebody_there()
-    if asks and not _agrees(context, plan):
+    shown = None
+    if dry_run or (not yes and _is_interactive()):
+        plan = shown = _planned(names, plan_of, every=every)
+    if shown is not None and shown.steps and not dry_run and not _agrees(context, shown):
         raise MemtoolError("nothing was changed", hint="answer y, or give --yes", code="refused")
     if not dry_run:
-        with alone([context.repository.top, home_of(context.env)]):
-            now = _joined(plan_of(name) for name in names)
-            if asks and now.steps != plan.steps:
+        with _locked([context.repository.top, home_of(context.env)]):
+            plan = _planned(names, plan_of, every=every)
+            if shown is not None and plan.steps != shown.steps:
                 raise MemtoolError(
                     "the files changed while you were reading",
                     hint="run the same command again",
                     code="changed",
                 )
-            plan = now
-            _refuse_unasked(context, plan, is_agreed=yes or asks)
+            if not yes and shown is None:
+                _refuse_foreign(context, plan)
             carry_out(plan.steps)
     context.notes.extend(note for note in plan.notes if note not in context.notes)
-    steps = tuple(told(step, context.repository.top) for step in plan.steps)
-    return Installed(", ".join(names), steps, dry_run, _diff_of(context, plan))
+    steps = tuple(step.text(context.repository.top) for step in plan.steps)
+    return Installed(", ".join(names), steps, dry_run, _diff(context, plan))
 
 
-def render_installed(installed: Installed) -> str:
-    """Return one line for each step, or that nothing is to be done; a dry run shows the changes."""
-    if not installed.steps:
-        return f"{installed.host}: nothing to change"
-    if installed.dry_run:
-        rows = [f"would {step}" for step in installed.steps]
-        return "\n".join([*rows, *(["", installed.diff] if installed.diff else [])])
-    return "\n".join(installed.steps)
-
-
-def told(step: FileStep, top: str) -> str:
-    """Return a step as a clause, with paths from the top where they lie below it."""
-    path = step.path.removeprefix(f"{top}/")
-    if step.kind == "keep":
-        return f"rename {path} to {os.path.basename(step.target)}"
-    if step.kind == "edit":
-        return f"{'write' if step.before is None else 'change'} {path}"
-    return f"{'remove' if step.kind == 'drop' else step.kind} {path}"
-
-
-def _joined(plans: Iterable[InstallPlan]) -> InstallPlan:
+def _planned(
+    names: Iterable[str], plan_of: Callable[[str], InstallPlan], *, every: bool
+) -> InstallPlan:
     steps: list[FileStep] = []
     notes: list[str] = []
-    for plan in plans:
+    for name in names:
+        try:
+            plan = plan_of(name)
+        except MemtoolError as error:
+            if name != GIT or not every:
+                raise
+            notes.append(f"git is left out: {error.message}")
+            continue
         steps += plan.steps
         notes += plan.notes
     return InstallPlan(tuple(steps), tuple(notes))
 
 
-def _diff_of(context: Context, plan: InstallPlan) -> str:
+@contextmanager
+def _locked(directories: Iterable[str]) -> Iterator[None]:
+    """Keep other memtool processes from installing below the same directories meanwhile.
+
+    The directories themselves are locked, so nothing is left behind.
+    """
+    import fcntl
+
+    handles: list[int] = []
+    try:
+        for directory in sorted(set(directories)):
+            with suppress(OSError):  # the steps report what cannot be opened
+                handles.append(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+                fcntl.flock(handles[-1], fcntl.LOCK_EX)
+        yield
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _diff(context: Context, plan: InstallPlan) -> str:
     """Return the changes as a unified diff; files that are memtool's alone need none."""
     import difflib
 
@@ -616,31 +576,28 @@ def _diff_of(context: Context, plan: InstallPlan) -> str:
     return "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
 
 
-def _is_somebody_there() -> bool:
+def _is_interactive() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _agrees(context: Context, plan: InstallPlan) -> bool:
     """Show the plan on the terminal and ask."""
-    diff = _diff_of(context, plan)
-    rows = [told(step, context.repository.top) for step in plan.steps]
+    diff = _diff(context, plan)
+    rows = [step.text(context.repository.top) for step in plan.steps]
     text = "\n".join([*rows, *(["", diff.rstrip("\n"), ""] if diff else []), "do this? [y/N] "])
-    # What files of others hold must not act on the terminal.
+    # What is in the files of others must not act on the terminal.
     sys.stderr.write("".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _refuse_unasked(context: Context, plan: InstallPlan, *, is_agreed: bool) -> None:
-    foreign = [step for step in plan.steps if step.is_foreign and not _is_own(step)]
-    if foreign and not is_agreed:
-        path = foreign[0].path.removeprefix(f"{context.repository.top}/")
+def _refuse_foreign(context: Context, plan: InstallPlan) -> None:
+    """Raise MemtoolError where files of others would change and nobody was asked."""
+    path = next((step.path for step in plan.steps if step.is_foreign), "")
+    if path:
         raise MemtoolError(
-            f"{path} is not memtool's alone, and nobody is there to be asked; nothing was changed",
+            f"{path.removeprefix(f'{context.repository.top}/')} is not memtool's alone, and nobody "
+            "is there to be asked; nothing was changed",
             hint="--dry-run shows the change, --yes makes it",
             code="unasked",
         )
-
-
-def _is_own(step: FileStep) -> bool:
-    return step.kind == "edit" and MARK.encode() in (step.before or b"")

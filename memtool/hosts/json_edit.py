@@ -1,12 +1,12 @@
-"""Edits of JSON files that keep every other byte.
+"""Edits of JSON text that keep every other byte.
 
-Comments and a comma after the last value are taken where the host takes them. Names that occur
+Comments and a comma after the last value are accepted where the host accepts them. Names that occur
 twice in one object are refused: which of them counts is up to the reader.
 
-Taking out what was just put in gives the very text from before. Nothing is noted for it; how a
-value stands tells where it came from. A value that found its place empty follows the bracket at
-once, `{"a": …`; one whose place was made for it stands after a blank or on a line of its own, and
-then the place goes with it.
+Removing what was just added gives the very text from before. Nothing is stored for that; the layout
+says where a value came from. A value that was put into an empty container follows its bracket at
+once, `{"a": …`; one whose container was made for it follows a blank or begins a line of its own,
+and then the container is removed with it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import re
 
 from memtool.errors import MemtoolError
-from memtool.value import Value
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Node(Value):
 class JsonMember(Value):
     """A member or item; `start` is where it begins, for a member its name.
 
-    `comma` is where the comma after it stands, -1 where there is none.
+    `comma` is the position of the comma after it, -1 where there is none.
     """
 
     key: str | int
@@ -55,22 +55,13 @@ class JsonMember(Value):
     comma: int
 
 
-def read(text: str, name: str, *, comments: bool = False) -> Node:
-    """Return the value that a text holds; `name` is what errors call the text.
-
-    Raises:
-        MemtoolError: it is not JSON, with line and column.
-    """
-    return _JsonReader(text, name, comments=comments).whole()
-
-
 def place_of(text: str, position: int) -> str:
     """Return a position as `LINE:COLUMN`, both from 1."""
     before = text[:position]
     return f"{before.count(chr(10)) + 1}:{position - before.rfind(chr(10))}"
 
 
-def comments_end(text: str, start: int, end: int, *, same_line: bool = False) -> int:
+def _comments_end(text: str, start: int, end: int, *, same_line: bool = False) -> int:
     """Return where the last comment between two values ends, `start` where there is none.
 
     With `same_line` only comments that begin on the line of `start` count.
@@ -78,7 +69,7 @@ def comments_end(text: str, start: int, end: int, *, same_line: bool = False) ->
     last = position = start
     while position < end:
         if text[position] == "/":
-            position = last = _skipped(text, position)
+            position = last = _comment_end(text, position)
         elif same_line and text[position] == "\n":
             break
         else:
@@ -86,7 +77,7 @@ def comments_end(text: str, start: int, end: int, *, same_line: bool = False) ->
     return last
 
 
-def _skipped(text: str, position: int) -> int:
+def _comment_end(text: str, position: int) -> int:
     """Return where the comment at a position ends, -1 where it is none or does not end."""
     if text.startswith("//", position):
         end = text.find("\n", position)
@@ -128,7 +119,7 @@ class _JsonReader:
             if text[self.position] in _SPACE:
                 self.position += 1
             elif text[self.position] == "/" and self.comments:
-                end = _skipped(text, self.position)
+                end = _comment_end(text, self.position)
                 if end < 0:
                     raise self.error("a comment that is none or does not end")
                 self.position = end
@@ -168,11 +159,9 @@ class _JsonReader:
         return Node(start, self.position, int(digits) if is_whole else float(digits))
 
     def string(self) -> str:
-        from json import JSONDecodeError, JSONDecoder
-
         try:
-            value, self.position = JSONDecoder().raw_decode(self.text, self.position)
-        except JSONDecodeError as error:
+            value, self.position = json.JSONDecoder().raw_decode(self.text, self.position)
+        except json.JSONDecodeError as error:
             self.position = error.pos
             raise self.error("a text that does not end, or holds what must be escaped") from None
         assert isinstance(value, str)
@@ -225,30 +214,35 @@ class _JsonReader:
 INDENT = "  "
 
 
-class JsonDocument(Value):
-    """A JSON text, what errors call it, and whether comments may stand in it."""
+class JsonDocument:
+    """A JSON text, which is parsed once; an edit returns another document.
 
-    text: str
-    name: str
-    comments: bool = False
+    `name` is what errors call it, `comments` says whether it may have comments.
+    """
 
+    def __init__(self, text: str, name: str, *, comments: bool = False) -> None:
+        self.text = text
+        self.name = name
+        self.comments = comments
+
+    @cached_property
     def root(self) -> Node:
-        """Read it. Raises MemtoolError where it is not JSON, or no object."""
-        root = read(self.text, self.name, comments=self.comments)
+        """The whole text. Raises MemtoolError where it is not JSON, or no object."""
+        root = _JsonReader(self.text, self.name, comments=self.comments).whole()
         if not isinstance(root.value, dict):
-            raise self.wrong_type("it", root)
+            raise self._wrong_type("it", root)
         return root
 
     def value(self, path: Path) -> Any:
         """Return the value at a path, None where there is none."""
-        node: Node | None = self.root()
+        node: Node | None = self.root
         for key in path:
             child = node.child(key) if node else None
             node = child.node if child else None
         return node.value if node else None
 
     def put(self, path: Path, value: Any) -> JsonDocument:
-        """Return it with a member set; objects on the way are made where they are missing."""
+        """Return it with a member set; missing objects on the way are added."""
         holder, missing = self._reach(path)
         if not missing:
             return self._with(holder.start, holder.end, self._dumped(value, holder.start))
@@ -258,17 +252,17 @@ class JsonDocument(Value):
         return self._inserted(holder, first, value)
 
     def append(self, path: Path, value: Any) -> JsonDocument:
-        """Return it with an item at the end of a list; the list is made where it is missing."""
+        """Return it with an item at the end of a list, which is added where it is missing."""
         holder, missing = self._reach(path)
         if missing:
             return self.put(path, _Made([value]))
         if not isinstance(holder.value, list):
-            raise self.wrong_type(path[-1], holder, "a list")
+            raise self._wrong_type(path[-1], holder, "a list")
         return self._inserted(holder, None, value)
 
     def drop(self, path: Path) -> JsonDocument:
-        """Return it without the value at a path, and without the places made only for it."""
-        nodes = [self.root()]
+        """Return it without the value at a path, and without the containers made only for it."""
+        nodes = [self.root]
         for key in path:
             child = nodes[-1].child(key)
             if child is None:
@@ -279,7 +273,7 @@ class JsonDocument(Value):
             depth -= 1
         return self._without(nodes[depth], path[depth])
 
-    def wrong_type(self, key: str | int, node: Node, wanted: str = "an object") -> MemtoolError:
+    def _wrong_type(self, key: str | int, node: Node, wanted: str = "an object") -> MemtoolError:
         """Return the error for a value that cannot hold what is to be put into it."""
         where = place_of(self.text, node.start)
         return MemtoolError(
@@ -290,18 +284,19 @@ class JsonDocument(Value):
 
     def _reach(self, path: Path) -> tuple[Node, Path]:
         """Return the innermost node that is there, and the rest of the path."""
-        node = self.root()
+        node = self.root
         for number, key in enumerate(path):
             child = node.child(key)
             if child is None:
                 if not isinstance(node.value, dict):
-                    raise self.wrong_type(path[number - 1], node)
+                    raise self._wrong_type(path[number - 1], node)
                 return node, path[number:]
             node = child.node
         return node, ()
 
     def _with(self, start: int, end: int, text: str) -> JsonDocument:
-        return self.replace(text=self.text[:start] + text + self.text[end:])
+        whole = self.text[:start] + text + self.text[end:]
+        return JsonDocument(whole, self.name, comments=self.comments)
 
     def _inserted(self, holder: Node, key: str | int | None, value: Any) -> JsonDocument:
         """Put a child at the end of a holder."""
@@ -311,20 +306,20 @@ class JsonDocument(Value):
             return self._with(at, at, named + self._dumped(value, holder.start))
         last = holder.children[-1]
         comma = last.node.end if last.comma < 0 else last.comma + 1
-        end = comments_end(self.text, comma, holder.end - 1, same_line=True)
-        noted = self.text[comma:end]  # a comment beside the last value stays beside it
+        end = _comments_end(self.text, comma, holder.end - 1, same_line=True)
+        comment = self.text[comma:end]  # one beside the last value stays beside it
         gap = self._gap(holder, last)
         if "\n" not in gap and self.text.rfind("//", comma, end) > self.text.rfind(
             "*/", comma, end
         ):
             gap = self._newline + self._indent_at(holder.start) + INDENT
-        said = named + self._dumped(value, holder.start, gap)
+        child = named + self._dumped(value, holder.start, gap)
         if last.comma < 0:
-            return self._with(comma, end, f",{noted}{gap}{said}")
-        return self._with(comma, end, f"{noted}{gap}{said},")
+            return self._with(comma, end, f",{comment}{gap}{child}")
+        return self._with(comma, end, f"{comment}{gap}{child},")
 
     def _without(self, holder: Node, key: str | int) -> JsonDocument:
-        """Take a child out of a holder, with the comma that it needed."""
+        """Remove a child of a holder, with the comma that it needed."""
         number = next(n for n, child in enumerate(holder.children) if child.key == key)
         child = holder.children[number]
         after = self.text[child.node.end : child.comma] if child.comma >= 0 else ""
@@ -333,14 +328,14 @@ class JsonDocument(Value):
             end = self._next_start(holder, number)
             return self._with(start, end, after)
         before = holder.children[number - 1].comma
-        noted = self.text[before + 1 : comments_end(self.text, before + 1, child.start)]
+        comment = self.text[before + 1 : _comments_end(self.text, before + 1, child.start)]
         end = child.node.end if child.comma < 0 else child.comma + 1
         following = (after + self.text[end:]).lstrip(" \t")[:1]
-        if "//" in noted and following not in "\r\n":
-            noted += self._newline  # or the comment would go on
+        if "//" in comment and following not in "\r\n":
+            comment += self._newline  # or it would go on
         if child.comma >= 0:
-            return self._with(before + 1, end, noted + after)
-        return self._with(before, end, noted)
+            return self._with(before + 1, end, comment + after)
+        return self._with(before, end, comment)
 
     def _next_start(self, holder: Node, number: int) -> int:
         """Return where the text goes on after the first child: at the next, or after its comma."""
@@ -363,7 +358,7 @@ class JsonDocument(Value):
         return lead != "" and not lead.strip() and not trail.strip()
 
     def _gap(self, holder: Node, last: JsonMember) -> str:
-        """Return what stands before a new last child: as before the one that is last now."""
+        """Return the blanks before a new last child: as before the one that is last now."""
         number = len(holder.children) - 1
         begin = holder.children[number - 1].comma if number else holder.start
         lead = self.text[begin + 1 : last.start]
@@ -383,7 +378,7 @@ class JsonDocument(Value):
     @property
     def _unit(self) -> str:
         """What one level is indented by: as the first child of the whole."""
-        children = self.root().children
+        children = self.root.children
         lead = self.text[: children[0].start].rpartition("\n") if children else ("", "", "")
         return lead[2] if lead[1] and lead[2] and not lead[2].strip() else INDENT
 

@@ -1,10 +1,10 @@
-"""The log of hooks, and indexing in the background.
+"""What hooks leave behind: a log of failures, and a process that builds the index.
 
-The file is `hook.log` in memtool's directory of the git directory. When it is full it becomes
-`hook.log.old`, whose own content is dropped. Where it cannot be written, nothing is.
+The log is `hook.log` in memtool's directory of the git directory. When it is full it replaces
+`hook.log.old`. Where it cannot be written, nothing is.
 
-In a fresh clone of many memories the first answer takes longer than a hook has. It would be given
-up at every prompt, and nobody would ever finish the index.
+In a fresh clone of many memories the first answer takes longer than a host waits for a hook, at
+every prompt again: so a search in the background builds the index.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 NAME = "hook.log"
 OLD = ".old"
 FAILED = "failed: "
-"""Begins how it went, where it went wrong."""
+"""Begins the outcome of a hook that failed."""
 FULL_BYTES = 64 * 1024
 MOST_BYTES = 4 * 1024
 """Of one entry."""
 VARIABLE = "MEMTOOL_LOG"
 ERROR, ALL = "error", "all"
 LEVELS = ("off", ERROR, ALL)
-"""What the variable may say that is kept; `error` where it says nothing known."""
+"""Values of the variable: which entries are kept; `error` for any other value."""
 
 
-def is_kept(level: str, given: str) -> bool:
-    """Tell whether an entry of a level, `error` or `all`, is kept where `given` was asked for."""
-    wanted = given if given in LEVELS else ERROR
-    return LEVELS.index(level) <= LEVELS.index(wanted)
+def is_kept(level: str, setting: str) -> bool:
+    """Tell whether an entry of a level, `error` or `all`, is kept under a value of the variable."""
+    most = setting if setting in LEVELS else ERROR
+    return LEVELS.index(level) <= LEVELS.index(most)
 
 
 def last_failure(directory: str) -> str:
-    """Return the first line of the last entry of something that went wrong, empty for none."""
+    """Return the first line of the last entry of a failure, empty for none."""
     try:
         text = read_regular(os.path.join(directory, NAME)).decode(errors="replace")
     except OSError:
@@ -48,17 +48,16 @@ def last_failure(directory: str) -> str:
 
 
 def note(directory: str, moment: str, what: str, how: str) -> None:
-    """Append an entry: the moment, the event, and how it went, which may have several lines."""
-    lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines() or [b""]
-    told = b"".join(b"%s%s\n" % (b"  " if number else b"", line)
-                    for number, line in enumerate(lines))[:MOST_BYTES]  # fmt: skip
+    """Append an entry: the moment, the event, and the outcome, which may have several lines."""
+    lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines()
+    entry = b"\n  ".join(lines)[: MOST_BYTES - 1] + b"\n"
     path = os.path.join(directory, NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         handle = os.open(path, flags, 0o600)
         try:
-            os.write(handle, told if told.endswith(b"\n") else told[:-1] + b"\n")
+            os.write(handle, entry)
             if os.fstat(handle).st_size > FULL_BYTES:
                 os.replace(path, path + OLD)
         finally:
@@ -70,7 +69,7 @@ def note(directory: str, moment: str, what: str, how: str) -> None:
 WARM_NAME = "warming"
 """The file that names the process at work, in the cache directory."""
 SEARCH = ("search", "--limit", "1", "--", "memory")
-"""Makes everything that a hook needs; nothing is noted of it."""
+"""Builds everything that a hook needs, without a trace in the ledger."""
 
 
 def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
@@ -92,7 +91,7 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
 
 
 def _is_under_way(path: str, now: float) -> bool:
-    """Tell whether the process that a file names runs, and may run still."""
+    """Tell whether the process that a file names is still running, within its time limit."""
     try:
         if os.stat(path).st_mtime < now - background.MOST_S:
             return False

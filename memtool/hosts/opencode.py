@@ -30,8 +30,7 @@ def parts(site: Site) -> list[ConfigEdit]:
     plugin = templates.read("hosts/opencode.js").replace("@PROGRAM@", json.dumps(site.program))
     found: list[ConfigEdit] = [WholeFile(*site.at(PLUGIN), plugin)]
     found += (
-        WholeFile(*site.at(f"command/{prompt.name}.md"), prompt.markdown())
-        for prompt in commands(site.verbs)
+        WholeFile(*site.at(f"command/{prompt.name}.md"), prompt.markdown()) for prompt in commands()
     )
     text = skill().markdown(name=SKILL)
     return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]

@@ -60,6 +60,10 @@ class LeafReader:
         self.first = first
         self.dead = dead
 
+    def holds(self, number: int) -> bool:
+        """Tell whether a number of the collection is one of these."""
+        return 0 <= number - self.first < self.shelf.count
+
 
 class IndexReader:
     """The living documents of all parts; each has one number, and a path that no other has."""
@@ -427,6 +431,48 @@ class StoredCatalog(Catalog):
             (one for one in found if self.by_id[one.id].path == one.path),
             key=lambda record: record.path,
         )
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids of all memories, sorted, each once."""
+        return sorted({path.rpartition("/")[2][:-3] for path in self.blobs})
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        """The blob of each memory by its path."""
+        return {
+            path: oid
+            for part in self.parts.parts
+            for number, (path, oid) in enumerate(part.shelf.blobs())
+            if number not in part.dead
+        }
+
+    def count(self, key: str) -> dict[str, int]:
+        """Return how many memories have each value of `type`, `category` or `status`, sorted."""
+        from collections import Counter  # a search counts nothing
+
+        found: Counter[str] = Counter()
+        for part in self.parts.parts:
+            places = part.shelf.kind_of
+            held = Counter(places)
+            held.subtract(places[number] for number in part.dead)
+            for place, count in held.items():
+                found[getattr(part.shelf.kinds[place], key)] += count
+        return {value: count for value, count in sorted(found.items()) if count}
+
+    def with_ids(self, ids: Collection[str]) -> list[Record]:
+        """Return the memories with one of some ids, by id and then by path."""
+        found = map(self.record, self.numbers_of(ids))
+        return sorted(found, key=lambda record: (record.id, record.path))
+
+    def not_alive(self, now: int) -> list[Record]:
+        """Return the memories that are not alive at a second, by the columns, in any order."""
+        return [
+            self.record(part.first + number)
+            for part in self.parts.parts
+            for number in part.shelf.not_alive(now)
+            if number not in part.dead
+        ]
 
     @cached_property
     def lineage(self) -> Lineage:

@@ -263,6 +263,17 @@ class StoredFields:
         """Return the paths of all memories. Raises CorruptCache."""
         return frozenset(map(self.path, range(self.count)))
 
+    def blobs(self) -> list[tuple[str, str]]:
+        """Return path and blob of every memory, by number. Raises CorruptCache."""
+        return list(map(self._named, range(self.count)))
+
+    def not_alive(self, now: int) -> list[int]:
+        """Return the memories that are not alive at a second."""
+        found = set(self.ended(now))
+        if not self.all_begun(now):
+            found.update(number for number, begin in enumerate(self.begins) if begin > now)
+        return sorted(found)
+
     def numbers_of(self, id_: str) -> Sequence[int]:
         """Return the memories with an id, by path. Raises CorruptCache."""
         order = self._section["by_id"]

@@ -13,17 +13,10 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.inject import candidates, session_primer
 from memtool.inject.block import BY_NAME, passage, write_passage
-from memtool.inject.candidates import Candidate, Eligibility
-from memtool.inject.effective_lineage import structural
-from memtool.inject.select import choose
-from memtool.inject.session_primer import PrimerPart
 from memtool.memory.problem import Problem
-from memtool.search import filters
 from memtool.store import files
 from memtool.store.files import read_regular
-from memtool.store.provenance import LOCAL
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -31,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from memtool.inject.candidates import Candidate, Eligibility
     from memtool.store.context import Context
     from memtool.store.tree import Tree
 
@@ -238,6 +232,13 @@ def rendered(block: Block) -> str:
 
 def block(context: Context, at: str | None = None) -> str:
     """Return the block of the worktree or of a revision; empty where there is nothing to say."""
+    from memtool.inject import candidates, session_primer  # a commit hook seldom makes a block
+    from memtool.inject.candidates import Eligibility
+    from memtool.inject.effective_lineage import structural
+    from memtool.inject.select import choose
+    from memtool.inject.session_primer import PrimerPart
+    from memtool.store.provenance import LOCAL
+
     settings = context.settings.replace(personal={})
     tree = index.open(context, at, exact=True)
     grounds = Eligibility(tree, structural(tree), context.now, settings.categories, "local")
@@ -266,6 +267,8 @@ def block(context: Context, at: str | None = None) -> str:
 
 def _rules(tree: Tree, grounds: Eligibility) -> list[str]:
     """Return a line for each memory that stays true, the most important first."""
+    from memtool.search import filters
+
     wanted = (("type", "decision"), ("type", "semantic"), *(("category", c) for c in CATEGORIES))
     found = [
         one

@@ -9,7 +9,6 @@ about files changed lately, what came since the last session, and what waits for
 
 from __future__ import annotations
 
-import os
 from itertools import islice
 
 from memtool.commands.inject import Injected
@@ -22,8 +21,6 @@ from memtool.inject.candidates import Candidate, Eligibility
 from memtool.inject.gather import GatherRequest, choose, item_of, origins_of, sides_of, written
 from memtool.memory import timestamps
 from memtool.search import filters
-from memtool.sessions.model import FOLDER
-from memtool.sessions.promote import waiting
 from memtool.store import cochange
 from memtool.store.provenance import head_of
 from memtool.value import Value
@@ -324,9 +321,7 @@ def _own_parts(
 def _learned(view: View) -> int:
     """Return how many findings of sessions wait to be promoted; a revision knows of none."""
     taken = view.grounds.tree.snapshot
-    if taken.kind != "worktree":
-        return 0
-    return waiting(os.path.join(taken.repository.cache_dir, FOLDER))
+    return session_seen.waiting(taken.repository.cache_dir) if taken.kind == "worktree" else 0
 
 
 def _passages(

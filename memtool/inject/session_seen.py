@@ -4,7 +4,8 @@ One small file per session below `shown/` of the cache directory: a line for eac
 shown, with the version of it. Lines are only appended, each in one write, so many processes may do
 so at once; a torn line costs nothing but a repetition, and so does a file that is lost.
 
-Beside them `starts` says when sessions began, and at which commit: what came since is news.
+Beside them `starts` says when sessions began, and at which commit: what came since is news. How
+many findings wait to be promoted is read here as well; promotion writes it.
 
 A memory changed where its bytes did, or what contradicts it. What was shown as its statement only
 may come whole when somebody asks, but not as its statement again. Only what is asked about the
@@ -234,3 +235,17 @@ def keep(context: Context, answer: Any) -> None:
         add(context.repository.cache_dir, answer.session, answer.versions)
     except OSError:
         return
+
+
+WAITING = os.path.join("sessions", "waiting")
+"""Below the private directory: how many findings have the evidence to be promoted, by then."""
+_MOST_DIGITS = 20
+
+
+def waiting(cache_dir: str) -> int:
+    """Return how many findings wait to be promoted; 0 where no number is stored."""
+    try:
+        data = read_regular(os.path.join(cache_dir, WAITING), _MOST_DIGITS).strip()
+    except OSError:
+        return 0
+    return int(data) if data.isdigit() else 0

@@ -20,9 +20,9 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from memtool import __version__
 from memtool.cli.output import tell
 from memtool.errors import MemtoolError
+from memtool.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,6 @@ it repeats nobody, contradicts nobody, and is written anew when the fingerprint 
 
 from __future__ import annotations
 
-from functools import cache
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_BY_TYPE
 from memtool.value import Value
@@ -19,10 +14,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
 FieldValue = str | tuple[str, ...] | dict[str, str]
 """What a key holds: every scalar stays the text that was written."""
 
 Fields = dict[str, FieldValue]
+
+
+def as_text(value: FieldValue | None) -> str:
+    """Return a key's value on one line, empty where it is absent."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text}" for key, text in value.items())
+    return ", ".join(value) if isinstance(value, tuple) else value or ""
 
 
 class Memory(Value):
@@ -155,9 +160,15 @@ class Link(Value):
     line: int
 
 
-@cache
+_parsers: list[MarkdownIt] = []
+
+
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": True}).enable(["table"])
+    if not _parsers:
+        from markdown_it import MarkdownIt  # a search asks for no headings and no links
+
+        _parsers.append(MarkdownIt("commonmark", {"html": True}).enable(["table"]))
+    return _parsers[0]
 
 
 def sections(body: str) -> tuple[Section, ...]:

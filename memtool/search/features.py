@@ -106,6 +106,12 @@ class Facts:
         superseded = catalog.numbers_of(self.lineage.superseded_by)
         return Current(catalog.parts, self.now, superseded)
 
+    def not_alive(self) -> list[Record]:
+        """Return the memories that are not alive, in any order."""
+        if self._stored is not None:
+            return self._stored.not_alive(self.now)
+        return [one for one in self.tree.records if self.state(one) != lifecycle.ALIVE]
+
     def trust(self, record: Record) -> int:
         """Return the place of the record's trust among `TRUST_LEVELS`."""
         return TRUST_LEVELS.index(self.origins[record.path].trust)
@@ -183,6 +189,13 @@ class Current:
         held = part.shelf
         is_alive = held.begins[local] <= self._now <= held.untils[local]
         return is_alive and number not in self.superseded
+
+    def all(self) -> set[int]:
+        """Return the numbers of all living heads."""
+        parts = self._parts.parts
+        numbers = {part.first + n for part in parts for n in range(part.shelf.count)}
+        numbers.difference_update(part.first + n for part in parts for n in part.dead)
+        return self.among(numbers)
 
     def among(self, numbers: set[int]) -> set[int]:
         """Return a set of numbers, of which only those of living heads are left."""

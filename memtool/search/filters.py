@@ -20,8 +20,8 @@ from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
-from memtool.search.expression import Either, Expression, Filter, Group, Not, Phrase, Query, Word
 from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
+from memtool.search.query import Either, Expression, Filter, Group, Not, Phrase, Query, Word
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -545,7 +545,7 @@ def _filter(node: Filter, text: str, facts: Facts) -> Test:
     try:
         holds = row.read(node.value, facts)
     except ValueError as error:
-        from memtool.search.expression import bad_query
+        from memtool.search.query import bad_query
 
         raise bad_query(
             text, node.at, node.end, f"{node.name}: {error}", f"{node.name}: takes {row.takes}"

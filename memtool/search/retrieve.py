@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from memtool.memory.lineage import Lineage
     from memtool.search.answer_gate import Missed, Rerank
-    from memtool.search.expression import Query
+    from memtool.search.query import Query
     from memtool.store.config import Config
     from memtool.store.provenance import Origin
     from memtool.store.tree import Record, Tree

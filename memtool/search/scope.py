@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from memtool.errors import MemtoolError
+from memtool.index.reader import Catalog
 from memtool.memory import timestamps
-from memtool.search import expansion
+from memtool.search import expansion, retrieve
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
 from memtool.store.provenance import Origin
@@ -15,9 +17,13 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from memtool.index.stored_fields import StoredFields
+    from memtool.search.query import Query
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
+    Column = Callable[[StoredFields], Callable[[int], float]]
 
 
 class MemoryRow(Value):
@@ -43,6 +49,44 @@ SORTS: dict[str, SortKey] = {
     "id": lambda record: (record.id, record.path),
 }
 """Orders that need no score. Every key ends in the id, so that no two memories are equal."""
+
+
+COLUMNS: dict[str, Column] = {
+    "newest": lambda fields: lambda number: -fields.timestamps[number],
+    "oldest": lambda fields: fields.timestamps.__getitem__,
+    "importance": lambda fields: lambda number: -fields.kinds[fields.kind_of[number]].importance,
+}
+"""The first part of the keys above, where a column of the stored fields has it."""
+
+
+def first(scope: Scope, query: Query, sort: str, most: int) -> tuple[list[Record], int]:
+    """Return the first `most` records that satisfy a query, and how many do.
+
+    Without a query only those are read that may be among the first.
+
+    Raises:
+        MemtoolError: a filter cannot take its value.
+    """
+    current = scope.facts().current() if not query.text and sort in COLUMNS else None
+    if current is None:
+        found = retrieve.select(scope, query)
+        return sorted(found, key=SORTS[sort])[:most], len(found)
+    numbers = current.all()
+    return sorted(_leading(scope.tree, numbers, sort, most), key=SORTS[sort])[:most], len(numbers)
+
+
+def _leading(tree: Tree, numbers: Collection[int], sort: str, most: int) -> list[Record]:
+    """Return the records that may be among the first: more of them where the last are equal."""
+    assert isinstance(tree, Catalog)
+    keyed: list[tuple[float, int]] = []
+    for part in tree.parts.parts:
+        key = COLUMNS[sort](part.shelf)
+        here = (number - part.first for number in numbers if part.holds(number))
+        keyed += [(key(local), part.first + local) for local in here]
+    if most < len(keyed):
+        last = sorted(key for key, _number in keyed)[most - 1] if most else -math.inf
+        keyed = [one for one in keyed if one[0] <= last]
+    return [tree.record(number) for _key, number in keyed]
 
 
 def row_of(record: Record, origins: Mapping[str, Origin]) -> MemoryRow:

@@ -9,12 +9,13 @@ copy goes on from the session that it was made of, and does not look like a seco
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import hashed_id, id_of_host
+from memtool.sessions.model import digest, hashed_id, id_of_host, read_row
 from memtool.sessions.redaction import clean_row, clean_texts
 from memtool.sessions.store import MESSAGES, Exists, Sessions
 from memtool.sessions.transcripts import reader
@@ -88,13 +89,15 @@ def capture(
             head, findings = _with_parent(sessions, begin(id_, read), read)
             if dry_run:
                 known = _origins(sessions, head.parent) if head.parent else set()
-                new = list(_unknown(_named(read.messages, sessions), known))
-                return _told(id_, read, new, now, is_new=True)
-            is_new = _is_begun(sessions, head, findings)
+                new = _unknown(sessions, read, known)
+                return _report(id_, read, new, now, is_new=True)
+            with suppress(Exists):  # another capture may have begun it just now
+                lifecycle.fork(sessions, head, findings)
+                is_new = True
     path = os.path.join(sessions.folder(id_), CAPTURES)
     if dry_run:
         read, new, _number = _new(sessions, transcript, id_, _rows(journal.read(path)[0]))
-        return _told(id_, read, new, now)
+        return _report(id_, read, new, now)
     with Writer(path) as marks:
         done = _continued(sessions, transcript, id_, marks, now)
     return done.replace(is_new=is_new)
@@ -104,21 +107,11 @@ def _with_parent(
     sessions: Sessions, head: Head, read: Reading
 ) -> tuple[Head, list[dict[str, Any]]]:
     """Return the head of a new session with what it goes on from, and the findings of that."""
-    named = _named(read.messages, sessions)
-    before, shared = _parent(sessions, head.id, read.host, named)
+    before, shared = _parent(sessions, head.id, read)
     if not before:
         return head, []
     forked, findings = lifecycle.forked(sessions, before, head)
     return forked.replace(parent_messages=shared), findings
-
-
-def _is_begun(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) -> bool:
-    """Begin a session; return whether it was not there yet."""
-    try:
-        lifecycle.fork(sessions, head, findings)
-    except Exists:
-        return False
-    return True
 
 
 def _continued(
@@ -151,8 +144,8 @@ def _continued(
         marks.append(
             (rows | {place: clean_row(read.mark.plain(), sessions.allowed) | row}).values()
         )
-    told = _told(id, read, kept, now, notes=tuple(notes))
-    return told.replace(lost=len(new) - len(kept))
+    report = _report(id, read, kept, now, notes=tuple(notes))
+    return report.replace(lost=len(new) - len(kept))
 
 
 def name_for(sessions: Sessions, host: str, given: str) -> str:
@@ -166,7 +159,7 @@ def _place(transcript: Transcript, sessions: Sessions) -> str:
     """Return what a transcript is known by in the journal of captures: its path, if that may be."""
     path = transcript.path
     is_clean = clean_texts({path}, sessions.allowed)[path] == path
-    return path if is_clean else reader.digest(os.fsencode(path))
+    return path if is_clean else digest(os.fsencode(path))
 
 
 def _rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -179,12 +172,12 @@ def _new(
 ) -> tuple[Reading, list[Message], int]:
     """Return what was read, what of it is new, and the number of the last message there is."""
     before = rows.get(_place(transcript, sessions), {})
-    read = _read(transcript, _mark(before))
+    read = _read(transcript, read_row(Mark, before))
     last = sessions.last(id)
     number = last.number if last else 0
     is_certain = not read.is_new and before.get("number") == number
     known = set() if is_certain else _origins(sessions, id)
-    return read, list(_unknown(_named(read.messages, sessions), known)), number
+    return read, _unknown(sessions, read, known), number
 
 
 def _read(transcript: Transcript, mark: Mark | None) -> Reading:
@@ -199,26 +192,26 @@ def _read(transcript: Transcript, mark: Mark | None) -> Reading:
     )
 
 
-def _named(messages: Sequence[Message], sessions: Sessions) -> list[Message]:
-    """Return the messages with origins that stay as they are: what looks like a secret is hashed.
+def _unknown(sessions: Sessions, read: Reading, known: set[str]) -> list[Message]:
+    """Return the messages whose origin is not known yet; a reading holds each origin once."""
+    return [one for one in _named(sessions, read) if one.origin not in known]
+
+
+def _named(sessions: Sessions, read: Reading) -> list[Message]:
+    """Return what was read with origins that stay as they are: one like a secret is hashed.
 
     Cut out, many would become the same.
     """
-    clean = clean_texts({one.origin for one in messages}, sessions.allowed)
+    clean = clean_texts({one.origin for one in read.messages}, sessions.allowed)
     return [
         one
         if clean[one.origin] == one.origin
-        else one.replace(origin=reader.digest(one.origin.encode(errors="surrogatepass")))
-        for one in messages
+        else one.replace(origin=digest(one.origin.encode(errors="surrogatepass")))
+        for one in read.messages
     ]
 
 
-def _unknown(messages: Sequence[Message], known: set[str]) -> Iterator[Message]:
-    """Yield the messages whose origin is not known yet; a reading holds each origin once."""
-    return (one for one in messages if one.origin not in known)
-
-
-def _told(
+def _report(
     id: str,
     read: Reading,
     messages: Sequence[Message],
@@ -236,18 +229,7 @@ def _name(transcript: Transcript) -> str:
     if transcript.path:
         return transcript.path
     transcript.file.seek(0)
-    return f"stdin {reader.digest(transcript.file.read())}"
-
-
-def _mark(row: dict[str, Any]) -> Mark | None:
-    """Return the mark of a row of the journal, None where it holds none."""
-    fields: dict[str, Any] = {name: row.get(name) for name in Mark.field_names}
-    texts = (fields["host"], fields["start"], fields["behind"])
-    if not all(isinstance(text, str) for text in texts) or type(fields["offset"]) is not int:
-        return None
-    if fields["context"] is not None and not isinstance(fields["context"], dict):
-        return None
-    return Mark(**fields)
+    return f"stdin {digest(transcript.file.read())}"
 
 
 _NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
@@ -256,11 +238,12 @@ _MOST_SESSIONS = 50
 """Sessions that are looked through, the ones that began last."""
 
 
-def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message]) -> tuple[str, int]:
-    """Return the session that holds the first of these messages, and the last number they share.
+def _parent(sessions: Sessions, id: str, read: Reading) -> tuple[str, int]:
+    """Return the session that holds the first message read, and the last number they share.
 
     Without such a session the id is empty. Of several it is the one that began last.
     """
+    host, messages = read.host, _named(sessions, read)
     first = next((one.origin for one in messages if one.origin), "")
     if host not in _NAMING_HOSTS or not first:
         return "", 0

@@ -13,10 +13,9 @@ from memtool.errors import MemtoolError
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory import sources, timestamps
 from memtool.search.snippet import snippet
-from memtool.sessions import promote
-from memtool.sessions import store as telling
+from memtool.sessions import promote, store
 from memtool.sessions.findings import ever, known
-from memtool.sessions.model import Finding
+from memtool.sessions.model import Finding, moment_text
 from memtool.sessions.store import Sessions
 from memtool.store.context import Context
 from memtool.store.evidence import EXCERPT, Evidence
@@ -42,7 +41,7 @@ def messages(context: Context, texts: Iterable[str]) -> dict[str, Evidence]:
         if source.kind == KIND:
             id_, _mark, number = source.target.partition("#")
             wanted.setdefault(id_, {})[text] = number
-    kept = telling.opened(context)
+    kept = store.opened(context)
     found: dict[str, Evidence] = {}
     for id_, numbers in wanted.items():
         try:
@@ -77,7 +76,7 @@ def _of_session(kept: Sessions, id: str, numbers: dict[str, str]) -> dict[str, E
 
 def findings(context: Context) -> dict[str, list[Finding]]:
     """Return the findings that became memories here, by the ids of these, oldest first."""
-    kept = telling.opened(context)
+    kept = store.opened(context)
     found: dict[str, list[Finding]] = {}
     known: dict[str, dict[str, Finding]] = {}
     try:
@@ -127,7 +126,7 @@ def heard(context: Context, words: Sequence[str], limit: int) -> tuple[Heard, ..
     wanted = frozenset(term for word in words for term in terms(word) if not is_stop(term))
     if not wanted:
         return ()
-    sessions = telling.opened(context)
+    sessions = store.opened(context)
     found: dict[tuple[str, str], tuple[float, int, str]] = {}
     for head in _newest(context, sessions):
         try:
@@ -149,7 +148,7 @@ def heard(context: Context, words: Sequence[str], limit: int) -> tuple[Heard, ..
     for kind, said in sorted(found, key=rank)[:limit]:
         share, at, source = found[kind, said]
         passage = snippet(said, wanted)
-        best.append(Heard(source, kind, telling.moment(at), round(share, 6), passage))
+        best.append(Heard(source, kind, moment_text(at), round(share, 6), passage))
     return tuple(best)
 
 

@@ -88,7 +88,7 @@ def learn(
     messages, _torn = sessions.messages(id)
     read = messages[-rules.MOST_MESSAGES :]
     first, through = read[0].number, read[-1].number
-    made = {one.id: one for one in map(_within, extract(read, id, head.agent or head.host))}
+    made = {one.id: one for one in extract(read, id, head.agent or head.host)}
     clean = clean_texts({text for one in made.values() for text in _texts(one)}, sessions.allowed)
     made = {id_: one for id_, one in made.items() if all(clean[t] == t for t in _texts(one))}
     if not is_kept:
@@ -153,11 +153,6 @@ def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
         elif (one := read_finding(row)) is not None:
             found[one.id] = one
     return Learned(tuple(found.values())[:MOST_FINDINGS], through, by)
-
-
-def _within(one: Finding) -> Finding:
-    """Return a finding as it reads back from its row."""
-    return read_finding(one.plain()) or one
 
 
 def _texts(one: Finding) -> tuple[str, ...]:

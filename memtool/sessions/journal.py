@@ -16,79 +16,42 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
+import time
+from contextlib import contextmanager
 
 from memtool.errors import MemtoolError
-from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.sessions.model import json_row
+from memtool.store.files import STALE_S, TEMP_PREFIX, read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, Self
 
 FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """How every file here is opened: no link is followed, and no pipe waited for."""
 FILE_MODE = 0o600
-STALE_S = 86_400
 FOLDER_MODE = 0o700
+TORN_SUFFIX = ".torn"
+"""Ends the name of the file beside a journal that keeps the half lines that were cut off it."""
+_APPEND = os.O_APPEND | os.O_CREAT | FLAGS
+_BLOCK = 65_536
 
 
-def put(path: str, data: bytes) -> None:
-    """Put a file in its place, whole and synced; one that is there gives way.
-
-    Raises:
-        MemtoolError: the disk refuses; what was there is there still.
-    """
-    folder, name = os.path.split(path)
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name}")
+@contextmanager
+def refused(path: str, done: str) -> Iterator[None]:
+    """Raise what the operating system refuses as one sentence; `done` is read or written."""
     try:
-        handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, FILE_MODE)
-        try:
-            write_all(handle, data)
-            os.fsync(handle)
-            os.replace(temp, path)
-        except BaseException:
-            os.unlink(temp)
-            raise
-        finally:
-            os.close(handle)
-        sync_folder(folder)
-        _sweep(folder)
+        yield
     except OSError as error:
-        raise refusal(path, "written", error) from None
-
-
-def _sweep(folder: str) -> None:
-    """Remove what writers that were killed left behind. Raises OSError."""
-    import time
-
-    now = time.time()
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            is_left = entry.name.startswith(TEMP_PREFIX) and entry.is_file(follow_symlinks=False)
-            if is_left and now - entry.stat(follow_symlinks=False).st_mtime > STALE_S:
-                os.unlink(entry.path)
-
-
-def sync_folder(folder: str) -> None:
-    """Wait until the names in a directory are on the disk. Raises OSError."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_all(handle: int, data: bytes) -> None:
-    """Write all bytes, however often the system takes only some. Raises OSError."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
+        raise refusal(path, done, error) from None
 
 
 def refusal(path: str, done: str, error: OSError) -> MemtoolError:
-    """Return what the operating system said as one sentence; `done` is read or written."""
+    """Return an error of the operating system as one sentence; `done` is read or written."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
         return MemtoolError(
             f"{path} cannot be {done}: a link or something else that is no file is in the way",
@@ -106,9 +69,48 @@ def refusal(path: str, done: str, error: OSError) -> MemtoolError:
     )
 
 
-TORN_SUFFIX = ".torn"
-"""Ends the name of the file beside a journal that keeps the half lines that were cut off it."""
-_BLOCK = 65_536
+def put(path: str, data: bytes) -> None:
+    """Put a file in its place, whole and synced; one that is there gives way.
+
+    Raises:
+        MemtoolError: the disk refuses; what was there is there still.
+    """
+    folder, name = os.path.split(path)
+    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name}")
+    with refused(path, "written"):
+        handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, FILE_MODE)
+        try:
+            write_all(handle, data)
+            os.fsync(handle)
+            os.replace(temp, path)
+        except BaseException:
+            os.unlink(temp)
+            raise
+        finally:
+            os.close(handle)
+        folder_handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder_handle)
+        finally:
+            os.close(folder_handle)
+        _sweep(folder)
+
+
+def _sweep(folder: str) -> None:
+    """Remove what writers that were killed left behind. Raises OSError."""
+    now = time.time()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            is_left = entry.name.startswith(TEMP_PREFIX) and entry.is_file(follow_symlinks=False)
+            if is_left and now - entry.stat(follow_symlinks=False).st_mtime > STALE_S:
+                os.unlink(entry.path)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write all bytes, however often the system takes only some. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
 
 
 def append(path: str, rows: Iterable[Mapping[str, Any]]) -> int:
@@ -128,33 +130,15 @@ def read(path: str) -> tuple[list[dict[str, Any]], int]:
     Raises:
         MemtoolError: it cannot be read.
     """
-    handle = reading(path)
-    if handle is None:
-        return [], 0
-    try:
+    with reading(path) as handle:
         return parse(whole(handle))
-    finally:
-        os.close(handle)
 
 
 def parse(data: bytes) -> tuple[list[dict[str, Any]], int]:
     """Return the rows that bytes hold, and how many lines are none: torn, or somebody else's."""
-    import json
-
-    rows = []
-    torn = 0
-    lines = data.split(b"\n")
-    unfinished = lines.pop()
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict):
-            rows.append(row)
-        else:
-            torn += 1
-    return rows, torn + bool(unfinished)
+    *lines, unfinished = data.split(b"\n")
+    rows = [row for row in map(json_row, lines) if row is not None]
+    return rows, len(lines) - len(rows) + bool(unfinished)
 
 
 def write(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -166,24 +150,42 @@ def write(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return "".join(lines).encode(errors="backslashreplace")
 
 
-def reading(path: str) -> int | None:
-    """Open a journal with a lock against writers; None where there is none.
+@contextmanager
+def reading(path: str) -> Iterator[int | None]:
+    """Hold a journal open and locked against writers; None where there is none.
 
     Raises:
         MemtoolError: it cannot be read, or is no regular file.
     """
+    with refused(path, "read"):
+        try:
+            handle: int | None = _locked(path, os.O_RDONLY | FLAGS, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            handle = None
     try:
-        handle = os.open(path, os.O_RDONLY | FLAGS)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise refusal(path, "read", error) from None
-    _hold(handle, path, fcntl.LOCK_SH)
+        yield handle
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(path: str, flags: int, lock: int) -> int:
+    """Open a regular file and lock it. Raises OSError."""
+    handle = os.open(path, flags, FILE_MODE)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        fcntl.flock(handle, lock)
+    except OSError:
+        os.close(handle)
+        raise
     return handle
 
 
-def whole(handle: int) -> bytes:
-    """Return everything that an open file holds."""
+def whole(handle: int | None) -> bytes:
+    """Return everything that an open file holds, nothing where there is none."""
+    if handle is None:
+        return b""
     os.lseek(handle, 0, os.SEEK_SET)
     pieces = []
     while piece := os.read(handle, 1 << 20):
@@ -213,24 +215,21 @@ def after_line_feed(handle: int, end: int) -> int:
 class Writer:
     """A journal opened for writing: locked against all others, and mended at its end.
 
-    `size` is its bytes, `torn` how many half lines were cut off it when it was opened.
+    `size` is its bytes, `torn` how many half lines were cut off it when it was opened. Every
+    method raises MemtoolError where the disk refuses.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.torn = 0
-        try:
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | FLAGS
-            self.handle = os.open(path, flags, FILE_MODE)
-        except OSError as error:
-            raise refusal(path, "written", error) from None
-        _hold(self.handle, path, fcntl.LOCK_EX)
-        try:
-            self.size = os.fstat(self.handle).st_size
-            self._mend()
-        except OSError as error:
-            os.close(self.handle)
-            raise refusal(path, "written", error) from None
+        with refused(path, "written"):
+            self.handle = _locked(path, os.O_RDWR | _APPEND, fcntl.LOCK_EX)
+            try:
+                self.size = os.fstat(self.handle).st_size
+                self._mend()
+            except OSError:
+                os.close(self.handle)
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -239,21 +238,23 @@ class Writer:
         os.close(self.handle)
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append rows, all or none. Raises MemtoolError where the disk refuses."""
+        """Append rows, all or none."""
         self.write(write(rows))
 
     def write(self, data: bytes) -> None:
-        """Append whole lines, all or none. Raises MemtoolError where the disk refuses."""
-        try:
-            write_all(self.handle, data)
-        except OSError as error:
-            os.ftruncate(self.handle, self.size)
-            raise refusal(self.path, "written", error) from None
+        """Append whole lines, all or none."""
+        with refused(self.path, "written"):
+            try:
+                write_all(self.handle, data)
+            except OSError:
+                os.ftruncate(self.handle, self.size)
+                raise
         self.size += len(data)
 
     def sync(self) -> None:
-        """Wait until everything is on the disk. Raises OSError."""
-        os.fsync(self.handle)
+        """Wait until everything is on the disk."""
+        with refused(self.path, "written"):
+            os.fsync(self.handle)
 
     def whole(self) -> bytes:
         """Return all lines."""
@@ -264,18 +265,18 @@ class Writer:
         return last_lines(self.handle, self.size, count)
 
     def clear(self) -> None:
-        """Remove all lines, which are kept elsewhere by now. Raises OSError."""
-        os.ftruncate(self.handle, 0)
+        """Remove all lines, which are stored elsewhere by now."""
+        with refused(self.path, "written"):
+            os.ftruncate(self.handle, 0)
         self.size = 0
 
     def _mend(self) -> None:
-        """Cut off what follows the last line feed, once it stands in the file of half lines."""
+        """Cut off what follows the last line feed, once it is in the file of half lines."""
         end = after_line_feed(self.handle, self.size)
         if end == self.size:
             return
         half = os.pread(self.handle, self.size - end, end)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS
-        aside = os.open(self.path + TORN_SUFFIX, flags, FILE_MODE)
+        aside = os.open(self.path + TORN_SUFFIX, os.O_WRONLY | _APPEND, FILE_MODE)
         try:
             write_all(aside, half + b"\n")
         finally:
@@ -285,19 +286,7 @@ class Writer:
         self.torn = 1
 
 
-def _hold(handle: int, path: str, lock: int) -> None:
-    """Lock an open file, if it is one. Closes it and raises MemtoolError if it is none."""
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        fcntl.flock(handle, lock)
-    except OSError as error:
-        os.close(handle)
-        raise refusal(path, "read" if lock == fcntl.LOCK_SH else "written", error) from None
-
-
-PART_PREFIX = "messages-"
-PART_SUFFIX = ".jsonl.gz"
+_PART = re.compile(r"messages-(\d+)-(\d+)\.jsonl\.gz", re.ASCII)
 MOST_PART_BYTES = 1 << 30
 """What a part may hold when it is opened; no session is as large."""
 _STEP = 1024
@@ -315,15 +304,12 @@ class MessagesPart(Value):
 def parts(folder: str) -> list[MessagesPart]:
     """Return the parts of a session in order. Raises MemtoolError if they cannot be listed."""
     found = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                numbers = _numbers(entry.name)
-                if numbers is not None:
-                    size = entry.stat(follow_symlinks=False).st_size
-                    found.append(MessagesPart(entry.path, *numbers, size))
-    except OSError as error:
-        raise refusal(folder, "read", error) from None
+    with refused(folder, "read"), os.scandir(folder) as entries:
+        for entry in entries:
+            if numbers := _PART.fullmatch(entry.name):
+                first, last = map(int, numbers.groups())
+                size = entry.stat(follow_symlinks=False).st_size
+                found.append(MessagesPart(entry.path, first, last, size))
     return sorted(found, key=lambda part: part.first)
 
 
@@ -333,54 +319,32 @@ def compress(folder: str, writer: Writer, first: int, last: int) -> None:
     Raises:
         MemtoolError: the disk refuses; the journal is what it was.
     """
-    import zlib
+    import gzip
 
-    packer = zlib.compressobj(level=6, wbits=31)  # 31: in the form of gzip, without a date
-    data = packer.compress(writer.whole()) + packer.flush()
-    put(os.path.join(folder, f"{PART_PREFIX}{first:07}-{last:07}{PART_SUFFIX}"), data)
-    try:
-        writer.clear()
-    except OSError as error:
-        raise refusal(writer.path, "written", error) from None
+    data = gzip.compress(writer.whole(), compresslevel=6, mtime=0)
+    put(os.path.join(folder, f"messages-{first:07}-{last:07}.jsonl.gz"), data)
+    writer.clear()
 
 
 def opened(part: MessagesPart) -> bytes:
-    """Return the lines of a part; what is damaged ends it.
+    """Return the lines of a part; of a damaged one those before the damage.
 
     Raises:
         MemtoolError: it cannot be read.
     """
     import zlib
 
-    try:
+    with refused(part.path, "read"):
         packed = read_regular(part.path)
-    except OSError as error:
-        raise refusal(part.path, "read", error) from None
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        return unpacker.decompress(packed, MOST_PART_BYTES)
-    except zlib.error:
-        return _salvaged(packed)
-
-
-def _salvaged(packed: bytes) -> bytes:
-    """Return what a damaged part still says before the place of the damage."""
-    import zlib
-
-    unpacker = zlib.decompressobj(wbits=31)
-    pieces = []
+    unpacker = zlib.decompressobj(wbits=31)  # 31: in the form of gzip
+    pieces: list[bytes] = []
+    room = MOST_PART_BYTES
     for at in range(0, len(packed), _STEP):
         try:
-            pieces.append(unpacker.decompress(packed[at : at + _STEP]))
+            pieces.append(unpacker.decompress(packed[at : at + _STEP], room))
         except zlib.error:
             break
+        room -= len(pieces[-1])
+        if room <= 0:
+            break
     return b"".join(pieces)
-
-
-def _numbers(name: str) -> tuple[int, int] | None:
-    if not (name.startswith(PART_PREFIX) and name.endswith(PART_SUFFIX)):
-        return None
-    first, _dash, last = name[len(PART_PREFIX) : -len(PART_SUFFIX)].partition("-")
-    if not (first.isascii() and last.isascii() and first.isdigit() and last.isdigit()):
-        return None
-    return int(first), int(last)

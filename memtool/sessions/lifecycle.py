@@ -1,17 +1,22 @@
-"""What becomes of a session after its last message: ending, forking, pruning, and the summary."""
+"""The life of a session around its messages: how it begins, is forked, ends and is pruned.
+
+It owns what a head says at each of these steps, and the summary by rules. Messages and
+checkpoints are the store's.
+"""
 
 from __future__ import annotations
 
 import os
 
 from memtool.errors import MemtoolError
-from memtool.sessions import findings, journal, redaction
+from memtool.sessions import findings, journal, model, redaction
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import line
+from memtool.sessions.model import Head, line
 from memtool.sessions.store import (
     FINDINGS,
     MEGABYTE,
     MESSAGES,
+    Exists,
     Sessions,
     gathered,
     refuse_ended,
@@ -24,10 +29,58 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from memtool.sessions.model import Head, Message
+    from memtool.sessions.model import Message
+    from memtool.store.context import Context
 
 PRUNE_TO = 0.8
 """Share of the total limit that pruning goes down to."""
+_DRAWS = 1_000
+
+
+def new_head(
+    context: Context,
+    sessions: Sessions,
+    *,
+    id: str = "",
+    host: str = "",
+    agent: str = "",
+    title: str = "",
+    started: int = 0,
+) -> Head:
+    """Return the head of a session that begins here, now and under a new id unless they are given.
+
+    The title is the first line of what is given.
+    """
+    answer = context.repository.git.run("symbolic-ref", "-q", "--short", "HEAD", allowed=(0, 1))
+    branch, top = answer.decode(errors="replace").strip(), context.repository.top
+    clean = redaction.clean_texts({host, agent, title, branch, top}, sessions.allowed)
+    return Head(
+        id=id or model.draw_id(context.now, context.random(3)),
+        started=started or context.now,
+        host=clean[host],
+        agent=" ".join(clean[agent].split()),
+        title=line(clean[title]),
+        worktree=clean[top],
+        branch=clean[branch],
+    )
+
+
+def start(
+    context: Context, sessions: Sessions, head: Head, findings: Sequence[dict[str, Any]] = ()
+) -> Head:
+    """Create a session under the first drawn id that is free, and return its head.
+
+    Raises:
+        MemtoolError: the disk refuses.
+    """
+    for _draw in range(_DRAWS):
+        try:
+            fork(sessions, head, findings)
+        except Exists:
+            head = head.replace(id=model.draw_id(context.now, context.random(3)))
+        else:
+            return head
+    raise MemtoolError("no free id for a session was found", hint="run the same command again")
 
 
 class Pruned(Value):
@@ -39,15 +92,15 @@ class Pruned(Value):
 
 
 def end(
-    sessions: Sessions, id: str, said: str, now: int, *, dry_run: bool = False
+    sessions: Sessions, id: str, summary: str, now: int, *, dry_run: bool = False
 ) -> tuple[Head, int]:
-    """End a session with a summary, by rules where none is said; return its head and messages.
+    """End a session, with a summary by rules where none is given; return its head and messages.
 
     Raises:
         MemtoolError: there is no such session, it has ended, or the disk refuses.
     """
     folder = sessions.folder(id)
-    clean = redaction.clean_texts({said}, sessions.allowed)[said]
+    clean = redaction.clean_texts({summary}, sessions.allowed)[summary]
     if dry_run:
         head = sessions.head(id)
         refuse_ended(head)
@@ -57,20 +110,17 @@ def end(
         refuse_ended(head)
         known, _torn = gathered(folder, writer.whole())
         ended = _ended(sessions, head, known, clean, now)
-        try:
-            writer.sync()
-        except OSError as error:
-            raise journal.refusal(writer.path, "written", error) from None
+        writer.sync()
         write_head(folder, ended[0])
     return ended
 
 
 def _ended(
-    sessions: Sessions, head: Head, known: Sequence[Message], said: str, now: int
+    sessions: Sessions, head: Head, known: Sequence[Message], summary: str, now: int
 ) -> tuple[Head, int]:
     titles = [one.title for one in findings.known(sessions, head.id).findings]
-    said = said or summary(known, titles)
-    return head.replace(status="ended", ended=now, summary=said), len(known)
+    summary = summary or summarise(known, titles)
+    return head.replace(status="ended", ended=now, summary=summary), len(known)
 
 
 def forked(sessions: Sessions, parent: str, child: Head) -> tuple[Head, list[dict[str, Any]]]:
@@ -86,8 +136,8 @@ def forked(sessions: Sessions, parent: str, child: Head) -> tuple[Head, list[dic
     return child.replace(parent=parent, parent_messages=last.number if last else 0), rows
 
 
-def fork(sessions: Sessions, head: Head, findings: list[dict[str, Any]]) -> None:
-    """Make a session that was forked.
+def fork(sessions: Sessions, head: Head, findings: Sequence[dict[str, Any]] = ()) -> None:
+    """Create a session with the findings of its parent, if it has one.
 
     Raises:
         Exists: there is one of that id.
@@ -136,12 +186,10 @@ def _removed(sessions: Sessions, id: str, folder: str) -> int:
             return 0
         freed = _messages_size(folder)
         write_head(folder, head.replace(status="pruned"))
-        try:
+        with journal.refused(folder, "written"):
             for part in journal.parts(folder):
                 os.unlink(part.path)
-            writer.clear()
-        except OSError as error:
-            raise journal.refusal(folder, "written", error) from None
+        writer.clear()
     return freed
 
 
@@ -169,11 +217,11 @@ class FailedCall(Value):
 
     number: int
     call: str
-    said: str
+    error: str
     fixed_by: int = 0
 
 
-def summary(messages: Sequence[Message], findings: Sequence[str]) -> str:
+def summarise(messages: Sequence[Message], findings: Sequence[str]) -> str:
     """Return some lines about a session; `findings` are the titles of what was found in it."""
     asked = [line(one.text) for one in messages if one.role == "user"]
     asked = [one for one in asked if one]
@@ -187,7 +235,7 @@ def summary(messages: Sequence[Message], findings: Sequence[str]) -> str:
         rows.append(f"files: {', '.join(touched[:_MOST_FILES])}{rest}")
     for one in failed[:MOST_FAILURES]:
         fixed = f"worked in message {one.fixed_by}" if one.fixed_by else "not seen to work"
-        rows.append(f"failed: {one.call} in message {one.number}, {fixed}: {one.said}")
+        rows.append(f"failed: {one.call} in message {one.number}, {fixed}: {one.error}")
     rows += _more("failed", len(failed) - MOST_FAILURES)
     rows += [f"found: {one}" for one in findings[:MOST_FINDINGS]]
     rows += _more("found", len(findings) - MOST_FINDINGS)
@@ -202,16 +250,13 @@ def failures(messages: Sequence[Message]) -> list[FailedCall]:
             continue
         key = one.tool, one.call
         if not one.is_ok:
-            said = line(_last_line(one.text))
-            found[key] = FailedCall(one.number, line(one.call) or one.tool or "a tool", said)
+            # Most tools say in the last line what was wrong.
+            rows = reversed(one.text.split("\n"))
+            error = line(next((row for row in rows if row.strip("-= \t")), ""))
+            found[key] = FailedCall(one.number, line(one.call) or one.tool or "a tool", error)
         elif key in found and not found[key].fixed_by:
             found[key] = found[key].replace(fixed_by=one.number)
     return list(found.values())
-
-
-def _last_line(text: str) -> str:
-    """Return the last line that says something, where most tools say what was wrong."""
-    return next((row for row in reversed(text.split("\n")) if row.strip("-= \t")), "")
 
 
 def _more(what: str, count: int) -> list[str]:

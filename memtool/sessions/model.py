@@ -1,7 +1,8 @@
-"""What sessions are made of: messages, heads, findings and their points, and ids.
+"""What sessions are made of: messages, heads, findings with their points, and ids.
 
-Values with the way from and to a row of a journal, without a disk or a clock. Everything in them
-is redacted before it is kept, and private to the clone: only promotion makes a memory of a finding.
+It owns these values, the way from and to a row of a journal, and the table of signals. There is
+no disk and no clock here. Everything is redacted before it is stored, and private to the clone:
+only promotion makes a memory of a finding.
 """
 
 from __future__ import annotations
@@ -13,15 +14,97 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, TypeVar
+
+    V = TypeVar("V", bound=Value)
 
 FOLDER = "sessions"
 """Where they all are, below the directory of private files in the git directory."""
 
+
+def digest(data: bytes, size: int = 8) -> str:
+    """Return a hash of some bytes as hexadecimal digits, two for each byte of its size."""
+    from _blake2 import blake2b  # hashlib would import OpenSSL
+
+    return blake2b(data, digest_size=size).hexdigest()
+
+
+def json_value(text: Any) -> Any:
+    """Return what a text holds as JSON; None where it is none."""
+    import json
+
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def json_row(text: Any) -> dict[str, Any] | None:
+    """Return the JSON object that a text holds; None where it holds none."""
+    held = json_value(text)
+    return held if isinstance(held, dict) else None
+
+
+_EMPTY: tuple[object, ...] = (None, "", 0, [])
+
+
+def row_of(value: Value) -> dict[str, Any]:
+    """Return a value as a row of a journal, without optional fields that are empty."""
+    optional = type(value).field_defaults
+    return {
+        name: field
+        for name, field in value.plain().items()
+        if name not in optional or field is False or field not in _EMPTY
+    }
+
+
+def read_row(kind: type[V], row: Mapping[str, Any]) -> V | None:
+    """Return the value of a row; None where a field is missing or of another type.
+
+    Keys that are no field are ignored: another version may have written them.
+    """
+    fields = {}
+    try:
+        for name in kind.field_names:
+            if name in row or name not in kind.field_defaults:
+                fields[name] = _FIELD_READERS[kind.__annotations__[name]](row[name])
+    except (KeyError, TypeError):
+        return None
+    return kind(**fields)
+
+
+def _one_of(*types: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) not in types:
+            raise TypeError
+        return value
+
+    return read
+
+
+def _tuple_of(item: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda values: tuple(map(item, _one_of(list, tuple)(values)))
+
+
+_FIELD_READERS: dict[str, Callable[[Any], Any]] = {
+    "str": _one_of(str),
+    "int": _one_of(int),
+    "float": lambda value: float(_one_of(int, float)(value)),
+    "bool": _one_of(bool),
+    "bool | None": _one_of(bool, type(None)),
+    "tuple[str, ...]": _tuple_of(_one_of(str)),
+    "tuple[int, ...]": _tuple_of(_one_of(int)),
+    "tuple[tuple[str, str], ...]": lambda pairs: tuple(
+        (name, text) for name, text in _one_of(dict)(pairs).items() if isinstance(text, str)
+    ),
+    "Mapping[str, Any] | None": _one_of(dict, type(None)),
+}
+"""How the fields of rows are read, by their annotation."""
+
+
 ID_PREFIX = "ses"
 MOST_ID = 100
-_HASH_BYTES = 8
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _SAFE = _FIRST | frozenset("._-")
 
@@ -44,18 +127,15 @@ def id_of_host(host: str, given: str) -> str:
 
 
 def hashed_id(host: str, given: str) -> str:
-    """Return a name that does not tell the id that it stands for."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    data = given.encode(errors="surrogatepass")
-    return f"{host}-{blake2b(data, digest_size=_HASH_BYTES).hexdigest()}"
+    """Return a name for an id that does not reveal the id."""
+    return f"{host}-{digest(given.encode(errors='surrogatepass'))}"
 
 
 ROLES = ("user", "assistant", "tool", "system")
 
 
 class Message(Value):
-    """One message. Everything in it is redacted before it is kept.
+    """One message. Everything in it is redacted before it is stored.
 
     Only what a person typed has the role `user`: what hosts put into a prompt, commands and
     summaries of theirs has not.
@@ -67,7 +147,7 @@ class Message(Value):
     """`user` a person, `assistant`, `tool` what a tool answered, or `system`."""
     text: str
     moment: int = 0
-    """Unix seconds; 0 where nobody said when."""
+    """Unix seconds; 0 where it is unknown."""
     agent: str = ""
     """Who spoke or called: `claude`, `codex`, or a name."""
     tool: str = ""
@@ -75,43 +155,17 @@ class Message(Value):
     call: str = ""
     """What it was called with, in one line: a command line, or a path."""
     is_ok: bool | None = None
-    """Whether a tool said that it worked; None for what is no result, or does not say."""
+    """Whether a tool reported success; None for what is no result, or does not say."""
     files: tuple[str, ...] = ()
     """Paths that it touched, from the top of the repository where they lie below it."""
     origin: str = ""
     """Names the line of the transcript that it came from."""
 
 
-_ALWAYS_WRITTEN = ("number", "role", "text")
-_MESSAGE_TEXTS = ("role", "text", "agent", "tool", "call", "origin")
-_EMPTY: tuple[object, ...] = (None, "", 0, [])
-_MESSAGE_DEFAULTS = {**dict.fromkeys(Message.field_names), **Message.field_defaults}
-
-
-def message_row(message: Message) -> dict[str, Any]:
-    """Return a message for the journal: `number` first, nothing that is empty."""
-    fields = message.plain()
-    return {
-        name: value
-        for name, value in fields.items()
-        if name in _ALWAYS_WRITTEN or value is False or value not in _EMPTY
-    }
-
-
 def read_message(row: Mapping[str, Any]) -> Message | None:
-    """Return the message of a row, None where a field is missing or of the wrong kind."""
-    fields = {name: row.get(name, default) for name, default in _MESSAGE_DEFAULTS.items()}
-    files = fields["files"]
-    if (
-        any(type(fields[name]) is not int for name in ("number", "moment"))
-        or any(type(fields[name]) is not str for name in _MESSAGE_TEXTS)
-        or fields["role"] not in ROLES
-        or fields["is_ok"] not in (None, True, False)
-        or not isinstance(files, list | tuple)
-        or any(type(path) is not str for path in files)
-    ):
-        return None
-    return Message(**fields | {"files": tuple(files)})
+    """Return the message of a row, None where a field is missing or of the wrong type."""
+    found = read_row(Message, row)
+    return found if found is not None and found.role in ROLES else None
 
 
 STATUSES = ("open", "ended", "pruned")
@@ -121,11 +175,11 @@ class Head(Value):
     """A session. Moments are Unix seconds, 0 for none; texts are redacted, empty for none."""
 
     id: str
-    started: int
+    started: int = 0
     host: str = ""
     """The agent host that it was captured from, such as `claude`."""
     agent: str = ""
-    """Who works, unless a message says another."""
+    """Who works, unless a message names another."""
     title: str = ""
     parent: str = ""
     """The session that it was forked from."""
@@ -140,21 +194,15 @@ class Head(Value):
     summary: str = ""
 
 
-def read_head(row: dict[str, Any]) -> Head | None:
-    """Return the head that a row holds, None where it holds none; unknown keys are passed over."""
-    defaults = Head("", 0).plain()
-    fields: dict[str, Any] = {name: row.get(name, default) for name, default in defaults.items()}
-    if any(type(value) is not type(defaults[name]) for name, value in fields.items()):
-        return None
-    found = Head(**fields)
-    return found if found.id and found.status in STATUSES else None
+def read_head(row: Mapping[str, Any]) -> Head | None:
+    """Return the head of a row, None where a field is of the wrong type."""
+    found = read_row(Head, row)
+    return found if found and found.id and found.status in STATUSES else None
 
 
 MOST_CONTENT = 600
 """Characters of a statement; what is longer is no single statement."""
-_FINDING_DIGITS = 12
-_FINDING_TEXTS = ("id", "session", "content", "title", "category", "confidence")
-_FINDING_LISTS = ("files", "tags", "signals")
+_FINDING_TEXTS = ("id", "session", "content", "title", "category")
 
 
 class Finding(Value):
@@ -192,19 +240,13 @@ class Finding(Value):
 
 def finding_id(session: str, content: str) -> str:
     """Return `f-` and 12 hexadecimal digits: the same statement of a session is one finding."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    said = f"{session}\n{_normal(content)}"
-    return (
-        "f-" + blake2b(said.encode(errors="replace"), digest_size=_FINDING_DIGITS // 2).hexdigest()
-    )
+    statement = f"{session}\n{_normal(content)}"
+    return f"f-{digest(statement.encode(errors='replace'), 6)}"
 
 
 def fingerprint(content: str) -> str:
-    """Return 16 hexadecimal digits of what is said, whichever session says it."""
-    from _blake2 import blake2b
-
-    return blake2b(_normal(content).encode(errors="replace"), digest_size=8).hexdigest()
+    """Return 16 hexadecimal digits of a statement, the same in every session."""
+    return digest(_normal(content).encode(errors="replace"))
 
 
 def _normal(content: str) -> str:
@@ -213,28 +255,15 @@ def _normal(content: str) -> str:
 
 
 def read_finding(row: Mapping[str, Any]) -> Finding | None:
-    """Read a row, None where it is not one of a finding: another version or a hand wrote it."""
-    numbers, fields = row.get("messages"), row.get("fields", {})
-    importance: Any = row.get("importance")
-    if (
-        not all(isinstance(row.get(name), str) and row[name] for name in _FINDING_TEXTS)
-        or row["confidence"] not in CONFIDENCES
-        or type(importance) not in (int, float)
-        or not 0 <= importance <= 1
-        or not isinstance(numbers, list)
-        or not all(type(number) is int for number in numbers)
-        or not isinstance(fields, dict)
-        or not all(_is_texts(row.get(name, [])) for name in _FINDING_LISTS)
-    ):
-        return None
-    made: dict[str, Any] = {name: row[name] for name in _FINDING_TEXTS}
-    made |= {name: tuple(row.get(name, ())) for name in _FINDING_LISTS}
-    kept = tuple((name, text) for name, text in fields.items() if isinstance(text, str))
-    return Finding(**made, importance=float(importance), messages=tuple(numbers), fields=kept)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    """Return the finding of a row, None where a field is missing, empty or out of its range."""
+    found = read_row(Finding, row)
+    is_whole = (
+        found is not None
+        and all(getattr(found, name) for name in _FINDING_TEXTS)
+        and found.confidence in CONFIDENCES
+        and 0 <= found.importance <= 1
+    )
+    return found if is_whole else None
 
 
 INTENT = "user-intent"
@@ -314,6 +343,11 @@ def shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:
     if len(finding.content) < preset.characters:
         return f"{len(finding.content)} characters, {preset.characters} needed"
     return ""
+
+
+def moment_text(second: int) -> str:
+    """Return a second as text, empty for none."""
+    return timestamps.render(second) if second else ""
 
 
 MOST_LINE = 120

@@ -15,19 +15,16 @@ property test holds it.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
-from typing import Any
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from memtool.errors import MemtoolError
 from memtool.memory.fields import DEFAULT_CATEGORIES, Category
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    TomlValue = str | int | float | bool | Sequence[str]
 
     Row = (
         tuple[str, "Setting", str]
@@ -447,9 +444,6 @@ def _number(text: str) -> int | float | None:
     return float(text) if point else int(text)
 
 
-TomlValue = str | int | float | bool | Sequence[str]
-
-
 def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> str:
     """Return the text with a key set, or removed where the value is None.
 
@@ -460,6 +454,9 @@ def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> s
     Raises:
         MemtoolError: the text is not TOML, or a part of the key is not a table there.
     """
+    import tomlkit  # only who changes a setting
+    from tomlkit.exceptions import TOMLKitError
+
     *tables, name = key.split(".") if isinstance(key, str) else key
     try:
         document = tomlkit.parse(text)
@@ -470,7 +467,7 @@ def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> s
                     return text
                 holders[-1][part] = tomlkit.table()
             inner = holders[-1][part]
-            if not isinstance(inner, MutableMapping):
+            if not isinstance(inner, dict):
                 raise MemtoolError(
                     f"{part} is not a table there, so it cannot hold {name}", code="config"
                 )
@@ -489,6 +486,8 @@ def _remove(holders: list[MutableMapping[str, Any]], parts: list[str]) -> None:
     if parts[-1] not in holders[-1]:
         return
     del holders[-1][parts[-1]]
+    import tomlkit
+
     while len(holders) > 1 and not tomlkit.dumps(holders[-1]).strip():
         parts.pop()
         holders.pop()

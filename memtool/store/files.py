@@ -12,13 +12,12 @@ import fcntl
 import os
 import stat
 import time
-from contextlib import contextmanager, suppress
 
 from memtool.errors import MemtoolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 TEMP_PREFIX = ".tmp-"
 """Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
@@ -72,7 +71,7 @@ def create(root: str, path: str, data: bytes) -> None:
         Taken: the file is already there; it keeps its bytes.
         MemtoolError: the disk is full or read-only, or a link stands in the way.
     """
-    with _told(path), _directory(root, path) as (folder, name):
+    with _DiskErrors(path), _Folder(root, path) as (folder, name):
         temp = _write_beside(folder, name, data)
         try:
             os.link(temp, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -83,8 +82,7 @@ def create(root: str, path: str, data: bytes) -> None:
                 raise
             _create_without_links(folder, name, data)  # exFAT and some network mounts
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temp, dir_fd=folder)
+            _remove(temp, folder)
         os.fsync(folder)
         _sweep(folder)
 
@@ -102,8 +100,11 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
             made.append(path)
     except BaseException:
         for path in made:
-            with suppress(OSError), _directory(root, path) as (folder, name):
-                os.unlink(name, dir_fd=folder)
+            try:
+                with _Folder(root, path) as (folder, name):
+                    os.unlink(name, dir_fd=folder)
+            except OSError:
+                continue
         raise
 
 
@@ -113,7 +114,7 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
     Raises:
         MemtoolError: the file holds other bytes by now, or the disk refuses.
     """
-    with _told(path), _directory(root, path) as (folder, name):
+    with _DiskErrors(path), _Folder(root, path) as (folder, name):
         temp = _write_beside(folder, name, data, _mode_of(folder, name))
         try:
             if _bytes_of(folder, name) != expected:
@@ -124,27 +125,40 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
                 )
             os.replace(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temp, dir_fd=folder)
+            _remove(temp, folder)
         os.fsync(folder)
 
 
-@contextmanager
-def locked(directory: str, name: str) -> Iterator[None]:
-    """Hold an exclusive lock among memtool processes; without one where it cannot be made."""
-    try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        handle = os.open(
-            os.path.join(directory, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-    except OSError:  # a read-only git directory: the compare in `replace` still protects
-        yield
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+class Lock:
+    """An exclusive lock among memtool processes; none where it cannot be made."""
+
+    def __init__(self, directory: str, name: str) -> None:
+        self._directory = directory
+        self._name = name
+        self._handle = -1
+
+    def __enter__(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            os.makedirs(self._directory, mode=0o700, exist_ok=True)
+            self._handle = os.open(os.path.join(self._directory, self._name), flags, 0o600)
+        except OSError:  # a read-only git directory: the compare in `replace` still protects
+            return
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def locked(directory: str, name: str) -> Lock:
+    """Hold an exclusive lock during a `with`; `contextlib` would cost a cold search two modules."""
+    return Lock(directory, name)
 
 
 def _write_beside(folder: int, name: str, data: bytes, mode: int | None = None) -> str:
@@ -185,9 +199,19 @@ def _sweep(folder: int) -> None:
     now = time.time()
     for name in os.listdir(folder):
         if name.startswith(TEMP_PREFIX):
-            with suppress(FileNotFoundError):
-                if now - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > STALE_S:
-                    os.unlink(name, dir_fd=folder)
+            try:
+                age_s = now - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+            except FileNotFoundError:
+                continue
+            if age_s > STALE_S:
+                _remove(name, folder)
+
+
+def _remove(name: str, folder: int) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
 
 
 def _write_all(handle: int, data: bytes) -> None:
@@ -212,40 +236,60 @@ def _bytes_of(folder: int, name: str) -> bytes | None:
         return None
 
 
-@contextmanager
-def _directory(root: str, path: str) -> Iterator[tuple[int, str]]:
-    """Open the directory of a path below root step by step, making what is missing."""
-    *folders, name = path.split("/")
-    if not {"", ".", "..", ".git"}.isdisjoint((*folders, name)):
-        raise MemtoolError(f"{path!r} is not a path below the repository", code="outside")
-    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for folder in folders:
-            with suppress(FileExistsError):
-                os.mkdir(folder, dir_fd=handle)
-                os.fsync(handle)
-            inner = os.open(folder, _DIRECTORY, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        yield handle, name
-    finally:
-        os.close(handle)
+class _Folder:
+    """The open directory of a path below `root`, made where it is missing, and the file's name."""
+
+    def __init__(self, root: str, path: str) -> None:
+        *self._folders, self._name = path.split("/")
+        if not {"", ".", "..", ".git"}.isdisjoint((*self._folders, self._name)):
+            raise MemtoolError(f"{path!r} is not a path below the repository", code="outside")
+        self._root = root
+
+    def __enter__(self) -> tuple[int, str]:
+        """Open it step by step. Raises OSError where a step is a link or no directory."""
+        self._handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in self._folders:
+                self._enter(folder)
+        except BaseException:
+            os.close(self._handle)
+            raise
+        return self._handle, self._name
+
+    def _enter(self, folder: str) -> None:
+        try:
+            os.mkdir(folder, dir_fd=self._handle)
+            os.fsync(self._handle)
+        except FileExistsError:
+            pass
+        inner = os.open(folder, _DIRECTORY, dir_fd=self._handle)
+        os.close(self._handle)
+        self._handle = inner
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._handle)
 
 
-@contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Turn what the operating system says into one sentence for the user."""
-    try:
-        yield
-    except OSError as error:
+class _DiskErrors:
+    """Turns what the operating system refuses into one sentence for the user."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if not isinstance(error, OSError):
+            return
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise MemtoolError(
-                f"{path} cannot be written: a link or another file stands in the way",
+                f"{self._path} cannot be written: a link or another file stands in the way",
                 hint="remove it; memory is never written outside its directory",
                 code="symlink",
             ) from None
         raise MemtoolError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; nothing was changed",
+            f"{self._path} cannot be written: {os.strerror(error.errno or 0)}; nothing was changed",
             hint="free space or permissions, then run the same command again",
             code="disk",
         ) from None

@@ -12,7 +12,7 @@ import logging
 import os
 import posixpath
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from configparser import Error as SettingsError
 from contextlib import contextmanager
 from difflib import SequenceMatcher
@@ -138,11 +138,14 @@ class History:
         """Return the commit that wrote something; NOBODY for none, and where history is cut off."""
         return self.commit(id_) if id_ and id_ not in self.boundary else NOBODY
 
-    def walk(self, revision: str, directory: str) -> Iterator[tuple[str, tuple[Touch, ...]]]:
+    def walk(
+        self, revision: str, directory: str, is_wanted: Callable[[str], bool] | None = None
+    ) -> Iterator[tuple[str, tuple[Touch, ...]]]:
         """Yield each commit that changed files below a directory with these files, newest first.
 
         Children come before parents, whatever their dates say. Of a merge only files count that
-        differ from all its parents. Two processes, and one more for every 256 commits.
+        differ from all its parents. `is_wanted` is asked about the path of each file that was not
+        renamed. Two processes, and one more for every 256 commits.
         """
         with _told():
             found = [
@@ -152,7 +155,7 @@ class History:
                 )
             ]
         for start in range(0, len(found), BATCH):
-            yield from self._touches(found[start : start + BATCH], directory)
+            yield from self._touches(found[start : start + BATCH], directory, is_wanted)
 
     def last(self, revision: str, path: str) -> str:
         """Return the newest commit that changed a path, empty where none did."""
@@ -207,7 +210,10 @@ class History:
             return Stored("file", found.data_stream.read())
 
     def _touches(
-        self, commits: Sequence[str], directory: str
+        self,
+        commits: Sequence[str],
+        directory: str,
+        is_wanted: Callable[[str], bool] | None,
     ) -> Iterator[tuple[str, tuple[Touch, ...]]]:
         with _told():
             process: Any = self._repo.git.diff_tree(
@@ -221,21 +227,27 @@ class History:
         current: list[Touch] = []
         for token in tokens:
             if token.startswith(b":"):
-                current.append(_touch(token.decode(), tokens))
+                path = os.fsdecode(next(tokens))
+                has_two_names = token.rpartition(b" ")[2][:1] in (b"R", b"C")
+                if is_wanted is None or has_two_names or is_wanted(path):
+                    current.append(_touch(token.decode(), path, tokens))
             elif token:
                 current = touched[token.decode()]
         for id_ in commits:
             yield id_, tuple(sorted(touched[id_], key=lambda touch: touch.path))
 
 
-def _touch(row: str, paths: Iterator[bytes]) -> Touch:
-    """Read one raw row: `:modes oids status`, with one colon, mode and id more per parent."""
+def _touch(row: str, path: str, names: Iterator[bytes]) -> Touch:
+    """Read one raw row: `:modes oids status`, with one colon, mode and id more per parent.
+
+    A renamed file has its new name behind the old one, among `names`.
+    """
     parents = len(row) - len(row.lstrip(":"))
     parts = row[parents:].split()
     modes, oids, status = parts[: parents + 1], parts[parents + 1 : -1], parts[-1]
-    old_path = path = os.fsdecode(next(paths))
+    old_path = path
     if parents == 1 and status[0] in "RC":
-        path = os.fsdecode(next(paths))
+        path = os.fsdecode(next(names))
     return Touch(
         path=path,
         old_path=old_path,
@@ -414,7 +426,7 @@ def trace(
 
 
 def _seen(tree: Tree, walk: Walk) -> _Seen:
-    present = {stem(record.path) for record in tree.records}
+    present = set(tree.ids)
     stamps: dict[str, Stamp] = {}
     suspects: list[Touch] = []
     for _commit, touches in walk:

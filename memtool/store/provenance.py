@@ -22,8 +22,7 @@ from __future__ import annotations
 
 import os
 import sys
-from _bisect import bisect_left
-from contextlib import suppress
+from bisect import bisect_left
 from zlib import crc32
 
 from memtool.errors import MemtoolError
@@ -519,7 +518,7 @@ def _known(basis: Basis, present: dict[str, str]) -> tuple[dict[str, Citation], 
         head = name.split("-")[2]
         if not is_straight(repository, head, basis.head):
             continue
-        with suppress(CorruptCache):
+        try:
             table = ProvenanceTable(cache.mapped(os.path.join(basis.folder, name)))
             since = f"{head}..{basis.head}"
             last = last_commits(repository, since, present, directory, present)
@@ -528,16 +527,19 @@ def _known(basis: Basis, present: dict[str, str]) -> tuple[dict[str, Citation], 
                 row = None if path in last else table.row(path)
                 if row is not None and row.oid == oid:
                     found[path] = row
-            return found, last
+        except CorruptCache:
+            continue
+        return found, last
     return {}, {}
 
 
 def _older(basis: Basis) -> list[str]:
     """Return the names of the tables of the same scope, the newest first."""
-    ages = []
-    with suppress(OSError):
+    try:
         names = [name for name in os.listdir(basis.folder) if name.startswith(f"{basis.scope}-")]
         ages = [(os.stat(os.path.join(basis.folder, name)).st_mtime_ns, name) for name in names]
+    except OSError:
+        return []
     return [name for _age, name in sorted(ages, reverse=True)]
 
 

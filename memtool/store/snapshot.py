@@ -332,18 +332,33 @@ def uncommitted(
     Only files that differ are read from HEAD, which is None before the first commit.
     """
     stored = {entry.path: entry.oid for entry in head.entries} if head else {}
-    records = tuple(tree.records)  # a catalog looks each of them up, every time
-    present = {record.path: record.oid for record in records}
+    present = tree.blobs
+    changed = {path for path, oid in present.items() if stored.get(path) != oid}
     after = [
         Version(record.path, record.memory)
-        for record in records
-        if stored.get(record.path) != record.oid
+        for record in tree.with_ids({stem(path) for path in changed})
+        if record.path in changed
     ]
     after.extend(_faulty(tree))
     gone = [(path, oid) for path, oid in stored.items() if present.get(path) != oid]
     before = of_blobs(tree.snapshot.repository, gone, categories)
     links = _unopened(head) if head else ()
     return (*(before[stamp] for stamp in sorted(before)), *links), tuple(after)
+
+
+def is_committed(tree: Tree, commit: str) -> bool:
+    """Tell whether a commit holds exactly the memories of a tree, and no link or broken file."""
+    taken = tree.snapshot
+    answer = taken.repository.git.run(
+        "ls-tree", "-r", "-z", "--full-tree", commit, "--", taken.directory
+    )
+    stored = {}
+    for row in answer.split(b"\0")[:-1]:
+        meta, _tab, raw = row.partition(b"\t")
+        path = os.fsdecode(raw)
+        if is_memory_path(path, taken.directory):
+            stored[path] = meta.rpartition(b" ")[2].decode()
+    return stored == tree.blobs
 
 
 def _unopened(taken: Snapshot) -> tuple[Version, ...]:
@@ -356,9 +371,8 @@ def _unopened(taken: Snapshot) -> tuple[Version, ...]:
 
 
 def _faulty(tree: Tree) -> tuple[Version, ...]:
-    if not tree.problems:
-        return ()
-    readable = {record.path for record in tree.records}
+    paths = [problem.path for problem in tree.problems if problem.path.endswith(".md")]
+    readable = {record.path for record in tree.with_ids(set(map(stem, paths)))}
     found: dict[str, Version] = {}
     for problem in tree.problems:
         if problem.path.endswith(".md") and problem.path not in readable:

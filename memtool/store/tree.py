@@ -76,6 +76,28 @@ class Tree:
         """Who supersedes whom among these memories."""
         return Lineage(record.memory for record in self.records)
 
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids of all memories, sorted, each once."""
+        return list(self.by_id)
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        """The blob of each memory by its path."""
+        return {record.path: record.oid for record in self.records}
+
+    def count(self, key: str) -> dict[str, int]:
+        """Return how many memories have each value of `type`, `category` or `status`, sorted."""
+        found: dict[str, int] = {}
+        for record in self.records:
+            value = getattr(record.memory, key)
+            found[value] = found.get(value, 0) + 1
+        return dict(sorted(found.items()))
+
+    def with_ids(self, ids: Collection[str]) -> list[Record]:
+        """Return the memories with one of some ids, by id and then by path."""
+        return [record for record in self.records if record.id in ids] if ids else []
+
     @property
     def pinned(self) -> Sequence[Record]:
         """The pinned memories, by path."""
@@ -94,7 +116,8 @@ class Tree:
             wanted = wanted.rpartition("/")[2].removesuffix(".md")
             if wanted in self.by_id:
                 return self.by_id[wanted]
-        matches = [id_ for id_ in self.by_id if id_.startswith(wanted)] if wanted else []
+        known = self.ids
+        matches = [id_ for id_ in known if id_.startswith(wanted)] if wanted else []
         if len(matches) == 1:
             return self.by_id[matches[0]]
         if matches:
@@ -113,7 +136,7 @@ class Tree:
             )
         from memtool.memory import ids
 
-        near = ids.nearest(wanted, list(self.by_id))
+        near = ids.nearest(wanted, known)
         raise MemtoolError(
             f"no memory has the id {wanted!r}",
             hint=f"did you mean {' or '.join(near)}?" if near else "memtool list shows every id",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
@@ -23,6 +22,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from mmap import mmap
     from typing import Self
 

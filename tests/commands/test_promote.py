@@ -9,14 +9,13 @@ import pytest
 from conftest import Sandbox
 
 from memtool.memory import document
-from memtool.sessions import store
-from memtool.sessions import store as telling
+from memtool.sessions import lifecycle, store
 from memtool.sessions.model import Message
 
 RULE = "From now on always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
 FACT = "Turns out the webhook signature is computed over the raw body."
-ANSWERING = str(Path(__file__).parents[1] / "sessions" / "answering.py")
+ANSWERING = str(Path(__file__).parents[1] / "sessions" / "model_program.py")
 
 
 def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
@@ -26,8 +25,8 @@ def session(sandbox: Sandbox, *texts: str, agent: str = "claude") -> str:
 
 def heard(sandbox: Sandbox, *messages: Message, agent: str = "claude") -> str:
     ws = sandbox.context()
-    kept = telling.opened(ws)
-    head = telling.make(ws, telling.beginning(ws, kept, agent=agent), kept.create)
+    kept = store.opened(ws)
+    head = lifecycle.start(ws, kept, lifecycle.new_head(ws, kept, agent=agent))
     if messages:
         store.add(kept, head.id, list(messages), ws.now)
     return head.id

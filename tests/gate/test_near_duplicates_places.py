@@ -161,3 +161,11 @@ def test_many_judged_memories_answer_as_each_alone(filled: Sandbox):
     together = [[one.record.id for one in row] for row in near.of(records)]
     alone = [[one.record.id for one in near.of([record])[0]] for record in records]
     assert together == alone
+
+
+def test_another_file_with_the_same_id_is_no_neighbour(filled: Sandbox):
+    """A copy of a memory under another name is for the schema check to report."""
+    source = filled.path / ".memory/decision/2026-02/dec-a.md"
+    source.with_name("dec-copy.md").write_bytes(source.read_bytes())
+    same = make_memory("dec-a", TEXT, title="Sessions in Redis")
+    assert found(filled, memory=same) == []

@@ -86,7 +86,7 @@ def at(value: Any, path: list[str]) -> Any:
 def test_a_text_is_read_as_json_reads_it(given_: tuple[JsonDocument, Any]) -> None:
     """Blanks, comments and commas at the end change nothing."""
     document, value = given_
-    assert document.root().value == value
+    assert document.root.value == value
 
 
 @given(GIVEN, PATHS)
@@ -99,7 +99,7 @@ def test_a_member_is_put_and_dropped_without_a_trace(
     if expected is None or at(value, path) is not None or _is_there(value, path):
         return
     changed = document.put(path, OURS)
-    assert changed.root().value == expected
+    assert changed.root.value == expected
     assert changed.drop(path).text == document.text
 
 
@@ -119,7 +119,7 @@ def test_an_item_is_appended_and_dropped_without_a_trace(
     if expected is None:
         return
     changed = document.append(path, OURS)
-    assert changed.root().value == expected
+    assert changed.root.value == expected
     assert changed.drop([*path, len(items)]).text == document.text
 
 
@@ -150,7 +150,7 @@ def test_dropping_anything_leaves_the_rest(
     if not value:
         return
     key = data.draw(st.sampled_from(sorted(value)))
-    left = document.drop([key]).root().value
+    left = document.drop([key]).root.value
     assert left == {name: item for name, item in value.items() if name != key}
 
 

@@ -32,12 +32,12 @@ def steps(root: Path) -> list[FileStep]:
     (root / "deep" / "er" / "ours").write_text("ours\n")
     top = str(root)
     return [
-        FileStep("keep", f"{top}/hook", f"{top}/hook.kept"),
+        FileStep("rename", f"{top}/hook", f"{top}/hook.kept"),
         FileStep("write", f"{top}/hook", data=b"#!/bin/sh\n"),
         FileStep("remove", f"{top}/old"),
         FileStep("edit", f"{top}/settings", data=b'{"a": 1}', before=b"{}"),
         FileStep("edit", f"{top}/new/er/one", data=b"one\n"),
-        FileStep("drop", f"{top}/deep/er/ours", target=top, before=b"ours\n"),
+        FileStep("remove", f"{top}/deep/er/ours", target=top, before=b"ours\n"),
     ]
 
 
@@ -61,9 +61,9 @@ def test_every_kind_of_step_is_done(tmp_path: Path) -> None:
     "last",
     [
         FileStep("edit", "/proc/nothing/x", data=b"x"),
-        FileStep("keep", "/nowhere/a", "/nowhere/b"),
+        FileStep("rename", "/nowhere/a", "/nowhere/b"),
         FileStep("remove", "/nowhere/a"),
-        FileStep("drop", "/nowhere/a", target="/", before=b"x"),
+        FileStep("remove", "/nowhere/a", target="/", before=b"x"),
         FileStep("edit", "ROOT/settings", data=b"x", before=b"other bytes"),
     ],
     ids=["makes", "renames", "removes", "drops", "changed"],

@@ -1,4 +1,4 @@
-"""The hook inside the real pre-commit framework, offline: a local repository of hooks."""
+"""The hook inside the real pre-commit framework, offline, and its entry in the configuration."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ import pytest
 import yaml
 from conftest import Sandbox, make_memory
 
+from memtool.commands.doctor import doctor
+from memtool.commands.install import install
+from memtool.commands.uninstall import uninstall
+from memtool.errors import MemtoolError
+from memtool.hosts.diagnostics import ABSENT, GOOD, WARNING, Sign
+from memtool.hosts.pre_commit import CONFIG, ENTRY, INSTALL
 from memtool.memory import document
 
 ROOT = Path(__file__).parents[2]
@@ -105,3 +111,135 @@ def test_run_on_all_files(framed: Sandbox) -> None:
     framed.write(PATH, document.write(make_memory("dec-new", f"The key is {KEY}.\n")))
     framed.git("add", PATH)
     assert pre_commit(framed, "run", "--all-files").returncode == 1
+
+
+OTHERS = "repo: https://example.org/hooks\n    rev: v1\n    hooks:\n"
+LAYOUTS = {
+    "indented": f"# ours\nrepos:\n  - {OTHERS}      - id: one # first\n      - id: two\n",
+    "flush": "repos:\n-   repo: meta\n    hooks:\n    -   id: identity\n    # -   id: more\n",
+    "keys after it": "repos:\n- repo: meta\n  hooks:\n  - id: identity\n\n# no\nfail_fast: true\n",
+    "no final line feed": "exclude: ^x/\nrepos:\n  - repo: meta\n    hooks: [{id: identity}]",
+    "carriage returns": "repos:\r\n  - repo: meta\r\n    hooks:\r\n      - id: identity\r\n",
+    "folded text": "repos:\n- repo: local\n  hooks:\n  - id: a\n    name: a\n    language: fail\n"
+    "    entry: |\n      no\n\n      - repo: x\n\n\nci:\n  skip: [a]\n",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_uninstalling_gives_back_the_bytes_of_a_configuration(
+    sandbox: Sandbox, layout: str
+) -> None:
+    """Comments, order and line ends stay; ours is the last repo; a second time changes nothing."""
+    path = sandbox.write(CONFIG, LAYOUTS[layout])
+    before = path.read_bytes()
+    done = install(sandbox.context(), "pre-commit", yes=True)
+    assert done.steps == (f"change {CONFIG}",)
+    assert "+" in done.diff
+    assert not [
+        row for row in done.diff.splitlines()[2:] if row.startswith("-") and layout[0] != "n"
+    ]
+    old, new = yaml.safe_load(before), yaml.safe_load(path.read_bytes())
+    assert new == old | {"repos": [*old["repos"], *yaml.safe_load(ENTRY)]}
+    assert install(sandbox.context(), "pre-commit").steps == ()
+    assert uninstall(sandbox.context(), "pre-commit", yes=True).steps == (f"change {CONFIG}",)
+    assert path.read_bytes() == before
+    assert uninstall(sandbox.context(), "pre-commit").steps == ()
+
+
+def test_a_configuration_that_memtool_made_goes_with_the_entry(sandbox: Sandbox) -> None:
+    """Where there was none, none is left; pre-commit accepts what was written meanwhile."""
+    done = sandbox.run("install", "pre-commit")
+    assert (done.returncode, done.stdout) == (0, f"write {CONFIG}\n"), done.stderr
+    assert "pre-commit install -t pre-commit -t pre-merge-commit" in done.stderr
+    assert pre_commit(sandbox, "validate-config").returncode == 0
+    assert sandbox.run("uninstall", "--all", "--yes").returncode == 0
+    assert not (sandbox.path / CONFIG).exists()
+
+
+def test_a_dry_run_shows_the_lines_of_the_entry(sandbox: Sandbox) -> None:
+    """As a diff; the file of others changes only with --yes or an answer."""
+    path = sandbox.write(CONFIG, LAYOUTS["indented"])
+    done = sandbox.run("install", "pre-commit", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    added = [row[1:] for row in done.stdout.splitlines() if row.startswith("+ ")]
+    assert added == [f"  {row}" for row in ENTRY.splitlines()]
+    assert sandbox.run("install", "pre-commit").returncode == 2
+    assert path.read_text() == LAYOUTS["indented"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("repos: [\n", "would be refused by pre-commit"),
+        ("fail_fast: true\n", "Missing required key: repos"),
+        ("repos:\n- repo: local\n  hooks: 7\n", "Expected array"),
+        ("repos: []\n", "one below the other"),
+        ("repos: [{repo: meta, hooks: [{id: identity}]}]\n", "one below the other"),
+        ("{repos: [], fail_fast: true}\n", "one below the other"),
+        (b"repos: \xff\n", "would be refused by pre-commit"),
+    ],
+)
+def test_an_odd_configuration_is_refused(sandbox: Sandbox, text: str | bytes, message: str) -> None:
+    """In one sentence with a hint, and unchanged."""
+    path = sandbox.write(CONFIG, text)
+    before = path.read_bytes()
+    done = sandbox.run("install", "pre-commit", "--yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[0]
+    assert done.stderr.splitlines()[1].startswith("hint: ")
+    assert path.read_bytes() == before
+
+
+def test_a_hook_of_that_id_counts_whoever_wrote_it(sandbox: Sandbox) -> None:
+    """It is not there twice; one that was edited since is left to the user."""
+    text = LAYOUTS["indented"].replace("id: two", "id: memtool-check")
+    path = sandbox.write(CONFIG, text)
+    assert install(sandbox.context(), "pre-commit", yes=True).steps == ()
+    with pytest.raises(MemtoolError, match="is not as memtool wrote it"):
+        uninstall(sandbox.context(), "pre-commit", yes=True)
+    assert path.read_text() == text
+
+
+def test_the_installed_entry_runs_in_the_framework(sandbox: Sandbox) -> None:
+    """A commit with a secret is refused, one without is made."""
+    for words in (("install", "pre-commit"), ("init", "--commit")):
+        assert sandbox.run(*words).returncode == 0
+    assert pre_commit(sandbox, "install", "-t", "pre-commit").returncode == 0
+    path = {"PATH": f"{Path(sys.executable).parent}:{sandbox.env['PATH']}"}
+    for text, expected in ((f"The key is {KEY}.\n", 1), ("We keep it in Redis.\n", 0)):
+        sandbox.write(PATH, document.write(make_memory("dec-new", text)))
+        sandbox.git("add", "-A")
+        done = subprocess.run(
+            ["git", "commit", "-m", "m"], cwd=sandbox.path, env=sandbox.env | path,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == expected, done.stdout + done.stderr
+        assert ("secret it holds" in done.stdout + done.stderr) == bool(expected)
+
+
+def test_doctor_sees_whether_the_framework_runs_the_hook(sandbox: Sandbox) -> None:
+    """The entry is shared by all clones, the hook of git is not."""
+
+    def sign() -> Sign:
+        return next(one for one in doctor(sandbox.context()).signs if one.name == "hooks")
+
+    assert sign().state == ABSENT
+    install(sandbox.context(), "pre-commit")
+    assert (sign().state, sign().hint) == (WARNING, INSTALL)
+    assert pre_commit(sandbox, *INSTALL.split()[1:]).returncode == 0
+    assert (sign().state, "memtool-check" in sign().detail) == (GOOD, True)
+
+
+def test_an_install_reads_each_configuration_once_under_its_lock(sandbox: Sandbox) -> None:
+    """Where nobody is asked there is one plan, made while other processes wait."""
+    from memtool.hosts import install as hosts
+
+    plans: list[str] = []
+
+    def plan_of(name: str) -> hosts.InstallPlan:
+        plans.append(name)
+        return hosts.InstallPlan(())
+
+    for dry_run in (False, True):
+        hosts.run(sandbox.context(), ["git"], plan_of, yes=True, dry_run=dry_run, every=False)
+    assert plans == ["git", "git"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.search.parser import parse
 from memtool.search.prompt import search_prose
+from memtool.search.query import parse
 from memtool.search.retrieve import search_query
 
 if TYPE_CHECKING:

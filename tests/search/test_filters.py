@@ -10,7 +10,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.search.features import Facts
 from memtool.search.filters import FILTERS, IS, NOT_YET, matcher
-from memtool.search.parser import parse
+from memtool.search.query import parse
 from memtool.store.context import Context
 
 if TYPE_CHECKING:

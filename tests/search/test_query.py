@@ -7,9 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.search import parser
-from memtool.search.expression import Either, Expression, Filter, Group, Not, Phrase, Query, Word
-from memtool.search.parser import MAX_DEPTH, MAX_LENGTH, parse
+from memtool.search import query
+from memtool.search.query import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    Either,
+    Expression,
+    Filter,
+    Group,
+    Not,
+    Phrase,
+    Query,
+    Word,
+    parse,
+)
 
 
 def shape(node: Expression | Query) -> object:
@@ -156,7 +167,7 @@ def test_plain_words_need_no_grammar(words: list[str]) -> None:
     """What is read without the grammar is what the grammar reads."""
     text = " ".join(words)
     answers = []
-    for read in (parser.parse_operators, parse):
+    for read in (query.parse_operators, parse):
         try:
             answers.append(repr(read(text)))
         except MemtoolError as error:

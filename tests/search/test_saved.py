@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.search import parser
-from memtool.search.parser import Saved
+from memtool.search import query
+from memtool.search.query import Saved
 
 FILE = b"""
 pinned = "type:decision is:pinned"
@@ -16,11 +16,11 @@ doc = "what somebody has to look at"
 
 def test_a_file_holds_queries_by_name() -> None:
     """A text is a query, a table has one and says what it is for."""
-    assert parser.parse_saved(FILE, "q") == {
+    assert query.parse_saved(FILE, "q") == {
         "open": Saved("open", "is:candidate OR is:conflicted", "what somebody has to look at"),
         "pinned": Saved("pinned", "type:decision is:pinned", ""),
     }
-    assert parser.parse_saved(None, "q") == {}
+    assert query.parse_saved(None, "q") == {}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_file_holds_queries_by_name() -> None:
 )
 def test_a_name_stands_first_and_looks_like_one(text: str, name: str | None) -> None:
     """What cannot be the name of a query is text that is looked for."""
-    assert parser.saved_name(text) == name
+    assert query.saved_name(text) == name
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_a_name_stands_first_and_looks_like_one(text: str, name: str | None) -> 
 )
 def test_a_name_becomes_its_query_and_the_rest_narrows_it(text: str, expected: str) -> None:
     """Alternatives get parentheses, since OR binds loosest."""
-    name = parser.saved_name(text)
+    name = query.saved_name(text)
     assert name is not None
-    assert parser.expand_saved(text, name, parser.parse_saved(FILE, "q"), "q") == expected
+    assert query.expand_saved(text, name, query.parse_saved(FILE, "q"), "q") == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_name_becomes_its_query_and_the_rest_narrows_it(text: str, expected: s
 def test_an_unknown_name_gets_the_nearest(name: str, file: bytes | None, hint: str) -> None:
     """The error says which queries there are, and how to look for the text itself."""
     with pytest.raises(MemtoolError) as caught:
-        parser.expand_saved(f"@{name}", name, parser.parse_saved(file, "q"), "q")
+        query.expand_saved(f"@{name}", name, query.parse_saved(file, "q"), "q")
     assert caught.value.message == f"no query is saved as @{name}"
     assert caught.value.hint.startswith(hint)
     assert caught.value.code == "unknown-query"
@@ -98,5 +98,5 @@ def test_an_unknown_name_gets_the_nearest(name: str, file: bytes | None, hint: s
 def test_a_file_that_is_wrong_says_where(data: bytes, message: str) -> None:
     """The row is named, and for a query the place in it."""
     with pytest.raises(MemtoolError) as caught:
-        parser.parse_saved(data, "q")
+        query.parse_saved(data, "q")
     assert caught.value.message.startswith(message)

@@ -1,193 +1,57 @@
 from __future__ import annotations
 
-import os
-import sys
-import time
-from pathlib import Path
-
 import pytest
 
-from memtool.sessions.extract import llm
-from memtool.sessions.extract.llm import Model, Unusable
-from memtool.sessions.model import IMPORTANT, INTENT, Message
-
-PROGRAM = str(Path(__file__).parent / "answering.py")
-BLOCK = '<memory-context id="1a2b3c4d5e6f">\nsecret rule\n</memory-context>'
-HEARD = "Turns out the webhook signature is computed over the raw body, not the JSON."
-
-
-def model_of(tmp_path: Path, mode: str, timeout_s: float = 20, retries: int = 1) -> Model:
-    env = {"PATH": os.environ["PATH"], "ASKED": str(tmp_path / "asked.txt"), "GIT_DIR": "/x/.git"}
-    return Model((sys.executable, PROGRAM, mode), timeout_s, retries, env)
-
-
-def asked(tmp_path: Path) -> int:
-    return (tmp_path / "asked.txt").read_text(encoding="utf-8").count("\0")
-
-
-@pytest.mark.parametrize("mode", ["good", "fenced", "wrapped"])
-def test_json_is_found_bare_fenced_and_wrapped(tmp_path: Path, mode: str):
-    """What programs put around the JSON does not matter."""
-    (row,) = llm.ask(model_of(tmp_path, mode), "x", "findings")
-    assert row["messages"] == [1]
-    assert asked(tmp_path) == 1
-
-
-@pytest.mark.parametrize(
-    ("mode", "told"),
-    [
-        ("prose", 'did not answer with JSON {"findings": […]}'),
-        ("partial", 'did not answer with JSON {"findings": […]}'),
-        ("list", 'did not answer with JSON {"findings": […]}'),
-        ("fails", "ended with status 1: not logged in  [31m"),
-        ("huge", "said more than 1,000,000 bytes"),
-    ],
+from memtool.sessions.model import (
+    IMPORTANT,
+    INTENT,
+    PIN,
+    PRESETS,
+    RESOLVED,
+    SIGNALS,
+    TWO_AGENTS,
+    TWO_SESSIONS,
+    Finding,
+    points_of,
+    shortfall,
+    signals_of,
 )
-def test_other_answers_are_refused_after_the_retries(tmp_path: Path, mode: str, told: str):
-    """Each is asked once more, then told in one clause without control characters."""
-    with pytest.raises(Unusable) as caught:
-        llm.ask(model_of(tmp_path, mode), "x", "findings")
-    assert caught.value.message.endswith(told)
-    assert asked(tmp_path) == 2
 
 
-def test_an_answer_may_come_at_the_second_try(tmp_path: Path):
-    """A model that chats first is asked again."""
-    assert len(llm.ask(model_of(tmp_path, "second"), "x", "findings")) == 1
+def finding(content: str = "x" * 60, importance: float = 0.5, signals: tuple[str, ...] = ()):
+    return Finding("f-a", "s", content, "t", "pattern", "high", importance, (1,), signals=signals)
 
 
-def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path):
-    """After the time limit nothing that it started is left."""
-    with pytest.raises(Unusable, match="did not answer within 1 seconds"):
-        llm.ask(model_of(tmp_path, "hangs", timeout_s=1, retries=0), "x", "findings")
-    child = int((tmp_path / "asked.txt.pid").read_text(encoding="utf-8"))
-    for _wait in range(100):
-        if not is_running(child):
-            break
-        time.sleep(0.05)
-    assert not is_running(child)
+def test_each_signal_has_its_points():
+    """The table of the manual, row by row."""
+    assert {signal.name: signal.points for signal in SIGNALS} == {
+        INTENT: 5, PIN: 5, TWO_SESSIONS: 2, RESOLVED: 2, TWO_AGENTS: 1, IMPORTANT: 1,
+    }  # fmt: skip
 
 
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return False
-    return state[0] != "Z"
+def test_signals_are_what_the_rules_heard_and_what_is_counted():
+    """Witnesses and importance are derived, whatever a finding says of itself."""
+    one = finding(importance=0.7, signals=(RESOLVED, TWO_AGENTS))
+    assert signals_of(one, sessions=2, agents=1) == (TWO_SESSIONS, RESOLVED, IMPORTANT)
+    assert signals_of(finding(importance=0.69), 1, 2) == (TWO_AGENTS,)
 
 
-def test_a_program_that_is_not_there_is_asked_once(tmp_path: Path):
-    """What cannot be started is told by name."""
-    model = Model(("no-such-program",), 5, 3, {"PATH": str(tmp_path)})
-    with pytest.raises(Unusable, match="no-such-program cannot be started"):
-        llm.ask(model, "x", "findings")
-
-
-def test_it_runs_in_an_empty_place_with_memtool_switched_off(tmp_path: Path):
-    """No settings of a repository reach it, and an agent's own hooks stay silent."""
-    place, off, git_dir, inside = llm.ask(model_of(tmp_path, "where"), "x", "findings")
-    assert place != os.getcwd()
-    assert (off, git_dir, inside) == ("1", None, [])
-    assert not os.path.exists(place)
-
-
-def found(tmp_path: Path, mode: str, *texts: str, role: str = "user") -> list[str]:
-    messages = [Message(n, role, text) for n, text in enumerate(texts, 1)]
-    made = llm.extract(model_of(tmp_path, mode), 0.75, messages, "ses-a")
-    return [one.content for one in made]
-
-
-def test_what_messages_support_is_found_in_the_words_of_the_model(tmp_path: Path):
-    """The finding replaces the one of the rules, with its own evidence."""
-    assert found(tmp_path, "good", HEARD) == [
-        "The webhook signature is computed over the raw body."
-    ]
-
-
-def test_what_no_message_supports_is_dropped(tmp_path: Path):
-    """A lie about what was said is no finding, nor is what only an assistant said."""
-    assert found(tmp_path, "good", "Please fix the footer.") == []
-    assert found(tmp_path, "good", HEARD, role="assistant") == []
-
-
-def test_a_model_cannot_drop_what_a_person_asked_to_keep(tmp_path: Path):
-    """Intent of a person stays, whatever the model leaves out; other findings may go."""
-    wish = "From now on always use uv in this repository."
-    assert found(tmp_path, "empty", wish, HEARD) == ["Always use uv in this repository."]
-
-
-SAID = Message(1, "user", f"{HEARD} The limit is 300 and lives in app/hooks.py.")
+def test_points_are_counted_once_a_signal():
+    """A signal twice is one signal, an unknown one is none."""
+    assert points_of([INTENT, INTENT, "unknown", RESOLVED]) == 7
 
 
 @pytest.mark.parametrize(
-    ("content", "is_supported"),
-    [
-        ("The webhook signature is computed over the raw body.", True),
-        ("The limit of 300 lives in app/hooks.py.", True),
-        ("The limit of 400 lives in app/hooks.py.", False),
-        ("The limit of 300 lives in app/other.py.", False),
-        ("The webhook signature must be verified by the gateway team before every release.", False),
-        ("Raw body.", False),
-    ],
+    ("preset", "points", "importance", "characters"),
+    [("conservative", 4, 0.4, 50), ("balanced", 3, 0.25, 30), ("aggressive", 2, 0.15, 20)],
 )
-def test_every_name_and_most_words_must_have_been_said(content: str, is_supported: bool):  # noqa: FBT001
-    """Another number or path is another claim, and so is a longer tale."""
-    assert llm.is_supported(content, [SAID]) is is_supported
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"category": "gossip"}, {"confidence": 0.74}, {"confidence": "high"}, {"confidence": True},
-        {"confidence": 7}, {"messages": [2]}, {"messages": ["1"]}, {"messages": []},
-        {"messages": 1}, {"messages": [1, 99]}, {"content": ""}, {"content": 5},
-        {"content": "webhook signature raw body " * 40}, {"category": ["decision"]},
-        {"category": {}}, {"importance": [], "confidence": []}, {"messages": [[1]]},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_malformed_or_unsure_finding_is_dropped_alone(change: dict[str, object]):
-    """Each row is checked for itself; what is missing or odd is no error."""
-    from sessions.answering import RAW
-
-    row = {"messages": [1]} | RAW | change
-    assert llm._finding(row, {1: SAID}, "ses-a", "", 0.75) is None
-    assert llm._finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
-    assert llm._finding([row], {1: SAID}, "ses-a", "", 0.75) is None
-
-
-@pytest.mark.parametrize("tags", [5, "api", None, {}, [5, None]], ids=str)
-def test_odd_tags_are_passed_over(tags: object):
-    """They are the least part of a finding, and no reason to lose it."""
-    from sessions.answering import RAW
-
-    made = llm._finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "", 0.75)
-    assert made is not None
-
-
-def test_a_model_cannot_turn_round_what_a_person_said(tmp_path: Path):
-    """`never` is one word of many: what stands without it is as well supported, but not said."""
-    wish = "We never store the webhook signature of the raw body."
-    assert found(tmp_path, "turned", wish) == [wish]
-
-
-def test_points_of_intent_come_from_the_rules_alone(tmp_path: Path):
-    """A model cannot claim that a person meant it: the rules must have heard it."""
-    wish = Message(1, "user", f"Remember that {HEARD[10:]}")
-    plain = Message(1, "user", HEARD)
-    model = model_of(tmp_path, "good")
-    (meant,) = llm.extract(model, 0.75, [wish], "ses-a")
-    (heard,) = llm.extract(model, 0.75, [plain], "ses-a")
-    assert (meant.signals, heard.signals) == ((INTENT,), ())
-    assert IMPORTANT not in heard.signals
-
-
-def test_a_prompt_is_bounded_and_holds_the_last_messages():
-    """A long log is cut at its beginning, a long output in its middle, our own block everywhere."""
-    messages = [Message(n, "user", f"message {n} " + "word " * 500) for n in range(1, 300)]
-    messages.append(Message(300, "tool", "first " + "x" * 50_000 + " last"))
-    messages.append(Message(301, "user", f"{BLOCK} hello"))
-    text = llm.prompt(messages)
-    assert len(text) < llm.MOST_SENT + 5_000
-    assert ('"n": 1,' in text, '"n": 299,' in text) == (False, True)
-    assert ("first x" in text, "x last" in text, "secret rule" in text) == (True, True, False)
+def test_a_preset_asks_for_points_importance_and_length(
+    preset: str, points: int, importance: float, characters: int
+):
+    """Just enough of all three suffices, a little less of any does not."""
+    row = PRESETS[preset]
+    enough = finding("x" * characters, importance)
+    assert shortfall(enough, points, row) == ""
+    assert shortfall(enough, points - 1, row) == f"{points - 1} of {points} points"
+    assert "importance" in shortfall(enough.replace(importance=importance - 0.01), points, row)
+    assert "characters" in shortfall(finding("x" * (characters - 1), importance), points, row)

@@ -57,7 +57,7 @@ def texts(sessions: Sessions, id: str = "one") -> list[str]:
 @given(MESSAGES)
 def test_a_message_is_read_as_it_was_written(message: Message) -> None:
     """Nothing of it is lost in its row, which begins with its number."""
-    row = model.message_row(message)
+    row = model.row_of(message)
     assert next(iter(row)) == "number"
     assert model.read_message(row) == message
 

@@ -124,73 +124,16 @@ _SETTING = re.compile(r"(?:^|(?<=[ ;]))[A-Z_][A-Z0-9_]*=\S+")
 _AFTER = re.compile(
     r"(?: 2>&1| ?\| ?(?:tail|head|cat|less|grep|tee)\b.*| ?\|\| ?true| > ?/dev/null)+$"
 )
-_READING = frozenset(
-    [
-        "ls",
-        "cat",
-        "head",
-        "tail",
-        "grep",
-        "rg",
-        "egrep",
-        "find",
-        "fd",
-        "which",
-        "whereis",
-        "type",
-        "file",
-        "stat",
-        "wc",
-        "tree",
-        "pwd",
-        "echo",
-        "printf",
-        "env",
-        "printenv",
-        "sed",
-        "awk",
-        "jq",
-        "less",
-        "more",
-        "diff",
-        "cmp",
-        "ps",
-        "top",
-        "df",
-        "du",
-        "date",
-        "whoami",
-        "history",
-        "man",
-        "sleep",
-        "true",
-        "curl",
-        "wget",
-        "ping",
-        "dig",
-        "nslookup",
-        "id",
-        "uname",
-        "test",
-    ]
-)
-_READING_GIT = frozenset(
-    [
-        "status",
-        "diff",
-        "log",
-        "show",
-        "branch",
-        "blame",
-        "grep",
-        "rev-parse",
-        "ls-files",
-        "describe",
-        "remote",
-        "reflog",
-        "fetch",
-    ]
-)
+_READING = frozenset((
+    "ls", "cat", "head", "tail", "grep", "rg", "egrep", "find", "fd", "which", "whereis", "type",
+    "file", "stat", "wc", "tree", "pwd", "echo", "printf", "env", "printenv", "sed", "awk", "jq",
+    "less", "more", "diff", "cmp", "ps", "top", "df", "du", "date", "whoami", "history", "man",
+    "sleep", "true", "curl", "wget", "ping", "dig", "nslookup", "id", "uname", "test",
+))  # fmt: skip
+_READING_GIT = frozenset((
+    "status", "diff", "log", "show", "branch", "blame", "grep", "rev-parse", "ls-files", "describe",
+    "remote", "reflog", "fetch",
+))  # fmt: skip
 _PROBING = re.compile(
     r"^(?:docker|kubectl|podman|systemctl|docker compose) (?:ps|logs|get|describe|images|inspect"
     r"|status|top)\b|--version\b|--help\b|\s-h$|^(?:pip|uv pip|npm|cargo|go) (?:list|show|ls|view"
@@ -220,26 +163,16 @@ def find(scene: Scene) -> Iterator[Finding]:
                 failing[command] = (at, failure)
         elif run.is_ok and command in failing:
             began, failure = failing.pop(command)
-            fixed = _fixed(scene, command, runs[began], failure, runs[began + 1 : at], run)
-            if fixed is not None and not (
-                edited_only(runs[began + 1 : at]) and _has_edits(runs[:began])
-            ):
-                yield fixed
+            between = runs[began + 1 : at]
+            # Edits alone, after earlier edits, are work in progress.
+            if any(map(_changes, between)) or not any(earlier.is_edit for earlier in runs[:began]):
+                yield from _fixed(scene, command, runs[began], failure, between, run)
 
 
 def normal(command: str) -> str:
     """Return a command line without what does not change what it does."""
     line = " ".join(command.split())
     return _AFTER.sub("", _BEFORE.sub("", line)).strip()
-
-
-def edited_only(between: list[ToolRun]) -> bool:
-    """Tell whether nothing but files was changed."""
-    return not any(run.is_command and run.is_ok and _changes(run) for run in between)
-
-
-def _has_edits(before: list[ToolRun]) -> bool:
-    return any(run.is_edit for run in before)
 
 
 def _is_own(failure: Failure, text: str, edited: set[str]) -> bool:
@@ -259,6 +192,9 @@ def _is_reading(command: str) -> bool:
 
 
 def _changes(run: ToolRun) -> bool:
+    """Tell whether a command worked that does more than read."""
+    if not (run.is_command and run.is_ok):
+        return False
     command = normal(run.call.call)
     return bool(command) and not _is_reading(command)
 
@@ -270,16 +206,15 @@ def _fixed(
     failure: Failure,
     between: list[ToolRun],
     worked: ToolRun,
-) -> Finding | None:
-    """Return the finding that a failure was resolved by what lies between, None for nothing."""
+) -> Iterator[Finding]:
+    """Yield the finding that a failure was resolved by what lies between, if something does."""
     edits = [run for run in between if run.is_edit]
-    done = [run for run in between if run.is_command and run.is_ok and _changes(run)]
-    commands = list(dict.fromkeys(normal(run.call.call) for run in done))
+    commands = list(dict.fromkeys(normal(run.call.call) for run in filter(_changes, between)))
     commands = [line for line in commands if line != command]
     settings = _newly_set(failed.call.call, worked.call.call)
     if len(between) > MOST_BETWEEN or not (edits or commands or settings):
-        return None
-    touched = tuple(dict.fromkeys(path for run in edits for path in _files(run)))[:MOST_FILES]
+        return
+    touched = tuple(dict.fromkeys(path for run in edits for path in run.edited))[:MOST_FILES]
     files = tuple(path for path in touched if not path.startswith(("/", "~")))
     named = [short(path) for path in touched]
     steps = [f"`{cut(line)}`" for line in commands[-MOST_NAMED:]]
@@ -290,7 +225,7 @@ def _fixed(
         steps.append(f"setting `{cut(settings)}`")
     fix = " and ".join(filter(None, (", ".join(steps[:-1]), steps[-1]))) if steps else ""
     if not fix:
-        return None
+        return
     changes = "\n".join(filter(None, (run.call.text.strip()[:MOST_FIX] for run in edits)))[
         :MOST_FIX
     ]
@@ -302,7 +237,7 @@ def _fixed(
         "error_signature": failure.signature,
     }
     what = failure.what.replace("`", "'")
-    return scene.finding(
+    yield scene.finding(
         "error",
         f"`{cut(command)}` failed with `{what}`; {fix} resolved it.",
         TYPED_IMPORTANCE if failure.is_typed else IMPORTANCE,
@@ -319,11 +254,6 @@ def _newly_set(before: str, after: str) -> str:
     heads = [(_BEFORE.match(" ".join(line.split())) or [""])[0] for line in (before, after)]
     known, now = map(_SETTING.findall, heads)
     return " ".join(one for one in now if one not in known)
-
-
-def _files(run: ToolRun) -> tuple[str, ...]:
-    path = run.call.call
-    return run.call.files or ((path,) if path and " " not in path else ())
 
 
 def cut(line: str) -> str:

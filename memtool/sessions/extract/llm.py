@@ -9,7 +9,6 @@ person or a tool said one of them; the points that need a person's intent come f
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import subprocess
 import tempfile
@@ -18,11 +17,10 @@ from contextlib import suppress
 
 from memtool import templates
 from memtool.errors import MemtoolError
-from memtool.index.analyzer import is_stop, terms
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import title_of
 from memtool.sessions.extract import extract as rules
-from memtool.sessions.extract.sentences import paths_in, sentence, tags_of
+from memtool.sessions.extract.sentences import content_words, paths_in, sentence, tags_of
 from memtool.sessions.model import (
     INTENT,
     MOST_CONTENT,
@@ -30,6 +28,7 @@ from memtool.sessions.model import (
     RESOLVED,
     Finding,
     finding_id,
+    json_value,
     printable,
 )
 from memtool.sessions.transcripts.markup import without_own
@@ -45,8 +44,9 @@ if TYPE_CHECKING:
 
 MOST_ANSWER = 1_000_000
 """Bytes of an answer; a program that says more is stopped."""
-MOST_TOLD = 200
-_CHUNK = 65_536
+MOST_ERRORS = 200
+"""Characters that are repeated of what a program that failed wrote last."""
+_POLL_S = 0.05
 _WRAPPERS = ("result", "response", "content", "text", "output")
 """Where programs that answer with JSON of their own put what the model said."""
 
@@ -78,7 +78,7 @@ def ask(model: Model, prompt: str, key: str) -> list[Any]:
     reason = ""
     for _try in range(1 + model.retries):
         try:
-            return answer_of(_said(model, prompt), key)
+            return answer_of(_answer(model, prompt), key)
         except Unusable as error:
             reason = error.message
             if error.code == "model-absent":
@@ -94,23 +94,15 @@ def answer_of(text: str, key: str) -> list[Any]:
         Unusable: it holds none.
     """
     for candidate in (text, _fenced(text), _braced(text)):
-        found = _read(candidate)
+        found = json_value(candidate)
         if isinstance(found, dict) and key not in found:
             inner = next((found[name] for name in _WRAPPERS if name in found), None)
             if isinstance(inner, str):
-                found = _read(inner) or _read(_fenced(inner)) or _read(_braced(inner))
+                forms = map(json_value, (inner, _fenced(inner), _braced(inner)))
+                found = next(filter(None, forms), None)
         if isinstance(found, dict) and isinstance(found.get(key), list):
             return list(found[key])
     raise Unusable(f'did not answer with JSON {{"{key}": […]}}')
-
-
-def _read(text: str) -> Any:
-    import json
-
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _fenced(text: str) -> str:
@@ -122,8 +114,8 @@ def _braced(text: str) -> str:
     return text[text.find("{") : text.rfind("}") + 1]
 
 
-def _said(model: Model, prompt: str) -> str:
-    """Run the program once and return what it said.
+def _answer(model: Model, prompt: str) -> str:
+    """Run the program once and return its answer.
 
     It runs in an empty directory, so that it reads no settings of the repository, and with
     MEMTOOL_OFF, so that an agent neither hears nor tells anything of its own session.
@@ -135,66 +127,44 @@ def _said(model: Model, prompt: str) -> str:
     with (
         tempfile.TemporaryDirectory(prefix="memtool-") as folder,
         tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
     ):
         given.write(prompt.encode(errors="replace"))
         given.seek(0)
         try:
             process = subprocess.Popen(
-                model.argv, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                cwd=folder, env=env | {"MEMTOOL_OFF": "1", "PWD": folder}, start_new_session=True,
+                model.argv, stdin=given, stdout=out, stderr=err, cwd=folder,
+                env=env | {"MEMTOOL_OFF": "1", "PWD": folder}, start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise Unusable(f"cannot be started: {reason}", code="model-absent") from None
-        with process:
-            try:
-                out, err = _heard(process, model.timeout_s)
-                _wait(process, model.timeout_s)
-            finally:
-                _stop(process)
+        try:
+            _wait(process, model.timeout_s, (out.fileno(), err.fileno()))
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # with all that it started in its group
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        answer, errors = (file.read().decode(errors="replace") for file in (out, err))
     if process.returncode:
-        words = " ".join(err.decode(errors="replace").split())[-MOST_TOLD:]
-        said = f": {printable(words)}" if words else ""
-        raise Unusable(f"ended with status {process.returncode}{said}")
-    return out.decode(errors="replace")
+        words = printable(" ".join(errors.split())[-MOST_ERRORS:])
+        raise Unusable(f"ended with status {process.returncode}{words and f': {words}'}")
+    return answer
 
 
-def _heard(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
-    """Read both outputs to their ends. Raises Unusable where they take too long or are too long."""
-    assert process.stdout is not None
-    assert process.stderr is not None
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, outputs: Iterable[int]) -> None:
+    """Wait until a program ends. Raises Unusable where it takes too long or writes too much."""
     deadline = time.monotonic() + timeout_s
-    heard: dict[int, bytearray] = {}
-    with selectors.DefaultSelector() as selector:
-        for pipe in (process.stdout, process.stderr):
-            selector.register(pipe, selectors.EVENT_READ)
-            heard[pipe.fileno()] = bytearray()
-        while selector.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise Unusable(f"did not answer within {timeout_s:g} seconds")
-            for key, _events in selector.select(left):
-                data = os.read(key.fd, _CHUNK)
-                heard[key.fd] += data
-                if len(heard[key.fd]) > MOST_ANSWER:
-                    raise Unusable(f"said more than {MOST_ANSWER:,} bytes")
-                if not data:
-                    selector.unregister(key.fileobj)
-        return bytes(heard[process.stdout.fileno()]), bytes(heard[process.stderr.fileno()])
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:
-    try:
-        process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        raise Unusable(f"did not end within {timeout_s:g} seconds") from None
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the program with all that it started and that did not leave its group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    while process.returncode is None:
+        if time.monotonic() >= deadline:
+            raise Unusable(f"did not answer within {timeout_s:g} seconds")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_S)
+        if any(os.fstat(handle).st_size > MOST_ANSWER for handle in outputs):
+            raise Unusable(f"said more than {MOST_ANSWER:,} bytes")
 
 
 PROMPT = "prompts/extract.md"
@@ -214,24 +184,12 @@ LEAST_SUPPORT = 0.6
 """Share of the words of a finding that stand in the messages it names."""
 LEAST_SAME = 0.5
 """Share of its words that a finding of the rules has in common with one that rewords it."""
-_DENIALS = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "cannot",
-        "avoid",
-        "avoids",
-        "avoiding",
-        "neither",
-        "nor",
-        "none",
-        "without",
-        "against",
-        "nothing",
-        "nobody",
-    ]
-)
+_DENIALS = frozenset((
+    "not", "no", "never", "cannot", "avoid", "avoids", "avoiding", "neither", "nor", "none",
+    "without", "against", "nothing", "nobody",
+))  # fmt: skip
+_FROM_RULES = frozenset((INTENT, PIN, RESOLVED))
+"""Signals that a model cannot give: what they mark stays, whatever it says."""
 HIGH = 0.9
 """From this confidence on it is `high`; below, `medium`."""
 
@@ -257,8 +215,11 @@ def extract(
         made = _finding(row, by_number, session, agent, least)
         if made is not None and not any(_is_opposite(made, one) for one in ruled):
             found.setdefault(made.id, _backed(made, ruled))
-    kept = [one for one in ruled if _is_wanted(one) and not _is_reworded(one, found.values())]
-    found |= {one.id: one for one in kept}
+    reworded = tuple(found.values())
+    for one in ruled:
+        is_wanted = not _FROM_RULES.isdisjoint(one.signals)
+        if is_wanted and not any(_is_same(one, other) for other in reworded):
+            found[one.id] = one
     return tuple(sorted(found.values(), key=lambda one: (one.messages, one.id)))
 
 
@@ -336,19 +297,15 @@ def is_supported(content: str, cited: Sequence[Message]) -> bool:
     """
     if not any(message.role in ("user", "tool") for message in cited):
         return False
-    wanted = _content(content)
-    said = set().union(*map(_words_of, cited))
+    wanted = _words(content)
+    said = _words("\n".join(f"{without_own(one.text)}\n{one.call}" for one in cited))
     names = {term for term in wanted if not term.isalpha()}
     shared = len(wanted & said)
     return len(wanted) >= LEAST_TERMS and names <= said and shared >= LEAST_SUPPORT * len(wanted)
 
 
-def _words_of(message: Message) -> frozenset[str]:
-    return _content(f"{without_own(message.text)}\n{message.call}")
-
-
-def _content(text: str) -> frozenset[str]:
-    return frozenset(term for term in terms(text) if not is_stop(term))
+def _words(text: str) -> set[str]:
+    return set(content_words(text))
 
 
 def _share(value: Any) -> float:
@@ -358,16 +315,8 @@ def _share(value: Any) -> float:
     return float(value)
 
 
-def _is_wanted(one: Finding) -> bool:
-    return not {INTENT, PIN, RESOLVED}.isdisjoint(one.signals)
-
-
-def _is_reworded(one: Finding, others: Iterable[Finding]) -> bool:
-    return any(_is_same(one, other) for other in others)
-
-
 def _is_same(one: Finding, other: Finding) -> bool:
-    mine, theirs = _content(one.content), _content(other.content)
+    mine, theirs = _words(one.content), _words(other.content)
     has_common = not set(one.messages).isdisjoint(other.messages)
     return has_common and len(mine & theirs) >= LEAST_SAME * min(len(mine), len(theirs))
 
@@ -390,7 +339,7 @@ def _backed(made: Finding, ruled: Sequence[Finding]) -> Finding:
     """Return a finding with the signals and fields that the rules found for the same."""
     for one in ruled:
         if _is_same(made, one):
-            kept = tuple(name for name in one.signals if name in (INTENT, PIN, RESOLVED))
+            kept = tuple(name for name in one.signals if name in _FROM_RULES)
             fields = dict(one.fields) | dict(made.fields)
             return made.replace(signals=kept, fields=tuple(fields.items()))
     return made

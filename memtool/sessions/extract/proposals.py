@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.extract.scene import Scene
-from memtool.sessions.extract.sentences import paths_in, sentence, typed
+from memtool.sessions.extract.sentences import content_words, paths_in, sentence, typed
 from memtool.sessions.model import Finding
 
 MOST_YES_WORDS = 8
@@ -55,7 +54,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         proposer = scene.before.get(message.number)
         answer = " ".join(typed(message.text).replace("\u2019", "'").split())
         said = proposal(proposer.text) if proposer is not None and is_yes(answer) else ""
-        if proposer is not None and sum(not is_stop(term) for term in terms(said)) >= LEAST_TERMS:
+        if proposer is not None and len(content_words(said)) >= LEAST_TERMS:
             yield scene.finding(
                 "decision",
                 sentence(said),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.extract import error_fix
 from memtool.sessions.extract.scene import Scene
+from memtool.sessions.extract.sentences import content_words
 from memtool.sessions.model import Finding
 
 LEAST_SHARED = 2
@@ -69,7 +69,7 @@ def _taken_back(
     findings: list[Finding], proved: set[int], said: list[int], scene: Scene
 ) -> set[int]:
     """Return what a person takes back: what was said since they spoke before, or is named."""
-    words = [_words(one.content) for one in findings]
+    words = [set(content_words(one.content)) for one in findings]
     gone: set[int] = set()
     for sentence in (one for message in scene.people for one in scene.said[message.number]):
         text = sentence.text.replace("\u2019", "'")
@@ -77,7 +77,7 @@ def _taken_back(
         if not (fails_still or _TAKES_BACK.match(text)):
             continue
         since = max(scene.human_before(sentence.number), 1)
-        own = _words(text)
+        own = set(content_words(text))
         here = (sentence.number, sentence.place)
         earlier = [at for at in said if at not in gone and _end(findings[at]) < here]
         named = {at for at in earlier if len(own & words[at]) >= LEAST_SHARED}
@@ -121,7 +121,7 @@ def _undone(findings: list[Finding], proved: set[int], scene: Scene) -> set[int]
 
 def _replaced(findings: list[Finding], alive: list[int]) -> set[int]:
     """Return what a later decision or rule about the same replaces."""
-    words = {at: _words(findings[at].content) for at in alive}
+    words = {at: set(content_words(findings[at].content)) for at in alive}
     gone: set[int] = set()
     for late in (at for at in alive if _REPLACES.search(findings[at].content)):
         for at in alive:
@@ -132,7 +132,3 @@ def _replaced(findings: list[Finding], alive: list[int]) -> set[int]:
             if findings[at].category == findings[late].category and shared >= least:
                 gone.add(at)
     return gone
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(term for term in terms(text) if not is_stop(term))

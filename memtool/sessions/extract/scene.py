@@ -19,27 +19,11 @@ if TYPE_CHECKING:
 MOST_MOMENT = 250_000_000_000
 """No calendar of ours goes further."""
 
-EDITORS = frozenset(
-    [
-        "edit",
-        "write",
-        "multiedit",
-        "multi_edit",
-        "notebookedit",
-        "apply_patch",
-        "applypatch",
-        "patch",
-        "create_file",
-        "replace",
-        "write_file",
-        "writefile",
-        "edit_file",
-        "editfile",
-        "str_replace",
-        "str_replace_editor",
-        "update_file",
-    ]
-)
+EDITORS = frozenset((
+    "edit", "write", "multiedit", "multi_edit", "notebookedit", "apply_patch", "applypatch",
+    "patch", "create_file", "replace", "write_file", "writefile", "edit_file", "editfile",
+    "str_replace", "str_replace_editor", "update_file",
+))  # fmt: skip
 """Tools that change files, lower case, whichever host names them."""
 _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 
@@ -58,6 +42,12 @@ class ToolRun(Value):
         return not named.isdisjoint(EDITORS) and self.is_ok is not False
 
     @property
+    def edited(self) -> tuple[str, ...]:
+        """The paths that it changed, as far as the call names them."""
+        path = self.call.call
+        return self.call.files or ((path,) if path and " " not in path else ())
+
+    @property
     def is_command(self) -> bool:
         """Whether it ran a command line."""
         name = self.call.tool.lower()
@@ -71,24 +61,12 @@ class Scene:
 
     def __init__(self, messages: Sequence[Message], session: str = "", agent: str = "") -> None:
         self.messages = messages
+        self.by_number = {message.number: message for message in messages}
         self.session = session
         self.agent = agent
         self.people = [message for message in messages if message.role == "user"]
         self.said: dict[int, tuple[Sentence, ...]] = {
             message.number: sentences(message.number, message.text) for message in self.people
-        }
-
-    @cached_property
-    def facts(self) -> dict[int, dict[str, str]]:
-        """For the number of a message: who worked and when it was said, as far as it tells."""
-        return {
-            message.number: {
-                "agent": message.agent,
-                "said": timestamps.render(message.moment)
-                if 0 < message.moment < MOST_MOMENT
-                else "",
-            }
-            for message in self.messages
         }
 
     def finding(
@@ -106,12 +84,12 @@ class Scene:
     ) -> Finding:
         """Return a finding of this session; `fields` that are empty are left out."""
         content = printable(content)[:MOST_CONTENT]
-        agents = [self.facts[number]["agent"] for number in messages]
-        said = [self.facts[number]["said"] for number in reversed(messages)]
+        backing = [self.by_number[number] for number in messages]
+        moments = [one.moment for one in reversed(backing) if 0 < one.moment < MOST_MOMENT]
         texts = {name: _shown(text) for name, text in (fields or {}).items()}
         texts |= {
-            "agent": next(filter(None, agents), self.agent),
-            "said": next(filter(None, said), ""),
+            "agent": next((one.agent for one in backing if one.agent), self.agent),
+            "said": timestamps.render(moments[0]) if moments else "",
         }
         return Finding(
             id=finding_id(self.session, content),
@@ -200,4 +178,4 @@ def outcome(answer: Message) -> bool | None:
 
 def _shown(text: str) -> str:
     """Return a text without characters that cannot be shown; lines stay lines."""
-    return "\n".join(map(printable, text.split("\n"))) if "\n" in text else printable(text)
+    return "\n".join(map(printable, text.split("\n")))

@@ -11,9 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memtool.index.analyzer import is_stop, terms
 from memtool.sessions.extract.scene import Scene
-from memtool.sessions.extract.sentences import Sentence, opening_off, paths_in, sentence
+from memtool.sessions.extract.sentences import (
+    Sentence,
+    content_words,
+    opening_off,
+    paths_in,
+    sentence,
+)
 from memtool.sessions.model import INTENT, PIN, Finding
 from memtool.value import Value
 
@@ -217,7 +222,7 @@ def finding_of(said: Sentence, scene: Scene) -> Finding | None:
         category, importance = "discovery", ASKED_IMPORTANCE
     else:
         return None
-    if sum(not is_stop(term) for term in terms(text)) < LEAST_TERMS:
+    if len(content_words(text)) < LEAST_TERMS:
         return None
     is_intent = is_asked or category != "discovery"  # what is so is no wish
     signals = ((INTENT,) if is_intent else ()) + ((PIN,) if pinned else ())

@@ -6,8 +6,10 @@ plain text and markdown who speaks is named before it, or it is all what a perso
 
 from __future__ import annotations
 
-from memtool.sessions.model import Message
-from memtool.sessions.transcripts.markup import inside, moment_of, text_of, without_tags
+import json
+
+from memtool.sessions.model import Message, digest
+from memtool.sessions.transcripts.markup import inside, text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,48 +40,28 @@ def knows(row: Mapping[str, Any]) -> bool:
 def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line."""
     held = row.get("message")
-    said = held if isinstance(held, dict) else row
+    content = (held if isinstance(held, dict) else row).get("content")
     role = ROLES.get(str(row.get("role")), "")
-    content = said.get("content")
-    moment = moment_of(row.get("timestamp", row.get("created_at")))
-    given = row.get("agent", row.get("name"))
-    agent = given if isinstance(given, str) and role != "user" else ""
+    name = row.get("agent", row.get("name"))
+    agent = name if isinstance(name, str) and role != "user" else ""
+    context.enter(agent, row.get("timestamp", row.get("created_at")))
     origin = _origin(row, context)
+    text = text_of(content)
     if role == "tool":
-        call = str(row.get("tool_call_id"))
-        yield context.answered(call, text_of(content), is_ok=None, moment=moment, agent=agent,
-                               origin=origin)  # fmt: skip
-    elif role:
-        text = _typed(text_of(content)) if role == "user" else text_of(content)
-        if text.strip():
-            yield Message(0, role, text, moment=moment, agent=agent, origin=origin)
-    for number, block in enumerate(content if isinstance(content, list) else []):
-        place = f"{origin}:{number}"
-        if isinstance(block, dict) and block.get("type") == "tool_use":
-            yield context.called(str(block.get("id") or ""), str(block.get("name")),
-                                 block.get("input"), moment=moment, agent=agent,
-                                 origin=place)  # fmt: skip
-        elif isinstance(block, dict) and block.get("type") == "tool_result":
-            is_error = block.get("is_error")
-            yield context.answered(str(block.get("tool_use_id")), text_of(block.get("content")),
-                                   is_ok=not is_error if isinstance(is_error, bool) else None,
-                                   moment=moment, agent=agent, origin=place)  # fmt: skip
-
-
-def _typed(text: str) -> str:
-    return without_tags(inside(text, TYPED), TAGS)
+        yield context.answered(str(row.get("tool_call_id")), text, origin, is_ok=None)
+    elif role == "user":
+        yield from context.typed(without_tags(inside(text, TYPED), TAGS), origin)
+    elif role == "assistant":
+        yield from context.spoken(text, origin)
+    yield from context.blocks(content, origin)
 
 
 def _origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
-    """Return the name of a line: its id, or its number and what it says."""
+    """Return the name of a line: its id, or its number and a hash of its content."""
     given = row.get("id", row.get("uuid"))
     if isinstance(given, str) and given:
         return given
-    import json
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    data = json.dumps(row, sort_keys=True).encode()
-    return f"{context.line}-{blake2b(data, digest_size=6).hexdigest()}"
+    return f"{context.line}-{digest(json.dumps(row, sort_keys=True).encode(), 6)}"
 
 
 SPEAKERS = {
@@ -105,7 +87,7 @@ def read_text(text: str) -> Iterator[Message]:
     for role, said in turns:
         body = "\n".join(said).strip("\n")
         if body.strip():
-            name = _turn_name(f"{role}\n{body}")
+            name = digest(f"{role}\n{body}".encode(errors="surrogatepass"))
             seen[name] = seen.get(name, 0) + 1
             yield Message(0, role, body, origin=f"{name}-{seen[name]}")
 
@@ -164,9 +146,3 @@ def _fence_after(fence: str, row: str) -> str:
     if fence:
         return "" if start == fence and not row.strip().strip(fence[0]) else fence
     return start if start in FENCES else ""
-
-
-def _turn_name(text: str) -> str:
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

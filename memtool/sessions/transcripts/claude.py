@@ -6,14 +6,14 @@ summaries, reminders and slash commands have that type as well.
 
 from __future__ import annotations
 
-from memtool.sessions.model import Message
-from memtool.sessions.transcripts.markup import moment_of, text_of, without_tags
+from memtool.sessions.transcripts.markup import text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from memtool.sessions.model import Message
     from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "claude"
@@ -27,6 +27,8 @@ TAGS = (
     "ide_selection", "ide_diagnostics", "persisted-output", "teammate-message",
 )  # fmt: skip
 """Tags between which the host writes into what people typed."""
+REMINDERS = ("system-reminder", "persisted-output")
+"""Those between which it writes into what tools printed."""
 NOTICES = ("[Request interrupted by user", "Caveat: The messages below", "Stop hook feedback:",
            "This session is being continued from a previous conversation")  # fmt: skip
 """How texts begin that the host writes in the place of a person."""
@@ -43,41 +45,25 @@ def knows(row: Mapping[str, Any]) -> bool:
 
 
 def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages of a line."""
-    session, cwd = row.get("sessionId"), row.get("cwd")
-    if isinstance(session, str) and not context.session:
-        context.session = session
-    if isinstance(cwd, str):
-        context.cwd = cwd
-    said = row.get("message")
-    kind = row.get("type")
-    if kind not in ("user", "assistant") or not isinstance(said, dict) or row.get("isSidechain"):
+    """Yield the messages of a line; what the model only thought is left out."""
+    context.enter(AGENT, row.get("timestamp"), row.get("sessionId"), row.get("cwd"))
+    message, kind, uuid = row.get("message"), row.get("type"), row.get("uuid")
+    if kind not in ("user", "assistant") or not isinstance(message, dict) or row.get("isSidechain"):
         return
-    uuid = row.get("uuid")
     origin = uuid if isinstance(uuid, str) else f"line-{context.line}"
-    moment = moment_of(row.get("timestamp"))
-    content = said.get("content")
-    blocks = content if isinstance(content, list) else []
+    content = message.get("content")
     if kind == "assistant":
-        yield from _spoken(content, blocks, context, moment, origin)
+        if isinstance(content, str):
+            yield from context.spoken(content, origin)
+        yield from context.blocks(content, origin, has_texts=True)
         return
-    for number, block in enumerate(blocks):
-        if isinstance(block, dict) and block.get("type") == "tool_result":
-            is_error = block.get("is_error")
-            yield context.answered(
-                str(block.get("tool_use_id")),
-                _answer(block, row.get("toolUseResult")),
-                is_ok=not is_error if isinstance(is_error, bool) else True,
-                moment=moment,
-                agent=AGENT,
-                origin=f"{origin}:{number}",
-            )
-    typed = typed_text(content, row)
-    if typed:
-        yield Message(0, "user", typed, moment=moment, origin=origin)
+    for answer in context.blocks(content, origin, is_ok=True):
+        text = without_tags(answer.text, REMINDERS)
+        yield answer.replace(text=text or _printed(row.get("toolUseResult")))
+    yield from context.typed(_typed(content, row), origin)
 
 
-def typed_text(content: Any, row: Mapping[str, Any]) -> str:
+def _typed(content: Any, row: Mapping[str, Any]) -> str:
     """Return what a person typed on a line, empty where it was the host."""
     if any(row.get(name) for name in NOT_TYPED):
         return ""
@@ -92,28 +78,9 @@ def typed_text(content: Any, row: Mapping[str, Any]) -> str:
     return "" if text.startswith(NOTICES) else text
 
 
-def _spoken(
-    content: Any, blocks: list[Any], context: TranscriptContext, moment: int, origin: str
-) -> Iterator[Message]:
-    """Yield what the model said and called; what it only thought is left out."""
-    if isinstance(content, str) and content.strip():
-        yield Message(0, "assistant", content, moment=moment, agent=AGENT, origin=origin)
-    for number, block in enumerate(blocks):
-        if not isinstance(block, dict):
-            continue
-        place = f"{origin}:{number}"
-        text = block.get("text")
-        if block.get("type") == "text" and isinstance(text, str) and text.strip():
-            yield Message(0, "assistant", text, moment=moment, agent=AGENT, origin=place)
-        elif block.get("type") == "tool_use":
-            yield context.called(str(block.get("id")), str(block.get("name")), block.get("input"),
-                                 moment=moment, agent=AGENT, origin=place)  # fmt: skip
-
-
-def _answer(block: Mapping[str, Any], result: Any) -> str:
-    """Return what a tool printed: what the model got, without the host's reminders."""
-    text = without_tags(text_of(block.get("content")), ("system-reminder", "persisted-output"))
-    if not text and isinstance(result, dict):
-        printed = [result.get(name) for name in ("stdout", "stderr")]
-        text = "\n".join(part for part in printed if isinstance(part, str) and part)
-    return text
+def _printed(result: Any) -> str:
+    """Return what a tool printed, where the model was given nothing of it."""
+    if not isinstance(result, dict):
+        return ""
+    printed = [result.get(name) for name in ("stdout", "stderr")]
+    return "\n".join(part for part in printed if isinstance(part, str) and part)

@@ -1,29 +1,34 @@
 """Codex: rollout files, each line an envelope of time, type and payload.
 
-What a person typed stands in events of its own; the items of role `user` hold the host's
-scaffolding as well. Older files have no events, and no envelope: there the scaffolding is known
-by how it begins.
+What a person typed is in events of its own; the items of role `user` hold the host's scaffolding
+as well. Older files have no events, and no envelope: there the scaffolding is recognised by how
+it begins.
 """
 
 from __future__ import annotations
 
-from memtool.sessions.model import Message
-from memtool.sessions.transcripts.markup import moment_of, text_of, without_tags
+import json
+
+from memtool.sessions.model import digest, json_row, json_value
+from memtool.sessions.transcripts.markup import text_of, without_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from memtool.sessions.model import Message
     from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "codex"
 ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-ITEMS = ("message", "function_call", "function_call_output", "reasoning", "custom_tool_call",
-         "custom_tool_call_output", "local_shell_call")  # fmt: skip
+CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+ANSWERS = ("function_call_output", "custom_tool_call_output")
+ITEMS = ("message", "reasoning", *CALLS, *ANSWERS)
 TAGS = ("user_instructions", "environment_context", "permissions", "turn_aborted", "skill",
         "INSTRUCTIONS", "subagent_notification", "user_shell_command")  # fmt: skip
 NOTICES = ("# AGENTS.md instructions", "<user_instructions>", "<environment_context>")
+EXIT_CODES = ("Exit code: ", "Process exited with code ")
 
 
 def knows(row: Mapping[str, Any]) -> bool:
@@ -33,22 +38,26 @@ def knows(row: Mapping[str, Any]) -> bool:
     return (row.get("type") in ITEMS and "sessionId" not in row) or _is_meta(row)
 
 
+def _is_meta(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line without envelope is the first one of an old rollout."""
+    return {"id", "timestamp", "instructions"} <= row.keys() and "type" not in row
+
+
 def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line."""
     payload = row.get("payload")
     item = payload if isinstance(payload, dict) else row
     kind = row.get("type") if isinstance(payload, dict) else "response_item"
-    if kind in ("session_meta", "turn_context") or _is_meta(row):
-        _take_over(item, context)
-    moment = moment_of(row.get("timestamp"))
-    origin = origin_of(row)
+    is_about = kind in ("session_meta", "turn_context") or _is_meta(row)
+    facts = (item.get("id"), item.get("cwd")) if is_about else ()
+    context.enter(AGENT, row.get("timestamp"), *facts)
+    # Rollouts name calls, but no messages.
+    origin = digest(json.dumps(row, sort_keys=True).encode())
     if kind == "event_msg":
         context.is_mirrored = True
-        typed = without_tags(_typed(item, context), TAGS)
-        if typed:
-            yield Message(0, "user", typed, moment=moment, origin=origin)
+        yield from context.typed(without_tags(_typed(item, context), TAGS), origin)
     elif kind == "response_item":
-        yield from _item(item, context, moment, origin)
+        yield from _item(item, context, origin)
 
 
 def _typed(event: Mapping[str, Any], context: TranscriptContext) -> str:
@@ -63,58 +72,34 @@ def _typed(event: Mapping[str, Any], context: TranscriptContext) -> str:
     return text if is_typed and isinstance(text, str) else ""
 
 
-def origin_of(row: Mapping[str, Any]) -> str:
-    """Return a name of a line by its content: rollouts name calls, but no messages."""
-    import json
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    data = json.dumps(row, sort_keys=True).encode()
-    return blake2b(data, digest_size=8).hexdigest()
-
-
-def _item(
-    item: Mapping[str, Any], context: TranscriptContext, moment: int, origin: str
-) -> Iterator[Message]:
+def _item(item: Mapping[str, Any], context: TranscriptContext, origin: str) -> Iterator[Message]:
     kind = item.get("type")
     call = str(item.get("call_id") or item.get("id") or "")
     if kind == "message":
         text = text_of(item.get("content"))
-        if item.get("role") == "assistant" and text.strip():
-            yield Message(0, "assistant", text, moment=moment, agent=AGENT, origin=origin)
+        if item.get("role") == "assistant":
+            yield from context.spoken(text, origin)
         elif item.get("role") == "user" and not context.is_mirrored:
             typed = "" if text.startswith(NOTICES) else without_tags(text, TAGS)
-            if typed:
-                yield Message(0, "user", typed, moment=moment, origin=origin)
-    elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        yield context.called(call, str(item.get("name") or "shell"), _arguments(item),
-                             moment=moment, agent=AGENT, origin=origin)  # fmt: skip
-    elif kind in ("function_call_output", "custom_tool_call_output"):
+            yield from context.typed(typed, origin)
+    elif kind in CALLS:
+        yield context.called(call, str(item.get("name") or "shell"), _arguments(item), origin)
+    elif kind in ANSWERS:
         text, is_ok = _output(item.get("output"))
-        yield context.answered(call, text, is_ok=is_ok, moment=moment, agent=AGENT, origin=origin)
+        yield context.answered(call, text, origin, is_ok=is_ok)
 
 
 def _arguments(item: Mapping[str, Any]) -> Any:
-    """Return what was called with: JSON text, the text of a patch, or an action."""
+    """Return the arguments of a call: JSON text, the text of a patch, or an action."""
     given = item.get("arguments", item.get("input", item.get("action")))
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        import json
-
-        try:
-            return json.loads(given)
-        except (ValueError, RecursionError):
-            return given
-    return given
+    held = json_value(given) if isinstance(given, str) and given.lstrip().startswith("{") else None
+    return given if held is None else held
 
 
 def _output(output: Any) -> tuple[str, bool | None]:
     """Return what a call printed, and whether it worked, in each of the forms that it has had."""
     if isinstance(output, str) and output.lstrip().startswith("{"):
-        import json
-
-        try:
-            output = json.loads(output)
-        except (ValueError, RecursionError):
-            return str(output), None
+        output = json_row(output) or output
     if isinstance(output, dict) and "output" in output:
         facts = output.get("metadata")
         code = facts.get("exit_code") if isinstance(facts, dict) else None
@@ -123,22 +108,8 @@ def _output(output: Any) -> tuple[str, bool | None]:
         return text_of(output.get("content")), output["success"]
     text = text_of(output)
     head, mark, body = text.partition("\nOutput:\n")
-    code_text = ""
-    for line in head.split("\n"):
-        for start in ("Exit code: ", "Process exited with code "):
-            code_text = line[len(start) :].strip() if line.startswith(start) else code_text
+    found = [line[len(start) :].strip() for line in head.split("\n")
+             for start in EXIT_CODES if line.startswith(start)]  # fmt: skip
+    code_text = found[-1] if found else ""
     is_ok = code_text == "0" if code_text.lstrip("-").isdigit() else None
     return (body if mark and is_ok is not None else text), is_ok
-
-
-def _is_meta(row: Mapping[str, Any]) -> bool:
-    """Tell whether a line without envelope is the first one of an old rollout."""
-    return {"id", "timestamp", "instructions"} <= row.keys() and "type" not in row
-
-
-def _take_over(item: Mapping[str, Any], context: TranscriptContext) -> None:
-    session, cwd = item.get("id"), item.get("cwd")
-    if isinstance(session, str) and not context.session:
-        context.session = session
-    if isinstance(cwd, str):
-        context.cwd = cwd

@@ -6,7 +6,6 @@ each part has a name of its own, so that it is taken once.
 
 from __future__ import annotations
 
-from memtool.sessions.model import Message
 from memtool.sessions.transcripts.markup import moment_of, text_of, without_tags
 
 TYPE_CHECKING = False
@@ -14,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from memtool.sessions.model import Message
     from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "gemini"
 TYPES = ("user", "gemini", "info", "error", "warning")
 TAGS = ("session_context", "hook_context", "state_snapshot", "system-reminder", "user_query_meta")
-FAILED = ("error", "cancelled")
+OUTCOMES = {"success": True, "error": False, "cancelled": False}
 
 
 def knows(row: Mapping[str, Any]) -> bool:
@@ -31,9 +31,7 @@ def knows(row: Mapping[str, Any]) -> bool:
 
 def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
     """Yield the messages of a line, or of a whole document."""
-    session = row.get("sessionId")
-    if isinstance(session, str) and not context.session:
-        context.session = session
+    context.enter(AGENT, None, row.get("sessionId"))
     patch = row.get("$set")
     held = row.get("messages") or (patch.get("messages") if isinstance(patch, dict) else None)
     for message in held if isinstance(held, list) else [row]:
@@ -46,37 +44,29 @@ def _is_message(row: Mapping[str, Any]) -> bool:
 
 
 def _message(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    origin = str(row["id"])
+    origin = row["id"]
     moment = moment_of(row.get("timestamp"))
+    context.moment = moment
     if row["type"] == "user":
-        typed = without_tags(text_of(row.get("displayContent") or row.get("content")), TAGS)
-        if typed:
-            yield Message(0, "user", typed, moment=moment, origin=origin)
-        return
+        typed = text_of(row.get("displayContent") or row.get("content"))
+        yield from context.typed(without_tags(typed, TAGS), origin)
     if row["type"] != "gemini":
         return
-    text = text_of(row.get("content"))
-    if text.strip():
-        yield Message(0, "assistant", text, moment=moment, agent=AGENT, origin=origin)
+    yield from context.spoken(text_of(row.get("content")), origin)
     calls = row.get("toolCalls")
     for number, call in enumerate(calls if isinstance(calls, list) else []):
         if isinstance(call, dict):
-            place = f"{origin}:{call.get('id') or number}"
-            yield from _call(call, context, moment_of(call.get("timestamp")) or moment, place)
+            context.moment = moment_of(call.get("timestamp")) or moment
+            yield from _call(call, context, f"{origin}:{call.get('id') or number}")
 
 
-def _call(
-    call: Mapping[str, Any], context: TranscriptContext, moment: int, origin: str
-) -> Iterator[Message]:
+def _call(call: Mapping[str, Any], context: TranscriptContext, origin: str) -> Iterator[Message]:
     """Yield a call, and its answer where it has come."""
-    name, arguments = str(call.get("name")), call.get("args")
-    yield context.called(origin, name, arguments, moment=moment, agent=AGENT, origin=origin)
-    status = call.get("status")
-    text = _answer(call)
-    if status in ("success", *FAILED) or text:
-        is_ok = None if status not in ("success", *FAILED) else status == "success"
-        yield context.answered(origin, text, is_ok=is_ok, moment=moment, agent=AGENT,
-                               origin=f"{origin}:answer")  # fmt: skip
+    yield context.called(origin, str(call.get("name")), call.get("args"), origin)
+    status, text = call.get("status"), _answer(call)
+    is_ok = OUTCOMES.get(status) if isinstance(status, str) else None
+    if text or is_ok is not None:
+        yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
 
 
 def _answer(call: Mapping[str, Any]) -> str:

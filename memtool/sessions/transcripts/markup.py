@@ -6,6 +6,10 @@ evidence for itself. Blocks that a host writes between tags are cut out of what 
 
 from __future__ import annotations
 
+import json
+import posixpath
+import re
+
 from memtool.inject.block import FORMATS
 from memtool.memory import timestamps
 from memtool.sessions.model import Message
@@ -20,8 +24,8 @@ MOST_CALLS = 200
 """Calls that wait for their answer; what is older has none."""
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "filename", "file")
 _COMMANDS = ("command", "cmd")
-_SAYING = (*_COMMANDS, *_PATHS, "pattern", "query", "url", "prompt", "description")
-"""Arguments that say what a call was, the first that is there."""
+_LINES = (*_COMMANDS, *_PATHS, "pattern", "query", "url", "prompt", "description")
+"""Arguments that describe a call; the first that is there counts."""
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 _EPOCH_MS = 100_000_000_000
 """Numbers from here on are milliseconds, those before are seconds."""
@@ -30,7 +34,7 @@ _LAST_MS = 253_402_300_799_000
 
 
 class ToolCall(Value):
-    """A call of a tool that has been seen, for the answer to it."""
+    """A call of a tool that was read, for the answer to it."""
 
     tool: str
     call: str
@@ -38,7 +42,11 @@ class ToolCall(Value):
 
 
 class TranscriptContext:
-    """What was read so far of one transcript. `tops` are the worktrees that paths may lie in."""
+    """What was read so far of one transcript, and the messages that its next lines make.
+
+    `tops` are the worktrees that paths may lie in. `agent` and `moment` are those of the line
+    that is being read.
+    """
 
     def __init__(self, tops: Iterable[str], known: Mapping[str, Any] | None = None) -> None:
         self.tops = tuple(top for top in tops if top)
@@ -46,12 +54,15 @@ class TranscriptContext:
         self.session = _text(known.get("session"))
         self.cwd = _text(known.get("cwd"))
         self.line = known["line"] if type(known.get("line")) is int else 0
+        self.agent = ""
+        self.moment = 0
         self.is_mirrored = known.get("is_mirrored") is True
-        """Whether typed text stands in events of its own (Codex)."""
+        """Whether typed text is in events of its own (Codex)."""
         self.is_itemised = False
-        """Whether those are events about items, which may be told of in the old way as well."""
+        """Whether those are events about items, which may be repeated in the old way as well."""
         self.calls: dict[str, ToolCall] = {}
-        for id_, row in _pairs(known.get("calls")):
+        calls = known.get("calls")
+        for id_, row in calls.items() if isinstance(calls, dict) else ():
             if isinstance(row, list) and len(row) == 3 and isinstance(row[2], list):
                 self.calls[id_] = ToolCall(_text(row[0]), _text(row[1]), tuple(map(_text, row[2])))
 
@@ -66,21 +77,61 @@ class TranscriptContext:
                       for id_, one in list(self.calls.items())[-MOST_CALLS:]},
         }  # fmt: skip
 
-    def called(self, id: str, tool: str, arguments: Any, **fields: Any) -> Message:
+    def enter(self, agent: str, time: Any, session: Any = None, cwd: Any = None) -> None:
+        """Begin a line: who works, when, and the session and directory where it names them."""
+        self.agent = agent
+        self.moment = moment_of(time)
+        self.session = self.session or _text(session)
+        if isinstance(cwd, str):
+            self.cwd = cwd
+
+    def typed(self, text: str, origin: str) -> Iterator[Message]:
+        """Yield what a person typed, if that is something."""
+        if text.strip():
+            yield Message(0, "user", text, moment=self.moment, origin=origin)
+
+    def spoken(self, text: Any, origin: str) -> Iterator[Message]:
+        """Yield what the assistant wrote, if that is something."""
+        if isinstance(text, str) and text.strip():
+            yield Message(0, "assistant", text, moment=self.moment, agent=self.agent, origin=origin)
+
+    def called(self, id: str, tool: str, arguments: Any, origin: str) -> Message:
         """Return the message of a call, and remember it for its answer."""
         files = self.files_of(arguments)
         patched = ", ".join(files) if _patch(arguments) else ""
-        one = ToolCall(tool, patched or said_by(arguments), files)
+        one = ToolCall(tool, patched or call_line(arguments), files)
         if id:
             self.calls[id] = one
-        return Message(0, "assistant", changed_by(arguments), tool=tool, call=one.call,
-                       files=one.files, **fields)  # fmt: skip
+        return Message(0, "assistant", changed_by(arguments), moment=self.moment, agent=self.agent,
+                       tool=tool, call=one.call, files=files, origin=origin)  # fmt: skip
 
-    def answered(self, id: str, text: str, *, is_ok: bool | None, **fields: Any) -> Message:
+    def answered(self, id: str, text: str, origin: str, *, is_ok: bool | None) -> Message:
         """Return the message of an answer, with what was called."""
         one = self.calls.pop(id, ToolCall("", "", ()))
-        return Message(0, "tool", text, tool=one.tool, call=one.call, is_ok=is_ok, files=one.files,
-                       **fields)  # fmt: skip
+        return Message(0, "tool", text, moment=self.moment, agent=self.agent, tool=one.tool,
+                       call=one.call, is_ok=is_ok, files=one.files, origin=origin)  # fmt: skip
+
+    def blocks(
+        self, content: Any, origin: str, *, has_texts: bool = False, is_ok: bool | None = None
+    ) -> Iterator[Message]:
+        """Yield the blocks of a message in Anthropic's form: calls and answers of tools.
+
+        Where it has texts, each is a message as well. `is_ok` is for answers that do not say.
+        """
+        for number, block in enumerate(content if isinstance(content, list) else ()):
+            if not isinstance(block, dict):
+                continue
+            kind, place = block.get("type"), f"{origin}:{number}"
+            if kind == "text" and has_texts:
+                yield from self.spoken(block.get("text"), place)
+            elif kind == "tool_use":
+                id_ = str(block.get("id") or "")
+                yield self.called(id_, str(block.get("name")), block.get("input"), place)
+            elif kind == "tool_result":
+                failed, text = block.get("is_error"), text_of(block.get("content"))
+                is_known = isinstance(failed, bool)
+                yield self.answered(str(block.get("tool_use_id")), text, place,
+                                    is_ok=not failed if is_known else is_ok)  # fmt: skip
 
     def files_of(self, arguments: Any) -> tuple[str, ...]:
         """Return the paths that the arguments of a call name, those in a patch included."""
@@ -94,8 +145,6 @@ class TranscriptContext:
 
     def place(self, path: str) -> str:
         """Return a path from the top of its worktree, as it is where it lies in none."""
-        import posixpath
-
         full = posixpath.normpath(posixpath.join(self.cwd, path) if self.cwd else path)
         for top in self.tops:
             if full.startswith(f"{top}/"):
@@ -103,19 +152,20 @@ class TranscriptContext:
         return posixpath.normpath(path)
 
 
-def said_by(arguments: Any) -> str:
-    """Return in one line what a tool was called with."""
+def call_line(arguments: Any) -> str:
+    """Return in one line what a tool was called with; it is cut once it has no secrets."""
     if isinstance(arguments, dict):
-        for name in _SAYING:
+        for name in _LINES:
             value = arguments.get(name)
             if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-                value = _command(value)
+                # `bash -lc SCRIPT` is the script.
+                is_script = len(value) == 3 and value[1] in ("-lc", "-c")
+                value = value[2] if is_script else " ".join(value)
             if isinstance(value, str) and value.strip():
-                return one_line(value.strip().replace("\n", "; ") if name in _COMMANDS else value)
-        import json
-
-        return one_line(json.dumps(arguments, ensure_ascii=False)) if arguments else ""
-    return one_line(arguments) if isinstance(arguments, str) else ""
+                value = value.strip().replace("\n", "; ") if name in _COMMANDS else value
+                return " ".join(value.split())
+        arguments = json.dumps(arguments, ensure_ascii=False) if arguments else ""
+    return " ".join(arguments.split()) if isinstance(arguments, str) else ""
 
 
 def changed_by(arguments: Any) -> str:
@@ -139,18 +189,6 @@ def _patch(arguments: Any) -> str:
                           if isinstance(arguments.get(name), str)), "")  # fmt: skip
     is_patch = isinstance(arguments, str) and arguments.lstrip().startswith("*** Begin Patch")
     return arguments if is_patch else ""
-
-
-def _command(words: list[str]) -> str:
-    """Return a list of arguments as a line; `bash -lc SCRIPT` is the script."""
-    if len(words) == 3 and words[1] in ("-lc", "-c"):
-        return words[2]
-    return " ".join(words)
-
-
-def one_line(text: str) -> str:
-    """Return a text in one line; it is cut when it has no secrets any more."""
-    return " ".join(text.split())
 
 
 def text_of(content: Any) -> str:
@@ -178,10 +216,6 @@ def moment_of(value: Any) -> int:
     if not 0 <= value < _LAST_MS:
         return 0
     return int(value // 1000 if value >= _EPOCH_MS else value)
-
-
-def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, dict) else ()
 
 
 def _text(value: Any) -> str:
@@ -242,8 +276,6 @@ def without_colours(text: str) -> str:
     """Return a text without the sequences by which a terminal is coloured, titled and moved in."""
     if "\x1b" not in text:
         return text
-    import re
-
     return re.sub("\x1b(?:" + "|".join(ESCAPES) + ")", "", text)
 
 

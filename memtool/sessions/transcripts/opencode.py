@@ -7,7 +7,7 @@ is opened read only, and one session of it is read as a document.
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import Message, hashed_id
+from memtool.sessions.model import hashed_id, json_row
 from memtool.sessions.transcripts.markup import moment_of
 
 TYPE_CHECKING = False
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Any
 
+    from memtool.sessions.model import Message
     from memtool.sessions.transcripts.markup import TranscriptContext
 
 AGENT = "opencode"
-FINISHED = {"completed": True, "error": False}
 
 
 def knows(row: Mapping[str, Any]) -> bool:
@@ -36,11 +36,7 @@ def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message
         return
     info = row["info"]
     is_whole = isinstance(row.get("messages"), list)
-    session, directory = info.get("id" if is_whole else "sessionID"), info.get("directory")
-    if isinstance(session, str) and not context.session:
-        context.session = session
-    if isinstance(directory, str):
-        context.cwd = directory
+    context.enter(AGENT, None, info.get("id" if is_whole else "sessionID"), info.get("directory"))
     for message in row["messages"] if is_whole else [row]:
         if isinstance(message, dict) and isinstance(message.get("info"), dict):
             parts = message.get("parts")
@@ -50,47 +46,32 @@ def read(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message
 def _message(
     info: Mapping[str, Any], parts: list[Any], context: TranscriptContext
 ) -> Iterator[Message]:
-    role = info.get("role")
+    said = {"user": context.typed, "assistant": context.spoken}.get(str(info.get("role")))
     moment = _moment(info)
     for number, part in enumerate(parts):
         if not isinstance(part, dict) or part.get("synthetic") or part.get("ignored"):
             continue  # what the host puts into a prompt
+        context.moment = moment
         origin = str(part.get("id") or f"{info.get('id')}:{number}")
-        text = part.get("text")
-        if part.get("type") == "text" and isinstance(text, str) and text.strip():
-            if role == "user":
-                yield Message(0, "user", text, moment=moment, origin=origin)
-            elif role == "assistant":
-                yield Message(0, "assistant", text, moment=moment, agent=AGENT, origin=origin)
-        elif part.get("type") == "tool" and isinstance(part.get("state"), dict):
-            yield from _tool(part, part["state"], context, moment, origin)
+        text, state = part.get("text"), part.get("state")
+        if part.get("type") == "text" and isinstance(text, str) and said is not None:
+            yield from said(text, origin)
+        elif part.get("type") == "tool" and isinstance(state, dict):
+            context.moment = _moment(state) or moment
+            yield context.called(origin, str(part.get("tool")), state.get("input"), origin)
+            yield from _answer(state, context, origin)
 
 
-def _tool(
-    part: Mapping[str, Any],
-    state: Mapping[str, Any],
-    context: TranscriptContext,
-    moment: int,
-    origin: str,
-) -> Iterator[Message]:
-    """Yield a call, and its answer where it has come."""
-    moment = _moment(state) or moment
-    yield context.called(origin, str(part.get("tool")), state.get("input"), moment=moment,
-                         agent=AGENT, origin=origin)  # fmt: skip
+def _answer(state: Mapping[str, Any], context: TranscriptContext, origin: str) -> Iterator[Message]:
+    """Yield the answer to a call, where it has come; a command that it ran may have failed."""
     status = state.get("status")
-    if isinstance(status, str) and status in FINISHED:
-        text = state.get("output" if status == "completed" else "error")
-        yield context.answered(
-            origin, text if isinstance(text, str) else "", is_ok=_worked(state), moment=moment,
-            agent=AGENT, origin=f"{origin}:answer",
-        )  # fmt: skip
-
-
-def _worked(state: Mapping[str, Any]) -> bool:
-    """Tell whether a call worked: it was finished, and a command that it ran did not fail."""
-    facts = state.get("metadata")
+    if status not in ("completed", "error"):
+        return
+    text, facts = state.get("output" if status == "completed" else "error"), state.get("metadata")
     code = facts.get("exit") if isinstance(facts, dict) else None
-    return FINISHED[state["status"]] and not (type(code) is int and code)
+    is_ok = status == "completed" and not (type(code) is int and code)
+    text = text if isinstance(text, str) else ""
+    yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
 
 
 def _moment(row: Mapping[str, Any]) -> int:
@@ -143,13 +124,13 @@ def _session(held: Connection, path: str, session: str, tops: Sequence[str]) -> 
     parts: dict[str, list[dict[str, Any]]] = {}
     by_message = "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY id"
     for message, id_, data in held.execute(by_message, (session,)):
-        parts.setdefault(str(message), []).append(_data(data) | {"id": str(id_)})
+        parts.setdefault(str(message), []).append((json_row(data) or {}) | {"id": str(id_)})
     by_time = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT ?"
     rows = held.execute(by_time, (session, _MOST_MESSAGES)).fetchall()
     return {
         "info": {"id": session, "directory": row[0]},
         "messages": [
-            {"info": _data(data) | {"id": str(id_)}, "parts": parts.get(str(id_), [])}
+            {"info": (json_row(data) or {}) | {"id": str(id_)}, "parts": parts.get(str(id_), [])}
             for id_, data in rows
         ],
     }
@@ -166,13 +147,3 @@ def _known(held: Connection, session: str) -> str:
 
 def _is_below(directory: str, tops: Sequence[str]) -> bool:
     return any(directory == top or directory.startswith(f"{top}/") for top in tops if top)
-
-
-def _data(text: object) -> dict[str, Any]:
-    import json
-
-    try:
-        held = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        held = None
-    return held if isinstance(held, dict) else {}

@@ -1,7 +1,8 @@
 """The reader of transcripts: which format a file has, and what is new in it, as messages.
 
-Each host has a row in a table and a module of its own, which is loaded when it is needed; where
-nobody names the host, the content decides.
+It owns the table of hosts, how a file is read on from where the last reading ended, and what is
+left out of every message. Each host has a module of its own, which is loaded when it is named;
+where nobody names the host, all are loaded and the content decides.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import stat
 from importlib import import_module
 
 from memtool.errors import MemtoolError
+from memtool.sessions.model import digest, json_row, json_value
 from memtool.sessions.transcripts import markup
 from memtool.sessions.transcripts.markup import TranscriptContext
 from memtool.value import Value
@@ -25,125 +27,35 @@ if TYPE_CHECKING:
 PLAIN = "plain"
 DOCUMENT = "document"
 """JSON that its first line does not hold whole."""
-
-
-_SQLITE = b"SQLite format 3\0"
-MODULES: dict[str, str] = {
-    "claude": "claude",
-    "codex": "codex",
-    "gemini": "gemini",
-    "opencode": "opencode",
-    "cursor": "chat",
-    "chat": "chat",
+MODULES: dict[str, tuple[str, str]] = {
+    "claude": ("claude", "knows"),
+    "codex": ("codex", "knows"),
+    "gemini": ("gemini", "knows"),
+    "opencode": ("opencode", "knows"),
+    "cursor": ("chat", "knows_cursor"),
+    "chat": ("chat", "knows"),
 }
-"""Hosts, and the module beside this one that reads what each writes."""
+"""Hosts, with the module beside this one that reads each, and the test for rows of that host."""
 HOSTS = (*MODULES, PLAIN)
-
-
-class TranscriptFormat(Value):
-    """A format of JSON: `knows` tells its lines or documents, `read` yields their messages."""
-
-    host: str
-    knows: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
-
-
-def format_of(host: str) -> TranscriptFormat:
-    """Return the format of a host; the modules of others are not loaded."""
-    module = import_module(f"memtool.sessions.transcripts.{MODULES[host]}")
-    knows = module.knows_cursor if host == "cursor" else module.knows
-    return TranscriptFormat(host, knows, module.read)
-
-
-def detected(start: bytes, path: str) -> str:
-    """Return the host that a transcript is from, by its first lines; `plain` for a text.
-
-    A document that its first line does not hold whole is `document`, and known by its keys.
-
-    Raises:
-        MemtoolError: it is empty, binary, or JSON that no host writes.
-    """
-    if not start.strip():
-        raise foreign(path, "is empty")
-    if b"\0" in start:
-        raise foreign(path, "is no text")
-    if is_document(start):
-        return DOCUMENT
-    rows, are_most = _rows_of(start)
-    return told_by(rows, path) if are_most else PLAIN
-
-
-def is_document(start: bytes) -> bool:
-    """Tell whether a file is one of JSON that its first line does not hold whole."""
-    first = start.lstrip().partition(b"\n")[0].rstrip()
-    return first[:1] in (b"{", b"[") and row_of(first) is None and not _rows_of(start)[1]
-
-
-def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Return the JSON objects among some lines, and whether most lines are some."""
-    lines = [line for line in start.split(b"\n") if line.strip()]
-    rows = [row for row in map(row_of, lines) if row is not None]
-    return rows, bool(rows) and len(rows) * 2 >= len(lines)
-
-
-def told_by(rows: Sequence[Mapping[str, Any]], path: str) -> str:
-    """Return the host whose format most rows have. Raises MemtoolError where it is nobody's."""
-    known = {name: sum(map(format_of(name).knows, rows)) for name in MODULES}
-    host = max(known, key=lambda name: known[name])
-    if not known[host]:
-        raise foreign(path, "is JSON, but no transcript that is known")
-    return host
-
-
-def row_of(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of a line, None where it holds none."""
-    import json
-
-    try:
-        row = json.loads(line)
-    except UnicodeDecodeError:  # a byte that a tool printed: the rest of the line counts
-        return row_of(line.decode(errors="replace").encode())
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
-
-
-def document(data: bytes, path: str) -> list[dict[str, Any]]:
-    """Return the rows of a document: itself, or the objects of a list.
-
-    Raises:
-        MemtoolError: it is broken, or holds none.
-    """
-    import json
-
-    try:
-        held = json.loads(data)
-    except (ValueError, RecursionError):
-        raise foreign(path, "is cut off or broken: it begins as JSON, and is none") from None
-    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else [held]
-    if not rows:
-        raise foreign(path, "is JSON, but no transcript that is known")
-    return rows
-
-
-def foreign(path: str, what: str) -> MemtoolError:
-    """Return the refusal of a file that is no transcript."""
-    return MemtoolError(
-        f"{path} {what}",
-        hint=f"known are transcripts of {', '.join(MODULES)}, markdown and plain text",
-        code="foreign-transcript",
-    )
-
 
 MOST_BYTES = 512 << 20
 MOST_LINE = 32 << 20
 MOST_DOCUMENT = 64 << 20
+_SQLITE = b"SQLite format 3\0"
 _START = 1 << 18
 """Bytes by which a format is recognised."""
 _ROUGH = 400_000
 """Characters of a message that are looked through; of more only both ends are."""
 _SAMPLE = 512
 """Bytes at the start, and before the place where a reading ended, that must be the same still."""
+
+
+class TranscriptFormat(Value):
+    """A format of JSON: `knows` recognises its lines or documents, `read` yields their messages."""
+
+    host: str
+    knows: Callable[[Mapping[str, Any]], bool]
+    read: Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
 
 
 class Mark(Value):
@@ -200,15 +112,15 @@ def read(
 ) -> Reading:
     """Read a transcript on from a mark, from its beginning where it is another one by now.
 
-    `session` says which one is meant where there are several.
+    `session` names the one to read where there are several.
 
     Raises:
         MemtoolError: it is not of the host that was named, or of none that is known.
     """
     if _sample(file, 0).startswith(_SQLITE):
-        context = TranscriptContext(tops)
         from memtool.sessions.transcripts import opencode
 
+        context = TranscriptContext(tops)
         held = opencode.document(path, session, tops)
         return _whole("opencode", context, opencode.read(held, context))
     began = mark if mark is not None and _is_same(file, mark) else Mark()
@@ -226,67 +138,105 @@ def read(
     return _lines(file, path, host or began.host, context, began.offset)
 
 
+def format_of(host: str) -> TranscriptFormat:
+    """Return the format of a host; the modules of others are not loaded."""
+    name, knows = MODULES[host]
+    module = import_module(f"memtool.sessions.transcripts.{name}")
+    return TranscriptFormat(host, getattr(module, knows), module.read)
+
+
+def detected(start: bytes, path: str) -> str:
+    """Return the host that a transcript is from, by its first lines; `plain` for a text.
+
+    A document that its first line does not hold whole is `document`, and recognised by its keys.
+
+    Raises:
+        MemtoolError: it is empty, binary, or JSON that no host writes.
+    """
+    if not start.strip():
+        raise foreign(path, "is empty")
+    if b"\0" in start:
+        raise foreign(path, "is no text")
+    if is_document(start):
+        return DOCUMENT
+    rows, are_most = _rows_of(start)
+    return _host_of(rows, path) if are_most else PLAIN
+
+
+def is_document(start: bytes) -> bool:
+    """Tell whether a file is one of JSON that its first line does not hold whole."""
+    first = start.lstrip().partition(b"\n")[0].rstrip()
+    return first[:1] in (b"{", b"[") and _row_of(first) is None and not _rows_of(start)[1]
+
+
+def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """Return the JSON objects among some lines, and whether most lines are some."""
+    lines = [line for line in start.split(b"\n") if line.strip()]
+    rows = [row for row in map(_row_of, lines) if row is not None]
+    return rows, bool(rows) and len(rows) * 2 >= len(lines)
+
+
+def _host_of(rows: Sequence[Mapping[str, Any]], path: str) -> str:
+    """Return the host whose format most rows have. Raises MemtoolError where it is nobody's."""
+    known = {name: sum(map(format_of(name).knows, rows)) for name in MODULES}
+    host = max(known, key=lambda name: known[name])
+    if not known[host]:
+        raise foreign(path, "is JSON, but no transcript that is known")
+    return host
+
+
+def _row_of(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a line, None where it holds none.
+
+    A byte that is no text, as a tool may print it, costs only itself.
+    """
+    row = json_row(line)
+    return json_row(line.decode(errors="replace")) if row is None else row
+
+
+def foreign(path: str, what: str) -> MemtoolError:
+    """Return the refusal of a file that is no transcript."""
+    return MemtoolError(
+        f"{path} {what}",
+        hint=f"known are transcripts of {', '.join(MODULES)}, markdown and plain text",
+        code="foreign-transcript",
+    )
+
+
 def _lines(
     file: BinaryIO, path: str, host: str, context: TranscriptContext, offset: int
 ) -> Reading:
-    """Read lines of JSON from an offset on."""
-    lines = _JsonLines(file, offset)
+    """Read lines of JSON from an offset on; what is no whole line yet is left for later."""
     form = format_of(host)
     found: list[Message] = []
-    known = 0
-    for row in lines:
-        context.line += 1
-        known += form.knows(row)
-        found += form.read(row, context)
+    known = broken = 0
+    at = offset
+    file.seek(at)
+    while line := file.readline(MOST_LINE):
+        row = _row_of(line) if line.strip() else {}
+        broken += row is None
+        if row is None and not line.endswith(b"\n") and len(line) < MOST_LINE:
+            break  # its writer is not done with it, or never will be
+        at += len(line)
+        if row:
+            context.line += 1
+            known += form.knows(row)
+            found += form.read(row, context)
     if not (offset or known):
         raise foreign(path, f"is no transcript of {host}")
-    read = _whole(host, context, found)
-    start, behind = _sample(file, 0)[: lines.offset], _before(file, lines.offset)
-    mark = Mark(host, lines.offset, digest(start), digest(behind), context.kept())
-    return read.replace(broken=lines.broken, is_new=not offset, mark=mark)
-
-
-def cleared(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages without what memtool wrote itself, and without colours."""
-    for one in messages:
-        if one.role == "tool" and markup.is_own_call(one):
-            continue
-        text = one.text if len(one.text) <= _ROUGH else _ends(one.text)
-        text = markup.without_own(markup.without_colours(text)).strip("\n")
-        if text.strip() or one.tool:
-            yield one if text == one.text else one.replace(text=text)
-
-
-def _by_origin(messages: Iterable[Message]) -> dict[str, Message]:
-    """Return messages by origin: one that is written again takes the place that it had."""
-    return {one.origin: one for one in messages}
-
-
-class _JsonLines:
-    """The JSON objects of a file from an offset on; what is no whole line yet is left for later."""
-
-    def __init__(self, file: BinaryIO, offset: int) -> None:
-        self.file = file
-        self.offset = offset
-        self.broken = 0
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        self.file.seek(self.offset)
-        while line := self.file.readline(MOST_LINE):
-            row = row_of(line) if line.strip() else {}
-            if row is None and not line.endswith(b"\n") and len(line) < MOST_LINE:
-                self.broken += 1  # its writer is not done with it, or never will be
-                return
-            self.offset += len(line)
-            self.broken += row is None
-            if row:
-                yield row
+    start, behind = _sample(file, 0)[:at], _before(file, at)
+    mark = Mark(host, at, digest(start), digest(behind), context.kept())
+    whole = _whole(host, context, found)
+    return whole.replace(broken=broken, is_new=not offset, mark=mark)
 
 
 def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
-    """Read a document, which tells by its keys whose it is."""
-    rows = document(_all(file, path), path)
-    form = format_of(told_by(rows, path))
+    """Read a document, an object or a list of some; its keys say which host wrote it."""
+    held = json_value(_all(file, path))
+    if not isinstance(held, dict | list):
+        raise foreign(path, "is cut off or broken: it begins as JSON, and is none")
+    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else [held]
+    form = format_of(_host_of(rows, path))
     if host not in (DOCUMENT, form.host):
         raise foreign(path, f"is no transcript of {host}")
     found: list[Message] = []
@@ -297,9 +247,26 @@ def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) 
 
 
 def _whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -> Reading:
-    """Return the reading of what is read from its beginning every time."""
-    found = tuple(_by_origin(cleared(messages)).values())
-    return Reading(host, context.session, found, 0, is_new=True, mark=Mark())
+    """Return the reading of what is read from its beginning every time.
+
+    A message that is written again, under the same origin, takes the place of the first one.
+    """
+    found = {one.origin: one for one in cleared(messages)}
+    return Reading(host, context.session, tuple(found.values()), 0, is_new=True, mark=Mark())
+
+
+def cleared(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages without what memtool wrote itself, and without colours."""
+    for one in messages:
+        if one.role == "tool" and markup.is_own_call(one):
+            continue
+        text = one.text
+        if len(text) > _ROUGH:
+            half = _ROUGH // 2
+            text = f"{text[:half]}\n[… {len(text) - _ROUGH:,} characters …]\n{text[-half:]}"
+        text = markup.without_own(markup.without_colours(text)).strip("\n")
+        if text.strip() or one.tool:
+            yield one if text == one.text else one.replace(text=text)
 
 
 def _all(file: BinaryIO, path: str) -> bytes:
@@ -341,15 +308,3 @@ def _before(file: BinaryIO, offset: int) -> bytes:
 def _sample(file: BinaryIO, at: int) -> bytes:
     file.seek(at)
     return file.read(_SAMPLE)
-
-
-def digest(data: bytes) -> str:
-    """Return 16 hexadecimal digits that name some bytes."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(data, digest_size=8).hexdigest()
-
-
-def _ends(text: str) -> str:
-    half = _ROUGH // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[-half:]}"

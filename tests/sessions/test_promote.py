@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
+from memtool.inject.session_seen import WAITING, waiting
 from memtool.sessions import model, promote
 from memtool.sessions.model import Finding, Head
-from memtool.sessions.promote import roots
+from memtool.sessions.promote import QUARANTINE_S, quarantine
 
 
 def made(session: str, content: str, agent: str = "claude") -> Finding:
@@ -16,7 +20,7 @@ def made(session: str, content: str, agent: str = "claude") -> Finding:
 
 def counts(*all_: Finding, **parents: str) -> list[tuple[int, int]]:
     heads = [Head(one.session, 1, parent=parents.get(one.session, "")) for one in all_]
-    found = promote.supports(all_, roots(heads))
+    found = promote.supports(all_, heads)
     return [(found[one.id].sessions, found[one.id].agents) for one in all_]
 
 
@@ -53,4 +57,52 @@ def test_ten_thousand_findings_are_compared():
     """Each is compared with few others, and gets an answer."""
     all_ = [made(f"s{n % 50}", f"Part {n} of tool {n % 977} reads file src/m{n}.py at start.")
             for n in range(10_000)]  # fmt: skip
-    assert len(promote.supports(all_, {})) == 10_000
+    assert len(promote.supports(all_, [])) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("status", "age", "accesses", "state", "importance"),
+    [
+        ("candidate", QUARANTINE_S - 1, 9, "wait", 0.5),
+        ("candidate", -QUARANTINE_S, 9, "wait", 0.5),
+        ("candidate", QUARANTINE_S, 1, "confirm", 0.5),
+        ("candidate", QUARANTINE_S, 0, "fade", 0.4),
+        ("candidate", 100 * QUARANTINE_S, 0, "fade", 0.4),
+        ("confirmed", QUARANTINE_S, 0, "none", 0.5),
+        ("archived", QUARANTINE_S, 5, "none", 0.5),
+    ],
+)
+def test_after_a_day_a_candidate_is_confirmed_or_fades(
+    status: str, age: int, accesses: int, state: str, importance: float
+):
+    """Accessed means confirmed; not accessed, its importance is 0.8 of what it was, once."""
+    verdict = quarantine(status, 0.5, 1_000_000, accesses, 1_000_000 + age)
+    assert (verdict.state, verdict.importance) == (state, importance)
+
+
+def test_a_number_is_noted_until_another_one_is(tmp_path: Path) -> None:
+    """Nothing noted is none."""
+    (tmp_path / "sessions").mkdir()
+    folder = str(tmp_path)
+    assert waiting(folder) == 0
+    for count in (3, 12, 0):
+        promote.note_waiting(folder, count)
+        assert waiting(folder) == count
+
+
+@pytest.mark.parametrize("data", [b"", b"x\n", b"-1\n", b"\xb2\n"])
+def test_another_hand_writes_nothing_that_counts(tmp_path: Path, data: bytes) -> None:
+    """What is no small number is none."""
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / WAITING).write_bytes(data)
+    assert waiting(str(tmp_path)) == 0
+
+
+def test_where_nothing_can_be_written_nothing_happens(tmp_path: Path) -> None:
+    """A number that is lost is no reason to fail."""
+    promote.note_waiting(str(tmp_path / "absent"), 3)
+    (tmp_path / "sessions").mkdir()
+    os.symlink("/dev/zero", tmp_path / WAITING)
+    assert waiting(str(tmp_path)) == 0
+    promote.note_waiting(str(tmp_path), 3)
+    assert waiting(str(tmp_path)) == 3

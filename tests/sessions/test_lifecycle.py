@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.lifecycle import FailedCall, failures, summary
+from memtool.sessions.lifecycle import FailedCall, failures, summarise
 from memtool.sessions.model import MOST_LINE, Message, line
 
 
@@ -22,7 +22,7 @@ def test_a_summary_says_what_was_asked_touched_failed_and_found() -> None:
         tool(5, "lint", "bad", is_ok=False),
         Message(6, "user", "Go on."),
     ]
-    assert summary(messages, ["Use make"]).split("\n") == [
+    assert summarise(messages, ["Use make"]).split("\n") == [
         "asked: Fix the build.",
         "asked: Go on.",
         "files: a.py, b.py",
@@ -30,14 +30,14 @@ def test_a_summary_says_what_was_asked_touched_failed_and_found() -> None:
         "failed: lint in message 5, not seen to work: bad",
         "found: Use make",
     ]
-    assert summary([], []) == "nothing was said"
+    assert summarise([], []) == "nothing was said"
 
 
 def test_a_long_session_has_a_short_summary() -> None:
     """Of each kind the first are told, and how many more there are."""
     messages = [Message(n, "user", f"ask {n}", files=(f"f{n}",)) for n in range(1, 40)]
     messages += [tool(n, f"run {n}", "no", is_ok=False) for n in range(40, 60)]
-    rows = summary(messages, [f"title {n}" for n in range(20)]).split("\n")
+    rows = summarise(messages, [f"title {n}" for n in range(20)]).split("\n")
     assert len(rows) == 3 + 1 + 1 + 5 + 1 + 5 + 1
     assert rows[3] == "asked: 36 more"
     assert rows[4].endswith("f12 and 27 more")
