@@ -19,7 +19,7 @@ from zlib import crc32
 
 from memtool.inject.candidates import CandidateVerdict, verdict
 from memtool.store.files import read_regular
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ class Start(Value):
 
 def named(session: str) -> str:
     """Return the hash by which a session is known here."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(session.encode(errors="replace"), digest_size=_NAME_BYTES).hexdigest()
+    return digest(session.encode(errors="replace"), _NAME_BYTES)
 
 
 def read(directory: str, session: str) -> frozenset[tuple[str, str]]:

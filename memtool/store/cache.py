@@ -19,6 +19,8 @@ import sys
 import time
 from zlib import crc32
 
+from memtool import value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -277,10 +279,7 @@ def touch(path: str) -> None:
 
 def digest(*parts: str, size: int = 8) -> str:
     """Return a hash of some texts without NUL, of so many bytes, in hexadecimal."""
-    from _blake2 import blake2b  # hashlib would load OpenSSL: a tenth of an interpreter's start
-
-    joined = "\0".join(parts).encode(errors="surrogatepass")
-    return str(blake2b(joined, digest_size=size).hexdigest())
+    return value.digest("\0".join(parts).encode(errors="surrogatepass"), size)
 
 
 def code_version(rooms: Collection[str], *given: object) -> str:

@@ -32,6 +32,8 @@ HARDENING: dict[str, str] = {
     "log.showSignature": "false",
     "safe.bareRepository": "explicit",
     "protocol.allow": "never",
+    "log.follow": "false",
+    "log.showRoot": "true",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "diff.external": "",
@@ -223,15 +225,21 @@ class Git:
         answer = self.run(command, "--raw", "-z", "--no-abbrev", *rest, env=env)
         return [change for _title, change in _changes(answer)]
 
-    def log_raw(self, *args: str, stdin: bytes | None = None) -> Iterator[tuple[str, RawChange]]:
+    def log_raw(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        is_wanted: Callable[[str], bool] | None = None,
+    ) -> Iterator[tuple[str, RawChange]]:
         """Yield each file that commits changed, with the title of its commit, in git's order.
 
         The command is `log`, whose `--format` makes the title, or `diff-tree --stdin`, whose title
-        is the commit. One that changed nothing is left out.
+        is the commit. One that changed nothing is left out. `is_wanted` is asked about the path of
+        each file that was not renamed.
         """
         command, *rest = args
         options = ("--raw", "-z", "--no-abbrev", "--no-ext-diff")
-        return _changes(self.run(command, *options, *rest, stdin=stdin))
+        return _changes(self.run(command, *options, *rest, stdin=stdin), is_wanted)
 
     def log_names(self, *args: str) -> list[tuple[str, list[str]]]:
         """Return each commit that `log` lists, as `title` formats it, with the files it changed.
@@ -339,7 +347,9 @@ class Git:
         return ["git", "-C", self.directory, "--no-pager", *settings, *args]
 
 
-def _changes(answer: bytes) -> Iterator[tuple[str, RawChange]]:
+def _changes(
+    answer: bytes, is_wanted: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, RawChange]]:
     """Yield the rows of `--raw -z`, each with the last title before it.
 
     `:modes blobs status`, with one colon, mode and blob more for each parent beyond the first;
@@ -352,13 +362,16 @@ def _changes(answer: bytes) -> Iterator[tuple[str, RawChange]]:
         if not row.startswith(":"):
             title = row or title
             continue
+        old_path = path = os.fsdecode(next(tokens))
         parents = len(row) - len(row.lstrip(":"))
+        status = row.rpartition(" ")[2]
+        if parents == 1 and status[0] in "RC":
+            path = os.fsdecode(next(tokens))
+        elif is_wanted is not None and not is_wanted(path):
+            continue
         parts = row[parents:].split()
         olds = tuple(zip(parts[:parents], parts[parents + 1 : -2], strict=True))
-        old_path = path = os.fsdecode(next(tokens))
-        if parts[-1][0] in "RC" and parents == 1:
-            path = os.fsdecode(next(tokens))
-        yield title, RawChange(path, old_path, parts[parents], parts[-2], parts[-1], olds)
+        yield title, RawChange(path, old_path, parts[parents], parts[-2], status, olds)
 
 
 def unstarted(verb: str, error: OSError) -> MemtoolError:

@@ -67,11 +67,11 @@ def last_commits(
     limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
     rows = repository.git.log_raw(
         "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
-        "--end-of-options", revision, "--", *limit,
+        "--end-of-options", revision, "--", *limit, is_wanted=wanted.__contains__,
     )  # fmt: skip
     last: dict[str, str] = {}
     for commit, row in rows:
-        if row.path in wanted and present.get(row.path) == row.oid:
+        if present.get(row.path) == row.oid:
             last.setdefault(row.path, commit)
     return last
 

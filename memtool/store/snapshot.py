@@ -349,15 +349,11 @@ def uncommitted(
 def is_committed(tree: Tree, commit: str) -> bool:
     """Tell whether a commit holds exactly the memories of a tree, and no link or broken file."""
     taken = tree.snapshot
-    answer = taken.repository.git.run(
-        "ls-tree", "-r", "-z", "--full-tree", commit, "--", taken.directory
-    )
-    stored = {}
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        path = os.fsdecode(raw)
-        if is_memory_path(path, taken.directory):
-            stored[path] = meta.rpartition(b" ")[2].decode()
+    stored = {
+        entry.path: entry.oid
+        for entry in taken.repository.git.ls_tree(commit, taken.directory)
+        if is_memory_path(entry.path, taken.directory)
+    }
     return stored == tree.blobs
 
 

@@ -21,7 +21,7 @@ from memtool.memory.memory import SOURCE, Memory, inputs_of, is_generated
 from memtool.sessions.extract import llm
 from memtool.sessions.model import Message
 from memtool.sessions.redaction import clean_texts
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -271,9 +271,7 @@ def _names(memory: Memory) -> list[str]:
 
 
 def _fingerprint(text: str) -> str:
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(text.encode(), digest_size=8).hexdigest()
+    return digest(text.encode())
 
 
 PROMPT = "prompts/digest.md"

@@ -140,7 +140,7 @@ class _Paths:
         return self._known[pattern]
 
     def _is_there(self, pattern: str) -> bool:
-        from _bisect import bisect_left
+        from bisect import bisect_left
 
         from memtool.search import filters
 
