@@ -66,8 +66,8 @@ def test_an_act_that_runs_is_not_taken_for_one_that_was_cut_off(tmp_path: Path) 
 def test_a_killed_process_leaves_an_intent_that_is_told_once(tmp_path: Path) -> None:
     """The next run says so, and the ledger holds it as interrupted."""
     code = (
-        "import os, sys; from memtool.store.usage_log import Act, Event;"
-        f"Act(sys.argv[1], Event({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
+        "import os, sys; from memtool.store.usage_log import AuditEvent, RunningAct;"
+        f"RunningAct(sys.argv[1], AuditEvent({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
