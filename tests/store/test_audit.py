@@ -126,9 +126,9 @@ def test_where_nothing_can_be_written_an_act_goes_on(tmp_path: Path) -> None:
 def test_what_had_ended_when_it_was_killed_is_not_told_as_cut_off(tmp_path: Path) -> None:
     """The outcome reaches the ledger, though its process could not tidy up."""
     code = (
-        "import os, sys; from memtool.store import audit;"
-        f"act = audit.Act(sys.argv[1], audit.Event({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
-        "audit.append = lambda *_: os.kill(os.getpid(), 9);"
+        "import os, sys; from memtool.store import usage_log;"
+        f"act = usage_log.RunningAct(sys.argv[1], usage_log.AuditEvent({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
+        "usage_log.append_event = lambda *_: os.kill(os.getpid(), 9);"
         f"act.end({NOW}, 'done')"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
