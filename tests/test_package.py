@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import venv
 import zipfile
@@ -87,17 +89,23 @@ def test_the_wheel_runs_from_where_it_was_put(wheel: zipfile.ZipFile, tmp_path: 
     assert done.stdout.startswith("## Options considered")
 
 
-def test_the_command_is_installed_with_a_launcher_of_its_own(
-    wheel: zipfile.ZipFile, tmp_path: Path
-):
-    """pip puts `memtool` beside its Python, with byte-code; starting it imports memtool alone."""
-    venv.create(tmp_path / "venv", with_pip=True, symlinks=True)
-    python = tmp_path / "venv" / "bin" / "python"
+def installed(wheel: zipfile.ZipFile, folder: Path) -> Path:
+    """Install the wheel alone into a new environment, and return its Python."""
+    venv.create(folder / "venv", with_pip=True, symlinks=True)
+    python = folder / "venv" / "bin" / "python"
     subprocess.run(
         [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
          "--disable-pip-version-check", str(wheel.filename)],
         capture_output=True, check=True,
     )  # fmt: skip
+    return python
+
+
+def test_the_command_is_installed_with_a_launcher_of_its_own(
+    wheel: zipfile.ZipFile, tmp_path: Path
+):
+    """pip puts `memtool` beside its Python, with byte-code; starting it imports memtool alone."""
+    python = installed(wheel, tmp_path)
     command = tmp_path / "venv" / "bin" / "memtool"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"memtool {memtool.__version__}\n"
@@ -114,3 +122,45 @@ def test_an_editable_install_has_the_same_launcher(tmp_path: Path):
     built = build(tmp_path, "editable")
     (script,) = (name for name in built.namelist() if name.endswith(".data/scripts/memtool"))
     assert built.read(script).decode().splitlines()[1:] == LAUNCHER.read_text().splitlines()[1:]
+
+
+@pytest.mark.slow
+def test_uninstalling_leaves_nothing_behind(wheel: zipfile.ZipFile, tmp_path: Path):
+    """Verbs, `install` and `doctor` among them, change no file of the program; pip removes all."""
+    python = installed(wheel, tmp_path)
+    (site,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+
+    def own() -> dict[str, bytes]:
+        """Every file below a name of memtool in the environment."""
+        paths = [path for root in (site, python.parent) for path in root.rglob("*")]
+        return {
+            str(path): path.read_bytes()
+            for path in paths
+            if path.is_file() and any(p.startswith("memtool") for p in path.parts[-4:])
+        }
+
+    before = own()
+    assert len(before) > 100
+    borrowed = site / "borrowed.pth"  # the packages that memtool needs, from this environment
+    borrowed.write_text(f"{sysconfig.get_path('purelib')}\n")
+    repository, home = tmp_path / "repository", tmp_path / "home"
+    home.mkdir()
+    env = {"HOME": str(home), "PATH": f"{python.parent}:{os.defpath}"}
+    subprocess.run(["git", "init", "-q", str(repository)], check=True, env=env)
+    for words in (
+        "init", "search anything", "install git", "install pre-commit", "install claude",
+        "doctor --fix", "uninstall --all --yes",
+    ):  # fmt: skip
+        done = subprocess.run(
+            [python.parent / "memtool", *words.split()],
+            cwd=repository, env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+    borrowed.unlink()
+    assert own() == before
+    subprocess.run(
+        [python, "-m", "pip", "uninstall", "--yes", "--quiet", "memtool"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    left = [path for root in (site, python.parent) for path in root.rglob("memtool*")]
+    assert left == []

@@ -100,7 +100,8 @@ def _run(args: list[str]) -> int:
         output.tell(f"memtool: {output.visible(note)}")
     from memtool.commands import _record  # only now: the answer is out
 
-    _record.note(context, call.face.name, value, (time.perf_counter() - began) * 1000)
+    verb = call.face.name.partition(" ")[0]
+    _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
     return int(getattr(value, "exit_code", 0))
 
 

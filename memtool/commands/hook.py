@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
-    from memtool.commands.inject import Injected
+    from memtool.inject.block import Injected
     from memtool.inject.candidates import CandidateVerdict
     from memtool.inject.gather import BlockItem
     from memtool.store.context import Context
@@ -137,12 +137,10 @@ def contract_of(host: str, event: str) -> Contract:
 
 
 def sent(input: str) -> bytes:
-    """Return what the host sent: the text itself, or what stands on stdin, as far as it counts."""
+    """Return what the host sent: the text itself, or what is on stdin, as far as it counts."""
     if input != "-":
         return input.encode(errors="replace")
-    if sys.stdin is None:  # a host may start us with it closed
-        return b""
-    return sys.stdin.buffer.read(MOST_INPUT + 1)
+    return _filters.read_stdin(MOST_INPUT + 1, is_cut=True)  # a host may start us with it closed
 
 
 def context_of(given: Given) -> str:
@@ -180,6 +178,7 @@ def _start(context: Context, event: HookCall) -> Injected:
 
 def _prompt(context: Context, event: HookCall) -> Injected:
     from memtool.commands import inject
+    from memtool.inject.block import Injected
 
     given = event.given
     answer = inject.inject(
@@ -190,7 +189,7 @@ def _prompt(context: Context, event: HookCall) -> Injected:
         budget=_budget(context, event),
         session=context_of(given),
     )
-    assert isinstance(answer, inject.Injected)
+    assert isinstance(answer, Injected)
     return answer
 
 

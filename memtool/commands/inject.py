@@ -2,76 +2,42 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
+from memtool.commands import _filters
+from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject import budget as budgets
-from memtool.inject.block import PREAMBLE, frame_bytes, write_block
-from memtool.inject.budget import Budget
-from memtool.inject.candidates import PINNED, PROJECT, RETRIEVAL, Candidate, CandidateVerdict, fill
+from memtool.inject.block import Injected, frame_bytes, inside, write_block
+from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, fill
 from memtool.inject.gather import (
-    BlockItem,
     GatherRequest,
     choose,
-    item_of,
+    items_of,
     missed,
+    preamble_of,
     replaced,
     sides_of,
+    versions_of,
     written,
 )
 from memtool.search import answer_gate
 from memtool.store.context import Context
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any, Literal
 
     from memtool.inject.agents_md import Block
-    from memtool.inject.candidates import BlockEntry
-    from memtool.inject.gather import Side
+    from memtool.inject.candidates import CandidateVerdict
 
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
-
-
-class Injected(Value):
-    """The block with its items, in the order of the block, and what was decided on the way.
-
-    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `prompt` is
-    what was asked, `verdicts` all decisions, `versions` what the session has seen now; none of
-    them is part of the JSON.
-    """
-
-    budget: Budget
-    items: tuple[BlockItem, ...]
-    text: str
-    format: str
-    session: str
-    freshness: str
-    explain: tuple[CandidateVerdict, ...] | None
-    prompt: str = ""
-    verdicts: tuple[CandidateVerdict, ...] = ()
-    versions: tuple[tuple[str, str], ...] = ()
-
-    def plain(self) -> dict[str, Any]:
-        """Return the JSON shape: the shares, the items, the block."""
-        used = budgets.tokens(self.text)
-        shares = ("total", "pinned", "bridge", "retrieval", "summary")
-        shape = {
-            "budget": {name: getattr(self.budget, name) for name in shares} | {"used": used},
-            "items": [item.plain() for item in self.items],
-            "text": self.text,
-            "freshness": self.freshness,
-        }
-        if self.session:
-            shape["session"] = self.session
-        if self.explain is not None:
-            shape["explain"] = [verdict.plain() for verdict in self.explain]
-        return shape
+PLAIN: dict[str, object] = {
+    "for_": "plain", "format": "", "budget": None, "remaining": None, "session": "", "at": None,
+    "as_of": None, "exact": False, "no_global": False,
+}  # fmt: skip
+"""The options of a block where none is given."""
 
 
 def inject(
@@ -137,13 +103,12 @@ def inject(
     if context.is_off:
         return _silent(context, format, session)
     if primer or write or dry_run:
-        from memtool.inject import session_primer  # not at every prompt
-
-        return session_primer.asked(
-            context, write=write, is_dry=dry_run, is_primer=primer, is_prompt=bool(prompt or files),
-            is_explained=explain, for_=for_, format=format, budget=budget, remaining=remaining,
-            session=session, at=at, as_of=as_of, exact=exact, no_global=no_global,
-        )  # fmt: skip
+        shape = {
+            "for_": for_, "format": format, "budget": budget, "remaining": remaining,
+            "session": session, "at": at, "as_of": as_of, "exact": exact, "no_global": no_global,
+        }  # fmt: skip
+        return _unasked(context, shape, write=write, primer=primer, dry_run=dry_run,
+                        is_asked=bool(prompt or files or explain))  # fmt: skip
     if budget is None and remaining is None:
         budget = context.budget_tokens
     shares = budgets.plan(context.settings, budget, remaining)
@@ -158,7 +123,7 @@ def inject(
         side = by_scope[candidate.scope]
         return written(candidate.record, side.grounds, side.origins, form, is_whole=is_whole)
 
-    preamble = _preamble(candidate for side in sides for candidate in side.candidates)
+    preamble = preamble_of(candidate for side in sides for candidate in side.candidates)
     room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form, preamble)
     chosen, verdicts = choose(sides, PINNED)
     count = context.settings.count
@@ -174,15 +139,11 @@ def inject(
     verdicts += dropped + said
     for side in sides:
         verdicts += side.yielded + replaced(side) + missed(side)
-    versions = [
-        side.once.versions(one for one in taken if one.candidate.scope == scope)
-        for scope, side in by_scope.items()
-    ]
     injected = Injected(
         budget=shares,
-        items=tuple(_item(one, by_scope) for one in taken),
+        items=items_of(taken, sides),
         text=write_block(
-            [one.text for one in taken], form, _preamble(one.candidate for one in taken)
+            [one.text for one in taken], form, preamble_of(one.candidate for one in taken)
         ),
         format=format or form.name,
         session=session,
@@ -190,13 +151,44 @@ def inject(
         explain=_final(verdicts) if explain else None,
         prompt=asked.prompt,
         verdicts=tuple(verdicts),
-        versions=sum(versions, ()),
+        versions=versions_of(taken, sides),
     )
     if explain and format != "json":
         context.notes.extend(map(_explained, injected.explain or ()))
         if not injected.explain:
             context.notes.append("nothing is pinned, nothing answers the prompt")
     return injected
+
+
+def _unasked(
+    context: Context,
+    shape: dict[str, Any],
+    *,
+    write: str,
+    primer: bool,
+    dry_run: bool,
+    is_asked: bool,
+) -> Injected | Block:
+    """Answer --primer and --write. Raises MemtoolError for options that mean nothing there."""
+    if dry_run and not write:
+        raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
+    if is_asked:
+        raise MemtoolError(
+            "--primer and --write answer no prompt: --prompt, --files and --explain say nothing",
+            hint="memtool inject --primer",
+        )
+    if not write:
+        from memtool.inject import session_primer  # not at every prompt
+
+        return session_primer.prime(context, **shape)
+    if primer or shape != PLAIN:
+        raise MemtoolError(
+            "the block of a file is the same for everybody: --write takes no other option",
+            hint=f"memtool inject --write {write}",
+        )
+    from memtool.inject import agents_md
+
+    return agents_md.mark(context, write, dry_run=dry_run)
 
 
 def render(injected: Injected | Block) -> str:
@@ -216,36 +208,8 @@ def _read_prompt(prompt: str) -> str:
     """Return the prompt. What is not UTF-8 in it is no word that anybody could look for."""
     if prompt != "-":
         return prompt.encode(errors="replace")[:MAX_PROMPT].decode(errors="replace")
-    if sys.stdin is None:  # a host may start us with it closed
-        return ""
-    return sys.stdin.buffer.read(MAX_PROMPT).decode(errors="replace")
-
-
-def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths from the top of the repository; those outside are no memory's concern."""
-    top = context.repository.top or context.cwd
-    found = []
-    for path in files:
-        if not path or "\0" in path:
-            continue
-        folder, name = os.path.split(os.path.normpath(os.path.join(context.cwd, path)))
-        place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
-        if place != ".." and not place.startswith("../"):
-            found.append(place)
-    return tuple(found)
-
-
-def _preamble(candidates: Iterable[Candidate]) -> str:
-    if all(candidate.scope == PROJECT for candidate in candidates):
-        return PREAMBLE
-    from memtool.inject import gather
-
-    return PREAMBLE + gather.NOTE
-
-
-def _item(taken: BlockEntry, by_scope: Mapping[str, Side]) -> BlockItem:
-    side = by_scope[taken.candidate.scope]
-    return item_of(taken, side.grounds, side.origins)
+    # A host may start us with stdin closed.
+    return _filters.read_stdin(MAX_PROMPT, is_cut=True).decode(errors="replace")
 
 
 def _silent(context: Context, format: str, session: str) -> Injected:

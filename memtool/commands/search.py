@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.search import retrieve
 from memtool.search.query import parse, text_of
-from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
+from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from memtool.search.retrieve import Hit, Order
-    from memtool.sessions.evidence import Heard
+    from memtool.sessions.evidence import SessionHit
 
 __all__ = ["render", "search"]
 
@@ -60,7 +61,7 @@ class Searched(Value):
     depth: str
     results: tuple[Result, ...]
     explain: bool = False
-    sessions: tuple[Heard, ...] | None = None
+    sessions: tuple[SessionHit, ...] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; whether factors are explained is for the text form."""
@@ -117,7 +118,7 @@ def search(
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = limit_of(context, limit)
+    most = _filters.limit_of(context, limit)
     asked = parse(text)
     tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
@@ -134,11 +135,11 @@ def search(
     tell_rest(context, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
-    sessions: tuple[Heard, ...] | None = None
+    sessions: tuple[SessionHit, ...] | None = None
     if deep:
         from memtool.sessions import evidence  # few questions go that deep
 
-        sessions = evidence.heard(context, asked.words, most)
+        sessions = evidence.search(context, asked.words, most)
     depth = _depth(found.hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
@@ -168,11 +169,11 @@ def render(searched: Searched) -> str:
     if searched.sessions:
         from memtool.sessions import evidence
 
-        blocks.append(evidence.text(searched.sessions))
+        blocks.append(evidence.search_text(searched.sessions))
     return "\n\n".join(blocks)
 
 
-def _depth(hits: Sequence[Hit], sessions: Sequence[Heard] | None) -> str:
+def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None) -> str:
     """Return the deepest level that an answer comes from."""
     if sessions:
         return "session"

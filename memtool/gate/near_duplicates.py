@@ -1,27 +1,24 @@
 """Near-duplicates: does another memory of the tree say the same, in the same words or nearly so?
 
-The same words (by `identity.fingerprint`) are an exact twin. A near twin shares so many terms that
-one of the two says nothing new; the same sentence with another value, name or sign is none, that
-is a conflict. A memory that names its twin in a relation was written knowing it, and may stay.
+The same words (by `ids.fingerprint`) are an exact twin. A near twin shares so many terms that one
+of the two says nothing new; the same sentence with another value, name or sign is none, that is a
+conflict. A memory that names its twin in a relation was written knowing it, and may stay.
 
-Candidates are found by their words: each memory has a set of bits, one for each of its words, and
-two memories that share few bits are no candidates. Bits follow from the bytes of one file and cost
-little, so that a tree that was never seen is taken in at once. The rows of a tree (path, blob,
-status, what it replaces, bits) are kept in the cache under the id of the tree; git names the files
-that differ from it by now, and only those are read. So the answer is that of reading everything,
-with or without the cache.
+Candidates share rare terms. Memories that the search index holds are found by its postings;
+those that it does not hold, as in a clone without one, are read from git in one batch and searched
+for the longest words. Which memory is which follows from path and blob id, so an index that is out
+of date costs time, never the answer. Candidates are ranked by the words that they share, and the
+best are compared in full.
 """
 
 from __future__ import annotations
 
 import os
-from zlib import crc32
 
-from memtool.gate.kin import Row
+from memtool.gate.content import Row, row_of
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
 from memtool.memory.problem import Problem
-from memtool.store import cache
 from memtool.store.snapshot import is_memory_path
 from memtool.store.tree import Record
 from memtool.value import Value, cached_property
@@ -30,28 +27,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
-    from memtool.store.git import RawChange
     from memtool.store.repository import Repository
+    from memtool.store.snapshot import Stamp
 
 THRESHOLD_KEY = "check.duplicate_threshold"
 """The setting: least `likeness` of a near twin."""
 DEAD = frozenset({"deprecated", "archived", "deleted"})
 """Statuses of memories that are not in use: what they said may be said again."""
 
-FOLDER = "twins"
-"""Where the rows of trees are kept, in the cache directory."""
-KIND = "twins 3"
-KEPT = 4
-"""Trees that stay: branches and worktrees share the cache."""
-MOST_CHANGED = 200
-"""With more memories changed since, the rows of the tree of HEAD are kept instead."""
-_SECTIONS = {"rows": "B", "starts": "Q", "bits": "B"}
-
-BITS = 1024
-_BYTES = BITS // 8
-MOST_KNOWN = 1 << 18
 WORD_BYTES = 6
 """Words are compared by so many of their first bytes: `deploys` and `deployed` are one."""
 SHORT = 3
@@ -60,11 +46,16 @@ LEAST_SHARED = 0.4
 """Share of the words of the shorter text that is in both, from which two are candidates."""
 VERIFIED = 8
 """Candidates that are compared in full: those most alike, then by path."""
-MOST_ALONE = 300
-"""With more memories asked about at once, all are joined by their rare words."""
 RARE_WORDS = 24
+"""Words of a text, the rarest, of which a candidate has at least a few."""
 MOST_HOLDING = 500
-"""A word that more texts hold joins none."""
+"""A word that more texts hold joins none, unless a text has no rarer one."""
+MOST_RANKED = 64
+"""Candidates of one memory whose words are counted: those with most of the rare ones."""
+MOST_SEARCHED = 4
+"""With more memories asked about, texts are split into words instead of searched for some."""
+BATCH = 500
+"""Blobs that are in memory at once."""
 
 _NUMBER_WORDS = (
     "one two three four five six seven eight nine ten eleven twelve fifteen twenti thirti forti"
@@ -161,23 +152,11 @@ def is_value(term: str) -> bool:
     return term in NUMBER_WORDS or not _VALUE_CHARS.isdisjoint(term)
 
 
-# Words and bits, by which candidates are found.
+# Words, by which candidates are found.
 
 
-class _Numbers(dict[bytes, int]):
-    """The number of each word that was seen, 0 for one that does not count."""
-
-    def __missing__(self, word: bytes) -> int:
-        counts = len(word) > SHORT or word.isdigit()
-        number = self[word] = crc32(word[:WORD_BYTES]) if counts else 0
-        return number
-
-
-_numbers = _Numbers()
-
-
-def words_of(text: bytes) -> set[int]:
-    """Return a number for each word of a text: nearly the same text gives nearly the same."""
+def words_of(text: bytes) -> frozenset[bytes]:
+    """Return how each word of a text begins: nearly the same text gives nearly the same."""
     if b"\n#" in text or text.startswith(b"#"):
         text = b"\n".join(line for line in text.split(b"\n") if not line.lstrip().startswith(b"#"))
     words: Iterable[bytes]
@@ -187,67 +166,295 @@ def words_of(text: bytes) -> set[int]:
         from memtool.index.analyzer import terms
 
         words = (term.encode(errors="replace") for term in terms(text.decode(errors="replace")))
-    if len(_numbers) > MOST_KNOWN:
-        _numbers.clear()
-    found = set(map(_numbers.__getitem__, words))
-    found.discard(0)
-    return found
+    return frozenset([word[:WORD_BYTES] for word in words if len(word) > SHORT or word.isdigit()])
 
 
-def words_in(memory: Memory) -> set[int]:
+def words_in(memory: Memory) -> frozenset[bytes]:
     """Return the words of title and body of a memory."""
     return words_of(f"{memory.title}\n{memory.body}".encode(errors="replace"))
 
 
-def bits_of(words: Iterable[int]) -> int:
-    """Return words as a set of `BITS` bits."""
-    digits = bytearray(b"0" * BITS)
-    for word in words:
-        digits[word % BITS] = 49  # the digit 1: one number is read faster than a hundred are added
-    return int(digits, 2)
+def shared_words(one: frozenset[bytes], other: frozenset[bytes]) -> float:
+    """Return how far two texts share their words, 0 where they share too few; 1 for no words."""
+    shared = len(one & other)
+    if shared < LEAST_SHARED * min(len(one), len(other)):
+        return 0.0
+    return float(shared / (len(one) * len(other)) ** 0.5) if one and other else 1.0
 
 
-def joined(texts: Sequence[set[int]], most: int = VERIFIED) -> list[list[int]]:
+def joined(texts: Sequence[frozenset[bytes]], most: int = VERIFIED) -> list[list[int]]:
     """Return for each of many texts, given as words, the others that are most like it.
 
     They share rare words, and at least `LEAST_SHARED` of all words of the shorter one.
     """
-    holding: dict[int, list[int]] = {}
+    holding: dict[bytes, list[int]] = {}
     for at, words in enumerate(texts):
         for word in words:
             holding.setdefault(word, []).append(at)
+    wordless = [at for at, words in enumerate(texts) if not words]
     found = []
     for at, words in enumerate(texts):
         rare = sorted(words, key=lambda word: (len(holding[word]), word))[:RARE_WORDS]
-        near = {other for word in rare if len(holding[word]) <= MOST_HOLDING
-                for other in holding[word]} - {at}  # fmt: skip
-        scores = []
-        for other in near:
-            shared, theirs = len(words & texts[other]), len(texts[other])
-            if shared >= LEAST_SHARED * min(len(words), theirs):
-                scores.append((-shared / (len(words) * theirs) ** 0.5, other))
+        lists = [holding[word] for word in rare if len(holding[word]) <= MOST_HOLDING]
+        near = {other for held in (lists if words else [wordless]) for other in held} - {at}
+        scores = [(-score, other) for other in near if (score := shared_words(words, texts[other]))]
         found.append([other for _score, other in sorted(scores)[:most]])
     return found
 
 
-def row_of(path: str, oid: str, data: bytes, categories: Collection[str]) -> Row | None:
-    """Return the row of a file, None where it is no memory; only what is needed is parsed."""
-    head, end, body = data.partition(b"\n---\n")
-    if not end or not head.startswith(b"---\n"):
-        return row_of_memory(_parsed(data, categories), path, oid)
-    if b"\nsupersedes:" in head or b"\nstatus:" in head:
-        return row_of_memory(_parsed(data, categories), path, oid)
-    start = head.find(b"\ntitle:")
-    title = head[start + 7 :].partition(b"\n")[0] if start >= 0 else b""
-    return Row(stem(path), path, "confirmed", (), oid, bits_of(words_of(title + b"\n" + body)))
+class Probe:
+    """The longest words of one memory, which texts are searched for that nobody has indexed."""
+
+    def __init__(self, record: Record) -> None:
+        words = words_in(record.memory)
+        self.rare = sorted(words, key=lambda word: (-len(word), word))[:RARE_WORDS]
+        self.least = _least(len(self.rare))
+        self.found: list[tuple[int, Stamp]] = []
+        """How many of these words a memory has, negative, and its path and blob."""
+
+    def best(self) -> list[Stamp]:
+        """Return those that have most of the words, as path and blob."""
+        return [stamp for _shared, stamp in sorted(self.found)[:MOST_RANKED]]
 
 
-def row_of_memory(memory: Memory | None, path: str, oid: str) -> Row | None:
-    """Return the row of a memory that was read."""
-    if memory is None:
-        return None
-    replaced = () if memory.status == "deleted" else memory.supersedes
-    return Row(stem(path), path, memory.status, replaced, oid, bits_of(words_in(memory)))
+def _is_many(probes: Sequence[Probe]) -> bool:
+    """Tell whether splitting a text into words is less work than searching it for some.
+
+    Where they are no ASCII, words are not in a text as they are written.
+    """
+    is_ascii = all(word.isascii() for probe in probes for word in probe.rare)
+    return len(probes) > MOST_SEARCHED or not is_ascii
+
+
+def _by_text(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
+    def seek(stamp: Stamp, data: bytes) -> None:
+        text = data.lower()
+        for probe in probes:
+            shared = sum([word in text for word in probe.rare])
+            if shared >= probe.least:
+                probe.found.append((-shared, stamp))
+
+    return seek
+
+
+def _by_words(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
+    holding: dict[bytes, list[int]] = {}
+    for at, probe in enumerate(probes):
+        for word in probe.rare:
+            holding.setdefault(word, []).append(at)
+
+    def seek(stamp: Stamp, data: bytes) -> None:
+        shared: dict[int, int] = {}
+        for word in words_of(data) & holding.keys():
+            for at in holding[word]:
+                shared[at] = shared.get(at, 0) + 1
+        for at, count in shared.items():
+            if count >= probes[at].least:
+                probes[at].found.append((-count, stamp))
+
+    return seek
+
+
+def _least(rare: int) -> int:
+    """Return how many of some rare words a candidate has at least."""
+    return min(rare, 1 + rare // 8)
+
+
+# The memories of a tree.
+
+
+class IndexedMemories:
+    """Those memories of a tree that the search index holds, by their numbers there."""
+
+    def __init__(self, reader: IndexReader, numbers: frozenset[int]) -> None:
+        self.reader = reader
+        self.numbers = numbers
+
+    def called(self, id_: str) -> list[Record]:
+        """Return the memories with an id. Raises CorruptCache."""
+        numbers = self.numbers.intersection(self.reader.numbers_of(id_))
+        return [self.reader.record(number) for number in sorted(numbers)]
+
+    @cached_property
+    def superseding(self) -> dict[str, list[int]]:
+        """The memories that supersede an id; a deleted one supersedes nothing."""
+        found: dict[str, list[int]] = {}
+        for part in self.reader.parts:
+            for local, is_deleted, olds in part.shelf.links:
+                for old in () if is_deleted else olds:
+                    found.setdefault(old, []).append(part.first + local)
+        return found
+
+    def newer(self, id_: str) -> list[Record]:
+        """Return the memories that supersede an id. Raises CorruptCache."""
+        numbers = self.superseding.get(id_, ())
+        return [self.reader.record(number) for number in numbers if number in self.numbers]
+
+    def like(self, memory: Memory) -> list[Record]:
+        """Return the memories that share most rare terms with one. Raises CorruptCache."""
+        by_df = sorted((self.reader.df(term), term) for term in content_of(memory))
+        held = [(df, term) for df, term in by_df if df]
+        rare = ([one for one in held if one[0] <= MOST_HOLDING] or held)[:RARE_WORDS]
+        shared: dict[int, int] = {}
+        for _df, term in rare:
+            for number in self.reader.holding_any((term,)):
+                shared[number] = shared.get(number, 0) + 1
+        least = _least(len(rare))
+        found = [(-n, number) for number, n in shared.items() if n >= least]
+        numbers = [number for _n, number in sorted(found) if number in self.numbers]
+        return [self.reader.record(number) for number in numbers[:MOST_RANKED]]
+
+
+class Neighbours:
+    """The memories of one tree that a new one may repeat, and what supersedes what among them."""
+
+    def __init__(
+        self,
+        known: Iterable[Record],
+        loose: Iterable[Stamp] = (),
+        read: Callable[[Sequence[Stamp]], Iterable[bytes | None]] = lambda _stamps: (),
+        categories: Collection[str] = DEFAULT_CATEGORIES,
+        indexed: IndexedMemories | None = None,
+    ) -> None:
+        """Take memories that were read, those that are to be read, and those in the index.
+
+        The blob of a file of the worktree is empty.
+        """
+        self._known = list(known)
+        self._loose = sorted(loose)
+        self._read = read
+        self._categories = categories
+        self._indexed = indexed
+        self._rows: list[Row] | None = None
+        self._likely: dict[Stamp, Sequence[Record]] = {}
+        self._found: dict[Stamp, Sequence[SimilarMemory]] = {}
+
+    def called(self, id_: str) -> list[Row]:
+        """Return the rows of the memories with an id."""
+        rows = self._by_id.get(id_, [])
+        if self._indexed is None:
+            return rows
+        return rows + [row_of(one.memory, one.path) for one in self._indexed.called(id_)]
+
+    def newer(self, id_: str) -> list[Row]:
+        """Return the rows of what supersedes an id."""
+        rows = self._superseding.get(id_, [])
+        if self._indexed is None:
+            return rows
+        return rows + [row_of(one.memory, one.path) for one in self._indexed.newer(id_)]
+
+    def of(self, judged: Sequence[Record]) -> list[Sequence[SimilarMemory]]:
+        """Return for each memory those that it may repeat, the exact ones first.
+
+        They are heads in use. None is the memory itself, another file with its id, or what it
+        replaces.
+        """
+        rest = [record for record in judged if _stamp(record) not in self._found]
+        for record, near in zip(rest, self._likely_of(rest), strict=True):
+            self._found[_stamp(record)] = self._best(record, near)
+        found = [self._found[_stamp(record)] for record in judged]
+        for kept in (self._found, self._likely):
+            kept.pop(("", ""), None)  # a draft has no name yet
+        return found
+
+    def _likely_of(self, judged: Sequence[Record]) -> list[list[Record]]:
+        """Return for each memory those that may be like it."""
+        unseen = [record for record in judged if _stamp(record) not in self._likely]
+        if unseen and self._loose:
+            self._scan(unseen)
+        found = [[*self._likely.get(_stamp(record), ())] for record in judged]
+        places = {_stamp(record): at for at, record in enumerate(self._known)}
+        others = [record for record in judged if _stamp(record) not in places]
+        places |= {_stamp(record): len(self._known) + at for at, record in enumerate(others)}
+        if self._known:
+            words = [words_in(record.memory) for record in (*self._known, *others)]
+            near = joined(words, 2 * VERIFIED)
+            for record, likely in zip(judged, found, strict=True):
+                numbers = near[places[_stamp(record)]]
+                likely.extend(self._known[at] for at in numbers if at < len(self._known))
+        if self._indexed is not None:
+            for record, likely in zip(judged, found, strict=True):
+                likely.extend(self._indexed.like(record.memory))
+        return found
+
+    def _best(self, judged: Record, likely: Iterable[Record]) -> list[SimilarMemory]:
+        """Return the best of some candidates: those that share most words, then by path."""
+        from memtool.memory import ids  # most memories are like no other
+
+        words, same = words_in(judged.memory), ids.fingerprint(judged.memory)
+        scores = []
+        for record in likely:
+            memory = record.memory
+            if not (
+                memory.status in DEAD
+                or record.path == judged.path
+                or memory.id == judged.memory.id
+                or memory.id in judged.memory.supersedes
+            ):
+                score = shared_words(words, words_in(memory))
+                if score and not self.newer(memory.id):
+                    scores.append((-score, record.path, record))
+        best = [record for _score, _path, record in sorted(scores, key=lambda one: one[:2])]
+        found = [SimilarMemory(one, ids.fingerprint(one.memory) == same) for one in best[:VERIFIED]]
+        return sorted(found, key=lambda one: (not one.is_exact, one.record.path))
+
+    @cached_property
+    def _by_id(self) -> dict[str, list[Row]]:
+        """The rows by id, but for those in the index."""
+        found: dict[str, list[Row]] = {}
+        for row in self._unindexed:
+            found.setdefault(row.id, []).append(row)
+        return found
+
+    @cached_property
+    def _superseding(self) -> dict[str, list[Row]]:
+        """The rows of what supersedes an id, but for those in the index."""
+        found: dict[str, list[Row]] = {}
+        for row in self._unindexed:
+            for old in row.supersedes:
+                found.setdefault(old, []).append(row)
+        return found
+
+    @cached_property
+    def _unindexed(self) -> list[Row]:
+        """The rows of the memories that are in no index; looks at the text of those not read."""
+        if self._loose and self._rows is None:
+            self._scan(self._known)
+        return [*(row_of(one.memory, one.path) for one in self._known), *(self._rows or ())]
+
+    def _scan(self, judged: Sequence[Record]) -> None:
+        """Look at every loose memory: its row, and whether it is like one of some memories."""
+        probes = [Probe(record) for record in judged]
+        seek = _by_words(probes) if _is_many(probes) else _by_text(probes)
+        self._rows = []
+        for at in range(0, len(self._loose), BATCH):
+            some = self._loose[at : at + BATCH]
+            for stamp, data in zip(some, self._read(some), strict=True):
+                row = None if data is None else self._row(stamp[0], data)
+                if row is not None and data is not None:
+                    self._rows.append(row)
+                    if row.status not in DEAD:
+                        seek(stamp, data)
+        for record, found in zip(judged, [probe.best() for probe in probes], strict=True):
+            read = zip(found, self._read(found), strict=True) if found else ()
+            self._likely[_stamp(record)] = [
+                Record(memory, *stamp)
+                for stamp, data in read
+                if data and (memory := _parsed(data, self._categories)) is not None
+            ]
+
+    def _row(self, path: str, data: bytes) -> Row | None:
+        """Return the row of a file, None where it is no memory; only what is needed is parsed."""
+        head, end, _body = data.partition(b"\n---\n")
+        is_plain = end and head.startswith(b"---\n")
+        if is_plain and b"\nsupersedes:" not in head and b"\nstatus:" not in head:
+            return Row(stem(path), path, "confirmed", ())
+        memory = _parsed(data, self._categories)
+        return None if memory is None else row_of(memory, path)
+
+
+def _stamp(record: Record) -> Stamp:
+    return record.path, record.oid
 
 
 def _parsed(data: bytes, categories: Collection[str]) -> Memory | None:
@@ -259,437 +466,109 @@ def _parsed(data: bytes, categories: Collection[str]) -> Memory | None:
         return None
 
 
-# The rows of a tree.
-
-
-class Table:
-    """The rows of one tree as they are kept, found in the bytes of the file."""
-
-    def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a file. Raises CorruptCache."""
-        sections = cache.Sections(raw, KIND, _SECTIONS)
-        (self.count,) = sections.numbers
-        self._text = bytes(sections["rows"])
-        self._starts = sections["starts"]
-        self._bits = bytes(sections["bits"])
-
-    @staticmethod
-    def pack(rows: Sequence[Row]) -> bytes:
-        """Return the bytes of the file."""
-        from array import array
-
-        texts = [_text(row) for row in rows]
-        starts = [0]
-        for text in texts:
-            starts.append(starts[-1] + len(text))
-        bits = b"".join([row.bits.to_bytes(_BYTES, "little") for row in rows])
-        sections = {"rows": b"".join(texts), "starts": array("Q", starts).tobytes(), "bits": bits}
-        return cache.pack(KIND, [len(rows)], sections)
-
-    def holding(self, part: str) -> Iterator[int]:
-        """Yield the numbers of the rows whose bytes hold some text."""
-        from bisect import bisect_right
-
-        wanted = os.fsencode(part)
-        at = self._text.find(wanted)
-        while at >= 0:
-            number = bisect_right(self._starts, at) - 1
-            yield number
-            at = self._text.find(wanted, self._starts[number + 1])
-
-    def row(self, number: int) -> Row:
-        """Return a row by its number."""
-        text = self._text[self._starts[number] : self._starts[number + 1]]
-        _empty, path, oid, status, olds = os.fsdecode(text).split("\0")
-        return Row(stem(path), path, status, tuple(olds.split()), oid, self._bits_of(number))
-
-    def _bits_of(self, number: int) -> int:
-        return int.from_bytes(self._bits[number * _BYTES : (number + 1) * _BYTES], "little")
-
-    @cached_property
-    def measured(self) -> list[tuple[int, float]]:
-        """The bits of each row, and how many of them another text shares at least."""
-        raw, made = self._bits, int.from_bytes
-        bits = [made(raw[at : at + _BYTES], "little") for at in range(0, len(raw), _BYTES)]
-        return [(one, LEAST_SHARED * one.bit_count()) for one in bits]
-
-
-def _text(row: Row) -> bytes:
-    return os.fsencode(f"\0{row.path}\0{row.oid}\0{row.status}\0 {' '.join(row.supersedes)} ")
-
-
-class Rows:
-    """Every memory of one tree: the rows of an earlier tree, and those of changed files above."""
-
-    def __init__(
-        self, changed: Iterable[Row], table: Table | None = None, gone: Iterable[str] = ()
-    ) -> None:
-        """Take the rows of changed files and a table that knows nothing of them.
-
-        `gone` are further paths at which the table no longer holds.
-        """
-        self.changed = sorted(changed, key=lambda row: row.path)
-        self._table = table
-        paths = {row.path for row in self.changed}.union(gone)
-        self._hidden = frozenset(
-            number for path in paths for number in (table.holding(f"\0{path}\0") if table else ())
-        )
-
-    @property
-    def count(self) -> int:
-        """How many memories the tree has."""
-        stored = self._table.count - len(self._hidden) if self._table else 0
-        return stored + len(self.changed)
-
-    def called(self, id_: str) -> list[Row]:
-        """Return the rows with an id."""
-        found = [row for row in self.changed if row.id == id_]
-        return found + [row for row in self._stored(f"/{id_}.md\0") if row.id == id_]
-
-    def newer(self, id_: str) -> list[Row]:
-        """Return the rows of what supersedes an id."""
-        found = [row for row in self.changed if id_ in row.supersedes]
-        return found + [row for row in self._stored(f" {id_} ") if id_ in row.supersedes]
-
-    def _stored(self, part: str) -> list[Row]:
-        table = self._table
-        if table is None:
-            return []
-        return [table.row(n) for n in table.holding(part) if n not in self._hidden]
-
-    def like(self, bits: int) -> list[Row]:
-        """Return the rows that share most words with a text, the most alike first."""
-        least = LEAST_SHARED * bits.bit_count()
-        near = [row for row in self.changed if _is_like(bits, row.bits)]
-        if self._table is not None:
-            numbers = [
-                number
-                for number, (other, theirs) in enumerate(self._table.measured)
-                if (shared := (bits & other).bit_count()) >= least or shared >= theirs
-            ]
-            near += [self._table.row(n) for n in numbers if n not in self._hidden]
-        return sorted(near, key=lambda row: (-_alike(bits, row.bits), row.path))
-
-
-def _is_like(one: int, other: int) -> bool:
-    shared = (one & other).bit_count()
-    return shared >= LEAST_SHARED * min(one.bit_count(), other.bit_count())
-
-
-def _alike(one: int, other: int) -> float:
-    both = one.bit_count() * other.bit_count()
-    return float((one & other).bit_count() / both**0.5) if both else 1.0
-
-
-class Neighbours:
-    """The memories of one tree that a new one may repeat."""
-
-    def __init__(
-        self,
-        rows: Rows,
-        known: Iterable[Record] = (),
-        read: Callable[[Sequence[str]], Mapping[str, Memory]] = lambda _oids: {},
-    ) -> None:
-        """Take the rows of the tree; memories that are not known are read by their blobs."""
-        self.rows = rows
-        self._known = {(record.path, record.oid): record for record in known}
-        self._read = read
-        self._told: dict[tuple[str, str], list[SimilarMemory]] = {}
-
-    def of(self, judged: Sequence[Record]) -> list[list[SimilarMemory]]:
-        """Return for each memory those that it may repeat, the exact ones first.
-
-        They are heads in use. None is the memory itself, another file with its id, or what it
-        replaces.
-        """
-        rest = [record for record in judged if (record.path, record.oid) not in self._told]
-        for record, near in zip(rest, self._of(rest), strict=True):
-            self._told[record.path, record.oid] = near
-        found = [self._told[record.path, record.oid] for record in judged]
-        self._told.pop(("", ""), None)  # a draft has no name yet
-        return found
-
-    def _of(self, judged: Sequence[Record]) -> list[list[SimilarMemory]]:
-        likely = self._all_likely(judged) if len(judged) > MOST_ALONE else None
-        if likely is None:
-            likely = [self.rows.like(bits_of(words_in(record.memory))) for record in judged]
-        chosen = []
-        for record, rows in zip(judged, likely, strict=True):
-            counting = (row for row in rows if self._counts(row, record))
-            chosen.append([row for row, _place in zip(counting, range(VERIFIED), strict=False)])
-        wanted = {row.oid for rows in chosen for row in rows
-                  if (row.path, row.oid) not in self._known}  # fmt: skip
-        read = self._read(sorted(wanted - {""})) if wanted else {}
-        found = []
-        for record, rows in zip(judged, chosen, strict=True):
-            near = [self._found(record, row, read) for row in rows]
-            found.append(sorted(filter(None, near), key=lambda f: (not f.is_exact, f.record.path)))
-        return found
-
-    def _all_likely(self, judged: Sequence[Record]) -> list[list[Row]] | None:
-        """Return what is like each of many memories, None where not all of the tree are known."""
-        records = list(self._known.values())
-        place = {(record.path, record.oid): at for at, record in enumerate(records)}
-        if len(records) < self.rows.count or not place.keys() >= {(r.path, r.oid) for r in judged}:
-            return None
-        rows = [self._row(record) for record in records]
-        near = joined([words_in(record.memory) for record in records], 2 * VERIFIED)
-        return [[rows[other] for other in near[place[one.path, one.oid]]] for one in judged]
-
-    def _row(self, record: Record) -> Row:
-        memory = record.memory
-        return Row(memory.id, record.path, memory.status, memory.supersedes, record.oid)
-
-    def _counts(self, row: Row, judged: Record) -> bool:
-        return not (
-            row.status in DEAD
-            or row.path == judged.path
-            or row.id == judged.id
-            or row.id in judged.memory.supersedes
-            or self.rows.newer(row.id)
-        )
-
-    def _found(self, judged: Record, row: Row, read: Mapping[str, Memory]) -> SimilarMemory | None:
-        from memtool.memory import ids
-
-        record = self._known.get((row.path, row.oid))
-        if record is None:
-            if row.oid not in read:
-                return None
-            record = Record(read[row.oid], row.path, row.oid)
-        if record.memory.id == judged.memory.id:
-            return None
-        same = ids.fingerprint(judged.memory) == ids.fingerprint(record.memory)
-        return SimilarMemory(record, same)
-
-
 def among(records: Iterable[Record]) -> Neighbours:
     """Return the neighbours among some records alone."""
-    known = list(records)
-    rows = (row_of_memory(record.memory, record.path, record.oid) for record in known)
-    return Neighbours(Rows(filter(None, rows)), known)
+    return Neighbours(records)
 
 
 # Where neighbours are looked for.
 
 
-class Place(Value):
-    """A repository, its memory directory, and which categories are known.
-
-    `is_kept` says whether rows may be left in the cache. `known` need not be read again.
-    """
-
-    repository: Repository
-    directory: str
-    categories: Collection[str]
-    is_kept: bool = True
-    known: Sequence[Record] = ()
-
-    @property
-    def folder(self) -> str:
-        return os.path.join(self.repository.cache_dir, FOLDER)
-
-    @property
-    def prefix(self) -> str:
-        """How the names of this place's files begin; the id of their tree follows."""
-        return f"{cache.digest(self.directory, *sorted(self.categories))}-"
-
-    def read(self, oids: Sequence[str]) -> dict[str, Memory]:
-        """Return memories by the ids of their blobs; what is none is left out."""
-        read = {oid: _parsed(data, self.categories) for oid, data in self.blobs(oids).items()}
-        return {oid: memory for oid, memory in read.items() if memory is not None}
-
-    def blobs(self, oids: Sequence[str]) -> dict[str, bytes]:
-        """Return blobs by their ids."""
-        from memtool.memory.document import MAX_BYTES
-
-        if not oids:
-            return {}
-        return dict(zip(oids, self.repository.git.blobs(oids, MAX_BYTES), strict=True))
+_STAGED, _COMMITTED = b"100644 %b 0\t%b", b"100644 blob %b\t%b"
+"""How `ls-files --stage` and `ls-tree` list a blob and its path."""
 
 
 def of_index(
     repository: Repository,
     directory: str,
-    categories: Collection[str],
+    categories: Mapping[str, Category],
     *,
     known: Sequence[Record] = (),
 ) -> Neighbours:
-    """Return the neighbours in what git's index holds; `known` need not be read again."""
-    place = Place(repository, directory, categories, known=known)
-    return _opened(place, lambda base: _changes(place, "diff-index", "--cached", base))
-
-
-def of_staged(
-    repository: Repository,
-    directory: str,
-    categories: Collection[str],
-    staged: Sequence[RawChange],
-    known: Sequence[Record],
-) -> Neighbours:
-    """Return the neighbours in what git's index holds, given where it is not as HEAD.
-
-    Reading the index once more would cost more than all else in a large tree, so the tree that is
-    kept is compared with that of HEAD.
-    """
-    place = Place(repository, directory, categories, known=known)
-    head = _head_tree(repository)
-    ours = {
-        row.path: row.oid if row.mode.startswith("100") and row.status not in ("D", "U") else ""
-        for row in staged
-        if is_memory_path(row.path, directory)
-    }
-    return _opened(place, lambda base: _between(place, base, head) | ours, head)
-
-
-def of_worktree(
-    repository: Repository,
-    directory: str,
-    categories: Collection[str],
-    *,
-    known: Sequence[Record] = (),
-    is_kept: bool = True,
-) -> Neighbours:
-    """Return the neighbours among the files on disk."""
-    place = Place(repository, directory, categories, is_kept, known)
-
-    def changes(base: str) -> dict[str, str]:
-        untracked = repository.git.names("ls-files", "--others", "-z", "--", directory)
-        new = {path: "0" for path in untracked if is_memory_path(path, directory)}
-        return _changes(place, "diff-index", base) | new
-
-    return _opened(place, changes)
+    """Return the neighbours in what git's index holds; `known` are not read again."""
+    listing = repository.git.run("ls-files", "--stage", "-z", "--", directory)
+    return _opened(repository, directory, categories, listing, _STAGED, known)
 
 
 def of_commit(
-    repository: Repository,
-    directory: str,
-    categories: Collection[str],
-    revision: str,
-    *,
-    known: Sequence[Record] = (),
+    repository: Repository, directory: str, categories: Mapping[str, Category], revision: str
 ) -> Neighbours:
     """Return the neighbours in the tree of a commit. Raises MemtoolError where there is none."""
-    place = Place(repository, directory, categories, known=known)
     commit = repository.git.rev(revision)
-    return _opened(place, lambda base: _between(place, base, commit))
+    listing = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
+    return _opened(repository, directory, categories, listing, _COMMITTED)
 
 
-def _head_tree(repository: Repository) -> str:
-    from memtool.gate.index_diff import EMPTY_TREE
-
-    (info,) = repository.git.infos(["HEAD^{tree}"])
-    return info[0] if info is not None else EMPTY_TREE[repository.object_format]
-
-
-def _between(place: Place, base: str, other: str) -> dict[str, str]:
-    """Return what differs between two trees."""
-    from memtool.gate.index_diff import without_index
-
-    if base == other:
-        return {}
-    return _changes(place, "diff-tree", "-r", base, other, env=without_index(place.repository))
-
-
-def _changes(place: Place, *compare: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what differs: paths with a blob, zeros for a file to read, empty for none."""
+def of_worktree(
+    repository: Repository, directory: str, categories: Mapping[str, Category]
+) -> Neighbours:
+    """Return the neighbours among the files on disk."""
     from memtool.gate.index_diff import by_path
 
-    rows = place.repository.git.diff_raw(*compare, "--no-renames", "--", place.directory, env=env)
-    return {
-        row.path: row.oid if row.mode.startswith("100") and row.status not in ("D", "U") else ""
-        for row in by_path(rows)
-        if is_memory_path(row.path, place.directory)
-    }
+    git = repository.git
+    listing = git.run("ls-files", "--stage", "-z", "--", directory)
+    rows = by_path(git.diff_raw("diff-files", "--no-renames", "--", directory))
+    others = git.names("ls-files", "--others", "-z", "--", directory)
+    changed = {row.path: row.mode.startswith("100") for row in rows}
+    changed |= dict.fromkeys(others, True)
+    return _opened(repository, directory, categories, listing, _STAGED, changed=changed)
 
 
-def _opened(place: Place, changes: Callable[[str], dict[str, str]], head: str = "") -> Neighbours:
-    """Return the neighbours on the rows last used, or on new ones where much differs from them."""
-    from memtool.store.git import GitError
+def _opened(
+    repository: Repository,
+    directory: str,
+    categories: Mapping[str, Category],
+    listing: bytes,
+    form: bytes,
+    known: Sequence[Record] = (),
+    changed: Mapping[str, bool] | None = None,
+) -> Neighbours:
+    """Return the neighbours among the files that git lists, each in a row of some form.
 
-    table, base = _last_used(place)
-    changed: dict[str, str] = {}
-    if table is not None:
-        try:
-            changed = changes(base)
-        except GitError:  # its tree is gone, as after a rewritten history
-            table = None
-    if table is None or len(changed) > MOST_CHANGED:
-        head = head or _head_tree(place.repository)
-        if table is None or head != base:
-            table = _table_of(place, head, table)
-            changed = changes(head)
-    is_loose = {path: bool(oid) and not oid.strip("0") for path, oid in changed.items()}
-    blobs = place.blobs(
-        sorted({oid for path, oid in changed.items() if oid and not is_loose[path]})
-    )
-    rows, known = [], list(place.known)
-    for path, oid in changed.items():
-        data = _file(place, path) if is_loose[path] else blobs.get(oid)
-        if data is not None and is_loose[path]:
-            memory = _parsed(data, place.categories)
-            rows.append(row_of_memory(memory, path, ""))
-            if memory is not None:
-                known.append(Record(memory, path, ""))
-        elif data is not None:
-            rows.append(row_of(path, oid, data, place.categories))
-    return Neighbours(Rows(filter(None, rows), table, changed), known, place.read)
+    `changed` says of files that differ on disk whether there is one.
+    """
+    from memtool.index import index
+
+    apart = {os.fsencode(path) for path in changed or ()}
+    apart.update(os.fsencode(record.path) for record in known)
+    rows = set(listing.split(b"\0")[:-1])
+    if apart:
+        rows = {row for row in rows if row.partition(b"\t")[2] not in apart}
+    indexed = None
+    reader = index.last_reader(repository, directory, categories)
+    if reader is not None:
+        stored = {form % (oid, path): number for number, path, oid in reader.stamps()}
+        numbers = frozenset(map(stored.__getitem__, stored.keys() & rows))
+        indexed = IndexedMemories(reader, numbers)
+        rows -= stored.keys()
+    loose = {(path, "") for path, is_file in (changed or {}).items() if is_file}
+    for row in rows:
+        meta, _tab, raw = row.partition(b"\t")
+        mode, *rest = meta.decode().split()
+        oid, stage = rest if form is _STAGED else (rest[1], "0")
+        if mode.startswith("100") and stage == "0":
+            loose.add((os.fsdecode(raw), oid))
+    loose = {(path, oid) for path, oid in loose if is_memory_path(path, directory)}
+
+    def read(stamps: Sequence[Stamp]) -> Iterator[bytes | None]:
+        from memtool.memory.document import MAX_BYTES
+
+        oids = [oid for _path, oid in stamps if oid]
+        blobs = iter(repository.git.blobs(oids, MAX_BYTES) if oids else ())
+        for path, oid in stamps:
+            yield next(blobs) if oid else _file(repository, path)
+
+    return Neighbours(known, loose, read, categories, indexed)
 
 
-def _file(place: Place, path: str) -> bytes | None:
+def _file(repository: Repository, path: str) -> bytes | None:
     from memtool.memory.document import MAX_BYTES
     from memtool.store.files import read_regular
 
     try:
-        return read_regular(os.path.join(place.repository.top, path), MAX_BYTES + 1)
+        return read_regular(os.path.join(repository.top, path), MAX_BYTES + 1)
     except OSError:
         return None
-
-
-def _last_used(place: Place) -> tuple[Table | None, str]:
-    try:
-        found = [(-entry.stat().st_mtime_ns, entry.name) for entry in os.scandir(place.folder)
-                 if entry.name.startswith(place.prefix)]  # fmt: skip
-    except OSError:
-        return None, ""
-    for _age, name in sorted(found):
-        try:
-            return Table(cache.mapped(os.path.join(place.folder, name))), name[len(place.prefix) :]
-        except cache.CorruptCache:
-            continue
-    return None, ""
-
-
-def _table_of(place: Place, tree: str, old: Table | None) -> Table | None:
-    """Return the rows of a tree: those that are kept, or new ones."""
-    path = os.path.join(place.folder, place.prefix + tree)
-    try:
-        table = Table(cache.mapped(path))
-    except cache.CorruptCache:
-        data = Table.pack(_rows_of(place, tree, old))
-        if place.is_kept:
-            cache.write(place.folder, place.prefix + tree, data, KEPT, place.prefix)
-        return Table(memoryview(data))
-    if place.is_kept:
-        cache.touch(path)
-    return table
-
-
-def _rows_of(place: Place, tree: str, old: Table | None) -> list[Row]:
-    """Return the rows of a tree, by path; what is known already is not read again."""
-    entries = [
-        (entry.path, entry.oid)
-        for entry in place.repository.git.ls_tree(tree, place.directory)
-        if entry.mode.startswith("100") and is_memory_path(entry.path, place.directory)
-    ]
-    stored = map(old.row, range(old.count)) if old is not None else ()
-    known = {(row.path, row.oid): row for row in stored}
-    blobs = place.blobs(sorted({oid for path, oid in entries if (path, oid) not in known}))
-    rows = (
-        known.get((path, oid)) or row_of(path, oid, blobs[oid], place.categories)
-        for path, oid in sorted(entries)
-    )
-    return [row for row in rows if row is not None]
 
 
 # The verdict.

@@ -24,9 +24,8 @@ from memtool.gate import gate
 from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
-from memtool.gate.content import Content, File, ParentStep, Text, read, version_of
+from memtool.gate.content import Content, File, Kin, ParentStep, Text, read, row_of, version_of
 from memtool.gate.index_diff import NO_MODE, merged
-from memtool.gate.kin import Kin, row_of
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
@@ -40,8 +39,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.gate.content import Known
-    from memtool.gate.kin import Row
+    from memtool.gate.content import Known, Row
     from memtool.memory.changes import Version
     from memtool.store.config import Config
     from memtool.store.git import Git, RawChange
@@ -266,7 +264,7 @@ def _part(
         for file in files.values()
         if file.memory is not None
     ]
-    near = near_duplicates.of_staged(repository, directory, categories, rows[0], own)
+    near = near_duplicates.of_index(repository, directory, settings.categories, known=own)
     return Content(
         repository=repository,
         directory=directory,
@@ -278,7 +276,7 @@ def _part(
             *_other_texts(repository, directory, rows[0]),
         ],
         steps=steps,
-        kin=Kin((row_of(record.memory, record.path) for record in own), near.rows),
+        kin=Kin((), near),
         head="HEAD",
         kind="index",
         is_whole=False,

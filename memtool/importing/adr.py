@@ -1,10 +1,8 @@
-"""Architecture decision records: folders of ADRs to memories.
+"""Architecture decision records: each file of a directory becomes a decision.
 
-A state, a date, tags, and which records it supersedes or was superseded by: `* Status: accepted`,
-`Superseded by [3. Keep files](0003-keep-files.md)`, `Supercedes ADR-2`.
-
-What says where a record stands (front matter, `* Status:` lines, a `## Status` section) becomes
-keys; everything else stays as it is written, in the body.
+Front matter, lines such as `* Status: accepted`, and a `## Status` section with lines such as
+`Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become keys; everything
+else stays in the body as it is written. A file without a number and a status is no record.
 """
 
 from __future__ import annotations
@@ -21,12 +19,20 @@ from memtool.memory.memory import Fields, FieldValue, Section, sections
 from memtool.memory.problem import Problem
 from memtool.value import Value
 
+_FILE = re.compile(r"(?:adr[-_ ]*)?(\d{1,8})(?:[-_ .]+(.*))?$", re.IGNORECASE)
+_TITLE_NUMBER = re.compile(
+    r"(?:\[?adr[-_ ]?\d+\]?\s*[-.:)\u2013\u2014]?|adr\s*:|\d{1,8}\s*[.:)](?=\s))\s*", re.IGNORECASE
+)
+_NO_RECORDS = ("readme", "index", "template", "adr-template", "_")
+_LINK_SECTIONS = frozenset({"links", "more information", "related", "related decisions"})
+_OPENING_SECTIONS = frozenset({"context", "status", "decision", "context and problem statement"})
+_FRONT_TAKEN = frozenset({"status", "date", "title", "tags", "supersedes", "superseded-by"})
 _META = re.compile(
     r"\s{0,3}(?:[*+-]\s+)?[*_]{0,2}(status|date|tags|supersedes|superseded by)[*_]{0,2}\s*:"
     r"[*_]{0,2}\s*(.*)",
     re.IGNORECASE,
 )
-EDGE = re.compile(
+_EDGE = re.compile(
     r"\b(?P<older>super[sc]eded\s+by|replaced\s+by)\b|\b(?:super[sc]edes|replaces)\b", re.IGNORECASE
 )
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)")
@@ -35,7 +41,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class AdrStatus(Value):
-    """What a record says of itself: words as written, and the records that it names."""
+    """The status of a record in its own words, with the names of related records."""
 
     state: str = ""
     date: str = ""
@@ -54,102 +60,10 @@ class AdrStatus(Value):
         )
 
 
-def of_line(line: str) -> AdrStatus | None:
-    """Read a line such as `* Status: accepted`, None for any other."""
-    found = _META.match(line)
-    if found is None:
-        return None
-    name, text = found[1].lower(), found[2].strip()
-    if name == "status":
-        return of_state(text)
-    if name == "date":
-        return AdrStatus(date=text) if normalise.moment(text) else None
-    if name == "tags":
-        return AdrStatus(tags=tags_in(text))
-    return edges(f"{name} {text}")
-
-
-def of_state(text: str) -> AdrStatus:
-    """Read the words behind `Status:`."""
-    return AdrStatus(state=text).joined(edges(text)) if text else AdrStatus()
-
-
-def of_status(section: Section, lines: list[str], dropped: set[int]) -> AdrStatus:
-    """Read a section on the status, and note the lines that say nothing more as dropped.
-
-    Of several states the last one counts, as they are written one below the other.
-    """
-    standing = AdrStatus()
-    own = range(section.first_line, section.last_line + 1)
-    kept = []
-    for number in own[1:]:
-        text = lines[number - 1].strip(" \t*_+->#")
-        said = of_line(lines[number - 1]) or _of_status_line(text)
-        if said is not None:
-            standing = standing.joined(said)
-        if text and (said is None or _says_more(text, said)):
-            kept.append(number)
-    blank = {number for number in own if not lines[number - 1].strip()}
-    gone = set(own) - blank - {own[0], *kept}
-    gone |= {number for number in blank if number - 1 in gone}
-    dropped.update(gone if kept else own)
-    return standing
-
-
-def _of_status_line(text: str) -> AdrStatus | None:
-    if "://" not in text and EDGE.match(text):
-        said = edges(text)
-        return said.joined(AdrStatus(state="superseded")) if said.superseded_by else said
-    if normalise.state(text) and len(text.split()) <= 12:
-        return AdrStatus(date=text if _DAY.search(text) else "").joined(of_state(text))
-    return None
-
-
-def _says_more(text: str, said: AdrStatus) -> bool:
-    if said.supersedes or said.superseded_by or not said.state:
-        return False
-    return len(_DAY.sub("", text).split()) > 1
-
-
-def tags_in(text: str) -> tuple[str, ...]:
-    """Return the words of a line, or its parts between commas where it has some."""
-    parts = text.split(",") if "," in text else text.split()
-    return tuple(part.strip(" []\"'#`") for part in parts)
-
-
-def edges(text: str) -> AdrStatus:
-    """Read `superseded by` and `supersedes` with the records behind each of them."""
-    standing = AdrStatus()
-    found = list(EDGE.finditer(text))
-    for number, verb in enumerate(found):
-        end = found[number + 1].start() if number + 1 < len(found) else len(text)
-        behind = text[verb.end() : end]
-        links = tuple(link for link in _LINK.findall(behind) if "://" not in link)
-        names = links if "](" in behind else tuple(_NAMED.findall(_DAY.sub("", behind)))
-        standing = standing.joined(
-            AdrStatus(superseded_by=names) if verb["older"] else AdrStatus(supersedes=names)
-        )
-    return standing
-
-
-_FILE = re.compile(r"(?:adr[-_ ]*)?(\d{1,8})(?:[-_ .]+(.*))?$", re.IGNORECASE)
-_TITLE_NUMBER = re.compile(
-    r"(?:\[?adr[-_ ]?\d+\]?\s*[-.:)\u2013\u2014]?|adr\s*:|\d{1,8}\s*[.:)](?=\s))\s*", re.IGNORECASE
-)
-_NO_RECORDS = ("readme", "index", "template", "adr-template", "_")
-_LINK_SECTIONS = frozenset({"links", "more information", "related", "related decisions"})
-_OPENING_SECTIONS = frozenset({"context", "status", "decision", "context and problem statement"})
-_FRONT_TAKEN = frozenset({"status", "date", "title", "tags", "supersedes", "superseded-by"})
-
-
 def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
     """Yield the decision record of a file, or those of a directory."""
-    for source in originals.walk(path, top, _is_record_name):
-        if isinstance(source, Problem):
-            yield source
-            continue
-        text = originals.read_text(source)
-        yield text if isinstance(text, Problem) else _draft(source, text, path)
+    for found in originals.texts(path, top, _is_record_name):
+        yield found if isinstance(found, Problem) else _draft(*found, path)
 
 
 def _is_record_name(name: str) -> bool:
@@ -160,11 +74,11 @@ def _draft(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     lines = text.split("\n")
     front, first = _front_matter(lines)
     body_lines = lines[first:]
-    title, said, body = _read(body_lines)
-    said = _of_front(front).joined(said)
+    title, status, body = _read(body_lines)
+    status = _from_front(front).joined(status)
     stem = source.path.rpartition("/")[2].removesuffix(".md")
     named = _FILE.match(stem)
-    if not named and not said.state:
+    if not named and not status.state:
         return Problem(
             source.shown,
             1,
@@ -181,79 +95,13 @@ def _draft(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     return ForeignRecord(
         key=place,
         id=_id(stem),
-        fields=_fields(said, title, front, named, folder),
+        fields=_fields(status, title, front, named, folder),
         body=body,
         original=source,
         lines=(1, len(lines) - (not lines[-1])),
         names=_names(place, named),
-        superseded_by=_targets(said.superseded_by, folder),
+        superseded_by=_targets(status.superseded_by, folder),
     )
-
-
-def _read(lines: list[str]) -> tuple[str, AdrStatus, str]:
-    """Return title, standing and the body that is left when the lines of both are taken out."""
-    found = sections("\n".join(lines))
-    dropped: set[int] = set()  # numbers of lines from 1
-    title = _title(found, lines, dropped)
-    said = AdrStatus()
-    inner = (section.first_line for section in found if section.level)
-    opening_end = next((line for line in inner if line not in dropped), len(lines) + 1)
-    for number in range(1, opening_end):
-        more = of_line(lines[number - 1]) if number not in dropped else None
-        if more is not None:
-            said = said.joined(more)
-            dropped.add(number)
-    for section in found:
-        name = section.title.strip(" :").lower() if section.level else ""
-        if name == "status":
-            said = of_status(section, lines, dropped).joined(said)
-        elif name in _LINK_SECTIONS:
-            for line in section.text.split("\n"):
-                if EDGE.match(line.lstrip(" *+-")):
-                    said = said.joined(edges(line))
-    body = "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
-    return title, said, body
-
-
-def _fields(
-    said: AdrStatus, title: str, front: Fields, named: re.Match[str] | None, folder: str
-) -> Fields:
-    fields: Fields = {
-        "type": "decision",
-        "title": title,
-        "status": normalise.state(said.state) or "candidate",
-        "supersedes": _targets(said.supersedes, folder),
-    }
-    day = normalise.moment(said.date)
-    if not day and named and len(named[1]) == 8:
-        day = normalise.moment(f"{named[1][:4]}-{named[1][4:6]}-{named[1][6:]}")
-    if day:
-        fields["timestamp"] = day
-    elif said.date:
-        fields["x-date"] = normalise.line(said.date)
-    tags = (normalise.line(tag, 80) for tag in said.tags)
-    fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
-    for key in sorted(front.keys() - _FRONT_TAKEN):
-        value = normalise.line(_joined(front[key]))
-        name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
-        if value and name:
-            fields[f"x-{name}"] = value
-    return {key: value for key, value in fields.items() if value != ()}
-
-
-def _title(found: tuple[Section, ...], lines: list[str], dropped: set[int]) -> str:
-    """Return the title of a record without its number, and drop its lines."""
-    headings = [section for section in found if section.level]
-    chosen = next((section for section in headings if section.level == 1), None)
-    if chosen is None and headings and headings[0].title.lower() not in _OPENING_SECTIONS:
-        chosen = headings[0]
-    if chosen is None:
-        return ""
-    dropped.add(chosen.first_line)
-    if not lines[chosen.first_line - 1].lstrip().startswith("#"):
-        dropped.add(chosen.first_line + 1)
-    number = _TITLE_NUMBER.match(chosen.title)
-    return chosen.title[number.end() :] if number else chosen.title
 
 
 def _front_matter(lines: list[str]) -> tuple[Fields, int]:
@@ -280,14 +128,70 @@ def _joined(value: FieldValue) -> str:
     return value if isinstance(value, str) else ", ".join(value)
 
 
-def _of_front(front: Fields) -> AdrStatus:
-    words = {key.lower().replace("_", "-"): _joined(value) for key, value in front.items()}
-    said = AdrStatus(date=words.get("date", ""), tags=tags_in(words.get("tags", "")))
-    said = said.joined(of_state(words.get("status", "")))
-    for key in ("supersedes", "superseded-by"):
-        if words.get(key):
-            said = said.joined(edges(f"{key.replace('-', ' ')} {words[key]}"))
-    return said
+def _read(lines: list[str]) -> tuple[str, AdrStatus, str]:
+    """Return title, status and the body that is left when the lines of both are taken out."""
+    found = sections("\n".join(lines))
+    dropped: set[int] = set()  # numbers of lines from 1
+    title = _title(found, lines, dropped)
+    status = AdrStatus()
+    inner = (section.first_line for section in found if section.level)
+    opening_end = next((line for line in inner if line not in dropped), len(lines) + 1)
+    for number in range(1, opening_end):
+        more = _from_line(lines[number - 1]) if number not in dropped else None
+        if more is not None:
+            status = status.joined(more)
+            dropped.add(number)
+    for section in found:
+        name = section.title.strip(" :").lower() if section.level else ""
+        if name == "status":
+            status = _from_section(section, lines, dropped).joined(status)
+        elif name in _LINK_SECTIONS:
+            for line in section.text.split("\n"):
+                if _EDGE.match(line.lstrip(" *+-")):
+                    status = status.joined(_edges(line))
+    body = "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
+    return title, status, body
+
+
+def _title(found: tuple[Section, ...], lines: list[str], dropped: set[int]) -> str:
+    """Return the title of a record without its number, and drop its lines."""
+    headings = [section for section in found if section.level]
+    chosen = next((section for section in headings if section.level == 1), None)
+    if chosen is None and headings and headings[0].title.lower() not in _OPENING_SECTIONS:
+        chosen = headings[0]
+    if chosen is None:
+        return ""
+    dropped.add(chosen.first_line)
+    if not lines[chosen.first_line - 1].lstrip().startswith("#"):
+        dropped.add(chosen.first_line + 1)
+    number = _TITLE_NUMBER.match(chosen.title)
+    return chosen.title[number.end() :] if number else chosen.title
+
+
+def _fields(
+    status: AdrStatus, title: str, front: Fields, named: re.Match[str] | None, folder: str
+) -> Fields:
+    fields: Fields = {
+        "type": "decision",
+        "title": title,
+        "status": normalise.state(status.state) or "candidate",
+        "supersedes": _targets(status.supersedes, folder),
+    }
+    day = normalise.moment(status.date)
+    if not day and named and len(named[1]) == 8:
+        day = normalise.moment(f"{named[1][:4]}-{named[1][4:6]}-{named[1][6:]}")
+    if day:
+        fields["timestamp"] = day
+    elif status.date:
+        fields["x-date"] = normalise.line(status.date)
+    tags = (normalise.line(tag, 80) for tag in status.tags)
+    fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
+    for key in sorted(front.keys() - _FRONT_TAKEN):
+        value = normalise.line(_joined(front[key]))
+        name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
+        if value and name:
+            fields[f"x-{name}"] = value
+    return {key: value for key, value in fields.items() if value != ()}
 
 
 def _id(stem: str) -> str:
@@ -332,3 +236,91 @@ def _targets(names: tuple[str, ...], folder: str) -> tuple[str, ...]:
         elif stem:
             found.append(posixpath.normpath(posixpath.join(folder, stem)).lstrip("/"))
     return tuple(dict.fromkeys(found))
+
+
+def _from_front(front: Fields) -> AdrStatus:
+    words = {key.lower().replace("_", "-"): _joined(value) for key, value in front.items()}
+    status = AdrStatus(date=words.get("date", ""), tags=_tags(words.get("tags", "")))
+    status = status.joined(_from_state(words.get("status", "")))
+    for key in ("supersedes", "superseded-by"):
+        if words.get(key):
+            status = status.joined(_edges(f"{key.replace('-', ' ')} {words[key]}"))
+    return status
+
+
+def _from_line(line: str) -> AdrStatus | None:
+    """Read a line such as `* Status: accepted`, None for any other."""
+    found = _META.match(line)
+    if found is None:
+        return None
+    name, text = found[1].lower(), found[2].strip()
+    if name == "status":
+        return _from_state(text)
+    if name == "date":
+        return AdrStatus(date=text) if normalise.moment(text) else None
+    if name == "tags":
+        return AdrStatus(tags=_tags(text))
+    return _edges(f"{name} {text}")
+
+
+def _from_state(text: str) -> AdrStatus:
+    """Read the words behind `Status:`."""
+    return AdrStatus(state=text).joined(_edges(text)) if text else AdrStatus()
+
+
+def _from_section(section: Section, lines: list[str], dropped: set[int]) -> AdrStatus:
+    """Read a section on the status, and add the lines that say nothing else to `dropped`.
+
+    Of several states the last one counts, as they are written one below the other.
+    """
+    status = AdrStatus()
+    own = range(section.first_line, section.last_line + 1)
+    kept = []
+    for number in own[1:]:
+        text = lines[number - 1].strip(" \t*_+->#")
+        more = _from_line(lines[number - 1]) or _from_status_line(text)
+        if more is not None:
+            status = status.joined(more)
+        if text and (more is None or _says_more(text, more)):
+            kept.append(number)
+    blank = {number for number in own if not lines[number - 1].strip()}
+    gone = set(own) - blank - {own[0], *kept}
+    gone |= {number for number in blank if number - 1 in gone}
+    dropped.update(gone if kept else own)
+    return status
+
+
+def _from_status_line(text: str) -> AdrStatus | None:
+    if "://" not in text and _EDGE.match(text):
+        status = _edges(text)
+        return status.joined(AdrStatus(state="superseded")) if status.superseded_by else status
+    if normalise.state(text) and len(text.split()) <= 12:
+        return AdrStatus(date=text if _DAY.search(text) else "").joined(_from_state(text))
+    return None
+
+
+def _says_more(text: str, status: AdrStatus) -> bool:
+    if status.supersedes or status.superseded_by or not status.state:
+        return False
+    return len(_DAY.sub("", text).split()) > 1
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    """Return the words of a line, or its parts between commas where it has some."""
+    parts = text.split(",") if "," in text else text.split()
+    return tuple(part.strip(" []\"'#`") for part in parts)
+
+
+def _edges(text: str) -> AdrStatus:
+    """Read `superseded by` and `supersedes` with the records behind each of them."""
+    status = AdrStatus()
+    found = list(_EDGE.finditer(text))
+    for number, verb in enumerate(found):
+        end = found[number + 1].start() if number + 1 < len(found) else len(text)
+        behind = text[verb.end() : end]
+        links = tuple(link for link in _LINK.findall(behind) if "://" not in link)
+        names = links if "](" in behind else tuple(_NAMED.findall(_DAY.sub("", behind)))
+        status = status.joined(
+            AdrStatus(superseded_by=names) if verb["older"] else AdrStatus(supersedes=names)
+        )
+    return status

@@ -1,4 +1,7 @@
-"""Agent files: CLAUDE.md, AGENTS.md and their like to memories."""
+"""Agent files, such as CLAUDE.md and AGENTS.md: each section becomes a memory.
+
+What memtool itself injected into such a file is passed over.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from memtool.value import Value
 
 NAMES = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md"})
 BEGIN, END = "<!-- memtool:begin", "<!-- memtool:end"
-"""What stands between such lines was injected by memtool and is no news to it."""
+"""Lines between these were injected by memtool."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 LONG_CHARACTERS = 4_000
 """A section above this length is split at its inner headings."""
@@ -26,7 +29,7 @@ _PREFERENCE_WORDS = frozenset({
 
 
 class HeadedSection(Value):
-    """A section with the headings that it stands below, none for what opens a file.
+    """A section with the headings above it, none for the opening of a file.
 
     Lines count from 1 in the file.
     """
@@ -43,14 +46,11 @@ def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
     The same section in two files (AGENTS.md is often a copy of CLAUDE.md) is yielded once.
     """
     seen: set[tuple[tuple[str, ...], str]] = set()
-    for source in originals.walk(path, top, NAMES.__contains__):
-        if isinstance(source, Problem):
-            yield source
+    for found in originals.texts(path, top, NAMES.__contains__):
+        if isinstance(found, Problem):
+            yield found
             continue
-        text = originals.read_text(source)
-        if isinstance(text, Problem):
-            yield text
-            continue
+        source, text = found
         times: dict[str, int] = {}
         for part in parts(text, source.path.rpartition("/")[2]):
             if (part.headings, part.text) in seen:
@@ -66,8 +66,8 @@ def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
 def parts(text: str, name: str) -> list[HeadedSection]:
     """Split a file at headings of the first two levels, and long sections at all of theirs.
 
-    A first heading that stands alone on its level is the title of the file, and not repeated in
-    every other title unless it says more than the name of the file.
+    An only heading of the first level is the title of the file; the other titles begin with it
+    unless it only repeats the name of the file.
     """
     text = _without_injected(text)
     lines = text.split("\n")

@@ -1,11 +1,13 @@
-"""Importing: drafts to checked, linked and written memories, whatever they come from.
+"""An import: from records to checked, linked and written memories, whatever they come from.
 
-A record that says by which it was superseded says so of the newer one: memories are append-only,
-so only the newer one names the older. Edges that lead nowhere or in a circle are left out, told.
+An importer reads files and yields records. Here they get ids, relations and sources, are checked as
+whole files, and are compared with the tree. Only new memories are written; nothing in the tree is
+ever changed. Refused is a record that occurs twice, that holds a secret, or that would not be read
+back as it is; the others are written all the same.
 
-An importer reads files and yields drafts: what each record says, and what other records call it.
-Here the drafts get ids, relations and sources, are checked as whole files, and are compared with
-what the tree holds. Only what is new is written; nothing in the tree is ever changed.
+Memories are append-only, so only the newer one names the older: a record that says what superseded
+it gives that relation to the newer one. Relations that lead nowhere or in a circle are left out,
+with a warning.
 """
 
 from __future__ import annotations
@@ -27,37 +29,139 @@ from memtool.store.repository import Repository
 from memtool.store.tree import Tree
 from memtool.value import Value
 
+DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}
+"""Keys of a record that does not set them. It must not expire because it moved."""
+_ORDER = {"candidate": 0, "confirmed": 1, "deprecated": 2}
+_HINTS = {
+    "missing-key": "give it to every record with --set KEY=VALUE, or name its place with --map",
+    "conflict-markers": "finish the merge in the record",
+}
 
-def admit(
-    drafts: Iterable[ForeignRecord], allowed: Allowlist, *, redacts: bool
-) -> tuple[list[ForeignRecord], list[Problem]]:
-    """Refuse drafts that hold secrets or personal data; with `redacts` take these out of them."""
-    admitted = []
-    problems = []
-    for given in drafts:
-        draft = _redacted(given, allowed) if redacts else given
-        texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
-        kinds = {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
-        if kinds:
-            ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
-            held = f"it holds {', '.join(ranked)}"
-            problems.append(draft.problem(secrets.code(ranked[0]), held, _hint(redacts=redacts)))
+
+class Target(Value):
+    """Where records go. `tool` names the importer, `overrides` wins over the keys of records.
+
+    A record with a secret that is not `allowed` is refused, or with `redacts` imported without it.
+    """
+
+    tree: Tree
+    tool: str
+    overrides: Fields
+    categories: Collection[str]
+    now: int
+    allowed: Allowlist = NOTHING
+    redacts: bool = False
+
+
+class Placed(Value):
+    """A memory to be written, with its path from the top of the repository."""
+
+    memory: Memory
+    path: str
+
+
+class ImportPlan(Value):
+    """What an import would do: `found` = to write + unchanged + skipped."""
+
+    found: int
+    unchanged: int
+    skipped: int
+    placed: tuple[Placed, ...]
+    problems: tuple[Problem, ...]
+
+
+def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) -> ImportPlan:
+    """Decide what happens to the records that were read from an absolute path."""
+    drafts: list[ForeignRecord] = []
+    problems: list[Problem] = []
+    for record in records:
+        if isinstance(record, ForeignRecord):
+            drafts.append(record)
         else:
-            admitted.append(draft)
-    return admitted, problems
-
-
-def _hint(*, redacts: bool) -> str:
-    if redacts:
-        return "it stands in the title, or is known by its key alone: correct the record"
-    return (
-        "memtool import FROM PATH --redact takes it out; memtool config redaction.allow_emails "
-        "and redaction.allow_domains let addresses stand"
+            problems.append(record)
+    unread = len({(p.path, p.line) for p in problems if p.severity == "error"})
+    found = len(drafts) + unread
+    drafts = _admitted(_unique(drafts, problems), target, problems)
+    cited = _cited(drafts, path, target)
+    built = _built(_named(drafts, cited, target.tree, problems), cited, target, problems)
+    placed = []
+    unchanged = 0
+    entries = (entry.path for entry in target.tree.snapshot.entries)
+    paths = {path.rpartition("/")[2].removesuffix(".md"): path for path in entries}
+    for draft, memory in built:
+        existing = target.tree.by_id.get(memory.id)
+        if existing is not None:
+            problem = _difference(draft, memory, target)
+            unchanged += problem is None
+            problems += [problem] if problem else []
+        elif memory.id in paths:
+            problems.append(
+                draft.problem(
+                    "duplicate-id",
+                    f"{paths[memory.id]} has the id {memory.id} already, and is not readable",
+                    "memtool status says what is wrong with it",
+                )
+            )
+        else:
+            directory = target.tree.snapshot.directory
+            placed.append(Placed(memory, f"{directory}/{ids.place(memory)}"))
+    return ImportPlan(
+        found=found,
+        unchanged=unchanged,
+        skipped=found - unchanged - len(placed),
+        placed=tuple(sorted(placed, key=lambda one: one.memory.id)),
+        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
     )
 
 
+def write(repository: Repository, placed: Iterable[Placed]) -> None:
+    """Write every planned memory, or none. Raises MemtoolError where the disk refuses one."""
+    files.create_all(repository.top, [(one.path, document.write(one.memory)) for one in placed])
+
+
+def _unique(drafts: list[ForeignRecord], problems: list[Problem]) -> list[ForeignRecord]:
+    """Return the first draft of each key."""
+    first: dict[str, ForeignRecord] = {}
+    for draft in drafts:
+        first.setdefault(draft.key, draft)
+    problems += [
+        draft.problem(
+            "duplicate-record",
+            f"{normalise.line(draft.key, 80)} stands in line {first[draft.key].lines[0]} already",
+            "give one of them another id",
+        )
+        for draft in drafts
+        if first[draft.key] is not draft
+    ]
+    return list(first.values())
+
+
+def _admitted(
+    drafts: Iterable[ForeignRecord], target: Target, problems: list[Problem]
+) -> list[ForeignRecord]:
+    """Return the drafts without secrets and personal data; `redacts` takes these out of them."""
+    hint = (
+        "it stands in the title, or is known by its key alone: correct the record"
+        if target.redacts
+        else "memtool import FROM PATH --redact takes it out; memtool config "
+        "redaction.allow_emails and redaction.allow_domains let addresses stand"
+    )
+    admitted = []
+    for given in drafts:
+        draft = _redacted(given, target.allowed) if target.redacts else given
+        texts = ["id: " + draft.id, *_texts(draft.fields), draft.body]
+        kinds = {detection.kind for detection in redaction.find("\n".join(texts), target.allowed)}
+        if kinds:
+            ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
+            message = f"it holds {', '.join(ranked)}"
+            problems.append(draft.problem(secrets.code(ranked[0]), message, hint))
+        else:
+            admitted.append(draft)
+    return admitted
+
+
 def _redacted(draft: ForeignRecord, allowed: Allowlist) -> ForeignRecord:
-    """Return a draft with marks in its body and values; not in the title, of which its id is made.
+    """Return a draft with marks in its body and values; not in the title, which its id is made of.
 
     A secret that is known by its key alone stays, and is refused.
     """
@@ -81,10 +185,117 @@ def _texts(fields: Fields) -> Iterator[str]:
             yield f"{key}: {text}"
 
 
-def link(drafts: Sequence[ForeignRecord], tree: Tree) -> tuple[dict[str, Fields], list[Problem]]:
-    """Return the relations of each draft by its key, and what was left out as warnings."""
+def _cited(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
+    """Return the citations and a timestamp for each draft, from what git knows of its file."""
+    repository = target.tree.snapshot.repository
+    name = originals.original(path, repository.top).name
+    known = originals.OriginalFacts("", {}, "sha1")
+    seconds: Mapping[str, int] = {}
+    if name:
+        known = originals.facts(repository, name)
+        if any("timestamp" not in draft.fields for draft in drafts):
+            seconds = originals.first_seconds(repository, name, known.head)
+    same = originals.committed((draft.original for draft in drafts), known)
+    cited: dict[str, Fields] = {}
+    for draft in drafts:
+        source = draft.original
+        commit = known.head if source.name in same else ""
+        file = originals.citation(source, draft.lines, commit)
+        sources = [file] if file else []
+        if not file or source.is_compressed:
+            sources.append(originals.tool_citation(target.tool, source, draft.part))
+        second = seconds.get(source.name, target.now)
+        cited[draft.key] = {"source": tuple(sources), "timestamp": timestamps.render(second)}
+    return cited
+
+
+def _named(
+    drafts: list[ForeignRecord], cited: dict[str, Fields], tree: Tree, problems: list[Problem]
+) -> list[ForeignRecord]:
+    """Give each draft the id that it keeps: its own, or with a suffix where that is in use."""
+    by_id: dict[str, ForeignRecord] = {}
+    for draft in drafts:
+        id_ = draft.id
+        if not draft.is_exact and (id_ in by_id or _is_foreign(draft, cited[draft.key], tree)):
+            id_ = normalise.suffixed(id_, f"{draft.original.shown} {draft.key}")
+        if id_ in by_id:
+            problems.append(draft.problem("duplicate-record", f"a second record is called {id_}"))
+            continue
+        by_id[id_] = draft.replace(id=id_)
+    return list(by_id.values())
+
+
+def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
+    """Tell whether the tree's memory of this id came from elsewhere and says something else."""
+    existing = tree.by_id.get(draft.id)
+    if existing is None:
+        return False
+    own = {originals.place_of(source) for source in cited["source"]}
+    theirs = {originals.place_of(source) for source in existing.memory.items("source")}
+    return not own & theirs and existing.memory.body != normalise.body(draft.body)
+
+
+def _built(
+    drafts: list[ForeignRecord],
+    cited: dict[str, Fields],
+    target: Target,
+    problems: list[Problem],
+) -> list[tuple[ForeignRecord, Memory]]:
+    """Build and check every memory; again without the refused ones, whose relations go too."""
+    while True:
+        warnings: list[Problem] = []
+        links = _links(drafts, target.tree, warnings)
+        built = []
+        for draft in drafts:
+            memory = _memory(draft, links[draft.key], cited[draft.key], target.overrides)
+            problem = _fault(draft, memory, target)
+            if problem is None:
+                built.append((draft, memory))
+            else:
+                problems.append(problem)
+        if len(built) == len(drafts):
+            problems += warnings
+            return built
+        drafts = [draft for draft, _memory in built]
+
+
+def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Fields) -> Memory:
+    own = {key: value for key, value in draft.fields.items() if key not in links}
+    if draft.is_exact:
+        return Memory(fields=own | links | overrides, body=draft.body)
+    fields = DEFAULTS | cited | own | links | overrides | {"id": draft.id}
+    given = [overrides.get("source", ()), draft.fields.get("source", ()), cited["source"]]
+    sources = [source for items in given if isinstance(items, tuple) for source in items]
+    fields["source"] = tuple(dict.fromkeys(sources))
+    fields = {key: value for key, value in fields.items() if value not in ("", ())}
+    title = fields.get("title")
+    if isinstance(title, str):
+        fields["title"] = normalise.line(title, normalise.TITLE_LENGTH)
+    header = len(document.write(Memory(fields=fields, body="")))
+    where = draft.original.shown
+    text = normalise.cut(normalise.body(draft.body), document.MAX_BYTES - header, where)
+    return Memory(fields=fields, body=text)
+
+
+def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
+    """Return what keeps a memory from being a file that reads back as itself, or None."""
+    try:
+        data = document.write(memory)
+        same = document.read(data, f"{memory.id}.md", target.categories) == memory
+    except document.Unreadable as error:
+        first = error.problems[0]
+        hint = _HINTS.get(first.code, "correct the record, or use --set and --map")
+        return draft.problem(first.code, first.message, hint)
+    except UnicodeEncodeError:
+        return draft.problem("not-utf8", "it holds half of a character", "correct the record")
+    return None if same else draft.problem("bad-value", "it would not read back as it is", "")
+
+
+def _links(
+    drafts: Sequence[ForeignRecord], tree: Tree, warnings: list[Problem]
+) -> dict[str, Fields]:
+    """Return the relations of each draft by its key; what is left out is a warning."""
     ids = _ids(drafts)
-    warnings: list[Problem] = []
     older = _older(drafts, ids, tree, warnings)
     links: dict[str, Fields] = {}
     for draft in drafts:
@@ -95,7 +306,17 @@ def link(drafts: Sequence[ForeignRecord], tree: Tree) -> tuple[dict[str, Fields]
             if relation in draft.fields:
                 found[relation] = _related(draft, relation, ids, warnings)
         links[draft.key] = found
-    return links, warnings
+    return links
+
+
+def _ids(drafts: Sequence[ForeignRecord]) -> dict[str, str]:
+    """Return the id for every name that means just one record. Keys win over other names."""
+    meant: dict[str, set[str]] = {}
+    for draft in drafts:
+        for name in (draft.id, *draft.names):
+            meant.setdefault(name, set()).add(draft.id)
+    found = {name: next(iter(ids)) for name, ids in meant.items() if len(ids) == 1}
+    return found | {draft.key: draft.id for draft in drafts}
 
 
 def _older(
@@ -118,36 +339,33 @@ def _older(
             elif newer not in tree.by_id:
                 warnings.append(_dangling(draft, name, "is superseded by"))
             elif draft.id not in tree.lineage.predecessors(newer):
-                warnings.append(_unsaid(draft, newer))
+                warnings.append(
+                    draft.problem(
+                        "dangling",
+                        f"{draft.id} is superseded by {newer}, which is here, does not say so and "
+                        "stays so",
+                        f"memtool supersede {draft.id} TITLE says what holds instead",
+                        severity="warning",
+                    )
+                )
     kept, dropped = without_circles(
         {id_: tuple(dict.fromkeys(olds))[: schema.MAX_ITEMS] for id_, olds in older.items()}
     )
-    warnings += [_circle(by_id[newer], old) for newer, old in dropped]
+    warnings += [
+        by_id[newer].problem(
+            "cycle",
+            f"that {newer} supersedes {old} is left out, it would close a circle",
+            "correct one of the records",
+            severity="warning",
+        )
+        for newer, old in dropped
+    ]
     return kept
-
-
-def _circle(draft: ForeignRecord, old: str) -> Problem:
-    return draft.problem(
-        "cycle",
-        f"that {draft.id} supersedes {old} is left out, it would close a circle",
-        "correct one of the records",
-        severity="warning",
-    )
 
 
 def _names(draft: ForeignRecord, relation: str) -> tuple[str, ...]:
     value = draft.fields.get(relation, ())
     return value if isinstance(value, tuple) else ()
-
-
-def _ids(drafts: Sequence[ForeignRecord]) -> dict[str, str]:
-    """Return the id for every name that means just one record. Keys win over other names."""
-    meant: dict[str, set[str]] = {}
-    for draft in drafts:
-        for name in (draft.id, *draft.names):
-            meant.setdefault(name, set()).add(draft.id)
-    found = {name: next(iter(ids)) for name, ids in meant.items() if len(ids) == 1}
-    return found | {draft.key: draft.id for draft in drafts}
 
 
 def _related(
@@ -168,15 +386,6 @@ def _dangling(draft: ForeignRecord, name: str, relation: str) -> Problem:
         "dangling",
         f"{draft.id} {relation} {normalise.line(name, 80)}, which is not here; that is left out",
         "import the other record too",
-        severity="warning",
-    )
-
-
-def _unsaid(draft: ForeignRecord, newer: str) -> Problem:
-    return draft.problem(
-        "dangling",
-        f"{draft.id} is superseded by {newer}, which is here, does not say so and stays so",
-        f"memtool supersede {draft.id} TITLE says what holds instead",
         severity="warning",
     )
 
@@ -214,234 +423,15 @@ def without_circles(
     return kept, sorted(dropped)
 
 
-DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}
-"""What a record has that does not say otherwise. It must not expire because it moved."""
-
-_ORDER = {"candidate": 0, "confirmed": 1, "deprecated": 2}
-
-
-class Target(Value):
-    """Where records go. `tool` names the importer, `overrides` wins over what records say.
-
-    A record with a secret that is not `allowed` is refused; with `redacts` it goes in without it.
-    """
-
-    tree: Tree
-    tool: str
-    overrides: Fields
-    categories: Collection[str]
-    now: int
-    allowed: Allowlist = NOTHING
-    redacts: bool = False
-
-
-class Placed(Value):
-    """A memory to be written, with its path from the top of the repository."""
-
-    memory: Memory
-    path: str
-
-
-class ImportPlan(Value):
-    """What an import would do: `found` = to write + unchanged + skipped."""
-
-    found: int
-    unchanged: int
-    skipped: int
-    placed: tuple[Placed, ...]
-    problems: tuple[Problem, ...]
-
-
-def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) -> ImportPlan:
-    """Decide what becomes of the records that were read from an absolute path."""
-    drafts = []
-    problems = []
-    for record in records:
-        if isinstance(record, ForeignRecord):
-            drafts.append(record)
-        else:
-            problems.append(record)
-    unread = len({(p.path, p.line) for p in problems if p.severity == "error"})
-    found = len(drafts) + unread
-    drafts, refused = _unique(drafts)
-    problems += refused
-    drafts, refused = admit(drafts, target.allowed, redacts=target.redacts)
-    problems += refused
-    cited = _cited(drafts, path, target)
-    named, refused = _named(drafts, cited, target.tree)
-    problems += refused
-    built, refused = _built(named, cited, target)
-    problems += refused
-    placed = []
-    unchanged = 0
-    taken = _places(target.tree)
-    for draft, memory in built:
-        existing = target.tree.by_id.get(memory.id)
-        if existing is not None:
-            problem = _difference(draft, memory, target)
-            unchanged += problem is None
-            problems += [problem] if problem else []
-        elif memory.id in taken:
-            problems.append(
-                draft.problem(
-                    "duplicate-id",
-                    f"{taken[memory.id]} has the id {memory.id} already, and is not readable",
-                    "memtool status says what is wrong with it",
-                )
-            )
-        else:
-            directory = target.tree.snapshot.directory
-            placed.append(Placed(memory, f"{directory}/{ids.place(memory)}"))
-    return ImportPlan(
-        found=found,
-        unchanged=unchanged,
-        skipped=found - unchanged - len(placed),
-        placed=tuple(sorted(placed, key=lambda one: one.memory.id)),
-        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
-    )
-
-
-def write(repository: Repository, placed: Iterable[Placed]) -> None:
-    """Write every planned memory, or none. Raises MemtoolError where the disk refuses one."""
-    files.create_all(repository.top, [(one.path, document.write(one.memory)) for one in placed])
-
-
-def _cited(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
-    """Return for each draft what is known of its source: the citations, and a timestamp."""
-    repository = target.tree.snapshot.repository
-    name = originals.original(path, repository.top).name
-    known = originals.OriginalFacts("", {}, "sha1")
-    seconds: Mapping[str, int] = {}
-    if name:
-        known = originals.facts(repository, name)
-        if any("timestamp" not in draft.fields for draft in drafts):
-            seconds = originals.first_seconds(repository, name, known.head)
-    same = originals.committed((draft.original for draft in drafts), known)
-    cited: dict[str, Fields] = {}
-    for draft in drafts:
-        source = draft.original
-        commit = known.head if source.name in same else ""
-        file = originals.citation(source, draft.lines, commit)
-        sources = [file] if file else []
-        if not file or source.is_compressed:
-            sources.append(originals.tool_citation(target.tool, source, draft.part))
-        second = seconds.get(source.name, target.now)
-        cited[draft.key] = {"source": tuple(sources), "timestamp": timestamps.render(second)}
-    return cited
-
-
-def _unique(drafts: list[ForeignRecord]) -> tuple[list[ForeignRecord], list[Problem]]:
-    first: dict[str, ForeignRecord] = {}
-    for draft in drafts:
-        first.setdefault(draft.key, draft)
-    problems = [
-        draft.problem(
-            "duplicate-record",
-            f"{normalise.line(draft.key, 80)} stands in line {first[draft.key].lines[0]} already",
-            "give one of them another id",
-        )
-        for draft in drafts
-        if first[draft.key] is not draft
-    ]
-    return list(first.values()), problems
-
-
-def _named(
-    drafts: list[ForeignRecord], cited: dict[str, Fields], tree: Tree
-) -> tuple[list[ForeignRecord], list[Problem]]:
-    """Give each draft the id that it keeps: its own, or with a suffix where that is taken."""
-    problems = []
-    by_id: dict[str, ForeignRecord] = {}
-    for draft in drafts:
-        id_ = draft.id
-        if not draft.is_exact and (id_ in by_id or _is_foreign(draft, cited[draft.key], tree)):
-            id_ = normalise.suffixed(id_, f"{draft.original.shown} {draft.key}")
-        if id_ in by_id:
-            problems.append(draft.problem("duplicate-record", f"a second record is called {id_}"))
-            continue
-        by_id[id_] = draft.replace(id=id_)
-    return list(by_id.values()), problems
-
-
-def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
-    """Tell whether the tree's memory of this id came from elsewhere and says something else."""
-    existing = tree.by_id.get(draft.id)
-    if existing is None:
-        return False
-    own = {originals.place_of(source) for source in cited["source"]}
-    theirs = {originals.place_of(source) for source in existing.memory.items("source")}
-    return not own & theirs and existing.memory.body != normalise.body(draft.body)
-
-
-def _built(
-    drafts: list[ForeignRecord], cited: dict[str, Fields], target: Target
-) -> tuple[list[tuple[ForeignRecord, Memory]], list[Problem]]:
-    """Build and check every memory. What is refused takes its relations with it, so look again."""
-    refused: list[Problem] = []
-    while True:
-        links, warnings = link(drafts, target.tree)
-        built = []
-        faults = []
-        for draft in drafts:
-            memory = _memory(draft, links[draft.key], cited[draft.key], target.overrides)
-            problem = _fault(draft, memory, target)
-            if problem is None:
-                built.append((draft, memory))
-            else:
-                faults.append(problem)
-        if not faults:
-            return built, refused + warnings
-        refused += faults
-        drafts = [draft for draft, _memory in built]
-
-
-def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Fields) -> Memory:
-    own = {key: value for key, value in draft.fields.items() if key not in links}
-    if draft.is_exact:
-        return Memory(fields=own | links | overrides, body=draft.body)
-    fields = DEFAULTS | cited | own | links | overrides | {"id": draft.id}
-    given = [overrides.get("source", ()), draft.fields.get("source", ()), cited["source"]]
-    sources = [source for items in given if isinstance(items, tuple) for source in items]
-    fields["source"] = tuple(dict.fromkeys(sources))
-    fields = {key: value for key, value in fields.items() if value not in ("", ())}
-    title = fields.get("title")
-    if isinstance(title, str):
-        fields["title"] = normalise.line(title, normalise.TITLE_LENGTH)
-    header = len(document.write(Memory(fields=fields, body="")))
-    where = draft.original.shown
-    text = normalise.cut(normalise.body(draft.body), document.MAX_BYTES - header, where)
-    return Memory(fields=fields, body=text)
-
-
-def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
-    """Return what keeps a memory from being a file that reads back as itself, or None."""
-    try:
-        data = document.write(memory)
-        same = document.read(data, f"{memory.id}.md", target.categories) == memory
-    except document.Unreadable as error:
-        first = error.problems[0]
-        hint = _HINTS.get(first.code, "correct the record, or use --set and --map")
-        return draft.problem(first.code, first.message, hint)
-    except UnicodeEncodeError:
-        return draft.problem("not-utf8", "it holds half of a character", "correct the record")
-    return None if same else draft.problem("bad-value", "it would not read back as it is", "")
-
-
-_HINTS = {
-    "missing-key": "give it to every record with --set KEY=VALUE, or name its place with --map",
-    "conflict-markers": "finish the merge in the record",
-}
-
-
 def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
     """Return the problem that a record says something else than its memory, None if it does not.
 
-    Only what the record says counts, and not what people may have changed since. A memory that was
-    superseded by one with the new words of the record has heard of them.
+    Only what the record says counts, and not what people may have changed since. There is no
+    difference where the memory was superseded by one with the new words of the record.
     """
     existing = target.tree.by_id[memory.id].memory
-    said = {"title", "type", "supersedes", *draft.fields, *target.overrides}
-    claims = sorted(key for key in said if not is_mutable(key) and key not in ("id", "source"))
+    given = {"title", "type", "supersedes", *draft.fields, *target.overrides}
+    claims = sorted(key for key in given if not is_mutable(key) and key not in ("id", "source"))
     other = [
         key for key in claims if (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
     ]
@@ -468,10 +458,3 @@ def _difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem
             severity="warning",
         )
     return None
-
-
-def _places(tree: Tree) -> dict[str, str]:
-    return {
-        entry.path.rpartition("/")[2].removesuffix(".md"): entry.path
-        for entry in tree.snapshot.entries
-    }

@@ -1,7 +1,8 @@
-"""JSON lines: import with a mapping of keys, and export.
+"""JSON lines: one JSON object a line, imported with a map of keys, and exported.
 
-What `memtool export` wrote is taken as it stands. Any other object is read by a map from the keys
-of a memory to paths in the object.
+An object that `memtool export` wrote becomes exactly that memory. Any other object is read by a map
+from the keys of a memory to paths in the object. A line that cannot be read is a problem, a file
+that is no text or one JSON list is refused.
 """
 
 from __future__ import annotations
@@ -26,9 +27,84 @@ from memtool.value import plain
 MAX_LINE_BYTES = 4 << 20
 """A line above this length is passed over unread; a memory holds 64 KB."""
 _GZIP = b"\x1f\x8b"
+PSEUDO_FIELDS = ("body", "superseded_by")
+DEFAULT_MAP: dict[str, tuple[str, ...]] = {
+    "id": ("id",),
+    "title": ("title",),
+    "body": ("text", "body", "content"),
+    "type": ("type",),
+    "tags": ("tags",),
+    "timestamp": ("timestamp", "date", "created"),
+}
+"""Where fields are looked for without --map: the first name that an object has."""
+_MAP_HINT = "name another place with --map FIELD=JSON.PATH"
+FieldMap = dict[str, tuple[str, ...]]
 
 
-def opened(source: Original) -> tuple[Original, BufferedReader]:
+class _NoValue(ValueError):
+    """A value that its key cannot hold; the message is one clause."""
+
+
+def drafts(path: str, top: str, pairs: Sequence[str] = ()) -> Iterator[ForeignRecord | Problem]:
+    """Yield the record of each line, or what is wrong with the line.
+
+    Raises:
+        MemtoolError: the path is no file of lines at all, or a pair of the map is none.
+    """
+    chosen = field_map(pairs)
+    source, file = _opened(originals.original(originals.located(path), top))
+    unused = {pair.partition("=")[0] for pair in pairs}
+    has_records = False
+    with file:
+        for number, row in _objects(source, file):
+            if isinstance(row, Problem):
+                yield row
+                continue
+            has_records = True
+            unused -= {name for name in unused if _found(row, chosen[name]) is not None}
+            if not pairs and _is_exported(row):
+                yield _exact(source, number, row)
+            else:
+                yield from _record(source, number, row, chosen)
+    for name in sorted(unused) if has_records else ():
+        yield Problem(
+            source.shown,
+            0,
+            "unused-map",
+            f"no record has anything at {chosen[name][0]}, so {name} is set nowhere",
+            "the names must be those of the JSON objects, such as meta.status",
+            severity="warning",
+        )
+
+
+def field_map(pairs: Sequence[str]) -> FieldMap:
+    """Return the default map changed by `FIELD=JSON.PATH` pairs.
+
+    Raises:
+        MemtoolError: a pair has no `=`, or names what no memory has.
+    """
+    chosen = dict(DEFAULT_MAP)
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not equals or not path.strip("."):
+            raise MemtoolError(
+                f"--map {pair!r} is not FIELD=JSON.PATH", hint="--map status=meta.status"
+            )
+        is_own = name.startswith(OWN_PREFIX) and len(name) > len(OWN_PREFIX)
+        if name not in BY_NAME and name not in PSEUDO_FIELDS and not is_own:
+            near = ids.nearest(name, [*BY_NAME, *PSEUDO_FIELDS], 2)
+            raise MemtoolError(
+                f"no memory has the field {name!r}",
+                hint=f"did you mean {' or '.join(near)}?"
+                if near
+                else f"for a key of your own: --map {OWN_PREFIX}{pair}",
+                code="unknown-key",
+            )
+        chosen[name] = (path,)
+    return chosen
+
+
+def _opened(source: Original) -> tuple[Original, BufferedReader]:
     """Open a file of lines. The original then says whether it is compressed.
 
     Raises:
@@ -41,7 +117,7 @@ def opened(source: Original) -> tuple[Original, BufferedReader]:
     return source.replace(is_compressed=file.peek(2)[:2] == _GZIP), file
 
 
-def objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any]]:
+def _objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any]]:
     """Yield each line that is not blank with its number: a dict, or the problem that it is none.
 
     Raises:
@@ -58,12 +134,9 @@ def objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any]
             fault = "" if isinstance(row, dict) else "it is another kind of value"
         except (ValueError, RecursionError) as error:
             row, fault = None, str(getattr(error, "msg", "it cannot be read"))
-        yield (
-            number,
-            _problem(source, number, "not-json", f"it is no JSON object: {fault}")
-            if fault
-            else row,
-        )
+        if fault:
+            row = _problem(source, number, "not-json", f"it is no JSON object: {fault}")
+        yield number, row
 
 
 def _lines(source: Original, plain: BufferedReader) -> Iterator[tuple[int, bytes | Problem]]:
@@ -114,103 +187,6 @@ def _no_lines(source: Original, what: str, hint: str = "") -> MemtoolError:
         hint=hint or "name a file with one JSON object a line, plain or .gz",
         code="no-file",
     )
-
-
-PSEUDO_FIELDS = ("body", "superseded_by")
-DEFAULT_MAP: dict[str, tuple[str, ...]] = {
-    "id": ("id",),
-    "title": ("title",),
-    "body": ("text", "body", "content"),
-    "type": ("type",),
-    "tags": ("tags",),
-    "timestamp": ("timestamp", "date", "created"),
-}
-"""Where fields are looked for without --map: the first name that an object has."""
-
-FieldMap = dict[str, tuple[str, ...]]
-
-
-class _NoValue(ValueError):
-    """A value that its key cannot hold; the message is one clause."""
-
-
-def field_map(pairs: Sequence[str]) -> FieldMap:
-    """Return the default map changed by `FIELD=JSON.PATH` pairs.
-
-    Raises:
-        MemtoolError: a pair has no `=`, or names what no memory has.
-    """
-    chosen = dict(DEFAULT_MAP)
-    for pair in pairs:
-        name, equals, path = pair.partition("=")
-        if not equals or not path.strip("."):
-            raise MemtoolError(
-                f"--map {pair!r} is not FIELD=JSON.PATH", hint="--map status=meta.status"
-            )
-        is_own = name.startswith(OWN_PREFIX) and len(name) > len(OWN_PREFIX)
-        if name not in BY_NAME and name not in PSEUDO_FIELDS and not is_own:
-            near = ids.nearest(name, [*BY_NAME, *PSEUDO_FIELDS], 2)
-            raise MemtoolError(
-                f"no memory has the field {name!r}",
-                hint=f"did you mean {' or '.join(near)}?"
-                if near
-                else f"for a key of your own: --map {OWN_PREFIX}{pair}",
-                code="unknown-key",
-            )
-        chosen[name] = (path,)
-    return chosen
-
-
-def drafts(path: str, top: str, pairs: Sequence[str] = ()) -> Iterator[ForeignRecord | Problem]:
-    """Yield the record of each line, or what is wrong with the line.
-
-    Raises:
-        MemtoolError: the path is no file of lines at all, or a pair of the map is none.
-    """
-    chosen = field_map(pairs)
-    source, file = opened(originals.original(originals.located(path), top))
-    unused = {pair.partition("=")[0] for pair in pairs}
-    has_records = False
-    with file:
-        for number, row in objects(source, file):
-            if isinstance(row, Problem):
-                yield row
-                continue
-            has_records = True
-            unused -= {name for name in unused if _found(row, chosen[name]) is not None}
-            if not pairs and _is_exported(row):
-                yield _exact(source, number, row)
-            else:
-                yield from _record(source, number, row, chosen)
-    for name in sorted(unused) if has_records else ():
-        yield Problem(
-            source.shown,
-            0,
-            "unused-map",
-            f"no record has anything at {chosen[name][0]}, so {name} is set nowhere",
-            "the names must be those of the JSON objects, such as meta.status",
-            severity="warning",
-        )
-
-
-def _found(row: dict[str, Any], paths: Sequence[str]) -> Any:
-    """Return the first value that one of the paths leads to and that is not empty, or None."""
-    for path in paths:
-        value = row[path] if path in row else _at(row, path.split("."))
-        if value not in (None, "", [], {}):
-            return value
-    return None
-
-
-def _at(value: Any, steps: Sequence[str]) -> Any:
-    for step in steps:
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isascii() and step.isdigit() and len(step) < 6:
-            value = value[int(step)] if int(step) < len(value) else None
-        else:
-            return None
-    return value
 
 
 def _is_exported(row: dict[str, Any]) -> bool:
@@ -287,7 +263,24 @@ def _draft(
     )
 
 
-_MAP_HINT = "name another place with --map FIELD=JSON.PATH"
+def _found(row: dict[str, Any], paths: Sequence[str]) -> Any:
+    """Return the first value that one of the paths leads to and that is not empty, or None."""
+    for path in paths:
+        value = row[path] if path in row else _at(row, path.split("."))
+        if value not in (None, "", [], {}):
+            return value
+    return None
+
+
+def _at(value: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isascii() and step.isdigit() and len(step) < 6:
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            return None
+    return value
 
 
 def _value(name: str, value: Any) -> FieldValue:

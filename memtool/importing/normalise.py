@@ -1,7 +1,7 @@
-"""Normalising: texts of another tool in the form of a memory.
+"""Normal forms: states, dates, names and long texts of other tools, in the form of a memory.
 
-States, days, names and long texts come in many spellings; each has one table or one function
-here, so that every importer reads them the same way.
+Each comes in many spellings, and has one table or one function here, so that every importer reads
+it in the same way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATES: dict[str, str] = {
 }
 """The status of a memory for each state that records of decisions or issues are known to have.
 
-A superseded record is confirmed: that it was replaced is told by the one that replaces it.
+A superseded record is confirmed: the one that replaces it says so.
 """
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -47,7 +47,7 @@ _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?")
 
 
 def state(text: str) -> str:
-    """Return the status that a state such as `Accepted (2020-01-01)` stands for, or an empty text.
+    """Return the status that a state such as `Accepted (2020-01-01)` means, or an empty text.
 
     The first two words or the first one decide; a template's `{proposed | accepted}` is no state,
     and what follows ` #` is a comment.

@@ -1,5 +1,6 @@
-"""Originals: the files of another tool, and the drafts they become.
+"""Originals: the files of another tool, and the records that importers read from them.
 
+Here is how files are found and read, what git knows about them, and how a memory cites them.
 Reading is bounded, follows no link below the named path, and opens nothing but plain files.
 """
 
@@ -25,6 +26,15 @@ MAX_BYTES = 1 << 20
 """A text file above this size is no record of a decision."""
 _VERSION = re.compile(r"(#L\d+(-L\d+)?)?(@[0-9a-f]{7,64})?$")
 _PASSED_OVER = frozenset({"node_modules", "vendor", "venv", "site-packages", "__pycache__"})
+CODES: dict[str, str] = {
+    "changed": "the record says something else than the memory that was made of it",
+    "not-json": "a line that is no JSON object",
+    "not-a-record": "a file that says neither what it decides nor where it stands",
+    "unknown-state": "a state that no record is known to have; it becomes a candidate",
+    "unused-map": "a --map path that no record has",
+    "duplicate-record": "the same record twice; the first one counts",
+}
+"""Problems that only importing finds, beside those of `memory.problem`."""
 
 
 class Original(Value):
@@ -41,10 +51,36 @@ class Original(Value):
     is_compressed: bool = False
 
 
-class OriginalFacts(Value):
-    """What git knows of originals, by name: HEAD, their blobs in it, and the first commit's second.
+class ForeignRecord(Value):
+    """A record of another tool: `key` is its unique name there, `names` are its other names.
 
-    All are empty without a commit.
+    `fields` are those that the record has, no more; relations contain the names of other records,
+    `superseded_by` is inverted later. `lines` are the first and last in its file; `part` says
+    which part of the file a record is. An exact record is a memory already and stays as it is.
+    """
+
+    key: str
+    id: str
+    fields: Fields
+    body: str
+    original: Original
+    lines: tuple[int, int]
+    names: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
+    part: str = ""
+    is_exact: bool = False
+
+    def problem(self, code: str, message: str, hint: str = "", severity: str = "error") -> Problem:
+        """Return a problem at the place of the record."""
+        return Problem(
+            self.original.shown, self.lines[0], code, message, hint, self.id, severity=severity
+        )
+
+
+class OriginalFacts(Value):
+    """What git knows of originals: the commit in HEAD, and the blobs in it by name.
+
+    Both are empty without a commit.
     """
 
     head: str
@@ -78,11 +114,23 @@ def located(path: str) -> str:
     return os.path.realpath(path)
 
 
-def walk(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Original | Problem]:
-    """Yield the file itself, or the wanted files below a directory in the order of their paths.
+def texts(
+    path: str, top: str, is_wanted: Callable[[str], bool]
+) -> Iterator[tuple[Original, str] | Problem]:
+    """Yield the text of the file itself, or of the wanted files below a directory, by path.
 
-    Links, hidden directories and those of dependencies are passed over.
+    Links, hidden directories and those of dependencies are passed over. A file or directory that
+    cannot be read is a problem.
     """
+    for source in _walk(path, top, is_wanted):
+        if isinstance(source, Problem):
+            yield source
+            continue
+        text = read_text(source)
+        yield text if isinstance(text, Problem) else (source, text)
+
+
+def _walk(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Original | Problem]:
     path = located(path)
     if not os.path.isdir(path):
         yield original(path, top)
@@ -98,46 +146,35 @@ def walk(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Orig
             if is_wanted(name) and not os.path.islink(place):
                 found.append(place)
     for error in refused:
-        yield Problem(
-            original(str(error.filename), top).shown,
-            0,
-            "unreadable",
-            f"it cannot be read: {os.strerror(error.errno or 0)}",
-            "give yourself permission to read it",
-        )
+        reason = f"it cannot be read: {os.strerror(error.errno or 0)}"
+        place = original(str(error.filename), top).shown
+        yield Problem(place, 0, "unreadable", reason, "give yourself permission to read it")
     for place in sorted(found):
         yield original(place, top)
 
 
 def read_text(source: Original) -> str | Problem:
     """Return the text of a file, or the problem that kept it from being read."""
+
+    def problem(code: str, what: str, hint: str, line: int = 0) -> Problem:
+        return Problem(source.shown, line, code, what, hint)
+
     try:
         with open_plain(source) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        return Problem(
-            source.shown,
-            0,
-            "unreadable",
-            f"it cannot be read: {error.strerror}",
-            "name a plain file that you may read",
-        )
+        reason = f"it cannot be read: {error.strerror}"
+        return problem("unreadable", reason, "name a plain file that you may read")
     if len(data) > MAX_BYTES:
-        return Problem(
-            source.shown, 0, "too-large", f"it is larger than {MAX_BYTES:,} bytes", "split it"
-        )
+        return problem("too-large", f"it is larger than {MAX_BYTES:,} bytes", "split it")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Problem(
-            source.shown,
-            data.count(b"\n", 0, error.start) + 1,
-            "not-utf8",
-            "it is not UTF-8 text",
-            f"iconv -t UTF-8 {source.shown} converts it",
-        )
+        line = data.count(b"\n", 0, error.start) + 1
+        hint = f"iconv -t UTF-8 {source.shown} converts it"
+        return problem("not-utf8", "it is not UTF-8 text", hint, line)
     if "\0" in text:
-        return Problem(source.shown, 0, "not-utf8", "it holds NUL bytes", "name a text file")
+        return problem("not-utf8", "it holds NUL bytes", "name a text file")
     return text.replace("\r\n", "\n")
 
 
@@ -222,40 +259,3 @@ def tool_citation(tool: str, source: Original, record: str) -> str:
 def place_of(source: str) -> str:
     """Return a source without its lines and revision: where it comes from, whatever the version."""
     return _VERSION.sub("", source) if source.startswith("file:") else source
-
-
-CODES: dict[str, str] = {
-    "changed": "the record says something else than the memory that was made of it",
-    "not-json": "a line that is no JSON object",
-    "not-a-record": "a file that says neither what it decides nor where it stands",
-    "unknown-state": "a state that no record is known to have; it becomes a candidate",
-    "unused-map": "a --map path that no record has",
-    "duplicate-record": "the same record twice; the first one counts",
-}
-"""Problems that only importing finds, beside those of `memory.problem`."""
-
-
-class ForeignRecord(Value):
-    """A foreign record. `key` is its one name at home, `names` what others may call it as well.
-
-    `fields` holds what the record says, and no more; relations hold the names of other records,
-    `superseded_by` is turned round later. `lines` are the first and last in its file; `part` says
-    which part of the file a record is. An exact draft is a memory already and stays as it is.
-    """
-
-    key: str
-    id: str
-    fields: Fields
-    body: str
-    original: Original
-    lines: tuple[int, int]
-    names: tuple[str, ...] = ()
-    superseded_by: tuple[str, ...] = ()
-    part: str = ""
-    is_exact: bool = False
-
-    def problem(self, code: str, message: str, hint: str = "", severity: str = "error") -> Problem:
-        """Return a problem at the place of the record."""
-        return Problem(
-            self.original.shown, self.lines[0], code, message, hint, self.id, severity=severity
-        )

@@ -1,4 +1,4 @@
-"""Python Enhancement Proposals to memories."""
+"""Python Enhancement Proposals: each becomes a decision, with its headers as keys."""
 
 from __future__ import annotations
 
@@ -12,49 +12,37 @@ from memtool.memory.memory import Fields
 from memtool.memory.problem import Problem
 
 ENDINGS = (".rst", ".txt", ".md")
-_NAME = re.compile(r"pep-\d+$")
+_FILE = re.compile(r"pep-\d+\.[^.]*$")
 _HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)")
 _ADDRESS = re.compile(r" ?<[^<>@]*@[^<>]*>")
 _TAGS = ("type", "topic")
 _TAKEN = frozenset({"pep", "title", "status", "created", "superseded-by", "replaces", *_TAGS})
 _PASSED_OVER = frozenset({"version", "last-modified", "content-type"})
-"""What version control knows better."""
+"""Headers that repeat what version control knows better."""
 
 
 def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
     """Yield the PEP of a file, or those of a directory; index and other files are passed over."""
-    for source in originals.walk(path, top, lambda name: name.lower().endswith(ENDINGS)):
-        if isinstance(source, Problem):
-            yield source
+    for found in originals.texts(path, top, lambda name: name.lower().endswith(ENDINGS)):
+        if isinstance(found, Problem):
+            yield found
             continue
-        text = originals.read_text(source)
-        if isinstance(text, Problem):
-            yield text
-            continue
+        source, text = found
         headers, body_line = read_headers(text)
         number = headers.get("pep", "")
         if number.isascii() and number.isdigit() and len(number) <= 6:
             if int(number):
                 yield _draft(source, text, headers, body_line)
-        elif _is_named(source) or source.path == path:
-            yield Problem(
-                source.shown,
-                1,
-                "not-a-record",
-                "it does not begin with a PEP: line with its number",
-                "memtool import adr takes decision records of other forms",
-            )
-
-
-def _is_named(source: Original) -> bool:
-    name = source.path.rpartition("/")[2].lower()
-    return _NAME.match(name.rpartition(".")[0]) is not None
+        elif source.path == path or _FILE.match(source.path.rpartition("/")[2].lower()):
+            what = "it does not begin with a PEP: line with its number"
+            hint = "memtool import adr takes decision records of other forms"
+            yield Problem(source.shown, 1, "not-a-record", what, hint)
 
 
 def read_headers(text: str) -> tuple[dict[str, str], int]:
     """Return the headers by their lower-case names, and the line on which the body begins.
 
-    A header goes on in the lines below it that begin with a blank. In markdown they may stand
+    A header goes on in the lines below it that begin with a blank. In markdown they may be
     between fences of `---`.
     """
     headers: dict[str, str] = {}

@@ -415,6 +415,22 @@ def open_catalog(
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
 
 
+def last_reader(
+    repository: Repository, directory: str, categories: Mapping[str, Category]
+) -> IndexReader | None:
+    """Return the index of a worktree as it was last refreshed; None where there is none.
+
+    No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
+    """
+    kept = manifest.load(repository.git_dir)
+    if kept is None or kept.key != key_of(repository, directory, categories):
+        return None
+    try:
+        return Held(kept, open_base(repository, kept.segment), ()).parts
+    except CorruptCache:
+        return None
+
+
 def drop(repository: Repository) -> bool:
     """Remove what is stored of the index; tell whether it is gone."""
     _held.pop(repository.git_dir, None)

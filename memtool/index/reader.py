@@ -115,6 +115,13 @@ class IndexReader:
                 return part.first + local
         return None
 
+    def stamps(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield the number, path and blob of each document, as they are stored."""
+        for part in self.parts:
+            for local, (path, oid) in enumerate(part.shelf.stamps()):
+                if local not in part.dead:
+                    yield part.first + local, path, oid
+
     def numbers_of(self, id_: str) -> list[int]:
         """Return the documents with an id, by path. Raises CorruptCache."""
         found = [

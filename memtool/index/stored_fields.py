@@ -22,7 +22,7 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from memtool.memory.fields import Category
@@ -258,6 +258,13 @@ class StoredFields:
         """Return the number of the memory at a path. Raises CorruptCache."""
         numbers = self.numbers_of(path.rpartition("/")[2][:-3])
         return next((number for number in numbers if self.path(number) == path), None)
+
+    def stamps(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the path and the object id, in hexadecimal, of each memory, as they are stored."""
+        paths, ends = bytes(self._raw["paths"]), self._raw["path_ends"].tolist()
+        oids, size = bytes(self._raw["oids"]).hex().encode(), 2 * self._oid_size
+        for at in range(self.count):
+            yield paths[ends[at] : ends[at + 1]], oids[at * size : (at + 1) * size]
 
     def paths(self) -> frozenset[str]:
         """Return the paths of all memories. Raises CorruptCache."""

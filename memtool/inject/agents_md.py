@@ -13,7 +13,7 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.inject.block import BY_NAME, passage, write_passage
+from memtool.inject.block import BY_NAME, boundary_of, passage, write_passage
 from memtool.memory.problem import Problem
 from memtool.store import files
 from memtool.store.files import read_regular
@@ -144,8 +144,6 @@ def placed(data: bytes | None, path: str, block: str) -> bytes:
 
 def is_edited(block: str) -> bool:
     """Tell whether a block was changed after memtool wrote it: its name is made of its content."""
-    from memtool.inject.block import boundary_of
-
     form = BY_NAME[FORMAT]
     text = block.replace("\r\n", "\n")
     boundary = text.partition("\n")[0].rpartition("(")[2].rstrip(")")
@@ -313,8 +311,7 @@ def _problem(path: str, line: int, code: str, message: str, hint: str) -> Proble
 def _inside(context: Context, path: str) -> str:
     """Return a path from the top. Raises MemtoolError for one where no such file may be."""
     top = context.repository.top
-    if not top:
-        raise MemtoolError("a bare repository has no files to write to", code="bare")
+    context.repository.refuse_bare("run it in a clone")
     full = os.path.normpath(os.path.join(os.path.realpath(context.cwd), path))
     inside = os.path.relpath(full, os.path.realpath(top)).replace(os.sep, "/")
     parts = inside.split("/")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
-from memtool.commands.inject import Injected, inside
 from memtool.index.reader import Catalog
 from memtool.inject import block, select
 from memtool.inject import budget as budgets
-from memtool.inject.block import frame_bytes, write_block
+from memtool.inject.block import Injected, frame_bytes, inside, write_block
 from memtool.inject.candidates import GOVERNING, Candidate, fill
 from memtool.inject.gather import GatherRequest, item_of, origins_of, side_of, written
 from memtool.memory import memory, sources
@@ -21,6 +19,8 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from memtool.store.context import Context
 
 MOST = 3

@@ -14,7 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.inject import candidates, select
 from memtool.inject import candidates as candidate_list
-from memtool.inject.block import passage, write_passage
+from memtool.inject.block import PREAMBLE, passage, write_passage
 from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, verdict
 from memtool.inject.effective_lineage import standing
 from memtool.inject.select import Wording
@@ -206,6 +206,29 @@ def item_of(taken: BlockEntry, grounds: Eligibility, origins: dict[str, Origin])
         conflicts=grounds.standing.conflicts(candidate.record.id),
         text=taken.text,
     )
+
+
+def items_of(taken: Iterable[BlockEntry], sides: Iterable[Side]) -> tuple[BlockItem, ...]:
+    """Return the memories of a block, each with what its own side knows about it."""
+    by_scope = {side.grounds.scope: side for side in sides}
+    found = ((one, by_scope[one.candidate.scope]) for one in taken)
+    return tuple(item_of(one, side.grounds, side.origins) for one, side in found)
+
+
+def versions_of(taken: Iterable[BlockEntry], sides: Iterable[Side]) -> tuple[tuple[str, str], ...]:
+    """Return what the session sees of the memories of a block, side by side."""
+    entries = list(taken)
+    found = [
+        side.once.versions(one for one in entries if one.candidate.scope == side.grounds.scope)
+        for side in sides
+    ]
+    return sum(found, ())
+
+
+def preamble_of(candidates: Iterable[Candidate]) -> str:
+    """Return what stands above memories, with a note where one of them is global."""
+    is_own = all(one.scope == candidate_list.PROJECT for one in candidates)
+    return PREAMBLE if is_own else PREAMBLE + NOTE
 
 
 HITS = 15

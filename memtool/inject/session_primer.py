@@ -11,14 +11,21 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memtool.commands.inject import Injected
-from memtool.errors import MemtoolError
 from memtool.index.reader import Catalog
 from memtool.inject import block, candidates, select, session_seen
 from memtool.inject import budget as budgets
-from memtool.inject.block import PREAMBLE, escaped, frame_bytes, quoted, write_block
+from memtool.inject.block import PREAMBLE, Injected, escaped, frame_bytes, quoted, write_block
 from memtool.inject.candidates import Candidate, Eligibility
-from memtool.inject.gather import GatherRequest, choose, item_of, origins_of, sides_of, written
+from memtool.inject.gather import (
+    GatherRequest,
+    choose,
+    items_of,
+    origins_of,
+    preamble_of,
+    sides_of,
+    versions_of,
+    written,
+)
 from memtool.memory import timestamps
 from memtool.search import filters
 from memtool.store import cochange
@@ -27,14 +34,12 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
 
-    from memtool.inject.agents_md import Block
     from memtool.inject.block import BlockFormat
     from memtool.inject.budget import Budget
     from memtool.inject.candidates import BlockEntry, CandidateVerdict
-    from memtool.inject.gather import BlockItem, Side
+    from memtool.inject.gather import Side
     from memtool.inject.session_seen import Start
     from memtool.store.context import Context
     from memtool.store.provenance import Witness
@@ -134,11 +139,6 @@ MOST_STATE = 5
 MOST_GOVERNING = 8
 MOST_NEWS = 12
 MOST_WAITING = 6
-PLAIN: Mapping[str, object] = {
-    "for_": "plain", "format": "", "budget": None, "remaining": None, "session": "", "at": None,
-    "as_of": None, "exact": False, "no_global": False,
-}  # fmt: skip
-"""The options of a primer where none is given."""
 _LOOKED_AT = 40
 """Records of a part that are looked at, since some are shown already or do not fit."""
 
@@ -161,40 +161,6 @@ class View(Value):
     def confirmed(self, records: Iterable[Record], most: int | None = None) -> list[Record]:
         """Return the first of some records that are current knowledge and no candidates."""
         return self.current((one for one in records if one.memory.status != "candidate"), most)
-
-
-def asked(
-    context: Context,
-    *,
-    write: str,
-    is_dry: bool,
-    is_primer: bool,
-    is_prompt: bool,
-    is_explained: bool,
-    **shape: Any,
-) -> Injected | Block:
-    """Answer `inject --primer` and `inject --write`.
-
-    Raises:
-        MemtoolError: options were given that mean nothing here, or as `prime` and `mark` do.
-    """
-    if is_dry and not write:
-        raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
-    if is_prompt or is_explained:
-        raise MemtoolError(
-            "--primer and --write answer no prompt: --prompt, --files and --explain say nothing",
-            hint="memtool inject --primer",
-        )
-    if not write:
-        return prime(context, **shape)
-    if is_primer or shape != PLAIN:
-        raise MemtoolError(
-            "the block of a file is the same for everybody: --write takes no other option",
-            hint=f"memtool inject --write {write}",
-        )
-    from memtool.inject import agents_md
-
-    return agents_md.mark(context, write, dry_run=is_dry)
 
 
 def prime(
@@ -246,23 +212,20 @@ def prime(
         return written(candidate.record, side.grounds, side.origins, form,
                        is_whole=is_whole, more=more)  # fmt: skip
 
+    preamble = preamble_of(one for side in sides for one in side.pinned)
     made = NOTHING
     if any(side.grounds.tree.by_id for side in sides) or any(part.lines for part in parts):
-        made = compose(parts, text_of, form, shares.total, preamble=_preamble(sides))
-    versions = [
-        side.once.versions(one for one in made.taken if one.candidate.scope == scope)
-        for scope, side in by_scope.items()
-    ]
+        made = compose(parts, text_of, form, shares.total, preamble=preamble)
     return Injected(
         budget=shares,
-        items=tuple(_item(one, by_scope) for one in made.taken),
+        items=items_of(made.taken, sides),
         text=made.text,
         format=format or form.name,
         session=session,
         freshness=sides[0].freshness,
         explain=None,
         verdicts=made.verdicts,
-        versions=sum(versions, ()),
+        versions=versions_of(made.taken, sides),
     )
 
 
@@ -274,19 +237,6 @@ def begin(context: Context, session: str) -> None:
         )
     except OSError:
         return
-
-
-def _item(taken: BlockEntry, by_scope: Mapping[str, Side]) -> BlockItem:
-    side = by_scope[taken.candidate.scope]
-    return item_of(taken, side.grounds, side.origins)
-
-
-def _preamble(sides: Sequence[Side]) -> str:
-    if not any(side.pinned and side.grounds.scope == candidates.GLOBAL for side in sides):
-        return PREAMBLE
-    from memtool.inject import gather
-
-    return PREAMBLE + gather.NOTE
 
 
 def _own_parts(
@@ -311,17 +261,13 @@ def _own_parts(
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
         lines = tuple(_line(one) for one in waiting[:MOST_WAITING])
         found.append(PrimerPart(f"{count} that nobody has confirmed (memtool confirm ID)", lines))
-    if learned := _learned(view):
-        count = f"{learned:,} finding{'' if learned == 1 else 's'}"
+    taken = view.grounds.tree.snapshot  # a revision knows of no findings
+    findings = session_seen.waiting(taken.repository.cache_dir) if taken.kind == "worktree" else 0
+    if findings:
+        count = f"{findings:,} finding{'' if findings == 1 else 's'}"
         how = "`memtool promote --list` shows them, `memtool promote --commit` keeps them.\n"
         found.append(PrimerPart(f"{count} with enough evidence for a memory", (how,)))
     return [one.record for one in (*state, *governing)], found
-
-
-def _learned(view: View) -> int:
-    """Return how many findings of sessions wait to be promoted; a revision knows of none."""
-    taken = view.grounds.tree.snapshot
-    return session_seen.waiting(taken.repository.cache_dir) if taken.kind == "worktree" else 0
 
 
 def _passages(

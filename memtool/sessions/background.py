@@ -12,19 +12,8 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Protocol
 
-    from memtool.store.repository import Repository
-
-    class HookContext(Protocol):
-        """What of a context a capture needs to know."""
-
-        @property
-        def env(self) -> Mapping[str, str]: ...
-        @property
-        def is_capturing(self) -> bool: ...
-        @property
-        def repository(self) -> Repository: ...
+    from memtool.store.context import Context
 
 
 MOST_S = 600
@@ -42,7 +31,7 @@ command()
 
 
 def capture_hook(
-    context: HookContext, host: str, session_id: str, transcript_path: str, event: str
+    context: Context, host: str, session_id: str, transcript_path: str, event: str
 ) -> bool:
     """Start a capture of a transcript in the background; return whether one was started.
 

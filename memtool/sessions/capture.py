@@ -36,6 +36,10 @@ MOST_TEXT = 16_000
 AT_ONCE = 500
 """Messages that are written together."""
 FUTURE_S = timestamps.DAY_S
+_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
+"""Hosts whose lines have names that no other line has."""
+_MOST_SESSIONS = 50
+"""Sessions among which a parent is looked for, the ones that began last."""
 
 
 class Transcript(Value):
@@ -50,7 +54,7 @@ class Transcript(Value):
 
 
 class Capture(Value):
-    """What a capture took into a session: messages `first` to `last`, 0 for none.
+    """What a capture took into a session, as it is stored.
 
     `broken` counts lines that could not be read, `future` messages whose time has not come,
     `lost` those that the session has no room for.
@@ -86,32 +90,27 @@ def capture(
         read = _read(transcript, None)
         id_ = id_ or name_for(sessions, read.host, read.session or _name(transcript))
         if id_ not in sessions.ids():
-            head, findings = _with_parent(sessions, begin(id_, read), read)
+            head = begin(id_, read)
+            findings: list[dict[str, Any]] = []
+            named = _named(sessions, read)
+            parent, shared = _parent(sessions, id_, read.host, named)
+            if parent:
+                head, findings = lifecycle.forked(sessions, parent, head)
+                head = head.replace(parent_messages=shared)
             if dry_run:
-                known = _origins(sessions, head.parent) if head.parent else set()
-                new = _unknown(sessions, read, known)
-                return _report(id_, read, new, now, is_new=True)
+                known = _origins(sessions, parent) if parent else set()
+                new = [one for one in named if one.origin not in known]
+                return _capture(id_, read, new, now, is_new=True)
             with suppress(Exists):  # another capture may have begun it just now
                 lifecycle.fork(sessions, head, findings)
                 is_new = True
     path = os.path.join(sessions.folder(id_), CAPTURES)
     if dry_run:
         read, new, _number = _new(sessions, transcript, id_, _rows(journal.read(path)[0]))
-        return _report(id_, read, new, now)
+        return _capture(id_, read, new, now)
     with Writer(path) as marks:
         done = _continued(sessions, transcript, id_, marks, now)
     return done.replace(is_new=is_new)
-
-
-def _with_parent(
-    sessions: Sessions, head: Head, read: Reading
-) -> tuple[Head, list[dict[str, Any]]]:
-    """Return the head of a new session with what it goes on from, and the findings of that."""
-    before, shared = _parent(sessions, head.id, read)
-    if not before:
-        return head, []
-    forked, findings = lifecycle.forked(sessions, before, head)
-    return forked.replace(parent_messages=shared), findings
 
 
 def _continued(
@@ -119,7 +118,7 @@ def _continued(
 ) -> Capture:
     """Take over what is new; the caller holds the journal of captures.
 
-    Of what a full session cannot take the place is kept all the same: it is not read again.
+    What a full session has no room for counts as read all the same.
     """
     rows = _rows(journal.parse(marks.whole())[0])
     read, new, number = _new(sessions, transcript, id, rows)
@@ -139,24 +138,37 @@ def _continued(
     if transcript.path:
         place = _place(transcript, sessions)
         row = {"path": place, "moment": now, "number": number + len(kept)}
+        rows[place] = clean_row(read.mark.plain(), sessions.allowed) | row
         # Without them a capture only takes longer, so they may be lost between the two steps.
         marks.clear()
-        marks.append(
-            (rows | {place: clean_row(read.mark.plain(), sessions.allowed) | row}).values()
-        )
-    report = _report(id, read, kept, now, notes=tuple(notes))
-    return report.replace(lost=len(new) - len(kept))
+        marks.append(rows.values())
+    done = _capture(id, read, kept, now)
+    return done.replace(notes=tuple(notes), lost=len(new) - len(kept))
+
+
+def _capture(
+    id: str, read: Reading, messages: Sequence[Message], now: int, *, is_new: bool = False
+) -> Capture:
+    future = sum(one.moment > now + FUTURE_S for one in messages)
+    return Capture(id, read.host, tuple(messages), read.broken, future, is_new)
 
 
 def name_for(sessions: Sessions, host: str, given: str) -> str:
     """Return the name for the id that a host gave its session, never one that is a secret."""
-    if clean_texts({given}, sessions.allowed)[given] == given:
-        return id_of_host(host, given)
-    return hashed_id(host, given)
+    is_clean = clean_texts({given}, sessions.allowed)[given] == given
+    return id_of_host(host, given) if is_clean else hashed_id(host, given)
+
+
+def _name(transcript: Transcript) -> str:
+    """Return the name of a transcript that names no session: its path, or a hash of its bytes."""
+    if transcript.path:
+        return transcript.path
+    transcript.file.seek(0)
+    return f"stdin {digest(transcript.file.read())}"
 
 
 def _place(transcript: Transcript, sessions: Sessions) -> str:
-    """Return what a transcript is known by in the journal of captures: its path, if that may be."""
+    """Return the name of a transcript in the journal of captures: its path, if it is no secret."""
     path = transcript.path
     is_clean = clean_texts({path}, sessions.allowed)[path] == path
     return path if is_clean else digest(os.fsencode(path))
@@ -177,24 +189,12 @@ def _new(
     number = last.number if last else 0
     is_certain = not read.is_new and before.get("number") == number
     known = set() if is_certain else _origins(sessions, id)
-    return read, _unknown(sessions, read, known), number
+    return read, [one for one in _named(sessions, read) if one.origin not in known], number
 
 
 def _read(transcript: Transcript, mark: Mark | None) -> Reading:
-    path = transcript.path or "stdin"
-    return reader.read(
-        transcript.file,
-        path,
-        transcript.tops,
-        host=transcript.host,
-        session=transcript.session,
-        mark=mark,
-    )
-
-
-def _unknown(sessions: Sessions, read: Reading, known: set[str]) -> list[Message]:
-    """Return the messages whose origin is not known yet; a reading holds each origin once."""
-    return [one for one in _named(sessions, read) if one.origin not in known]
+    return reader.read(transcript.file, transcript.path or "stdin", transcript.tops,
+                       host=transcript.host, session=transcript.session, mark=mark)  # fmt: skip
 
 
 def _named(sessions: Sessions, read: Reading) -> list[Message]:
@@ -211,39 +211,11 @@ def _named(sessions: Sessions, read: Reading) -> list[Message]:
     ]
 
 
-def _report(
-    id: str,
-    read: Reading,
-    messages: Sequence[Message],
-    now: int,
-    *,
-    is_new: bool = False,
-    notes: tuple[str, ...] = (),
-) -> Capture:
-    future = sum(one.moment > now + FUTURE_S for one in messages)
-    return Capture(id, read.host, tuple(messages), read.broken, future, is_new, notes)
-
-
-def _name(transcript: Transcript) -> str:
-    """Return what a transcript is known by that names no session: its path, or what it says."""
-    if transcript.path:
-        return transcript.path
-    transcript.file.seek(0)
-    return f"stdin {digest(transcript.file.read())}"
-
-
-_NAMING_HOSTS = ("claude", "codex", "gemini", "opencode")
-"""Hosts whose lines have names that no other line has."""
-_MOST_SESSIONS = 50
-"""Sessions that are looked through, the ones that began last."""
-
-
-def _parent(sessions: Sessions, id: str, read: Reading) -> tuple[str, int]:
-    """Return the session that holds the first message read, and the last number they share.
+def _parent(sessions: Sessions, id: str, host: str, messages: Sequence[Message]) -> tuple[str, int]:
+    """Return the session that holds the first of these messages, and the last number they share.
 
     Without such a session the id is empty. Of several it is the one that began last.
     """
-    host, messages = read.host, _named(sessions, read)
     first = next((one.origin for one in messages if one.origin), "")
     if host not in _NAMING_HOSTS or not first:
         return "", 0
@@ -258,6 +230,13 @@ def _parent(sessions: Sessions, id: str, read: Reading) -> tuple[str, int]:
             if shared:
                 return head.id, shared[-1]
     return "", 0
+
+
+def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
+    folder = sessions.folder(id)
+    with suppress(OSError):  # it has no messages
+        yield read_regular(os.path.join(folder, MESSAGES))
+        yield from map(journal.opened, journal.parts(folder))
 
 
 def _origins(sessions: Sessions, id: str) -> set[str]:
@@ -277,12 +256,3 @@ def _origins(sessions: Sessions, id: str) -> set[str]:
         found.update(one.origin for one in known if one.origin)
         name = before
     return found
-
-
-def _journals(sessions: Sessions, id: str) -> Iterator[bytes]:
-    folder = sessions.folder(id)
-    try:
-        yield read_regular(os.path.join(folder, MESSAGES))
-    except OSError:
-        return
-    yield from map(journal.opened, journal.parts(folder))

@@ -10,7 +10,7 @@ from memtool import templates
 from memtool.gate import contradictions
 from memtool.gate.near_duplicates import content_of
 from memtool.sessions.extract import llm
-from memtool.sessions.model import printable
+from memtool.sessions.model import printable, read_row
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -38,10 +38,10 @@ LEAST_SHARED = 2
 class Action(Value):
     """One step: `do` is a relation from a candidate to another memory, or `pin` of one alone."""
 
-    do: str
-    id: str
-    to: str
-    why: str
+    do: str = ""
+    id: str = ""
+    to: str = ""
+    why: str = ""
 
 
 def by_rules(candidates: Sequence[Record], others: Sequence[Record]) -> list[Action]:
@@ -94,12 +94,8 @@ def prompt(candidates: Sequence[Record], others: Sequence[Record]) -> str:
 
 
 def _action(row: Any) -> Action | None:
-    if not isinstance(row, dict):
-        return None
-    do, id_, to, why = (row.get(name, "") for name in ("do", "id", "to", "why"))
-    if not all(isinstance(text, str) for text in (do, id_, to, why)):
-        return None
-    return Action(do, id_, to, " ".join(printable(why).split())[:MOST_WHY])
+    made = read_row(Action, row) if isinstance(row, dict) else None
+    return made and made.replace(why=" ".join(printable(made.why).split())[:MOST_WHY])
 
 
 def fitting(

@@ -1,10 +1,8 @@
-"""Evidence: what sessions say about a memory or a question.
+"""Evidence: what the private sessions of this clone hold about a memory or a question.
 
-Sessions are private, so that on another machine nothing is known of them; that is said, and no
-fault of the memory.
-
-The last level, below digests and memories: findings first, then messages. It is evidence that
-nobody has vouched for, of this clone alone, so it is asked only on demand and shown apart.
+It answers which messages and findings are behind a memory, and searches findings and messages for
+the words of a question. Nobody has vouched for any of it, so that it is asked only on demand and
+shown apart. On another machine nothing is known of these sessions; that is no fault of the memory.
 """
 
 from __future__ import annotations
@@ -104,7 +102,7 @@ ROLES = ("user", "assistant", "tool")
 FINDING = "finding"
 
 
-class Heard(Value):
+class SessionHit(Value):
     """A finding or message that holds what was asked. `kind` is `finding` or who spoke.
 
     `source` cites it as a memory would: `session:ID#N`. `score` is the share of the words of the
@@ -118,7 +116,7 @@ class Heard(Value):
     snippet: str
 
 
-def heard(context: Context, words: Sequence[str], limit: int) -> tuple[Heard, ...]:
+def search(context: Context, words: Sequence[str], limit: int) -> tuple[SessionHit, ...]:
     """Return what sessions say to the words of a question, the best first; there may be nothing.
 
     What cannot be read is passed over with a note, and so is what exceeds the bounds.
@@ -148,11 +146,11 @@ def heard(context: Context, words: Sequence[str], limit: int) -> tuple[Heard, ..
     for kind, said in sorted(found, key=rank)[:limit]:
         share, at, source = found[kind, said]
         passage = snippet(said, wanted)
-        best.append(Heard(source, kind, moment_text(at), round(share, 6), passage))
+        best.append(SessionHit(source, kind, moment_text(at), round(share, 6), passage))
     return tuple(best)
 
 
-def text(found: Sequence[Heard]) -> str:
+def search_text(found: Sequence[SessionHit]) -> str:
     """Return a heading, and two lines for each."""
     if not found:
         return ""

@@ -1,16 +1,19 @@
-"""Findings: what sessions taught, read by rules or a model and stored beside each session.
+"""Findings: what sessions taught, extracted by rules or a model and stored beside each session.
 
-A journal that only grows: a finding is what its last row says; one that later messages took back
-is withdrawn by a row of its own. Derived from the messages, so that a lost journal costs nothing
-but the words of a model.
+It owns the journal of findings, and who reads a session when. The journal only grows: a finding is
+what its last row says; one that later messages took back is withdrawn by a row of its own. All of
+it is derived from the messages, so that a lost journal costs nothing but the words of a model.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from memtool.errors import MemtoolError
 from memtool.sessions import journal
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Finding, read_finding
+from memtool.sessions.redaction import clean_texts
 from memtool.sessions.store import FINDINGS, Sessions
 from memtool.store.config import Config
 from memtool.store.context import Context
@@ -81,8 +84,7 @@ def learn(
         return before
     if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
         return before
-    from memtool.sessions.extract import extract as rules
-    from memtool.sessions.redaction import clean_texts
+    from memtool.sessions.extract import extract as rules  # with all its patterns, when needed
 
     extract = extract or rules.extract
     messages, _torn = sessions.messages(id)
@@ -211,7 +213,8 @@ def learned(
         try:
             if chosen is not None and left > 0 and _is_unread(sessions, id_, chosen):
                 left -= 1
-                chosen = _asked(context, sessions, id_, chosen)
+                if not _is_read_by(chosen, context, sessions, id_):
+                    chosen = None
             read = _by_rules(sessions, id_, is_kept=is_kept)
         except MemtoolError as error:
             context.notes.append(f"{id_} is passed over: {error.message}")
@@ -221,7 +224,7 @@ def learned(
 
 
 def _by_rules(sessions: Sessions, id: str, *, is_kept: bool) -> Learned:
-    """Bring a session up to date by the rules; where the disk refuses, without keeping it."""
+    """Bring a session up to date by the rules; where the disk refuses, without writing."""
     try:
         return learn(sessions, id, is_kept=is_kept)
     except MemtoolError as error:
@@ -230,29 +233,19 @@ def _by_rules(sessions: Sessions, id: str, *, is_kept: bool) -> Learned:
     return learn(sessions, id, is_kept=False)
 
 
-def _asked(context: Context, sessions: Sessions, id: str, chosen: Model) -> Model | None:
-    """Let the model read a session; return it where it may be asked again."""
-    from memtool.sessions.extract.llm import Unusable
-
-    try:
-        learn(sessions, id, _reader(context, chosen), chosen.name)
-    except Unusable as error:
-        context.notes.append(f"{error.message}; the rules were used instead")
-        return None
-    return chosen
-
-
 def _is_unread(sessions: Sessions, id: str, chosen: Model) -> bool:
     before, last = known(sessions, id), sessions.last(id)
     return last is not None and (before.through < last.number or before.by != chosen.name)
 
 
-def _reader(context: Context, chosen: Model) -> Extract:
+def _is_read_by(chosen: Model, context: Context, sessions: Sessions, id: str) -> bool:
+    """Let the model read a session; return whether it gave an answer."""
     from memtool.sessions.extract import llm
 
-    least = _own(context).number("extractor.confidence")
-
-    def read(messages: Sequence[Message], session: str, agent: str) -> tuple[Finding, ...]:
-        return llm.extract(chosen, least, messages, session, agent)
-
-    return read
+    extract = partial(llm.extract, chosen, _own(context).number("extractor.confidence"))
+    try:
+        learn(sessions, id, extract, chosen.name)
+    except llm.Unusable as error:
+        context.notes.append(f"{error.message}; the rules were used instead")
+        return False
+    return True

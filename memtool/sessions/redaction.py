@@ -1,4 +1,8 @@
-"""Redaction of sessions: secrets and personal data go out before a byte reaches the disk."""
+"""Redaction of sessions: secrets and personal data go out before a byte reaches the disk.
+
+It owns how many texts are searched at once, and where a text that is too long is cut: always after
+its secrets are out, since half a secret may not look like one.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ FIELDS = ("text", "call", "tool", "agent", "origin")
 MOST_CALL = 2_000
 """Characters of the line that says what a tool was called with, where messages are cut at all."""
 _BETWEEN = "\n\0\n"
-"""Parts the texts of one look: no detector's pattern reaches across it."""
+"""Separates the texts of one search: no detector's pattern reaches across it."""
 _MOST_AT_ONCE = 1_000_000
-"""Characters of one look; one look at many texts takes less than many looks."""
+"""Characters of one search; one search of many texts takes less than many searches."""
 
 
 def cleaned(
@@ -26,7 +30,7 @@ def cleaned(
 ) -> list[Message]:
     """Return the messages without secrets; of a text longer than `most` both ends, if that is set.
 
-    It is cut only then, as a call is: half a secret may not look like one.
+    Calls are cut only then as well.
 
     Raises:
         MemtoolError: a text is longer than can be looked through.
@@ -34,22 +38,16 @@ def cleaned(
     texts = {getattr(message, name) for message in messages for name in FIELDS}
     texts.update(path for message in messages for path in message.files)
     clean = clean_texts(texts, allowed)
-    calls = clean
+    return [_cleaned(message, clean, most) for message in messages]
+
+
+def _cleaned(message: Message, clean: dict[str, str], most: int) -> Message:
+    fields = {name: clean[getattr(message, name)] for name in FIELDS}
     if most:
-        calls = {message.call: cut(clean[message.call]) for message in messages}
-        clean = {text: _ends(kept, most) for text, kept in clean.items()}
-    return [
-        message
-        if all(clean[getattr(message, name)] == getattr(message, name) for name in FIELDS)
-        and all(clean[path] == path for path in message.files)
-        and calls[message.call] == message.call
-        else message.replace(
-            files=tuple(clean[path] for path in message.files),
-            **{name: clean[getattr(message, name)] for name in FIELDS}
-            | {"call": calls[message.call]},
-        )
-        for message in messages
-    ]
+        fields |= {name: _ends(fields[name], most) for name in FIELDS if name != "call"}
+        fields["call"] = cut(fields["call"])
+    made = message.replace(files=tuple(clean[path] for path in message.files), **fields)
+    return message if made == message else made
 
 
 def cut(line: str) -> str:
@@ -78,7 +76,7 @@ def clean_texts(texts: set[str], allowed: Allowlist = NOTHING) -> dict[str, str]
                     pieces += (joined[done : secret.start], mark)
                     done = min(secret.end, end)
                 if secret.end > end:
-                    break  # it is said to reach into the next text
+                    break  # it reaches into the next text
                 number += 1
             found[text] = "".join((*pieces, joined[done:end]))
             at = end + len(_BETWEEN)

@@ -1,7 +1,7 @@
-"""Cleanup: what lies in memtool's cache and sessions and nobody needs any more.
+"""Cleanup: leftovers in memtool's cache, an old index, and sessions that have ended.
 
-Nothing here is the truth: caches are made anew, and of sessions only what has ended is compressed,
-or loses its messages where all sessions together are near their limit.
+Nothing here is the only copy of anything: caches are rebuilt, sessions that have ended are
+compressed, and lose their messages only where all sessions together are near their limit.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from memtool.sessions.model import Head
 
 STALE_S = timestamps.DAY_S
-"""Age from which a file that somebody was writing is left over."""
+"""Age from which a temporary file is a leftover."""
 ENDED_S = 7 * timestamps.DAY_S
-"""So long after its end the messages of a session are compressed."""
+"""Time after the end of a session until its messages are compressed."""
 REBUILT_S = 28 * timestamps.DAY_S
-"""The index is made anew when that was last done so long ago."""
+"""Time after which the index is rebuilt."""
 LEFT_OVER = (TEMP_PREFIX, ".tmp-")
-"""How the names of files begin that are moved to their place when they are whole."""
+"""How the names of temporary files begin."""
 ASIDE = ".broken"
-"""Ends the names of what could not be read and was set aside."""
+"""Ends the names of broken files that were set aside."""
 INDEX, TWINS, STAMP = "index", "twins", "maintained"
-"""The folders of caches that are made anew, and the file that says when they were."""
+"""The directories of caches that are rebuilt, and the file that says when they last were."""
 _MOST_STAMP = 100
 
 
@@ -65,34 +65,8 @@ def left_over(cache_dir: str, now: int) -> list[Chore]:
     return sorted(found, key=lambda chore: chore.what)
 
 
-def _walk(folder: str) -> Iterator[str]:
-    """Yield files and folders two levels deep; sessions look after their own."""
-    for name in _names(folder):
-        path = os.path.join(folder, name)
-        yield path
-        if name != model.FOLDER and _is_folder(path):
-            yield from (os.path.join(path, inner) for inner in _names(path))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
-
-
-def _is_folder(path: str) -> bool:
-    return stat.S_ISDIR(os.lstat(path).st_mode) if os.path.lexists(path) else False
-
-
-def _size(path: str) -> int:
-    if not _is_folder(path):
-        return os.lstat(path).st_size if os.path.lexists(path) else 0
-    return sum(_size(os.path.join(path, name)) for name in _names(path))
-
-
 def rebuilding(cache_dir: str, now: int) -> list[Chore]:
-    """Return the rebuilding of the index where it is due: a month after the last one."""
+    """Return the rebuild of the index where it is due: four weeks after the last one."""
     size = sum(_size(os.path.join(cache_dir, name)) for name in (INDEX, TWINS))
     last = _rebuilt(cache_dir)
     if not size or (last is not None and 0 <= now - last < REBUILT_S):
@@ -107,6 +81,16 @@ def _rebuilt(cache_dir: str) -> int | None:
         return timestamps.parse(text.strip())
     except (OSError, ValueError):
         return None
+
+
+def note_rebuilt(cache_dir: str, now: int) -> None:
+    """Store when the index was rebuilt. Raises MemtoolError where the disk refuses."""
+    path = os.path.join(cache_dir, STAMP)
+    try:
+        before = read_regular(path, _MOST_STAMP)
+    except OSError:
+        before = None
+    files.replace(cache_dir, STAMP, f"{timestamps.render(now)}\n".encode(), expected=before)
 
 
 def sessions_due(sessions: Sessions, now: int) -> list[Chore]:
@@ -145,7 +129,7 @@ def _uncompressed(sessions: Sessions, head: Head, now: int) -> int:
 
 
 def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions, now: int) -> None:
-    """Do chores; what is done already is passed over.
+    """Do chores; those that are done already are passed over.
 
     Raises:
         MemtoolError: the disk refuses.
@@ -164,14 +148,21 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions, now: int) ->
         lifecycle.prune(sessions)
 
 
-def note_rebuilt(cache_dir: str, now: int) -> None:
-    """Note when the index was made anew. Raises MemtoolError where that cannot be kept."""
-    path = os.path.join(cache_dir, STAMP)
-    try:
-        before = read_regular(path, _MOST_STAMP)
-    except OSError:
-        before = None
-    files.replace(cache_dir, STAMP, f"{timestamps.render(now)}\n".encode(), expected=before)
+def _compress(sessions: Sessions, id_: str, now: int) -> None:
+    """Move the messages of a session that has ended into a compressed part."""
+    folder = sessions.folder(id_)
+    with Writer(os.path.join(folder, MESSAGES)) as writer:
+        head = sessions.head(id_)
+        if not writer.size or not _uncompressed(sessions, head, now):
+            return  # it was opened again, or compressed meanwhile
+        known, _torn = gathered(folder, writer.whole())
+        older = journal.parts(folder)
+        first = older[-1].last + 1 if older else 1
+        last = known[-1].number if known else first
+        if last < first:  # they are compressed already: that process was killed before this
+            writer.clear()
+        else:
+            journal.compress(folder, writer, first, last)
 
 
 def _remove(path: str) -> None:
@@ -190,18 +181,27 @@ def _remove(path: str) -> None:
         ) from None
 
 
-def _compress(sessions: Sessions, id_: str, now: int) -> None:
-    """Move the messages of a session that has ended into a compressed part."""
-    folder = sessions.folder(id_)
-    with Writer(os.path.join(folder, MESSAGES)) as writer:
-        head = sessions.head(id_)
-        if not writer.size or not _uncompressed(sessions, head, now):
-            return  # somebody opened it again, or was here before
-        known, _torn = gathered(folder, writer.whole())
-        older = journal.parts(folder)
-        first = older[-1].last + 1 if older else 1
-        last = known[-1].number if known else first
-        if last < first:  # who compressed them was killed before the journal was empty
-            writer.clear()
-        else:
-            journal.compress(folder, writer, first, last)
+def _walk(folder: str) -> Iterator[str]:
+    """Yield files and directories two levels deep, but for those of sessions."""
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        yield path
+        if name != model.FOLDER and _is_folder(path):
+            yield from (os.path.join(path, inner) for inner in _names(path))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _is_folder(path: str) -> bool:
+    return stat.S_ISDIR(os.lstat(path).st_mode) if os.path.lexists(path) else False
+
+
+def _size(path: str) -> int:
+    if not _is_folder(path):
+        return os.lstat(path).st_size if os.path.lexists(path) else 0
+    return sum(_size(os.path.join(path, name)) for name in _names(path))

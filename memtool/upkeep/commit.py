@@ -1,10 +1,9 @@
 """Maintenance as one commit, here or on a branch of its own.
 
-What is about to be written is noted first. Whoever is killed on the way leaves that note, and the
-next one takes back what was written and not committed; a file that somebody has changed since then
-is left to them.
-
-`git fast-import` makes it from bytes alone, and moves the branch as its last act.
+Here, an intent file lists what is about to be written. A process that is killed leaves it behind,
+and the next one reverts what was written and not committed; a file that somebody has changed since
+then is left as it is. On another branch, `git fast-import` makes the commit from bytes alone and
+moves the branch as its last act, so there is nothing to recover.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from memtool.store.repository import Repository
-    from memtool.upkeep.steps import Edit
+    from memtool.upkeep.steps import FileEdit
 
 FOLDER = "memtool"
 INTENT = "maintain.intent"
@@ -35,7 +34,7 @@ _MOST_BYTES = 1 << 26
 
 
 class Recovered(Value):
-    """What became of an interrupted run: files that were taken back, and that were left alone."""
+    """The recovery from an interrupted run: files that were reverted, and that were left alone."""
 
     undone: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -43,7 +42,7 @@ class Recovered(Value):
 
 def apply(
     repository: Repository,
-    edits: Sequence[Edit],
+    edits: Sequence[FileEdit],
     subject: str,
     body: str,
     trailers: Mapping[str, str],
@@ -83,7 +82,7 @@ def is_interrupted(repository: Repository) -> bool:
 
 
 def recover(repository: Repository) -> Recovered:
-    """Take back what an interrupted run wrote and did not commit; the caller holds the lock.
+    """Revert what an interrupted run wrote and did not commit; the caller holds the lock.
 
     Raises:
         MemtoolError: git or the disk refuses.
@@ -161,7 +160,7 @@ def _place(repository: Repository) -> str:
     return os.path.join(repository.git_dir, FOLDER, INTENT)
 
 
-def _note(repository: Repository, edits: Iterable[Edit]) -> None:
+def _note(repository: Repository, edits: Iterable[FileEdit]) -> None:
     hash_blob = blob_hash(repository.object_format)
     rows = {
         edit.path: ["" if edit.before is None else hash_blob(edit.before), hash_blob(edit.after)]
@@ -172,7 +171,7 @@ def _note(repository: Repository, edits: Iterable[Edit]) -> None:
 
 
 def _noted(repository: Repository) -> tuple[int, dict[str, tuple[str, str]]]:
-    """Return the process that wrote files, and each with the blobs before and after."""
+    """Return the process that wrote files, and the blobs of each before and after."""
     try:
         note = json.loads(read_regular(_place(repository), _MOST_BYTES))
         rows = {path: (before, after) for path, (before, after) in note["files"].items()}
@@ -244,9 +243,9 @@ def find(repository: Repository, name: str) -> Branch:
 
 
 def base(repository: Repository, branch: Branch, head: str) -> tuple[str, int]:
-    """Return the commit that comes next on a branch stands on, and how many of HEAD it lacks.
+    """Return the parent of the next commit on a branch, and how many commits of HEAD it lacks.
 
-    A branch that HEAD holds already goes on from there.
+    A branch that HEAD contains continues from HEAD.
     """
     if not branch.tip or not head:
         return branch.tip or head, 0
@@ -261,7 +260,7 @@ def commit(
     repository: Repository,
     branch: Branch,
     base: str,
-    edits: Iterable[Edit],
+    edits: Iterable[FileEdit],
     modes: Mapping[str, str],
     message: str,
 ) -> str:
@@ -270,12 +269,12 @@ def commit(
     Raises:
         MemtoolError: git does not know who commits, or the branch was moved meanwhile.
     """
-    said = message.encode(errors="replace")
+    text = message.encode(errors="replace")
     parts = [
         f"commit {branch.ref}\n".encode(),
         b"author %s\n" % _person(repository, "AUTHOR"),
         b"committer %s\n" % _person(repository, "COMMITTER"),
-        b"data %d\n%s\n" % (len(said), said),
+        b"data %d\n%s\n" % (len(text), text),
         f"from {base}\n".encode(),
     ]
     for edit in edits:

@@ -1,16 +1,17 @@
 """Digests: one summary memory for a category.
 
-It owns which memories are summed up, how they are grouped and what each is told as; a model may
-only word the lines. The text depends on the memories alone, without a clock, so the same memories
-give the same page, and a digest is replaced only when one of them changed.
+Here is which memories are summed up, how they are grouped, and the line of each. The text depends
+on the memories alone, without a clock, so the same memories give the same page, and a digest is
+replaced only when one of them changed.
 
-Only redacted text is sent. A sentence is believed where its words stand in the memory that it
-tells, with every name and number in it; the page has the memory's own words for all others. Which
-memories are told, and where, is never the model's choice.
+A model may only word the lines. It gets redacted text; a sentence of it is used where its words are
+in the memory that it is about, with every name and number in it, and all other lines have the
+memory's own words.
 """
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 from memtool import templates
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     Word = Callable[[Sequence[Memory]], Mapping[str, str]]
 
 NEW, CHANGED, UNCHANGED, EMPTY = "new", "changed", "unchanged", "empty"
-"""What becomes of a digest: the first one, another one, none, or none for lack of memories."""
+"""The change of a digest: it is the first one, another one, as before, or without memories."""
 MOST_TOLD = 100
-"""Memories that a page tells; of more nobody reads."""
+"""Memories on a page; nobody reads more."""
 MOST_HEADER = 12_000
 """Characters of ids in the frontmatter, which may have 16 KiB."""
 MOST_PAGE = 36_000
@@ -48,16 +49,19 @@ MOST_SENTENCE = 240
 MOST_LEAD = 700
 """Characters of the first paragraph, which is what an agent is shown of a long digest."""
 LEAST_SHARED = 2
-"""Memories that make a group; who stands alone is told under `OTHERS`."""
+"""Memories that make a group; a single one is under `OTHERS`."""
 OTHERS = "Others"
 _WIDTH = 96
+PROMPT = "prompts/digest.md"
+MOST_SENT = 2_000
+"""Characters of one memory that are sent."""
 
 
 class Digest(Value):
-    """What becomes of the digest of a category. `memory` is to be written, None where none is.
+    """The change of the digest of a category. `memory` is to be written, None for none.
 
-    `replaces` are the digests that stand now; with EMPTY they have nothing left to sum up, and are
-    to be archived. `told` counts the memories on the page, `left_out` those beyond its bounds.
+    `replaces` are the digests in use; with EMPTY they have nothing left to sum up, and are to be
+    archived. `told` counts the memories on the page, `left_out` those beyond its bounds.
     """
 
     category: str
@@ -77,10 +81,10 @@ def plan_digests(
     *,
     word: Word | None = None,
 ) -> list[Digest]:
-    """Return the digests that are to be written or archived, by category; none that stands as is.
+    """Return the digests that are to be written or archived, by category.
 
-    Without `wanted` these are those of all categories that have a digest already: nothing is
-    summed up unasked.
+    Without `wanted` these are of the categories that have a digest already: nothing is summed up
+    unasked.
     """
     names = sorted(set(wanted) or {record.memory.category for record in standing(tree)})
     found = [sum_up(tree, name, now, categories, random, word=word) for name in names]
@@ -96,10 +100,10 @@ def sum_up(
     *,
     word: Word | None = None,
 ) -> Digest:
-    """Return what becomes of the digest of one category.
+    """Return the change of the digest of one category.
 
-    `random` draws the end of an id. `word` may give other words for the line of a memory, by id;
-    it is asked only where the page changes.
+    `random` draws the end of an id. `word` may give other words for the lines of memories, by id;
+    it is called only where the page changes.
     """
     replaces = tuple(one for one in standing(tree) if one.memory.category == category)
     living = memories(tree, category, now, categories)
@@ -132,7 +136,7 @@ def sum_up(
 
 
 def standing(tree: Tree) -> list[Record]:
-    """Return the digests that memtool wrote and that hold now, by id."""
+    """Return the digests in use that memtool wrote, by id."""
     return [
         record
         for record in tree.records
@@ -154,42 +158,6 @@ def memories(
     return sorted(found.values(), key=_rank)
 
 
-def page(told: Sequence[Memory], more: int, words: Mapping[str, str] | None = None) -> str:
-    """Return the text of a digest: a lead, then a line for each memory under its group."""
-    groups = _grouped(told)
-    parts = [_lead(told, more)]
-    for name, members in groups:
-        lines = [_line(one, (words or {}).get(one.id, "")) for one in members]
-        heading = [f"## {name}"] if len(groups) > 1 else []
-        parts.append("\n\n".join([*heading, "\n".join(lines)]))
-    if more:
-        category = told[0].category
-        parts.append(f"{more} more are less important: `memtool list category:{category}`")
-    return "\n\n".join(parts) + "\n"
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a text on one line, cut between words where it is long."""
-    line = " ".join(text.split())
-    at = 0
-    while (at := _next_end(line, at)) > 0:
-        if not line[at + 1 : at + 2].islower():  # such as "e.g. this"
-            line = line[:at]
-            break
-    return _cut(line, MOST_SENTENCE)
-
-
-def _cut(line: str, most: int) -> str:
-    """Return a line that is not too long, cut between words."""
-    return line if len(line) <= most else (line[:most].rpartition(" ")[0] or line[:most]) + " …"
-
-
-def _next_end(line: str, at: int) -> int:
-    """Return the place behind the next mark that may end a sentence, 0 for none."""
-    found = [place for mark in (". ", "! ", "? ") if (place := line.find(mark, at)) >= 0]
-    return min(found) + 1 if found else 0
-
-
 def _rank(memory: Memory) -> tuple[bool, float, int, str]:
     return memory.status != "pinned", -memory.importance, -memory.timestamp, memory.id
 
@@ -207,6 +175,24 @@ def _bounded(living: Sequence[Memory]) -> list[Memory]:
     return told
 
 
+def _fingerprint(text: str) -> str:
+    return digest(text.encode())
+
+
+def page(told: Sequence[Memory], more: int, words: Mapping[str, str] | None = None) -> str:
+    """Return the text of a digest: a lead, then a line for each memory under its group."""
+    groups = _grouped(told)
+    parts = [_lead(told, more)]
+    for name, members in groups:
+        lines = [_line(one, (words or {}).get(one.id, "")) for one in members]
+        heading = [f"## {name}"] if len(groups) > 1 else []
+        parts.append("\n\n".join([*heading, "\n".join(lines)]))
+    if more:
+        category = told[0].category
+        parts.append(f"{more} more are less important: `memtool list category:{category}`")
+    return "\n\n".join(parts) + "\n"
+
+
 def _lead(told: Sequence[Memory], more: int) -> str:
     count = len(told) + more
     what = f"{count} memories hold" if count > 1 else "One memory holds"
@@ -221,27 +207,6 @@ def _lead(told: Sequence[Memory], more: int) -> str:
     rest = " …" if len(shown) < len(titles) or more else "."
     text = f"{what} in the category {told[0].category}: {'; '.join(shown)}{rest}"
     return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _line(memory: Memory, worded: str) -> str:
-    said = _plain(worded or first_sentence(memory.statement))
-    title = _title(memory)
-    if said.rstrip(".").lower() == title.lower():
-        said = ""
-    marks = [timestamps.date(memory.timestamp)]
-    marks += ["candidate"] if memory.status == "candidate" else []
-    marks += ["low confidence"] if memory.confidence == CONFIDENCES[0] else []
-    return " ".join(filter(None, [f"- **{title}.**", said, f"({', '.join(marks)})",
-                                  f"[[{memory.id}]]"]))  # fmt: skip
-
-
-def _title(memory: Memory) -> str:
-    return _cut(_plain(memory.title).rstrip("."), MOST_TITLE)
-
-
-def _plain(text: str) -> str:
-    """Return a text so that it neither links nor hides what stands behind it on the page."""
-    return text.replace("[[", "[ [").replace("<!--", "< !--")
 
 
 def _grouped(told: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
@@ -270,29 +235,60 @@ def _names(memory: Memory) -> list[str]:
     return list(dict.fromkeys(tags or folders))
 
 
-def _fingerprint(text: str) -> str:
-    return digest(text.encode())
+def _line(memory: Memory, worded: str) -> str:
+    sentence = _plain(worded or first_sentence(memory.statement))
+    title = _title(memory)
+    if sentence.rstrip(".").lower() == title.lower():
+        sentence = ""
+    marks = [timestamps.date(memory.timestamp)]
+    marks += ["candidate"] if memory.status == "candidate" else []
+    marks += ["low confidence"] if memory.confidence == CONFIDENCES[0] else []
+    parts = [f"- **{title}.**", sentence, f"({', '.join(marks)})", f"[[{memory.id}]]"]
+    return " ".join(filter(None, parts))
 
 
-PROMPT = "prompts/digest.md"
-MOST_SENT = 2_000
-"""Characters of one memory that are sent."""
+def _title(memory: Memory) -> str:
+    return _cut(_plain(memory.title).rstrip("."), MOST_TITLE)
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text on one line, cut between words where it is long."""
+    line = " ".join(text.split())
+    at = 0
+    while (at := _next_end(line, at)) > 0:
+        if not line[at + 1 : at + 2].islower():  # such as "e.g. this"
+            line = line[:at]
+            break
+    return _cut(line, MOST_SENTENCE)
+
+
+def _next_end(line: str, at: int) -> int:
+    """Return the position after the next mark that may end a sentence, 0 for none."""
+    found = [place for mark in (". ", "! ", "? ") if (place := line.find(mark, at)) >= 0]
+    return min(found) + 1 if found else 0
+
+
+def _cut(line: str, most: int) -> str:
+    """Return a line that is not too long, cut between words."""
+    return line if len(line) <= most else (line[:most].rpartition(" ")[0] or line[:most]) + " …"
+
+
+def _plain(text: str) -> str:
+    """Return a text that neither links nor begins a comment on the page."""
+    return text.replace("[[", "[ [").replace("<!--", "< !--")
 
 
 def words(model: Model, allowed: Allowlist, told: Sequence[Memory]) -> dict[str, str]:
-    """Return sentences of a model by id, those that the memories bear out.
+    """Return the sentences of a model by id that the memories support.
 
     Raises:
         Unusable: the model gave no answer that can be used.
     """
-    import json
-
     texts = {one.id: f"{one.title}\n{one.body}"[:MOST_SENT] for one in told}
     clean = clean_texts(set(texts.values()), allowed)
     rows = [json.dumps({"id": id_, "text": clean[text]}) for id_, text in texts.items()]
-    said = llm.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines")
     found = {}
-    for row in said:
+    for row in llm.ask(model, templates.read(PROMPT) + "\n".join(rows) + "\n", "lines"):
         id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
         if isinstance(text, str) and id_ in texts and _is_true(text, clean[texts[id_]]):
             found[id_] = " ".join(text.split())

@@ -1,12 +1,10 @@
-"""Merging: memories that say the same, joined into one that supersedes them.
+"""Merges: memories that say the same, joined into one that supersedes them.
 
-A memory that names another one in a relation was written knowing it: then both are meant.
-
-Where several that somebody vouched for say the same, a new memory with the words of the best and
-the evidence of all replaces them. A candidate that repeats another memory is deprecated instead;
-of several candidates the best gets the sources of the others. What merging makes depends on the
-merged memories alone, so that two clones make the same file. What contradicts another memory, or
-names it in a relation, is left to people.
+Where several that are confirmed or pinned say the same, a new memory with the words of the best and
+the evidence of all replaces them. A candidate that repeats another memory is deprecated instead; of
+several candidates the best gets the sources of the others. The result depends on the merged
+memories alone, so that two clones make the same file. What contradicts another memory is left to
+people, and so is what names the other one in a relation: it was written knowing it.
 """
 
 from __future__ import annotations
@@ -31,23 +29,51 @@ if TYPE_CHECKING:
 
 _RANK = {"pinned": 2, "confirmed": 1}
 _ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")
-"""Keys in which memories that say the same may differ and hold side by side."""
+"""Keys in which memories that say the same may differ, and then both hold."""
+_OWN = frozenset({"id", "timestamp", "deleted", "faded", "checked", "supersedes"})
+"""Keys that a merged memory does not copy from the best one."""
+MOST_SOURCES = 50
+"""Sources that a candidate has at most when it gets those of others."""
 
 
 class Parted(Value):
-    """Memories that say the same, and what speaks against merging them."""
+    """Memories that say the same, and why they are not merged."""
 
     ids: tuple[str, ...]
     why: str
 
 
-def group(
+def plan(
+    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
+) -> tuple[list[UpkeepStep], list[Parted]]:
+    """Return the steps that leave each claim once, and the duplicates that cannot be merged."""
+    pool = {
+        record.id: record
+        for record in grounds.living(tree)
+        if record.path not in grounds.frozen
+        and record.id not in contradicted
+        and not memory.is_generated(record.memory)
+    }
+    groups, parted = _group(pool, grounds)
+    steps: list[UpkeepStep] = []
+    for best in sorted(groups):
+        members = sorted(groups[best], key=_worth, reverse=True)
+        confirmed = [record.memory for record in members if _is_confirmed(record.memory)]
+        made = _joined(confirmed, tree) if len(confirmed) > 1 else None
+        fault = _fault(made, tree, grounds) if made is not None else ""
+        if fault:
+            parted.append(Parted(tuple(sorted(memory.id for memory in confirmed)), fault))
+        else:
+            steps += _merged(members, made, grounds.directory)
+    return steps, sorted(parted, key=lambda one: one.ids)
+
+
+def _group(
     pool: Mapping[str, Record], grounds: PlanInputs
 ) -> tuple[dict[str, list[Record]], list[Parted]]:
-    """Return memories that say the same by the best of them, and what cannot be merged.
+    """Return memories that say the same, by the id of the best of them, and what cannot be merged.
 
-    Each round looks at what is left when the best stand for their groups, until nothing says the
-    same as another one, however many did.
+    Each round compares what is left, the best of each group among it, until no two say the same.
     """
     threshold = grounds.config.number(near_duplicates.THRESHOLD_KEY)
     left = dict(pool)
@@ -78,29 +104,29 @@ def group(
 def _join(
     pairs: Iterable[tuple[Record, Record]], groups: dict[str, list[Record]], threshold: float
 ) -> list[str]:
-    """Join the groups of pairs, and return whom another one stands for now; one at least.
+    """Join the groups of pairs, and return the ids that are represented now; one at least.
 
-    The better of a pair stands for it. Where it has joined another group in the same round, the
+    The better of a pair represents it. Where it has joined another group in the same round, the
     best of that must say the same, too.
     """
     gone = []
-    stands: dict[str, Record] = {}
-    ordered = [sorted(pair, key=worth, reverse=True) for pair in pairs]
-    for pair in sorted(ordered, key=lambda pair: [worth(one) for one in pair], reverse=True):
-        heads = [stands.get(one.id, one) for one in pair]
-        best, other = sorted(heads, key=worth, reverse=True)
+    best_of: dict[str, Record] = {}
+    ordered = [sorted(pair, key=_worth, reverse=True) for pair in pairs]
+    for pair in sorted(ordered, key=lambda pair: [_worth(one) for one in pair], reverse=True):
+        heads = [best_of.get(one.id, one) for one in pair]
+        best, other = sorted(heads, key=_worth, reverse=True)
         if best.id == other.id or not (
             heads == pair or _say_the_same(best.memory, other.memory, threshold)
         ):
             continue
         groups.setdefault(best.id, [best]).extend(groups.pop(other.id, [other]))
-        stands.update((one.id, best) for one in groups[best.id])
+        best_of.update((one.id, best) for one in groups[best.id])
         gone.append(other.id)
     return gone
 
 
 def _say_the_same(one: Memory, other: Memory, threshold: float) -> bool:
-    """Tell whether two memories that are no twins of each other may be merged all the same."""
+    """Tell whether two memories that were not paired may be merged all the same."""
     return not (
         _knows(one, other)
         or _objection(one, other)
@@ -122,47 +148,16 @@ def _objection(one: Memory, other: Memory) -> str:
     return next((f"their {key} differs" for key in _ALIKE if one.text(key) != other.text(key)), "")
 
 
-def is_standing(memory: Memory) -> bool:
-    """Tell whether somebody vouched for a memory: it is confirmed or pinned."""
+def _is_confirmed(memory: Memory) -> bool:
+    """Tell whether a memory is confirmed or pinned."""
     return memory.status in _RANK
 
 
-def worth(record: Record) -> tuple[int, int, float, int, str]:
-    """Sort key of memories that say the same: who is vouched for, sure, important, and new."""
+def _worth(record: Record) -> tuple[int, int, float, int, str]:
+    """Sort key of memories that say the same: by status, confidence, importance, and age."""
     memory = record.memory
     sure = CONFIDENCES.index(memory.confidence)
     return _RANK.get(memory.status, 0), sure, memory.importance, memory.timestamp, memory.id
-
-
-_OWN = frozenset({"id", "timestamp", "deleted", "faded", "checked", "supersedes"})
-"""Keys that a merged memory does not take over from the best as they are."""
-MOST_SOURCES = 50
-"""Sources that the best of several candidates has with those of the others."""
-
-
-def plan(
-    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
-) -> tuple[list[UpkeepStep], list[Parted]]:
-    """Return the steps that leave each claim said once, and the twins that cannot be merged."""
-    pool = {
-        record.id: record
-        for record in grounds.living(tree)
-        if record.path not in grounds.frozen
-        and record.id not in contradicted
-        and not memory.is_generated(record.memory)
-    }
-    groups, parted = group(pool, grounds)
-    steps: list[UpkeepStep] = []
-    for best in sorted(groups):
-        members = sorted(groups[best], key=worth, reverse=True)
-        standing = [record.memory for record in members if is_standing(record.memory)]
-        made = _joined(standing, tree) if len(standing) > 1 else None
-        fault = _fault(made, tree, grounds) if made is not None else ""
-        if fault:
-            parted.append(Parted(tuple(sorted(memory.id for memory in standing)), fault))
-        else:
-            steps += _merged(members, made, grounds.directory)
-    return steps, sorted(parted, key=lambda one: one.ids)
 
 
 def _fault(made: Memory, tree: Tree, grounds: PlanInputs) -> str:
@@ -182,14 +177,14 @@ def _fault(made: Memory, tree: Tree, grounds: PlanInputs) -> str:
 def _merged(members: Sequence[Record], made: Memory | None, directory: str) -> list[UpkeepStep]:
     """Return the steps that make one memory of some, the best first; `made` replaces several."""
     kept = members[0]
-    weaker = [record for record in members[1:] if not is_standing(record.memory)]
+    weaker = [record for record in members[1:] if not _is_confirmed(record.memory)]
     steps = []
     if made is not None:
         why = f"{', '.join(made.supersedes)} say the same"
         path = f"{directory}/{ids.place(made)}"
         steps.append(UpkeepStep("merge", made.id, made.title, path, why, {}, made))
         kept = kept.replace(memory=made)
-    elif not is_standing(kept.memory):
+    elif not _is_confirmed(kept.memory):
         union = _union("source", [record.memory for record in members])[:MOST_SOURCES]
         if len(union) > len(kept.memory.items("source")):
             names = ", ".join(sorted(record.id for record in weaker))
@@ -231,7 +226,7 @@ def _joined(members: Sequence[Memory], tree: Tree) -> Memory:
     checked = max(members, key=lambda memory: (confirmed_at(memory), memory.id)).table("checked")
     if checked:
         fields["checked"] = checked
-    second = _latest(members)
+    second = max(memory.timestamp for memory in members)
     fields["confidence"] = max((m.confidence for m in members), key=CONFIDENCES.index)
     fields["id"] = _id(best.type, second, best.title, members)
     fields["timestamp"] = timestamps.render(second)
@@ -243,10 +238,6 @@ def _id(type_: str, second: int, title: str, members: Iterable[Memory]) -> str:
     """Return the id of the memory that replaces some: any clone gives it the same one."""
     names = "\0".join(sorted(memory.id for memory in members))
     return ids.make_id(type_, second, title, bytes.fromhex(digest(names.encode(), 4)))
-
-
-def _latest(members: Iterable[Memory]) -> int:
-    return max(memory.timestamp for memory in members)
 
 
 def _union(key: str, members: Iterable[Memory]) -> tuple[str, ...]:

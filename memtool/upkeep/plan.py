@@ -1,24 +1,21 @@
-"""The plan of maintenance: what expires, is renewed, merged or archived.
+"""The plan of maintenance: what expires, is renewed, merged, confirmed, archived or cleaned up.
 
-Nothing is destroyed: what is archived keeps its file and all that it says. A memory that was looked
-at often outlives its time to live, which then counts anew; one that says itself how long it is
-valid does not.
-
-To be injected is not to be looked at: a candidate would vouch for itself. What is looked at often
-need not wait for the day to end. Where this clone counted nothing at all,
-as in CI, nobody can tell, and candidates wait. What contradicts another memory waits for people.
+Nothing is destroyed: an archived memory keeps its file and all that it says. A memory that was
+looked at often is renewed instead, so that its time to live begins again; one that says itself how
+long it is valid is not. Being injected is not being looked at: a candidate would confirm itself.
+Where this clone counted nothing at all, as in CI, candidates wait. What contradicts another memory
+is left to people.
 
 The same commit, ledger, settings and second give the same plan. Steps are planned on the tree as it
-would be after the ones before, so that a plan which was carried out leaves nothing to plan.
+will be after the ones before, so that carrying out a plan leaves nothing to plan.
 """
 
 from __future__ import annotations
 
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
-from memtool.gate.content import Content
-from memtool.gate.kin import Kin
-from memtool.memory import lifecycle, timestamps
+from memtool.gate.content import Content, Kin
+from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.sessions.promote import quarantine
 from memtool.upkeep import cleanup, digest, merge
@@ -30,148 +27,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from memtool.gate.conflicts import Conflict
     from memtool.memory.problem import Problem
     from memtool.sessions.store import Sessions
     from memtool.store.tree import Record, Tree
 
+NIGHTLY, WEEKLY, MONTHLY = PERIODS = ("nightly", "weekly", "monthly")
 AHEAD_S = 7 * timestamps.DAY_S
 """So long before its end a memory that is in use is renewed: until the next weekly run."""
 LATELY_S = timestamps.DAY_S
-"""What was looked at in this time is not archived, however many there are."""
+"""What was looked at within this time is not archived, however many there are."""
 _GONE = frozenset({"archived", "deleted"})
-
-
-def expiry_steps(tree: Tree, grounds: PlanInputs) -> list[UpkeepStep]:
-    """Return the steps for what has expired or is about to, then for what is too much."""
-    steps = [
-        step for record in tree.records if (step := _expiry_of(record, tree, grounds)) is not None
-    ]
-    return steps + _surplus(Imagined(tree, steps), grounds)
-
-
-def _expiry_of(record: Record, tree: Tree, grounds: PlanInputs) -> UpkeepStep | None:
-    memory, categories = record.memory, grounds.config.categories
-    if memory.status in _GONE or record.path in grounds.frozen:
-        return None
-    end = lifecycle.expires_at(memory, categories)
-    if end is None or end > grounds.now + AHEAD_S or not tree.lineage.is_head(record.id):
-        return None
-    is_over = lifecycle.state(memory, grounds.now, categories) == lifecycle.EXPIRED
-    if memory.text("valid_through"):
-        why = f"it was valid through {memory.text('valid_through')}"
-        return changing("archive", record, why, status="archived") if is_over else None
-    row = categories[memory.category]
-    count = grounds.uses.count_since(memory, lifecycle.confirmed_at(memory))
-    if count >= grounds.config.count("maintain.often") and memory.status != "deprecated":
-        # The commit at which somebody looked at the code stays: nobody has done so now.
-        checked = memory.table("checked") | {"at": timestamps.render(grounds.now), "by": BY}
-        days = f"the {row.ttl_days} days of the category {row.name}"
-        why = f"it was looked at {count} times in {days}"
-        return changing("renew", record, why, checked=checked)
-    why = f"the {row.ttl_days} days of the category {row.name} were over on {timestamps.date(end)}"
-    return changing("archive", record, why, status="archived") if is_over else None
-
-
-def _surplus(tree: Tree, grounds: PlanInputs) -> list[UpkeepStep]:
-    """Return the steps that archive the least important memories where there are too many.
-
-    Eternal ones go last, pinned ones and those that were looked at lately not at all.
-    """
-    living = grounds.living(tree)
-    most = grounds.config.count("maintain.most_alive")
-    if len(living) <= most:
-        return []
-    kept = min(most, grounds.config.count("maintain.kept_alive"))
-    why = f"{len(living):,} memories are alive, and it is among the least important"
-    free = [record for record in living if _may_go(record, grounds)]
-    ordered = _by_worth(free, grounds)
-    return [
-        changing("archive", record, why, status="archived")
-        for record in ordered[: len(living) - kept]
-    ]
-
-
-def _may_go(record: Record, grounds: PlanInputs) -> bool:
-    last = grounds.uses.last(record.memory)
-    is_late = last is not None and last > grounds.now - LATELY_S
-    return record.memory.status != "pinned" and record.path not in grounds.frozen and not is_late
-
-
-def _by_worth(records: Iterable[Record], grounds: PlanInputs) -> list[Record]:
-    """Return records, the least worth first: by importance, then by what is left of them."""
-    config = grounds.config
-    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
-
-    def worth(record: Record) -> tuple[bool, float, float, int, str]:
-        memory = record.memory
-        count = grounds.uses.count(memory) if grounds.uses.is_known else None
-        left = lifecycle.kept(memory, grounds.now, config.categories, fading, count)
-        is_eternal = memory.text("temporal_class") == "eternal"
-        return is_eternal, memory.importance, left, memory.timestamp, record.id
-
-    return sorted(records, key=worth)
-
-
-def candidate_steps(
-    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
-) -> list[UpkeepStep]:
-    """Return the step for each candidate that has one."""
-    if not grounds.uses.is_known:
-        return []
-    found = [
-        _candidate_of(record, grounds)
-        for record in grounds.living(tree)
-        if record.memory.status == "candidate"
-        and record.path not in grounds.frozen
-        and record.id not in contradicted
-    ]
-    return [step for step in found if step is not None]
-
-
-def _candidate_of(record: Record, grounds: PlanInputs) -> UpkeepStep | None:
-    memory = record.memory
-    count = grounds.uses.count_asked(memory)
-    often = grounds.config.count("maintain.often")
-    verdict = quarantine(memory.status, memory.importance, memory.timestamp, count, grounds.now)
-    if verdict.state == "confirm" or count >= often:
-        times = "once" if count == 1 else f"{count} times"
-        return changing("confirm", record, f"it was looked at {times}", status="confirmed")
-    if verdict.state == "fade" and not memory.table("faded"):
-        now = timestamps.render(grounds.now)
-        faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
-        why = "nobody looked at it on its first day"
-        return changing("fade", record, why, importance=f"{verdict.importance:g}", faded=faded)
-    return None
-
-
-def dangling(tree: Tree, grounds: PlanInputs) -> list[Problem]:
-    """Return a problem for each name that leads nowhere in the commit that a tree was read from."""
-    taken = tree.snapshot
-    whole = sources.read_whole(taken, grounds.config.categories)
-    content = Content(
-        repository=taken.repository,
-        directory=taken.directory,
-        settings=grounds.config,
-        now=grounds.now,
-        files=whole.files,
-        texts=(),
-        steps=(),
-        kin=Kin(whole.rows()),
-        head=taken.name,
-        kind=taken.kind,
-        is_whole=True,
-        records=whole.records,
-        earlier=lambda _id: (),
-    )
-    return sorted(links.check(content), key=lambda one: (one.path, one.line, one.message))
-
-
-NIGHTLY, WEEKLY, MONTHLY = PERIODS = ("nightly", "weekly", "monthly")
+_ORDER = {do: number for number, do in enumerate(KINDS)}
 UNCOUNTED = (
     "no access was counted in this clone: candidates wait, and nothing outlives its time to live"
 )
-_ORDER = {do: number for number, do in enumerate(KINDS)}
 
 
 class Flag(Value):
@@ -232,6 +101,77 @@ def plan(
     return MaintenancePlan(tuple(steps), tuple(due), tuple(flags), tuple(notes))
 
 
+def expiry_steps(tree: Tree, grounds: PlanInputs) -> list[UpkeepStep]:
+    """Return the steps for what has expired or is about to, then for what is too much."""
+    steps = [
+        step for record in tree.records if (step := _expiry_of(record, tree, grounds)) is not None
+    ]
+    return steps + _surplus(Imagined(tree, steps), grounds)
+
+
+def _expiry_of(record: Record, tree: Tree, grounds: PlanInputs) -> UpkeepStep | None:
+    memory, categories = record.memory, grounds.config.categories
+    if memory.status in _GONE or record.path in grounds.frozen:
+        return None
+    end = lifecycle.expires_at(memory, categories)
+    if end is None or end > grounds.now + AHEAD_S or not tree.lineage.is_head(record.id):
+        return None
+    is_over = lifecycle.state(memory, grounds.now, categories) == lifecycle.EXPIRED
+    if memory.text("valid_through"):
+        why = f"it was valid through {memory.text('valid_through')}"
+        return changing("archive", record, why, status="archived") if is_over else None
+    row = categories[memory.category]
+    count = grounds.uses.count_since(memory, lifecycle.confirmed_at(memory))
+    if count >= grounds.config.count("maintain.often") and memory.status != "deprecated":
+        # The commit at which somebody looked at the code stays: nobody has done so now.
+        checked = memory.table("checked") | {"at": timestamps.render(grounds.now), "by": BY}
+        days = f"the {row.ttl_days} days of the category {row.name}"
+        why = f"it was looked at {count} times in {days}"
+        return changing("renew", record, why, checked=checked)
+    why = f"the {row.ttl_days} days of the category {row.name} were over on {timestamps.date(end)}"
+    return changing("archive", record, why, status="archived") if is_over else None
+
+
+def _surplus(tree: Tree, grounds: PlanInputs) -> list[UpkeepStep]:
+    """Return the steps that archive the least important memories where there are too many.
+
+    Eternal ones go last, pinned ones and those that were looked at lately not at all.
+    """
+    living = grounds.living(tree)
+    most = grounds.config.count("maintain.most_alive")
+    if len(living) <= most:
+        return []
+    kept = min(most, grounds.config.count("maintain.kept_alive"))
+    why = f"{len(living):,} memories are alive, and it is among the least important"
+    free = [
+        record
+        for record in living
+        if record.memory.status != "pinned"
+        and record.path not in grounds.frozen
+        and (grounds.uses.last(record.memory) or 0) <= grounds.now - LATELY_S
+    ]
+    ordered = _by_worth(free, grounds)
+    return [
+        changing("archive", record, why, status="archived")
+        for record in ordered[: len(living) - kept]
+    ]
+
+
+def _by_worth(records: Iterable[Record], grounds: PlanInputs) -> list[Record]:
+    """Return records, the least important first, then those that have decayed most."""
+    config = grounds.config
+    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
+
+    def worth(record: Record) -> tuple[bool, float, float, int, str]:
+        memory = record.memory
+        count = grounds.uses.count(memory) if grounds.uses.is_known else None
+        left = lifecycle.kept(memory, grounds.now, config.categories, fading, count)
+        is_eternal = memory.text("temporal_class") == "eternal"
+        return is_eternal, memory.importance, left, memory.timestamp, record.id
+
+    return sorted(records, key=worth)
+
+
 def _nightly(tree: Tree, grounds: PlanInputs) -> tuple[list[UpkeepStep], list[Flag]]:
     open_ones = [
         one
@@ -242,27 +182,51 @@ def _nightly(tree: Tree, grounds: PlanInputs) -> tuple[list[UpkeepStep], list[Fl
     steps, parted = merge.plan(tree, grounds, contradicted)
     after = Imagined(tree, steps)
     steps += candidate_steps(after, grounds, contradicted)
-    flags = [_contradiction(one) for one in open_ones]
-    for one in parted:
-        message = f"they say the same, but {one.why}"
-        flags.append(Flag("duplicate", one.ids, "", message, _settle(one.ids)))
+    found = [(one.kind, one.ids, one.reason) for one in open_ones]
+    found += [("duplicate", one.ids, f"they say the same, but {one.why}") for one in parted]
+    flags = [
+        Flag(kind, ids, "", message, f"memtool resolve {' '.join(ids)} --keep newer --why REASON")
+        for kind, ids, message in found
+    ]
     return steps, flags
 
 
-def _contradiction(one: Conflict) -> Flag:
-    return Flag(one.kind, one.ids, "", one.reason, _settle(one.ids))
+def candidate_steps(
+    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
+) -> list[UpkeepStep]:
+    """Return the step for each candidate that has one."""
+    if not grounds.uses.is_known:
+        return []
+    found = [
+        _candidate_of(record, grounds)
+        for record in grounds.living(tree)
+        if record.memory.status == "candidate"
+        and record.path not in grounds.frozen
+        and record.id not in contradicted
+    ]
+    return [step for step in found if step is not None]
 
 
-def _settle(ids: Iterable[str]) -> str:
-    return f"memtool resolve {' '.join(ids)} --keep newer --why REASON"
+def _candidate_of(record: Record, grounds: PlanInputs) -> UpkeepStep | None:
+    memory = record.memory
+    count = grounds.uses.count_asked(memory)
+    often = grounds.config.count("maintain.often")
+    verdict = quarantine(memory.status, memory.importance, memory.timestamp, count, grounds.now)
+    if verdict.state == "confirm" or count >= often:
+        times = "once" if count == 1 else f"{count} times"
+        return changing("confirm", record, f"it was looked at {times}", status="confirmed")
+    if verdict.state == "fade" and not memory.table("faded"):
+        now = timestamps.render(grounds.now)
+        faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
+        why = "nobody looked at it on its first day"
+        return changing("fade", record, why, importance=f"{verdict.importance:g}", faded=faded)
+    return None
 
 
 def _digests(
     tree: Tree, grounds: PlanInputs, random: Callable[[int], bytes]
 ) -> Iterator[UpkeepStep]:
     """Yield the steps that bring the digests up to date that are there."""
-    from memtool.memory import ids
-
     found = digest.plan_digests(tree, grounds.now, grounds.config.categories, random)
     for one in found:
         if any(record.path in grounds.frozen for record in one.replaces):
@@ -274,3 +238,25 @@ def _digests(
             continue
         why = f"there is nothing left to sum up of {one.category}"
         yield from (changing("archive", record, why, status="archived") for record in one.replaces)
+
+
+def dangling(tree: Tree, grounds: PlanInputs) -> list[Problem]:
+    """Return a problem for each name that leads nowhere in the commit of a tree."""
+    snapshot = tree.snapshot
+    whole = sources.read_whole(snapshot, grounds.config.categories)
+    content = Content(
+        repository=snapshot.repository,
+        directory=snapshot.directory,
+        settings=grounds.config,
+        now=grounds.now,
+        files=whole.files,
+        texts=(),
+        steps=(),
+        kin=Kin(whole.rows()),
+        head=snapshot.name,
+        kind=snapshot.kind,
+        is_whole=True,
+        records=whole.records,
+        earlier=lambda _id: (),
+    )
+    return sorted(links.check(content), key=lambda one: (one.path, one.line, one.message))

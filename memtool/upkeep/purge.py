@@ -1,18 +1,20 @@
-"""Purging: which deleted memories are removed for good, and when.
+"""Purges: which deleted memories are removed for good, when, and in which commit.
 
-Only a deletion that HEAD holds counts, so that everybody could have seen it, and could have brought
-the memory back. What is derived of what goes may go with it.
+Only a deletion that is committed counts, so that everybody could see it and bring the memory back.
+What was derived only from removed memories may go with them. A commit that is refused leaves every
+file as it was.
 """
 
 from __future__ import annotations
 
 import os
 
-from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGING
 from memtool.memory import memory, timestamps
-from memtool.sessions import store as telling
+from memtool.sessions import journal, promote
+from memtool.sessions import store as session_store
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
@@ -20,19 +22,18 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from memtool.store.tree import Record, Tree
 
 DUE, LATER, HELD = "due", "later", "held"
-"""May go now; may go on a later day; may not go for what `reason` says."""
+"""It may be removed now; from a later day on; or not, for the `reason`."""
 
 
 class Parting(Value):
-    """A memory that was forgotten. `is_committed` says that HEAD holds its file.
+    """A memory that was forgotten. `is_committed` says that its file is in HEAD.
 
-    `deleted` and `due` are seconds. `reason` is that of the deletion, of what is held what holds
-    it, and of what goes along the memory that it was derived from.
+    `deleted` and `due` are seconds. `reason` is that of the deletion, or why it may not be removed.
     """
 
     record: Record
@@ -47,7 +48,7 @@ def plan(here: Tree, head: Tree | None, now: int, days: int) -> list[Parting]:
     """Return every memory that was forgotten, the first due first, then by id.
 
     `here` is the worktree, `head` the tree of HEAD, None before the first commit. A file that is
-    gone from the worktree alone was begun to be purged, and counts.
+    missing from the worktree alone counts: its purge was interrupted.
     """
     committed = {} if head is None else head.by_id
     found = {record.id: record for record in committed.values() if _is_deleted(record)}
@@ -73,7 +74,7 @@ def _parting(
 
 
 def held_by(mine: Record | None, committed: Record | None) -> str:
-    """Return why a file may not go: what HEAD has is not what is here; empty where it may."""
+    """Return why a file may not be removed: HEAD has another version; empty where it may."""
     if mine is None or committed is None:
         return ""
     if not _is_deleted(committed) and _is_deleted(mine):
@@ -84,10 +85,10 @@ def held_by(mine: Record | None, committed: Record | None) -> str:
 
 
 def along(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
-    """Return what was derived from these memories only, with the id that it goes along with.
+    """Return what was derived from these memories only, each with the id of one of them.
 
-    Also digests that memtool wrote and that another one replaced: they still quote what goes.
-    Follows what is derived of that in turn; each memory is looked at until nothing more is found.
+    What was derived from that in turn is included, and so are digests that another one replaced:
+    they still quote what is removed.
     """
     gone = set(ids)
     found: dict[str, tuple[Record, str]] = {}
@@ -108,7 +109,7 @@ def along(tree: Tree, ids: Collection[str]) -> list[tuple[Record, str]]:
 
 
 def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
-    """Return the digests in use that quote these memories: they are to be written anew."""
+    """Return the digests in use that quote these memories, and must be written again."""
     return [
         record
         for record in tree.by_id.values()
@@ -117,11 +118,6 @@ def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
         and record.memory.status not in ("deleted", "archived")
         and not set(ids).isdisjoint(record.memory.items("derived_from"))
     ]
-
-
-def trailers(ids: Iterable[str]) -> dict[str, str]:
-    """Return the trailer of the commit that removes memories: the gate asks for each id in it."""
-    return {"Purges": ", ".join(sorted(ids))}
 
 
 def of_state(partings: Sequence[Parting], state: str) -> list[Parting]:
@@ -136,12 +132,12 @@ def _is_deleted(record: Record) -> bool:
 def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> str | None:
     """Remove files, and commit that; where the commit is refused, they are back as they were."""
     top = context.repository.top
-    taken = {one.path: write.bytes_of(top, one.path) for one in going.values()}
+    before = {one.path: bytes_of(top, one.path) for one in going.values()}
     known = {} if head is None else head.by_id
     paths = [record.path for id_, record in going.items() if id_ in known]
     what = next(iter(going)) if len(going) == 1 else f"{len(going)} forgotten memories"
     try:
-        for path, data in taken.items():
+        for path, data in before.items():
             if data is not None:
                 os.unlink(os.path.join(top, path))
         if not paths:
@@ -150,11 +146,11 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
             context.repository,
             paths,
             f"memory: purge {what}",
-            trailers(going),
+            {"Purges": ", ".join(sorted(going))},  # the gate looks for each id in it
             env={PURGING: " ".join(going)},
         )
     except (MemtoolError, OSError) as error:
-        for path, data in taken.items():
+        for path, data in before.items():
             if data is not None and not os.path.lexists(os.path.join(top, path)):
                 files.create(top, path, data)
         reason = error.message if isinstance(error, MemtoolError) else os.strerror(error.errno or 0)
@@ -166,12 +162,10 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
 
 
 def findings_of(context: Context, ids: Collection[str]) -> dict[str, list[str]]:
-    """Return the findings that memories came from, by the session that is still there."""
-    from memtool.sessions import promote
-
+    """Return the findings that memories were made from, by session, where that still exists."""
     found: dict[str, list[str]] = {}
     try:
-        sessions = telling.opened(context)
+        sessions = session_store.opened(context)
         there = set(sessions.ids())
         for row in promote.promotions(sessions):
             if row.memory in ids and row.session in there:
@@ -182,15 +176,12 @@ def findings_of(context: Context, ids: Collection[str]) -> dict[str, list[str]]:
 
 
 def withdraw(context: Context, findings: Mapping[str, Sequence[str]]) -> None:
-    """Withdraw the findings that purged memories came from; their messages stay where they are."""
-    from memtool.sessions import journal
-    from memtool.sessions.store import FINDINGS
-
-    sessions = telling.opened(context)
+    """Withdraw the findings that purged memories were made from; the messages stay."""
+    sessions = session_store.opened(context)
     for session, names in findings.items():
         try:
             rows = [{"withdrawn": name} for name in names]
-            journal.append(sessions.path(session, FINDINGS), rows)
+            journal.append(sessions.path(session, session_store.FINDINGS), rows)
         except MemtoolError as error:
             context.notes.append(f"the findings of {session} stay: {error.message}")
             continue

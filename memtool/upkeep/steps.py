@@ -1,7 +1,7 @@
-"""Steps of maintenance: single changes of files, and what uses say about them.
+"""Steps of maintenance: single changes of memories, their inputs, and their commit message.
 
-Who looked at what a memory replaces directly, looked at it. What was injected was of use, but
-nobody asked for it: that keeps a memory in use, and vouches for none.
+An answer that showed what a memory directly replaces counts for that memory. An injection, which
+nobody asked for, keeps a memory in use, and confirms none.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Uses(Value):
-    """What was counted: totals by id, and the seconds of what is kept in detail, from `since` on.
+    """How often memories were shown: totals by id, and single seconds from `since` on.
 
-    `asked` counts by id what was not injected. Without any totals, nobody knows whether a memory
-    was looked at.
+    `asked` counts by id the answers that were no injections. Without any totals, nobody knows
+    whether a memory was looked at.
     """
 
     totals: Mapping[str, Counted] = {}
@@ -57,7 +57,7 @@ class Uses(Value):
     def count_since(self, memory: Memory, second: int) -> int:
         """Return how many answers showed it from a second on.
 
-        Where the ledger no longer knows that far back, all count, if the last of them does.
+        Where the single seconds do not go that far back, all count, if the last one does.
         """
         rows = self._rows(memory)
         if self.since is None or self.since > second:
@@ -74,14 +74,14 @@ def read(directory: str) -> Uses:
     """Return what the ledger in the cache directory has counted.
 
     Raises:
-        MemtoolError: it is there, and cannot be read.
+        MemtoolError: it cannot be read.
     """
-    with ledger.reading(directory) as held:
-        totals = {row.id: row for row in held.most("", -1)}
-        asked = held.asked()
-        _answers, since = held.answers()
+    with ledger.reading(directory) as opened:
+        totals = {row.id: row for row in opened.most("", -1)}
+        asked = opened.asked()
+        _answers, since = opened.answers()
         seconds: dict[str, list[int]] = {}
-        for id_, second in held.shown():
+        for id_, second in opened.shown():
             seconds.setdefault(id_, []).append(second)
     return Uses(totals, asked, seconds, since)
 
@@ -96,7 +96,7 @@ KINDS: dict[str, str] = {
     "fade": "faded",
     "digest": "summed up",
 }
-"""What a step does, in the order in which steps are told, and the word for it when it is done."""
+"""What a step does, in the order in which steps are shown, and the word for it when it is done."""
 BY = "memtool maintain"
 """Who did it, where a key says so."""
 
@@ -113,13 +113,13 @@ class UpkeepStep(Value):
     memory: Memory | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`, where a new memory is told by its path."""
+        """Return the shape of `--json`, where a new memory is only a path."""
         shown = {key: getattr(self, key) for key in ("do", "id", "title", "path", "why")}
         return shown | {"changes": self.changes, "is_new": self.memory is not None}
 
 
 class PlanInputs(Value):
-    """What plans rest on, beside the tree. `frozen` are the paths that must stay as they are."""
+    """What a plan is made of beside the tree. `frozen` are the paths that must stay as they are."""
 
     now: int
     config: Config
@@ -157,12 +157,12 @@ def changing(do: str, record: Record, why: str, **changes: FieldValue) -> Upkeep
 
 
 MOST_LINES = 200
-"""Steps that a commit message tells one by one."""
+"""Steps that a commit message lists one by one."""
 MOST_LINE = 300
 TRAILER = "Maintain"
 
 
-class Edit(Value):
+class FileEdit(Value):
     """A file as it is to be. `before` is None for a new one."""
 
     path: str
@@ -172,7 +172,7 @@ class Edit(Value):
 
 def edits(
     steps: Iterable[UpkeepStep], read: Callable[[str], bytes], categories: Collection[str]
-) -> list[Edit]:
+) -> list[FileEdit]:
     """Return the files that steps make, by path; `read` gives the bytes of one that is there.
 
     Raises:
@@ -191,7 +191,7 @@ def edits(
         after = document.write(new) if new is not None else before
         assert after is not None
         after = _edited(after, changes[path], path, categories)
-        found.append(Edit(path, before, after))
+        found.append(FileEdit(path, before, after))
     return found
 
 

@@ -67,5 +67,5 @@ def test_only_the_newest_sessions_are_looked_through(
     talked.run("session", "start", MEMTOOL_NOW="2026-04-01T00:00:00Z")
     monkeypatch.setattr(evidence, "MOST_SESSIONS", 1)
     ws = talked.context()
-    assert evidence.heard(ws, ("certbot",), 5) == ()
+    assert evidence.search(ws, ("certbot",), 5) == ()
     assert ws.notes == ["the 1 newest of 2 sessions were looked through"]

@@ -454,7 +454,7 @@ def test_a_host_that_keeps_sessions_itself_names_no_transcript(
 ):
     """The capture knows where OpenCode has them."""
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr("memtool.sessions.capturing.capture_hook", lambda _ws, *a: asked.append(a))
+    monkeypatch.setattr("memtool.sessions.background.capture_hook", lambda _ws, *a: asked.append(a))
     given = Given(session="ses_1")
     answered(project.context(), "opencode", event, given, is_dry=True)
     answered(project.context(), "opencode", event, given.replace(agent="helper"), is_dry=False)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.inject import Injected, inject, render
+from memtool.commands.inject import inject, render
 from memtool.errors import MemtoolError
 from memtool.inject import budget as budgets
+from memtool.inject.block import Injected
 from memtool.memory.fields import TYPES
 
 REDIS = "Sessions live in Redis, because Postgres was too slow.\n"

@@ -8,8 +8,9 @@ import sys
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.inject import Injected, inject
+from memtool.commands.inject import inject
 from memtool.inject import session_seen
+from memtool.inject.block import Injected
 
 PROMPT = "where do sessions live, in redis?"
 ASKED = ("inject", "--prompt", PROMPT, "--session", "s")

@@ -11,8 +11,8 @@ from conftest import Sandbox
 
 KILLED = {
     "before a file goes": "os.unlink",
-    "before the commit": "removing.commit_files",
-    "before what comes after it": "removing.withdraw",
+    "before the commit": "purge.commit_files",
+    "before what comes after it": "purge.withdraw",
 }
 
 
@@ -26,7 +26,7 @@ def test_the_next_purge_finishes_what_was_cut_off(sandbox: Sandbox, where: str) 
     sandbox.memory("sem-sum", type="semantic", derived_from=("dec-a", "dec-b"))
     sandbox.commit()
     code = (
-        "import os; from memtool.commands import removing; from memtool.cli.main import main;"
+        "import os; from memtool.upkeep import purge; from memtool.cli.main import main;"
         f"{where} = lambda *a, **k: os.kill(os.getpid(), {int(signal.SIGKILL)});"
         "main(['purge', '--apply', '--commit', '--cascade'])"
     )

@@ -9,8 +9,9 @@ import pytest
 from conftest import Sandbox
 from test_hot import ALLOWED, drive, warm
 
-from memtool.commands.inject import Injected, inject
+from memtool.commands.inject import inject
 from memtool.inject import budget as budgets
+from memtool.inject.block import Injected
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.gate import near_duplicates
-from memtool.gate.near_duplicates import MOST_CHANGED
 from memtool.memory.memory import Memory
 from memtool.store.tree import Record
 
@@ -28,6 +25,11 @@ def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = Non
     return [one.record.id for one in near.of(asked(memory))[0]]
 
 
+def indexed(sandbox: Sandbox) -> None:
+    """Build the search index, or bring it up to date."""
+    assert sandbox.context().catalog().parts.count
+
+
 @pytest.fixture
 def filled(sandbox: Sandbox) -> Sandbox:
     """A committed twin among other memories."""
@@ -39,10 +41,11 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 
 @pytest.mark.parametrize("where", ["worktree", "index", "HEAD"])
-def test_a_twin_is_found_with_and_without_a_cache(filled: Sandbox, where: str):
-    """The first question makes the table, the second one reads it; both answer the same."""
+def test_a_twin_is_found_with_and_without_a_search_index(filled: Sandbox, where: str):
+    """A clone without an index reads the memories; both answer the same, and nothing is written."""
     assert found(filled, where) == ["dec-a"]
-    assert list((filled.path / ".git/memtool/twins").iterdir())
+    assert not (filled.path / ".git/memtool").exists()
+    indexed(filled)
     assert found(filled, where) == ["dec-a"]
 
 
@@ -59,8 +62,8 @@ def test_the_index_the_worktree_and_a_commit_are_told_apart(filled: Sandbox):
 
 
 def test_an_edited_or_removed_memory_is_seen_as_it_is_now(filled: Sandbox):
-    """The table never speaks for a file that changed since."""
-    found(filled)
+    """The index never speaks for a file that changed since."""
+    indexed(filled)
     path = filled.memory("dec-a", "Something else entirely is told here.\n", title="Other")
     assert found(filled) == []
     assert found(filled, "index") == ["dec-a"]
@@ -70,23 +73,25 @@ def test_an_edited_or_removed_memory_is_seen_as_it_is_now(filled: Sandbox):
 
 @pytest.mark.parametrize("status", ["archived", "deprecated", "deleted"])
 def test_a_memory_out_of_use_is_no_neighbour(filled: Sandbox, status: str):
-    """What it said may be said again, whether the table or the worktree knows its status."""
+    """What it said may be said again, whether the index or the worktree knows its status."""
     extra = {"deleted": {"at": "2026-02-23T00:00:00Z"}} if status == "deleted" else {}
-    found(filled)
+    indexed(filled)
     filled.memory("dec-a", TEXT, title="Sessions in Redis", status=status, **extra)
     assert found(filled) == []
     filled.commit()
-    shutil.rmtree(filled.path / ".git/memtool")
+    assert found(filled) == []
+    indexed(filled)
     assert found(filled) == []
 
 
 def test_a_superseded_memory_is_no_neighbour(filled: Sandbox):
-    """Only heads count, whether the successor is known to the table or came later."""
+    """Only heads count, whether the index knows the successor or it came later."""
     found(filled)
     successor = filled.memory("dec-b", "Keep them elsewhere.\n", supersedes=("dec-a",))
     assert found(filled) == []
     filled.commit()
-    shutil.rmtree(filled.path / ".git/memtool")
+    assert found(filled) == []
+    indexed(filled)
     assert found(filled) == []
     (filled.path / successor).unlink()
     assert found(filled) == ["dec-a"]
@@ -109,37 +114,33 @@ def test_a_repository_without_a_commit_has_neighbours(sandbox: Sandbox):
     assert found(sandbox, "index") == ["dec-a"]
 
 
-def test_the_table_moves_on_when_much_has_changed(filled: Sandbox):
-    """After many commits a new table is made from the old one, and answers the same."""
-    found(filled)
-    for at in range(MOST_CHANGED + 2):
-        filled.memory(f"dec-more-{at}", f"More text {at} of kind {at * 3}.\n")
+def test_an_index_that_is_out_of_date_answers_as_one_that_is_not(filled: Sandbox):
+    """What was committed, edited or superseded since the index was built is read from git."""
+    indexed(filled)
+    filled.memory("dec-b", TEXT, title="Sessions in Redis")
+    filled.memory("dec-c", "All about other 3 things.\n", supersedes=("dec-a",))
+    filled.commit()
+    for where in ("worktree", "index", "HEAD"):
+        assert found(filled, where) == ["dec-b"], where
+
+
+def test_an_index_of_another_branch_answers_for_this_one(filled: Sandbox):
+    """What the index holds and this tree does not is no neighbour."""
+    filled.git("checkout", "--quiet", "-b", "side")
     filled.memory("dec-b", TEXT, title="Sessions in Redis")
     filled.commit()
-    assert found(filled) == ["dec-a", "dec-b"]
-    assert len(list((filled.path / ".git/memtool/twins").iterdir())) == 2
-    assert found(filled) == ["dec-a", "dec-b"]
-
-
-def test_a_rewritten_history_makes_the_table_anew(filled: Sandbox):
-    """A table whose tree is gone is left alone."""
-    found(filled)
-    folder = filled.path / ".git/memtool/twins"
-    (table,) = folder.iterdir()
-    table.rename(folder / f"{table.name[:-40]}{'a' * 40}")
+    indexed(filled)
+    assert found(filled, "HEAD") == ["dec-a", "dec-b"]
+    filled.git("checkout", "--quiet", "main")
+    assert found(filled, "HEAD") == ["dec-a"]
     assert found(filled) == ["dec-a"]
 
 
-def test_damage_and_a_read_only_cache_cost_time_only(filled: Sandbox):
-    """Any broken byte of the table leaves the answer as it is."""
-    found(filled)
-    (table,) = (filled.path / ".git/memtool/twins").iterdir()
-    whole = table.read_bytes()
-    for at in range(0, len(whole), 41):
-        table.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        assert found(filled) == ["dec-a"], at
-    shutil.rmtree(filled.path / ".git/memtool")
-    (filled.path / ".git/memtool").write_text("in the way")
+def test_a_damaged_manifest_costs_time_only(filled: Sandbox):
+    """Without a manifest that is whole, the memories are read."""
+    indexed(filled)
+    manifest = filled.path / ".git/memtool/manifest"
+    manifest.write_bytes(manifest.read_bytes()[:-9])
     assert found(filled) == ["dec-a"]
 
 

@@ -85,5 +85,6 @@ def test_a_hook_loads_next_to_nothing() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [
-        "__future__", "memtool", "memtool.sessions", "memtool.sessions.background"
+        "__future__", "memtool", "memtool.sessions", "memtool.sessions.background",
+        "memtool.version"
     ]  # fmt: skip

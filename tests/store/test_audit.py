@@ -127,7 +127,8 @@ def test_what_had_ended_when_it_was_killed_is_not_told_as_cut_off(tmp_path: Path
     """The outcome reaches the ledger, though its process could not tidy up."""
     code = (
         "import os, sys; from memtool.store import usage_log;"
-        f"act = usage_log.RunningAct(sys.argv[1], usage_log.AuditEvent({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
+        f"event = usage_log.AuditEvent({NOW}, 'ab', 'purge', 'intent', ('dec-a',));"
+        "act = usage_log.RunningAct(sys.argv[1], event);"
         "usage_log.append_event = lambda *_: os.kill(os.getpid(), 9);"
         f"act.end({NOW}, 'done')"
     )

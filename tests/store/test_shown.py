@@ -60,8 +60,8 @@ def test_a_torn_line_costs_only_itself(folder: str, cut: int) -> None:
 def test_many_processes_add_at_once(folder: str) -> None:
     """Nothing of what sixteen processes add is lost."""
     script = (
-        "import sys; from memtool.store import shown\n"
-        "for n in range(20): shown.add(sys.argv[1], 's', [(f'dec-{sys.argv[2]}-{n}', 'v')])"
+        "import sys; from memtool.inject import session_seen\n"
+        "for n in range(20): session_seen.add(sys.argv[1], 's', [(f'dec-{sys.argv[2]}-{n}', 'v')])"
     )
     started = [subprocess.Popen([sys.executable, "-c", script, folder, str(number)])
                for number in range(16)]  # fmt: skip

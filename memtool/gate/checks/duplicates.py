@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
 
 
+MOST_ALONE = 300
+"""With more memories judged at once, all of the tree are joined by their rare words."""
+
+
 def check(content: Content) -> Iterator[Problem]:
     """Yield what is said twice, and a warning for each new memory that contradicts another."""
     brought = _brought(content)
@@ -37,7 +41,7 @@ def check(content: Content) -> Iterator[Problem]:
     ]
     if not records:
         return
-    near = _neighbours(content, whole)
+    near = _neighbours(content, whole, len(records))
     threshold = content.settings.number(THRESHOLD_KEY)
     categories = content.settings.categories
     among = {record.path for record in whole}
@@ -72,15 +76,18 @@ def _is_told(content: Content, path: str) -> bool:
     return content.warned is None or path in content.warned or content.is_new(path)
 
 
-def _neighbours(content: Content, records: Sequence[Record]) -> Neighbours:
+def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neighbours:
+    """Return the memories of the tree; where many are judged, all that were read are compared."""
     place = (content.repository, content.directory, content.settings.categories)
     if content.near is not None:
         return content.near
+    if content.is_whole and judged > MOST_ALONE:
+        return near_duplicates.among(whole)
     if content.kind == "commit":
-        return near_duplicates.of_commit(*place, content.head, known=records)
+        return near_duplicates.of_commit(*place, content.head)
     if content.kind == "index":
-        return near_duplicates.of_index(*place, known=records)
-    return near_duplicates.of_worktree(*place, known=records)
+        return near_duplicates.of_index(*place)
+    return near_duplicates.of_worktree(*place)
 
 
 def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:

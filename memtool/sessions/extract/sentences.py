@@ -23,7 +23,8 @@ class Reason(Value):
     sign: re.Pattern[str]
 
 
-def _any(*signs: str) -> re.Pattern[str]:
+def any_of(*signs: str) -> re.Pattern[str]:
+    """Return a pattern that matches any of some signs, whatever the case."""
     return re.compile("|".join(signs), re.IGNORECASE)
 
 
@@ -44,13 +45,13 @@ _NOW = "pr|one|commit|change|task|branch|session|test|time|file|patch|box"
 REASONS: tuple[Reason, ...] = (
     Reason(
         "question", "Should we never log the customer id?",
-        _any(r"\?\s*[\"')]?$",
+        any_of(r"\?\s*[\"')]?$",
              r", (?:do|did|is|are|have)(?:n't)? (?:we|you|it|they|i)[.!]?$",
              rf"^(?:{_ASKS})\s+(?:{_ASKED})\b"),
     ),
     Reason(
         "guess", "I think we should always use a queue.",
-        _any(
+        any_of(
             _words("maybe; perhaps; possibly; probably; presumably; apparently; might; could be"),
             _words("not sure; no idea; unsure; seems? (?:like|to); i feel like; let me think"),
             _words("i (?:think|guess|suppose|wonder|assume|believe); what if; suppose; imagine"),
@@ -61,7 +62,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "report", "Tom says we always squash.",
-        _any(
+        any_of(
             _words("says?; said(?! so); (?<!i )wrote(?=:); told (?:me|us); claims?; claimed"),
             _words("according to; thinks; suggests"),
             r"^\s*[\"'\u201c\u2018].*[\"'\u201d\u2019][.!]?$",
@@ -69,7 +70,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "joke", "Always commit to main, lol.",
-        _any(
+        any_of(
             _words("lol; lmao; rofl; haha+; hehe+; yeah right; oh sure; sure thing; as always"),
             _words("wow; because that (?:always|went|worked); revolutionary; genius; kidding"),
             r"(?:^|\s)/s\b",
@@ -78,7 +79,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "moment", "For now always use the old endpoint.",
-        _any(
+        any_of(
             _words("for now; right now; just now; not yet; not now; for the moment; at the moment"),
             _words("today; tonight; tomorrow; (?<!note for )later; temporarily; temporary"),
             _words("quick (?:fix|hack)"),

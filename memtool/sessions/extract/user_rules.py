@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.extract.sentences import (
     Sentence,
+    any_of,
     content_words,
     opening_off,
     paths_in,
@@ -36,11 +37,6 @@ class RequestPhrase(Value):
     sign: re.Pattern[str]
     importance: float
     cut: re.Pattern[str] | None = None
-
-
-def _any(*ways: str) -> re.Pattern[str]:
-    """Return a pattern that takes any of some ways, whatever the case."""
-    return re.compile("|".join(ways), re.IGNORECASE)
 
 
 _WE = r"\b(?:we|i|the team)(?:'ve| have)? (?:all |both |finally |now |just )?"
@@ -74,7 +70,7 @@ _TURNS_OUT = (
 PHRASES: tuple[RequestPhrase, ...] = (
     RequestPhrase(
         "decision", "We decided to keep the audit trail in Postgres.",
-        _any(
+        any_of(
             (
                 _WE + r"(?:decided|agreed|settled on|chose|picked|opted|standardi[sz]ed on)"
                 r"\b(?! (?:nothing|later|up)\b)"
@@ -84,17 +80,17 @@ PHRASES: tuple[RequestPhrase, ...] = (
             r"(?! (?:option|that|it|this|the (?:first|second|third|flow))\b|#?\d)",
         ),
         0.75,
-        cut=_any(r"^(?:the |final |our )*decision(?: is)?(?: that)? ?[:,-]? ?"),
+        cut=any_of(r"^(?:the |final |our )*decision(?: is)?(?: that)? ?[:,-]? ?"),
     ),
     RequestPhrase(
         "warning", "Careful: the staging database is shared with QA.",
-        _any(_CAREFUL + r"\b"),
+        any_of(_CAREFUL + r"\b"),
         0.75,
-        cut=_any(_CAREFUL + r" ?[:,!;.\u2014\u2013-]+ ?"),
+        cut=any_of(_CAREFUL + r" ?[:,!;.\u2014\u2013-]+ ?"),
     ),
     RequestPhrase(
         "warning", "Don't edit files under gen/ because they are overwritten.",
-        _any(
+        any_of(
             r"(?:^|[,;:] |\b(?:and|so|but|please|you|must|should) )(?:never|don't|do not|not) "
             r"(?!(?:a|an|the|only|just|even|all|every)\b)[a-z]+ (?!(?:this|that|it|them)\b).+"
             r"(?:\b(?:because|otherwise|or else|or (?:it|the|we|you))\b"
@@ -105,13 +101,13 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "preference", "From now on, write the tests before the code.",
-        _any(rf"\b{_FROM_NOW}\b"),
+        any_of(rf"\b{_FROM_NOW}\b"),
         0.75,
-        cut=_any(rf"^{_FROM_NOW}[,:]? "),
+        cut=any_of(rf"^{_FROM_NOW}[,:]? "),
     ),
     RequestPhrase(
         "preference", "I prefer small pull requests.",
-        _any(
+        any_of(
             r"\bi(?:'d| would)? (?:really |much |strongly |always |generally )?"
             r"(?:prefer|rather (?:you|have|we))\b"
             r"(?! (?:the (?:first|second|third|last|other|former|latter|\w+ one)"
@@ -122,7 +118,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "preference", "Always ask before you install a new dependency.",
-        _any(
+        any_of(
             r"^(?:please )?(?:always|never|don't ever|do not ever) " + _VERB,
             r"^.{3,120}[,;:] (?:so )?(?:please )?(?:always|never|don't ever) " + _VERB,
             r"^(?:please )?(?:don't|do not|never) [a-z]+ " + _NAMED + r".+ without \w+",
@@ -131,7 +127,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "pattern", "In this repo all scripts are written in bash.",
-        _any(
+        any_of(
             rf"^{_HERE}[, ](?!.*\b(?:broken|fail\w*)\b)",
             rf"^(?:use|prefer|avoid|keep|put|write|name|we use|{_WE_DO_NOT}) {_NAMED}.+"
             rf"\b{_HERE}(?:[,;.!]|$)(?!.*\b(?:broken|fail\w*|do we)\b)",
@@ -142,7 +138,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "pattern", "We always squash merge feature branches.",
-        _any(
+        any_of(
             r"\bwe (?:also )?(?:always|never|only) (?:ever )?" + _NOT_PAST + r"\w+",
             r"^we " + _NOT_PAST + r"\w+ (?:.+[ ,])?(?:always|only|never [\w ]{2,40})[.!]?$",
         ),
@@ -150,7 +146,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "pattern", "Handlers must never touch the database.",
-        _any(
+        any_of(
             r"\b(?:must|should) (?:always|never|only)\b",
             r"^(?:all|every|each)\b"
             r"(?!.*\b(?:fails?|failing|pass|passes|broken|now|bug|my machine)\b)"
@@ -160,7 +156,7 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "pattern", "Tests live in tests/ next to the package.",
-        _any(
+        any_of(
             r"^(?!it\b|this\b|that\b|they\b)[\w`./-]+(?: [\w`./-]+){0,4} "
             r"(?:goes?|lives?|belongs?|go|live|belong) (?:to|in|into|under) "
             r"(?:`|[\w-]*/|[\w-]+\.\w)",
@@ -169,13 +165,13 @@ PHRASES: tuple[RequestPhrase, ...] = (
     ),
     RequestPhrase(
         "discovery", "Turns out that the CDN strips the header.",
-        _any(*_TURNS_OUT, r"\b(?:i|we) (?:found out|figured out|discovered|reali[sz]ed)\b"),
+        any_of(*_TURNS_OUT, r"\b(?:i|we) (?:found out|figured out|discovered|reali[sz]ed)\b"),
         0.6,
-        cut=_any(*_TURNS_OUT),
+        cut=any_of(*_TURNS_OUT),
     ),
 )  # fmt: skip
 
-ASKED = _any(
+ASKED = any_of(
     r"^(?:please |pls |and |also )*"
     r"(?:remember|note|keep in mind|bear in mind|don't forget|do not forget|make a note"
     r"|for the record|for (?:future )?reference|memo|important|fyi)\b"
@@ -183,13 +179,13 @@ ASKED = _any(
     r"(?! (?:to|when|me|how|the time|this|it)\b) ?(?:that\b)?[:,!]? ?"
 )
 """Asks outright to keep what follows; `remember to` is a task."""
-PINNED = _any(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
+PINNED = any_of(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
 """Asks to pin what follows; to pin the version of a package is a task."""
 LEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("decision", _any(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
-    ("preference", _any(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
-    ("warning", _any(r"\b(?:warnings?|gotchas?|traps?|pitfalls?)\b")),
-    ("pattern", _any(r"\b(?:conventions?|rules|guidelines|standards|remember|keep in mind)\b")),
+    ("decision", any_of(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
+    ("preference", any_of(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
+    ("warning", any_of(r"\b(?:warnings?|gotchas?|traps?|pitfalls?)\b")),
+    ("pattern", any_of(r"\b(?:conventions?|rules|guidelines|standards|remember|keep in mind)\b")),
 )
 """Lines that lead a list: what they make of its items, unless an item says more itself."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
+    from memtool.inject.block import BlockFormat
+
 MOST_CALLS = 200
 """Calls that wait for their answer; what is older has none."""
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "filename", "file")
@@ -222,61 +224,41 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-HEX = frozenset("0123456789abcdef")
-MOST_NAME = 64
-"""Characters of the name of a block."""
 OWN = "memtool"
-ESCAPES = (
-    r"\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]",
-    r"\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)",
-    "[@-Z_=>78]",
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-Z_=>78])"
 )
-"""What may follow an escape character: colours and moves, titles and links, short commands."""
-BREAKS = ("&&", "||", "$(", ";", "|", "(", ")", "`", "&", "{", "}")
-"""What stands between the commands of a line."""
-BEFORE = frozenset(("command", "env", "exec", "nohup", "run", "sudo", "time", "uv", "uvx"))
-"""Words that may stand before the name of a program."""
+"""Colours and moves of a terminal, titles and links, short commands."""
+_BREAKS = re.compile(r"&&|\$\(|[;|()`&{}\n]")
+"""What separates the commands of a line."""
+_BEFORE = frozenset(("command", "env", "exec", "nohup", "run", "sudo", "time", "uv", "uvx"))
+"""Words that may precede the name of a program."""
 
 
-def _frames() -> Iterator[tuple[str, str, str]]:
-    """Yield what stands before the name of a block, right behind it, and at the end of it."""
-    for form in FORMATS:
-        before, _name, behind = form.opening.partition("{boundary}")
-        yield before, behind.partition("{preamble}")[0].strip("\n"), form.closing.strip("\n")
+def _block_pattern(form: BlockFormat) -> re.Pattern[str]:
+    """Return what matches a block that memtool wrote; one that was cut off ends the text."""
+    before, _name, behind = form.opening.partition("{boundary}")
+    behind = behind.partition("{preamble}")[0].strip("\n")
+    closing = "(?P=name)".join(map(re.escape, form.closing.strip("\n").split("{boundary}")))
+    return re.compile(
+        rf"{re.escape(before)}(?P<name>[0-9a-f]{{1,64}}){re.escape(behind)}(?:.*?{closing}\n*|.*)",
+        re.DOTALL,
+    )
 
 
-FRAMES = tuple(_frames())
+_OWN_BLOCKS = tuple(map(_block_pattern, FORMATS))
 
 
 def without_own(text: str) -> str:
     """Return a text without the blocks that memtool wrote; one that was cut off ends the text."""
-    for before, behind, closing in FRAMES:
-        pieces = []
-        at = done = 0
-        while (start := text.find(before, at)) >= 0:
-            at = start + len(before)
-            name = text[at : max(at, text.find(behind, at, at + MOST_NAME))]
-            if not name or not HEX.issuperset(name):
-                continue
-            pieces.append(text[done:start])
-            at = done = _behind(text, closing.replace("{boundary}", name), at)
-            while text.startswith("\n", done):
-                done += 1
-        text = "".join((*pieces, text[done:]))
+    for pattern in _OWN_BLOCKS:
+        text = pattern.sub("", text)
     return text
-
-
-def _behind(text: str, mark: str, at: int) -> int:
-    """Return the place behind a mark, the end of the text where there is none."""
-    found = text.find(mark, at)
-    return len(text) if found < 0 else found + len(mark)
 
 
 def without_colours(text: str) -> str:
     """Return a text without the sequences by which a terminal is coloured, titled and moved in."""
-    if "\x1b" not in text:
-        return text
-    return re.sub("\x1b(?:" + "|".join(ESCAPES) + ")", "", text)
+    return _ESCAPES.sub("", text) if "\x1b" in text else text
 
 
 def is_own_call(message: Message) -> bool:
@@ -285,14 +267,11 @@ def is_own_call(message: Message) -> bool:
         return True
     if OWN not in message.call:
         return False
-    line = message.call
-    for mark in BREAKS:
-        line = line.replace(mark, "\n")
-    return any(_is_own(command.split()) for command in line.split("\n"))
+    return any(_is_own(command.split()) for command in _BREAKS.split(message.call))
 
 
 def _is_own(words: list[str]) -> bool:
-    while words and (words[0] in BEFORE or "=" in words[0]):
+    while words and (words[0] in _BEFORE or "=" in words[0]):
         words = words[1:]
     program = words[0].strip("\"'").rpartition("/")[2] if words else ""
     is_module = program.startswith("python") and words[1:3] == ["-m", OWN]
@@ -303,17 +282,8 @@ def without_tags(text: str, tags: Iterable[str]) -> str:
     """Return a text without the blocks between tags; one that is not closed ends the text."""
     if "<" not in text:
         return text
-    for tag in tags:
-        pieces = []
-        at = done = 0
-        while (start := text.find(f"<{tag}", at)) >= 0:
-            at = start + len(tag) + 1
-            if text[at : at + 1] not in (">", " ", "\n", ""):
-                continue
-            pieces.append(text[done:start])
-            at = done = _behind(text, f"</{tag}>", at)
-        text = "".join((*pieces, text[done:]))
-    return text.strip()
+    names = "|".join(map(re.escape, tags))
+    return re.sub(rf"<({names})(?=[> \n]|\Z)(?:.*?</\1>|.*)", "", text, flags=re.DOTALL).strip()
 
 
 def inside(text: str, tag: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PLAIN = "plain"
 DOCUMENT = "document"
 """JSON that its first line does not hold whole."""
-MODULES: dict[str, tuple[str, str]] = {
+FORMATS: dict[str, tuple[str, str]] = {
     "claude": ("claude", "knows"),
     "codex": ("codex", "knows"),
     "gemini": ("gemini", "knows"),
@@ -36,7 +36,7 @@ MODULES: dict[str, tuple[str, str]] = {
     "chat": ("chat", "knows"),
 }
 """Hosts, with the module beside this one that reads each, and the test for rows of that host."""
-HOSTS = (*MODULES, PLAIN)
+HOSTS = (*FORMATS, PLAIN)
 
 MOST_BYTES = 512 << 20
 MOST_LINE = 32 << 20
@@ -140,7 +140,7 @@ def read(
 
 def format_of(host: str) -> TranscriptFormat:
     """Return the format of a host; the modules of others are not loaded."""
-    name, knows = MODULES[host]
+    name, knows = FORMATS[host]
     module = import_module(f"memtool.sessions.transcripts.{name}")
     return TranscriptFormat(host, getattr(module, knows), module.read)
 
@@ -178,7 +178,7 @@ def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 def _host_of(rows: Sequence[Mapping[str, Any]], path: str) -> str:
     """Return the host whose format most rows have. Raises MemtoolError where it is nobody's."""
-    known = {name: sum(map(format_of(name).knows, rows)) for name in MODULES}
+    known = {name: sum(map(format_of(name).knows, rows)) for name in FORMATS}
     host = max(known, key=lambda name: known[name])
     if not known[host]:
         raise foreign(path, "is JSON, but no transcript that is known")
@@ -198,7 +198,7 @@ def foreign(path: str, what: str) -> MemtoolError:
     """Return the refusal of a file that is no transcript."""
     return MemtoolError(
         f"{path} {what}",
-        hint=f"known are transcripts of {', '.join(MODULES)}, markdown and plain text",
+        hint=f"known are transcripts of {', '.join(FORMATS)}, markdown and plain text",
         code="foreign-transcript",
     )
 
