@@ -83,7 +83,6 @@ ERROR_CODES: dict[str, str] = {
     "unknown-revision": "git knows no such revision",
     "unproven": "a rewritten history is not what it should be, and must not be pushed",
     "unrelated": "the commits have no common history",
-    "unsupported": "the repository is of a kind that this verb cannot read",
     "usage": "the call is wrong; the hint says how it is meant",
 }
 """Every code of an error and what it means; where a file is at fault, it may be a problem code."""

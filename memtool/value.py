@@ -1,4 +1,4 @@
-"""Immutable values, at no import cost.
+"""What every module may need of the standard library, at no import cost: values and short hashes.
 
 `dataclasses` alone costs 1.7 times a bare interpreter start (it imports `inspect`), and every
 cold `memtool inject` would pay it. A `Value` gives the part that memtool uses: annotated fields
@@ -120,6 +120,15 @@ def _completed(cls: ValueType, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     for name in kwargs:
         raise TypeError(f"{cls.__name__} has no free field {name!r}")
     return tuple(values)
+
+
+def digest(data: bytes, size: int = 8) -> str:
+    """Return the BLAKE2b hash of some bytes, `size` bytes long, in hexadecimal."""
+    # `hashlib` would load OpenSSL: a tenth of an interpreter's start.
+    from _blake2 import blake2b
+
+    found: str = blake2b(data, digest_size=size).hexdigest()
+    return found
 
 
 def plain(value: Any) -> Any:

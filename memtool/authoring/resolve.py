@@ -210,14 +210,10 @@ def split_ids(
 
 def _unmerged(context: Context) -> dict[str, dict[str, str]]:
     """Return the blobs of each unmerged memory file by git's stages: 1 before, 2 ours, 3 theirs."""
-    answer = context.repository.git.run("ls-files", "--unmerged", "-z", "--", context.directory)
     found: dict[str, dict[str, str]] = {}
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        _mode, oid, stage = meta.decode().split()
-        path = os.fsdecode(raw)
-        if is_memory_path(path, context.directory):
-            found.setdefault(path, {})[stage] = oid
+    for entry in context.repository.git.ls_files(context.directory, options=("--unmerged",)):
+        if is_memory_path(entry.path, context.directory):
+            found.setdefault(entry.path, {})[entry.stage] = entry.oid
     return found
 
 

@@ -256,9 +256,7 @@ def _refuse_within(context: Context, place: str) -> None:
 
 def is_dirty(repository: Repository, path: str) -> bool:
     """Tell whether a file differs from what HEAD holds, or is not tracked."""
-    return bool(
-        repository.git.run("status", "--porcelain", "-z", "--untracked-files=all", "--", path)
-    )
+    return bool(repository.git.status(path))
 
 
 def bytes_of(top: str, path: str) -> bytes | None:

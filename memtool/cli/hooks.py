@@ -136,11 +136,11 @@ def _answer(call: _HostCall) -> None:
 
 
 class _Alarm:
-    """Interrupts this process when its time is over. `signal` itself would import `enum`."""
+    """Interrupts this process when its time is over."""
 
     def set(self, give_up: Callable[[], None]) -> None:
         """Raise `_TooLate` after the limit; give up where that did not help."""
-        import _signal  # type: ignore[import-not-found]
+        from memtool.store import process
 
         rings: list[int] = []
 
@@ -150,15 +150,13 @@ class _Alarm:
                 give_up()
             raise _TooLate
 
-        self._before = _signal.signal(_signal.SIGALRM, ring)
-        _signal.setitimer(_signal.ITIMER_REAL, LIMIT_S, GRACE_S)
+        self._before = process.set_alarm(ring, LIMIT_S, GRACE_S)
 
     def clear(self) -> None:
         """Let the process take its time again."""
-        import _signal
+        from memtool.store import process
 
-        _signal.setitimer(_signal.ITIMER_REAL, 0)
-        _signal.signal(_signal.SIGALRM, self._before)
+        process.end_alarm(self._before)
 
 
 def _complain(call: _HostCall, failure: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.store import usage_log
 from memtool.store.usage_log import Note, ShownItem
+from memtool.value import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,10 +72,8 @@ def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
 
 def hashed(prompt: str) -> str:
     """Return the hash by which the ledger knows a prompt: 16 digits, none for an empty one."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
     text = prompt.strip().encode(errors="surrogatepass")
-    return blake2b(text, digest_size=HASH_BYTES).hexdigest() if text else ""
+    return digest(text, HASH_BYTES) if text else ""
 
 
 def _injected(answer: Any) -> tuple[ShownItem, ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from memtool.store import process
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self, TextIO
@@ -66,19 +68,10 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._stream is not None and self._stream.isatty():
-            # `signal` would import `enum`.
-            from _signal import (  # type: ignore[import-not-found]
-                ITIMER_REAL,
-                SIGALRM,
-                setitimer,
-                signal,
-            )
-
             try:
-                self._before = signal(SIGALRM, self._show)
+                self._before = process.set_alarm(self._show, EVERY_S, EVERY_S)
             except ValueError:  # another thread
                 return self
-            setitimer(ITIMER_REAL, EVERY_S, EVERY_S)
         return self
 
     def begin(self, at: str) -> None:
@@ -88,10 +81,7 @@ class Progress:
     def __exit__(self, *_error: object) -> None:
         if self._before is None:
             return
-        from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
-
-        setitimer(ITIMER_REAL, 0)
-        signal(SIGALRM, self._before)
+        process.end_alarm(self._before)
         if self._seconds:
             self._write(f"{'':<{WIDTH}}\r")
 

@@ -148,8 +148,7 @@ def import_(
 
 def _tell_uncommitted(context: Context) -> None:
     """Note memories that an import without --commit wrote: a later one does not take them along."""
-    others = context.repository.git.run("ls-files", "--others", "-z", "--", context.directory)
-    paths = [os.fsdecode(path) for path in others.split(b"\0")]
+    paths = context.repository.git.names("ls-files", "--others", "-z", "--", context.directory)
     count = sum(is_memory_path(path, context.directory) for path in paths)
     if count:
         context.notes.append(

@@ -127,12 +127,9 @@ def accesses(context: Context) -> steps.Uses:
 def dirty_memories(context: Context) -> tuple[str, ...]:
     """Return the memory files that are not as HEAD has them, or not in this checkout, by path."""
     git = context.repository.git
-    options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
-    rows = git.run("status", *options, "--", context.directory)
-    found = {os.fsdecode(row[3:]) for row in rows.split(b"\0")[:-1]}
+    found = {path for _letters, path in git.status(context.directory)}
     if os.path.exists(os.path.join(context.repository.git_dir, "info", "sparse-checkout")):
-        listed = git.run("ls-files", "-t", "-z", "--", context.directory).split(b"\0")[:-1]
-        found |= {os.fsdecode(row[2:]) for row in listed if row.startswith(b"S ")}
+        found |= {entry.path for entry in git.ls_files(context.directory) if entry.is_skipped}
     return tuple(sorted(path for path in found if path.endswith(".md")))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -180,23 +179,16 @@ def _ends(context: Context, range_: str) -> tuple[str, str, str]:
 
 def _touched(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield each file that differs, with the path that it had; memories are none of them."""
-    answer = context.repository.git.run("diff-tree", "-r", "-z", "-M", "--name-status", old, new)
-    tokens = iter(answer.split(b"\0")[:-1])
-    for status in tokens:
-        old_path = path = os.fsdecode(next(tokens))
-        if status[:1] in b"RC":
-            path = os.fsdecode(next(tokens))
-        if not path.startswith(context.directory + "/"):
-            yield path, old_path
+    for row in context.repository.git.diff_raw("diff-tree", "-r", "-M", old, new):
+        if not row.path.startswith(context.directory + "/"):
+            yield row.path, row.old_path
 
 
 def _policy(context: Context, commit: str) -> str:
     """Return the policy of a commit's settings: no change excuses itself."""
-    git = context.repository.git
-    row = git.run("ls-tree", "-z", "--full-tree", commit, "--", context.config_path).split()
-    if not row:
+    data = context.stored_file(context.config_path, commit)
+    if data is None:
         return settings.DEFAULTS.text("review.policy")
-    data = next(git.blobs([row[2].decode()], settings.MOST_BYTES))
     return settings.parse(data, context.config_path).text("review.policy")
 
 
@@ -240,13 +232,13 @@ def _referred(memory: Memory) -> Iterator[str]:
 
 def _upheld(context: Context, base: str, new: str, governing: Tree, after: Tree) -> dict[str, str]:
     """Return the memories that commits say they uphold, with the newest such commit."""
-    answer = context.repository.git.run(
+    rows = context.repository.git.rows(
         "log", "-z", f"--format=%H %(trailers:key={TRAILER},valueonly,unfold,separator=%x20)",
         f"{base}..{new}",
     )  # fmt: skip
     found: dict[str, str] = {}
-    for row in answer.decode(errors="replace").split("\0"):
-        commit, *names = row.replace(",", " ").split() or [""]
+    for row in rows:
+        commit, *names = row.decode(errors="replace").replace(",", " ").split()
         for name in names:
             try:
                 found.setdefault(governing.find(name).id, commit)

@@ -13,9 +13,9 @@ from memtool.index import index
 from memtool.memory import timestamps
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
-from memtool.store.ledger import Counted
+from memtool.store.ledger import Counted, Latency
 from memtool.store.tree import Tree
-from memtool.store.usage_log import INTERRUPTED, Latency
+from memtool.store.usage_log import INTERRUPTED
 from memtool.value import Value
 
 __all__ = ["render", "stats"]

@@ -9,12 +9,12 @@ import os
 
 from memtool.store import config as config_file
 from memtool.store.git import GitError
-from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from memtool.store.git import RawChange
     from memtool.store.repository import Repository
 
 EMPTY_TREE = {
@@ -28,20 +28,9 @@ MERGE_ENV = "GITHEAD_"
 """`git merge` names what it merges so in the environment of its hooks, before MERGE_HEAD exists."""
 
 
-class Difference(Value):
-    """One path at which git's index differs from a commit. A mode of zeros means: no file."""
-
-    path: str
-    old_mode: str
-    old_oid: str
-    mode: str
-    oid: str
-    status: str
-
-
 def of_index(
     repository: Repository, directory: str, env: Mapping[str, str]
-) -> tuple[list[list[Difference]], str]:
+) -> tuple[list[list[RawChange]], str]:
     """Return where the index differs from HEAD and from each commit that is being merged.
 
     Also returns `HEAD`, or nothing before the first commit.
@@ -53,33 +42,27 @@ def of_index(
 
 def differences(
     repository: Repository, directory: str, commit: str = "HEAD"
-) -> tuple[list[Difference], str]:
+) -> tuple[list[RawChange], str]:
     """Return where the index differs from a commit, and the commit; empty before the first one."""
     paths = (directory, config_file.POINTER_NAME)
-    ask = ("--raw", "-z", "--no-abbrev", "--no-renames")
-    index = ("diff-index", "--cached", "--ita-invisible-in-index", *ask)
+    index = ("diff-index", "--cached", "--ita-invisible-in-index", "--no-renames")
     try:
-        answer = repository.git.run(*index, commit, "--", *paths)
+        rows = repository.git.diff_raw(*index, commit, "--", *paths)
     except GitError:
         if commit != "HEAD" or repository.git.head():
             raise
         commit = ""
         empty = EMPTY_TREE[repository.object_format]
-        answer = repository.git.run(*index, empty, "--", *paths)
-    return parse(answer), commit
+        rows = repository.git.diff_raw(*index, empty, "--", *paths)
+    return by_path(rows), commit
 
 
-def parse(answer: bytes) -> list[Difference]:
-    """Read the rows of `--raw -z`, without renames."""
-    found: dict[str, Difference] = {}
-    tokens = iter(answer.split(b"\0"))
-    for token in tokens:
-        if token:
-            old_mode, mode, old_oid, oid, status = token.decode()[1:].split()
-            path = os.fsdecode(next(tokens))
-            row = Difference(path, old_mode, old_oid, mode, oid, status)
-            if path not in found or status == "U":  # an unfinished merge has two rows
-                found[path] = row
+def by_path(rows: Iterable[RawChange]) -> list[RawChange]:
+    """Return one row for each path, sorted: an unfinished merge has two."""
+    found: dict[str, RawChange] = {}
+    for row in rows:
+        if row.path not in found or row.status == "U":
+            found[row.path] = row
     return [found[path] for path in sorted(found)]
 
 

@@ -505,15 +505,14 @@ def of_worktree(
     repository: Repository, directory: str, categories: Mapping[str, Category]
 ) -> Neighbours:
     """Return the neighbours among the files on disk."""
-    from memtool.gate.index_diff import parse
+    from memtool.gate.index_diff import by_path
 
     git = repository.git
     listing = git.run("ls-files", "--stage", "-z", "--", directory)
-    options = ("--raw", "-z", "--no-abbrev", "--no-renames")
-    rows = parse(git.run("diff-files", *options, "--", directory))
-    others = git.run("ls-files", "--others", "-z", "--", directory).split(b"\0")[:-1]
+    rows = by_path(git.diff_raw("diff-files", "--no-renames", "--", directory))
+    others = git.names("ls-files", "--others", "-z", "--", directory)
     changed = {row.path: row.mode.startswith("100") for row in rows}
-    changed |= dict.fromkeys(map(os.fsdecode, others), True)
+    changed |= dict.fromkeys(others, True)
     return _opened(repository, directory, categories, listing, _STAGED, changed=changed)
 
 

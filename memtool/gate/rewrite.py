@@ -189,19 +189,15 @@ def staged(repository: Repository, paths: Sequence[str]) -> dict[str, Staged]:
     found: dict[str, Staged] = {}
     for first in range(0, len(paths), _ARGUMENTS):
         some = paths[first : first + _ARGUMENTS]
-        answer = repository.git.run("ls-files", "--stage", "-t", "-z", "--", *some)
-        for row in answer.split(b"\0")[:-1]:
-            meta, _tab, raw = row.partition(b"\t")
-            tag, mode, oid, stage = meta.decode().split()
-            path = os.fsdecode(raw)
-            if stage != "0":
+        for entry in repository.git.ls_files(*some):
+            if entry.stage != "0":
                 raise MemtoolError(
-                    f"a merge is unfinished in {path}",
-                    hint=f"keep one side, then git add {path}",
+                    f"a merge is unfinished in {entry.path}",
+                    hint=f"keep one side, then git add {entry.path}",
                     code="conflict-markers",
                 )
-            if mode in _REGULAR:
-                found[path] = Staged(path, mode, oid, tag == "S")
+            if entry.mode in _REGULAR:
+                found[entry.path] = Staged(entry.path, entry.mode, entry.oid, entry.is_skipped)
     return found
 
 
@@ -209,12 +205,12 @@ def changed(repository: Repository) -> set[str]:
     """Return the paths whose staged content differs from HEAD, without deleted ones."""
     tree = repository.git.head()
     if not tree:
-        answer = repository.git.run("ls-files", "-z")
-    else:
-        answer = repository.git.run(
+        return {*repository.git.names("ls-files", "-z")}
+    return {
+        *repository.git.names(
             "diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=d", "-z", tree
         )
-    return {os.fsdecode(raw) for raw in answer.split(b"\0")[:-1]}
+    }
 
 
 def restage(repository: Repository, contents: Iterable[tuple[Staged, bytes]]) -> None:

@@ -25,7 +25,7 @@ from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.content import Content, File, Kin, ParentStep, Text, read, row_of, version_of
-from memtool.gate.index_diff import NO_MODE, Difference, merged
+from memtool.gate.index_diff import NO_MODE, merged
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from memtool.memory.changes import Version
     from memtool.store.config import Config
     from memtool.store.context import Context
-    from memtool.store.git import Git
+    from memtool.store.git import Git, RawChange
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot, Stamp
 
@@ -170,7 +170,7 @@ MOST_BYTES = 1 << 20
 _LINKS = ("120000", "160000")
 
 
-def of_staged(context: Context, sides: Sequence[Sequence[Difference]], head: str) -> Content:
+def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str) -> Content:
     """Take what is staged below the memory directory: the sides of `differences.of_index`.
 
     Raises:
@@ -183,7 +183,7 @@ def of_staged(context: Context, sides: Sequence[Sequence[Difference]], head: str
     return _part(context, settings, sides)
 
 
-def _settings(repository: Repository, path: str, head: str, rows: Sequence[Difference]) -> Config:
+def _settings(repository: Repository, path: str, head: str, rows: Sequence[RawChange]) -> Config:
     """Return the settings that the commit will hold."""
     staged = next((row for row in rows if row.path == path), None)
     if staged is not None:
@@ -197,7 +197,7 @@ def _settings(repository: Repository, path: str, head: str, rows: Sequence[Diffe
 
 
 def _whole(
-    context: Context, settings: Config, head: str, sides: Sequence[Sequence[Difference]]
+    context: Context, settings: Config, head: str, sides: Sequence[Sequence[RawChange]]
 ) -> Content:
     """Look at every staged file: the settings changed, or it is the first commit."""
     repository, directory = context.repository, context.directory
@@ -227,7 +227,7 @@ def _whole(
     )
 
 
-def _part(context: Context, settings: Config, sides: Sequence[Sequence[Difference]]) -> Content:
+def _part(context: Context, settings: Config, sides: Sequence[Sequence[RawChange]]) -> Content:
     """Look at the files that differ from HEAD, or in a merge from any parent."""
     repository, directory = context.repository, context.directory
     categories = settings.categories
@@ -270,7 +270,7 @@ def _part(context: Context, settings: Config, sides: Sequence[Sequence[Differenc
     )
 
 
-def _is_memory(row: Difference, directory: str) -> bool:
+def _is_memory(row: RawChange, directory: str) -> bool:
     return (
         snapshot.is_memory_path(row.path, directory)
         and row.mode not in _LINKS
@@ -278,7 +278,7 @@ def _is_memory(row: Difference, directory: str) -> bool:
     )
 
 
-def _blobs(repository: Repository, directory: str, rows: Sequence[Difference]) -> dict[str, bytes]:
+def _blobs(repository: Repository, directory: str, rows: Sequence[RawChange]) -> dict[str, bytes]:
     """Read both sides of the memory files that differ."""
     oids = {
         oid
@@ -292,7 +292,7 @@ def _blobs(repository: Repository, directory: str, rows: Sequence[Difference]) -
 
 
 def _staged_step(
-    rows: Sequence[Difference],
+    rows: Sequence[RawChange],
     directory: str,
     files: Mapping[str, File],
     by_oid: Mapping[str, bytes],
@@ -310,7 +310,7 @@ def _staged_step(
     return ParentStep(tuple(before), tuple(after), {})
 
 
-def _other_texts(repository: Repository, directory: str, rows: Sequence[Difference]) -> list[Text]:
+def _other_texts(repository: Repository, directory: str, rows: Sequence[RawChange]) -> list[Text]:
     """Return the texts of staged files that are no memories, such as the settings."""
     mine = [
         row
@@ -326,7 +326,7 @@ def _other_texts(repository: Repository, directory: str, rows: Sequence[Differen
     ]
 
 
-def _faults(rows: Sequence[Difference]) -> list[Problem]:
+def _faults(rows: Sequence[RawChange]) -> list[Problem]:
     """Return what a memory tree must not hold, and what is not merged yet."""
     found = []
     for row in rows:
@@ -396,24 +396,15 @@ def touches(git: Git, commits: Sequence[str], directory: str) -> list[ChangedFil
     """
     if not commits:
         return []
-    answer = git.run(
-        "diff-tree", "--stdin", "-r", "-c", "--root", "--raw", "-z", "--no-abbrev",
-        "--no-renames", "--", directory, stdin="\n".join(commits).encode() + b"\n",
+    rows = git.log_raw(
+        "diff-tree", "--stdin", "-r", "-c", "--root", "--no-renames", "--", directory,
+        stdin="\n".join(commits).encode() + b"\n",
     )  # fmt: skip
     found = []
-    commit = ""
-    tokens = iter(answer.split(b"\0"))
-    for token in tokens:
-        if not token.startswith(b":"):
-            commit = token.decode() or commit
-            continue
-        parents = len(token) - len(token.lstrip(b":"))
-        parts = token[parents:].decode().split()
-        modes, oids = parts[: parents + 1], parts[parents + 1 : 2 * parents + 2]
-        path = os.fsdecode(next(tokens))
-        olds = [oid for mode, oid in zip(modes[:-1], oids[:-1], strict=True) if mode in _REGULAR]
-        oid = oids[-1] if modes[-1] in _REGULAR else ""
-        found.append(ChangedFile(commit, path, tuple(sorted(set(olds))), oid))
+    for commit, row in rows:
+        olds = {oid for mode, oid in row.olds if mode in _REGULAR}
+        oid = row.oid if row.mode in _REGULAR else ""
+        found.append(ChangedFile(commit, row.path, tuple(sorted(olds)), oid))
     return found
 
 
@@ -532,11 +523,10 @@ def is_chosen(path: str, paths: tuple[str, ...]) -> bool:
 
 def _others(repository: Repository, directory: str) -> Iterator[Text]:
     """Yield the texts beside the memories: settings, templates, and what else git would take."""
-    listed = repository.git.run(
+    listed = repository.git.names(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", directory
     )
-    for raw in sorted(set(listed.split(b"\0")) - {b""}):
-        path = os.fsdecode(raw)
+    for path in sorted(set(listed)):
         if snapshot.is_memory_path(path, directory):
             continue
         try:

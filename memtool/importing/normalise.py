@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from _blake2 import blake2b
 
+from memtool import value
 from memtool.memory import schema, timestamps
 from memtool.memory.fields import STATUSES
 
@@ -123,7 +123,7 @@ def cut(text: str, most_bytes: int, where: str) -> str:
 
 def digest(text: str) -> str:
     """Return six hexadecimal digits that tell names apart which read the same as ids."""
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+    return value.digest(text.encode(errors="surrogatepass"), 3)
 
 
 def as_id(name: str, prefix: str) -> str:

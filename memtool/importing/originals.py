@@ -191,12 +191,8 @@ def facts(repository: Repository, path: str) -> OriginalFacts:
     """Return what HEAD holds at or below a path of the repository, in two git calls."""
     git = repository.git
     head = git.head()
-    blobs = {}
-    if head:
-        answer = git.run("ls-tree", "-r", "-z", "--full-tree", head, "--", *_limit(path))
-        for row in answer.split(b"\0")[:-1]:
-            meta, _tab, raw = row.partition(b"\t")
-            blobs[os.fsdecode(raw)] = meta.split()[2].decode()
+    entries = git.ls_tree(head, *_limit(path)) if head else []
+    blobs = {entry.path: entry.oid for entry in entries}
     return OriginalFacts(head, blobs, repository.object_format)
 
 
@@ -207,19 +203,12 @@ def first_seconds(repository: Repository, path: str, head: str) -> dict[str, int
     """
     if not head or repository.is_shallow:
         return {}
-    answer = repository.git.run(
-        "log", "--format=commit:%at", "-z", "--name-only", "--diff-filter=A", "--no-renames",
-        "--no-ext-diff", "--end-of-options", head, "--", *_limit(path),
+    added = repository.git.log_names(
+        "--format=%x00%at", "--diff-filter=A", "--no-renames", "--end-of-options", head, "--",
+        *_limit(path),
     )  # fmt: skip
-    found = {}
-    second = 0
-    for token in answer.split(b"\0"):
-        text = token.strip(b"\n")
-        if text.startswith(b"commit:"):
-            second = int(text[7:])
-        elif text:
-            found[os.fsdecode(text)] = second  # newest first, so the oldest stays
-    return found
+    # newest first, so the oldest stays
+    return {name: int(second) for second, names in added for name in names}
 
 
 def _limit(path: str) -> list[str]:

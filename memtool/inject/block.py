@@ -14,7 +14,7 @@ import os
 from memtool.inject import budget as budgets
 from memtool.memory import timestamps
 from memtool.memory.memory import Memory
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -261,9 +261,7 @@ def frame_bytes(form: BlockFormat, preamble: str = PREAMBLE) -> int:
 
 def boundary_of(content: str) -> str:
     """Name a block by its content: no memory can hold the name of the block that it is in."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(content.encode(), digest_size=_BOUNDARY_BYTES).hexdigest()
+    return digest(content.encode(), _BOUNDARY_BYTES)
 
 
 class Injected(Value):

@@ -18,8 +18,9 @@ import os
 from zlib import crc32
 
 from memtool.inject.candidates import CandidateVerdict, verdict
+from memtool.store import files
 from memtool.store.files import read_regular
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ class Start(Value):
 
 def named(session: str) -> str:
     """Return the hash by which a session is known here."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(session.encode(errors="replace"), digest_size=_NAME_BYTES).hexdigest()
+    return digest(session.encode(errors="replace"), _NAME_BYTES)
 
 
 def read(directory: str, session: str) -> frozenset[tuple[str, str]]:
@@ -147,10 +146,8 @@ def _append(path: str, lines: str) -> None:
 
 def _keep_last(path: str, starts: Iterable[Start]) -> None:
     """Write the file of beginnings anew. One that is appended meanwhile may be lost: news only."""
-    temp = f"{path}.{os.getpid()}"
-    _append(temp, "".join(f"\n{one.moment} {one.head or '-'} {one.session} {_END}"
-                          for one in starts))  # fmt: skip
-    os.replace(temp, path)
+    lines = "".join(f"\n{one.moment} {one.head or '-'} {one.session} {_END}" for one in starts)
+    files.put(*os.path.split(path), lines.encode(errors="replace"))
 
 
 def _sweep(folder: str, now: int) -> None:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 
 from memtool.memory import timestamps
 from memtool.memory.memory import Memory
+from memtool.value import digest
 
 TYPE_PREFIX = {"decision": "dec", "semantic": "sem", "episodic": "epi", "state": "sta"}
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -51,10 +52,8 @@ def fingerprint(memory: Memory) -> str:
 
     Two memories with the same fingerprint say the same thing in the same words.
     """
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
     words = f"{memory.type}\n{memory.title}\n{memory.body}".lower().split()
-    return blake2b(" ".join(words).encode(), digest_size=8).hexdigest()
+    return digest(" ".join(words).encode())
 
 
 MOST_COMPARED = 400

@@ -10,7 +10,7 @@ from __future__ import annotations
 from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.ids import ALPHABET, SUFFIX_LENGTH
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 
 FOLDER = "sessions"
 """Where they all are, below the directory of private files in the git directory."""
-
-
-def digest(data: bytes, size: int = 8) -> str:
-    """Return a hash of some bytes as hexadecimal digits, two for each byte of its size."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(data, digest_size=size).hexdigest()
 
 
 def json_value(text: Any) -> Any:

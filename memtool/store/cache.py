@@ -19,13 +19,15 @@ import sys
 import time
 from zlib import crc32
 
+from memtool import value
+from memtool.store import files
+from memtool.store.files import TEMP_PREFIX
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
-TEMP_PREFIX = ".tmp-"
-"""How the names of files and folders begin that are still being written."""
 STALE_S = 3600
 """Age at which what a killed writer left behind is removed."""
 _SIZES = len(b"01234567 01234567\n")
@@ -159,14 +161,9 @@ def write(folder: str, name: str, data: bytes, most: int = 0, prefix: str = "") 
 
     Of the files whose names begin with `prefix` the `most` that were used last stay; 0 for all.
     """
-    temp = os.path.join(folder, _temp())
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        try:
-            _create(temp, data)
-            os.replace(temp, os.path.join(folder, name))
-        finally:
-            drop(temp)  # nothing is there after a rename
+        files.put(folder, name, data)
     except OSError as error:
         return _note(folder, error)
     sweep(folder, prefix, most, name)
@@ -176,7 +173,7 @@ def write(folder: str, name: str, data: bytes, most: int = 0, prefix: str = "") 
 def write_folder(
     folder: str,
     name: str,
-    files: Mapping[str, bytes],
+    contents: Mapping[str, bytes],
     most: int,
     is_whole: Callable[[str], bool],
 ) -> str:
@@ -184,14 +181,17 @@ def write_folder(
 
     A folder of that name which `is_whole` stays: another process has written the same.
     """
-    place, temp = os.path.join(folder, name), os.path.join(folder, _temp())
+    place, temp = (
+        os.path.join(folder, name),
+        f"{folder}/{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}",
+    )
     aside = f"{temp}-damaged"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         try:
             os.mkdir(temp, 0o700)
-            for file, data in files.items():
-                _create(os.path.join(temp, file), data)
+            for file, data in contents.items():
+                files.put(temp, file, data)
             if not _renamed(temp, place) and not is_whole(place):
                 os.rename(place, aside)
                 os.rename(temp, place)
@@ -202,16 +202,6 @@ def write_folder(
         return _note(folder, error)
     sweep(folder, "", most, name)
     return ""
-
-
-def _temp() -> str:
-    return f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
-
-
-def _create(path: str, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
 
 
 def _renamed(temp: str, place: str) -> bool:
@@ -277,10 +267,7 @@ def touch(path: str) -> None:
 
 def digest(*parts: str, size: int = 8) -> str:
     """Return a hash of some texts without NUL, of so many bytes, in hexadecimal."""
-    from _blake2 import blake2b  # hashlib would load OpenSSL: a tenth of an interpreter's start
-
-    joined = "\0".join(parts).encode(errors="surrogatepass")
-    return str(blake2b(joined, digest_size=size).hexdigest())
+    return value.digest("\0".join(parts).encode(errors="surrogatepass"), size)
 
 
 def code_version(rooms: Collection[str], *given: object) -> str:

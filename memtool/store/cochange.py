@@ -88,26 +88,18 @@ def commits(repository: Repository, directory: str, head: str) -> list[list[byte
     Nothing where git cannot say, as in a clone without the trees of older commits.
     """
     try:
-        answer = repository.git.run(
-            "log", f"--max-count={COCHANGE_COMMITS}", "--no-merges", "--root", "--no-renames",
-            "--no-ext-diff", "--name-only", "-z", "--format=%x00%H", "--end-of-options", head,
+        found = repository.git.log_names(
+            f"--max-count={COCHANGE_COMMITS}", "--no-merges", "--root", "--no-renames",
+            "--format=%x00%H", "--end-of-options", head,
         )  # fmt: skip
     except MemtoolError:
         return []
-    own = os.fsencode(f"{directory}/")
-    cut = {commit.encode() for commit in repository.shallow_commits()}
-    found: list[list[bytes]] = []
-    is_id = is_cut = False
-    for token in answer.split(b"\0"):
-        if is_id:
-            is_cut = token in cut  # seems to write all that it holds
-            found.append([])
-        elif token and not is_cut:
-            path = token.removeprefix(b"\n") if not found[-1] else token
-            if not path.startswith(own):
-                found[-1].append(path)
-        is_id = not token
-    return found
+    cut = repository.shallow_commits()  # such a commit seems to write all that it holds
+    return [
+        [os.fsencode(path) for path in names if not path.startswith(f"{directory}/")]
+        for commit, names in found
+        if commit not in cut
+    ]
 
 
 def counted(changes: Iterable[list[bytes]]) -> bytes:
@@ -219,11 +211,10 @@ def arrived(repository: Repository, directory: str, old: str, new: str) -> froze
     if not old or not new or old == new:
         return frozenset()
     try:
-        answer = repository.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames",
-                                    "--diff-filter=A", old, new, "--", directory)  # fmt: skip
+        paths = repository.git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames",
+                                     "--diff-filter=A", old, new, "--", directory)  # fmt: skip
     except MemtoolError:
         return frozenset()
     from memtool.store import snapshot  # few sessions find another commit
 
-    paths = (os.fsdecode(raw) for raw in answer.split(b"\0") if raw)
     return frozenset(path for path in paths if snapshot.is_memory_path(path, directory))

@@ -77,11 +77,11 @@ def _counted(paths: Sequence[str]) -> str:
 
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
-    known: set[bytes] = set()
+    known: set[str] = set()
     for first in range(0, len(paths), _ARGUMENTS):
         some = paths[first : first + _ARGUMENTS]
-        known.update(repository.git.run("ls-files", "-z", "--", *some).split(b"\0"))
-    return [path for path in paths if os.fsencode(path) not in known]
+        known.update(repository.git.names("ls-files", "-z", "--", *some))
+    return [path for path in paths if path not in known]
 
 
 def _patiently(

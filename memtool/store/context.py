@@ -202,10 +202,8 @@ class Context:
     def stored_file(self, path: str, revision: str) -> bytes | None:
         """Return a small file that a revision holds, None where it holds none."""
         git = self.repository.git
-        listing = git.run("ls-tree", "-z", "--full-tree", revision, "--", path, allowed=(0, 128))
-        if not listing:
-            return None
-        return next(git.blobs([listing.split()[2].decode()], config_file.MOST_BYTES))
+        entries = git.ls_tree(revision, path, recursive=False, allowed=(0, 128))
+        return next(git.blobs([entries[0].oid], config_file.MOST_BYTES)) if entries else None
 
     @property
     def config_path(self) -> str:

@@ -139,6 +139,23 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
         os.fsync(folder)
 
 
+def put(folder: str, name: str, data: bytes) -> None:
+    """Put a private file in its place below the git directory, in one step, whatever was there.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name[:60]}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(temp, flags, 0o600), "wb") as file:
+            file.write(data)
+        os.replace(temp, os.path.join(folder, name))
+    except BaseException:
+        _remove(temp)
+        raise
+
+
 class Lock:
     """An exclusive lock among memtool processes; none where it cannot be made."""
 
@@ -217,7 +234,7 @@ def _sweep(folder: int) -> None:
                 _remove(name, folder)
 
 
-def _remove(name: str, folder: int) -> None:
+def _remove(name: str, folder: int | None = None) -> None:
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:

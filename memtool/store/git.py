@@ -1,8 +1,9 @@
-"""Git as a process: hardened settings, argv lists, and blobs read in batches.
+"""Git as a process: hardened settings, argv lists, its rows as values, and blobs in batches.
 
 Every call is an argv list with hardened settings, so that nothing a repository carries is run:
 no hooks, file system monitors, external diffs, text filters, pagers or signature programs of its
 own choosing. Paths are literal, output is bytes, locks that reading does not need are not taken.
+What git lists with `-z` is parsed here and nowhere else.
 
 A process costs a hook a tenth of an interpreter start, whatever it is asked; and it must be asked
 for sizes before contents, since nobody knows how large a blob is that somebody staged.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ HARDENING: dict[str, str] = {
     "log.showSignature": "false",
     "safe.bareRepository": "explicit",
     "protocol.allow": "never",
+    "log.follow": "false",
+    "log.showRoot": "true",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "diff.external": "",
@@ -60,6 +64,49 @@ class GitError(MemtoolError):
     def is_lock(self) -> bool:
         """Tell whether another git process held a lock, so that trying again may succeed."""
         return any(mark in self.stderr for mark in _LOCKED)
+
+
+class TreeEntry(Value):
+    """One row of `git ls-tree`: `kind` is blob, tree or commit."""
+
+    path: str
+    mode: str
+    kind: str
+    oid: str
+
+
+class IndexEntry(Value):
+    """One row of `git ls-files --stage`: `stage` is 0, or 1 to 3 in an unfinished merge."""
+
+    path: str
+    mode: str
+    oid: str
+    stage: str
+    is_skipped: bool
+    """Whether the worktree leaves the file out."""
+
+
+class RawChange(Value):
+    """One row of `--raw`: a file as it was and as it is. A mode of zeros means: no file.
+
+    `olds` are mode and blob in each parent, one where two trees are compared. `old_path` differs
+    from `path` where git found a rename or a copy.
+    """
+
+    path: str
+    old_path: str
+    mode: str
+    oid: str
+    status: str
+    olds: tuple[tuple[str, str], ...]
+
+    @property
+    def old_mode(self) -> str:
+        return self.olds[0][0]
+
+    @property
+    def old_oid(self) -> str:
+        return self.olds[0][1]
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
@@ -131,6 +178,96 @@ class Git:
     def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:
         """Run git and return its one line of output, without the line feed."""
         return self.run(*args, allowed=allowed).decode(errors="surrogateescape").rstrip("\n")
+
+    def rows(self, *args: str, env: Mapping[str, str] | None = None) -> list[bytes]:
+        """Run a command that parts its answer by NUL, and return the parts that are not empty."""
+        return [row for row in self.run(*args, env=env).split(b"\0") if row]
+
+    def names(self, *args: str, env: Mapping[str, str] | None = None) -> list[str]:
+        """Run a command that lists paths with `-z`, and return them in its order."""
+        return [os.fsdecode(row) for row in self.rows(*args, env=env)]
+
+    def ls_tree(
+        self, revision: str, *paths: str, recursive: bool = True, allowed: Iterable[int] = (0,)
+    ) -> list[TreeEntry]:
+        """Return what a revision holds at some paths, or below them; all of it without any."""
+        options = ("-r",) if recursive else ()
+        answer = self.run(
+            "ls-tree", *options, "-z", "--full-tree", revision, "--", *paths, allowed=allowed
+        )
+        found = []
+        for row in answer.split(b"\0")[:-1]:
+            meta, _tab, raw = row.partition(b"\t")
+            mode, kind, oid = meta.decode().split()
+            found.append(TreeEntry(os.fsdecode(raw), mode, kind, oid))
+        return found
+
+    def ls_files(self, *paths: str, options: Sequence[str] = ()) -> list[IndexEntry]:
+        """Return what the index holds at some paths, or below them; all of it without any."""
+        answer = self.run("ls-files", "--stage", "-t", "-z", *options, "--", *paths)
+        found = []
+        for row in answer.split(b"\0")[:-1]:
+            meta, _tab, raw = row.partition(b"\t")
+            tag, mode, oid, stage = meta.decode().split()
+            found.append(IndexEntry(os.fsdecode(raw), mode, oid, stage, tag == "S"))
+        return found
+
+    def status(self, *paths: str) -> list[tuple[str, str]]:
+        """Return the two letters and the path of each file that differs from HEAD or is new."""
+        rows = self.rows(
+            "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *paths
+        )
+        return [(row[:2].decode(), os.fsdecode(row[3:])) for row in rows]
+
+    def diff_raw(self, *args: str, env: Mapping[str, str] | None = None) -> list[RawChange]:
+        """Return what `diff-tree`, `diff-index` or `diff-files` with these arguments lists."""
+        command, *rest = args
+        answer = self.run(command, "--raw", "-z", "--no-abbrev", *rest, env=env)
+        return [change for _title, change in _changes(answer)]
+
+    def log_raw(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        is_wanted: Callable[[str], bool] | None = None,
+    ) -> Iterator[tuple[str, RawChange]]:
+        """Yield each file that commits changed, with the title of its commit, in git's order.
+
+        The command is `log`, whose `--format` makes the title, or `diff-tree --stdin`, whose title
+        is the commit. One that changed nothing is left out. `is_wanted` is asked about the path of
+        each file that was not renamed.
+        """
+        command, *rest = args
+        options = ("--raw", "-z", "--no-abbrev", "--no-ext-diff")
+        return _changes(self.run(command, *options, *rest, stdin=stdin), is_wanted)
+
+    def log_names(self, *args: str) -> list[tuple[str, list[str]]]:
+        """Return each commit that `log` lists, as `title` formats it, with the files it changed.
+
+        `--format` must begin with `%x00`, which no path holds, so that titles are known.
+        """
+        found: list[tuple[str, list[str]]] = []
+        is_title = False
+        for token in self.run("log", "--name-only", "-z", "--no-ext-diff", *args).split(b"\0"):
+            if is_title:
+                found.append((token.decode(), []))
+            elif token:
+                names = found[-1][1]
+                names.append(os.fsdecode(token if names else token.removeprefix(b"\n")))
+            is_title = not token
+        return found
+
+    def worktrees(self) -> dict[str, str]:
+        """Return the worktree in which each branch is checked out, by the full name of the ref."""
+        found = {}
+        place = ""
+        for row in self.rows("worktree", "list", "--porcelain", "-z"):
+            key, _space, value = os.fsdecode(row).partition(" ")
+            if key == "worktree":
+                place = value
+            elif key == "branch":
+                found[value] = place
+        return found
 
     def rev(self, revision: str) -> str:
         """Return the full id of the commit that a revision names.
@@ -208,6 +345,33 @@ class Git:
     def _argv(self, args: Sequence[str], hardening: Mapping[str, str]) -> list[str]:
         settings = [part for key, value in hardening.items() for part in ("-c", f"{key}={value}")]
         return ["git", "-C", self.directory, "--no-pager", *settings, *args]
+
+
+def _changes(
+    answer: bytes, is_wanted: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, RawChange]]:
+    """Yield the rows of `--raw -z`, each with the last title before it.
+
+    `:modes blobs status`, with one colon, mode and blob more for each parent beyond the first;
+    then the path, and a second one after a rename or a copy.
+    """
+    title = ""
+    tokens = iter(answer.split(b"\0"))
+    for token in tokens:
+        row = token.lstrip(b"\n").decode(errors="surrogateescape")
+        if not row.startswith(":"):
+            title = row or title
+            continue
+        old_path = path = os.fsdecode(next(tokens))
+        parents = len(row) - len(row.lstrip(":"))
+        status = row.rpartition(" ")[2]
+        if parents == 1 and status[0] in "RC":
+            path = os.fsdecode(next(tokens))
+        elif is_wanted is not None and not is_wanted(path):
+            continue
+        parts = row[parents:].split()
+        olds = tuple(zip(parts[:parents], parts[parents + 1 : -2], strict=True))
+        yield title, RawChange(path, old_path, parts[parents], parts[-2], status, olds)
 
 
 def unstarted(verb: str, error: OSError) -> MemtoolError:

@@ -1,49 +1,42 @@
-"""History by GitPython: the log of a memory, blame of its lines, renames.
+"""History: the log of a memory, blame of its lines, renames, the commits that others rest on.
 
-The one place that imports `git`. GitPython gets full commit ids and literal paths only, never a
-user's text, with the hardened environment of `store.git`. Its index, references, configuration
-writers and `Commit.diff` are left alone: the first ignores what a hook sets, the last reads it.
-GitPython costs nine interpreter starts, so this module is imported where history is asked for.
+The one place that imports `git`: GitPython reads commits, blames and opens old files. It gets full
+commit ids and literal paths only, never a user's text, with the hardened environment of
+`store.git`. Its index, references, configuration writers and `Commit.diff` are left alone: the
+first ignores what a hook sets, the last reads it. It costs nine interpreter starts, so it is
+imported when it is first asked. Where it cannot serve, as in a repository that names objects by
+SHA-256, plain git gives the same answers.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import posixpath
-import subprocess
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from configparser import Error as SettingsError
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import SequenceMatcher
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot, user_repository
-from memtool.store.git import hardened_environment
+from memtool.store.git import GitError, Objects, RawChange, hardened_environment
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Snapshot, Stamp, stamps_of
 from memtool.store.tree import Tree
-from memtool.value import Value
+from memtool.value import Value, cached_property
 
-try:
+if TYPE_CHECKING:
     import git
-except ImportError as error:  # GitPython asks for the program when it is imported
-    raise MemtoolError(
-        f"GitPython cannot be used: {str(error).splitlines()[0]}",
-        hint="install git 2.38 or newer",
-        code="git",
-    ) from None
-
-logging.getLogger("git").addHandler(logging.NullHandler())  # odd commits are no talk for stderr
 
 BATCH = 256
 """Commits that are compared with their parents by one git process."""
 MAX_FILE_BYTES = 4 << 20
 """Larger files of a commit are named but not read."""
+MAX_COMMIT_BYTES = 1 << 20
+"""A longer commit is one whose texts cannot be read."""
 
 _REGULAR = ("100644", "100755")
 
@@ -109,29 +102,33 @@ class History:
     """
 
     def __init__(self, repository: Repository) -> None:
-        if repository.object_format != "sha1":
-            raise MemtoolError(
-                "this repository names objects by SHA-256, which GitPython cannot read",
-                hint="git log -- .memory shows the commits",
-                code="unsupported",
-            )
         if not repository.is_made:
             raise user_repository.nothing()
+        self._repository = repository
+        self._git = repository.git
         self.boundary = repository.shallow_commits()
-        with _told():
-            self._repo = _open(repository)
         self._commits: dict[str, Commit] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._repo.close()
+        if "_reader" in self.__dict__:
+            self._reader.close()
+
+    @cached_property
+    def _reader(self) -> _Reader:
+        if self._repository.object_format == "sha1":
+            try:
+                return _GitPython(self._repository)
+            except ImportError:
+                pass  # it asks for the program when it is imported
+        return _PlainGit(self._repository)
 
     def commit(self, id_: str) -> Commit:
         """Return a commit by its full id."""
         if id_ not in self._commits:
-            self._commits[id_] = _read(git.Commit(self._repo, bytes.fromhex(id_)))
+            self._commits[id_] = self._reader.commit(id_)
         return self._commits[id_]
 
     def author_of(self, id_: str) -> Commit:
@@ -147,21 +144,27 @@ class History:
         differ from all its parents. `is_wanted` is asked about the path of each file that was not
         renamed. Two processes, and one more for every 256 commits.
         """
-        with _told():
-            found = [
-                commit.hexsha
-                for commit in self._repo.iter_commits(
-                    revision, paths=directory, full_history=True, topo_order=True
-                )
-            ]
+        answer = self._git.line(
+            "rev-list", "--full-history", "--topo-order", "--end-of-options", revision,
+            "--", directory,
+        )  # fmt: skip
+        found = answer.split()
         for start in range(0, len(found), BATCH):
-            yield from self._touches(found[start : start + BATCH], directory, is_wanted)
+            touched: dict[str, list[Touch]] = {id_: [] for id_ in found[start : start + BATCH]}
+            rows = self._git.log_raw(
+                "diff-tree", "--stdin", "-r", "-M", "-c", "--root", "--", directory,
+                stdin="\n".join(touched).encode() + b"\n", is_wanted=is_wanted,
+            )  # fmt: skip
+            for id_, row in rows:
+                touched[id_].append(_touch(row))
+            for id_, touches in touched.items():
+                yield id_, tuple(sorted(touches, key=lambda touch: touch.path))
 
     def last(self, revision: str, path: str) -> str:
         """Return the newest commit that changed a path, empty where none did."""
-        with _told():
-            commits = self._repo.iter_commits(revision, paths=path, max_count=1, topo_order=True)
-            return next((commit.hexsha for commit in commits), "")
+        return self._git.line(
+            "rev-list", "--max-count=1", "--topo-order", "--end-of-options", revision, "--", path
+        )
 
     def blame(
         self, revision: str, path: str, lines: tuple[int, int] | None = None
@@ -170,35 +173,88 @@ class History:
 
         Lines count from 1; `lines` limits the answer to a range, both ends inclusive.
         """
-        # An empty name forgets the lists of commits to pass over, which would name another author.
-        options: dict[str, Any] = {"no_textconv": True, "ignore_revs_file": ""}
-        if lines is not None:
-            options["L"] = f"{lines[0]},{lines[1]}"
-        found = {}
-        with _told():
-            for entry in self._repo.blame_incremental(
-                revision, path, allow_unsafe_options=True, **options
-            ):
-                for line in entry.linenos:
-                    found[line] = entry.commit.hexsha
-        return found
+        return self._reader.blame(revision, path, lines)
 
     def newest(self, commits: Iterable[str]) -> str:
         """Return the commit that all others lead to; of unrelated ones the latest by its date."""
         wanted = sorted(set(commits))
         if len(wanted) > 1:
-            with _told():
-                answer = str(self._repo.git.merge_base("--independent", *wanted))
+            answer = self._git.line("merge-base", "--independent", *wanted)
             wanted = sorted(answer.split(), key=lambda id_: (self.commit(id_).date, id_))
         return wanted[-1] if wanted else ""
 
     def stored(self, revision: str, path: str) -> Stored | None:
         """Return what a commit holds at a path; files over 4 MiB come without their bytes."""
-        name = posixpath.normpath(path)
-        with _told():
-            tree = git.Commit(self._repo, bytes.fromhex(revision)).tree
+        return self._reader.stored(revision, posixpath.normpath(path))
+
+
+def _touch(row: RawChange) -> Touch:
+    return Touch(
+        path=row.path,
+        old_path=row.old_path,
+        oid=row.oid if row.mode in _REGULAR else "",
+        old_oid=row.old_oid if row.old_mode in _REGULAR else "",
+    )
+
+
+class _Reader(Protocol):
+    """What reads commits, blames lines and opens old files; see `History`."""
+
+    def commit(self, id_: str) -> Commit: ...
+
+    def blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]: ...
+
+    def stored(self, revision: str, path: str) -> Stored | None: ...
+
+    def close(self) -> None: ...
+
+
+class _GitPython:
+    """History as GitPython reads it: objects named by SHA-1.
+
+    Raises:
+        ImportError: it finds no git.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        import logging
+
+        import git
+
+        logging.getLogger("git").addHandler(logging.NullHandler())  # no talk about odd commits
+        with _refused():
+            self._repo = _open(git, repository)
+        self._library = git
+
+    def close(self) -> None:
+        self._repo.close()
+
+    def commit(self, id_: str) -> Commit:
+        with _refused():
+            commit = self._library.Commit(self._repo, bytes.fromhex(id_))
             try:
-                found: Any = tree if name == "." else tree.join(name)
+                message = commit.message if isinstance(commit.message, str) else ""
+                author = (commit.author.name or "", commit.author.email or "")
+                return _commit(commit.hexsha, *author, commit.authored_date, message)
+            except (LookupError, ValueError, AttributeError):  # no such encoding, zone or object
+                return NOBODY.replace(id=id_)
+
+    def blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]:
+        # An empty name forgets the lists of commits to pass over, which would name another author.
+        options: dict[str, Any] = {"no_textconv": True, "ignore_revs_file": ""}
+        if lines is not None:
+            options["L"] = f"{lines[0]},{lines[1]}"
+        with _refused():
+            entries = self._repo.blame_incremental(
+                revision, path, allow_unsafe_options=True, **options
+            )
+            return {line: entry.commit.hexsha for entry in entries for line in entry.linenos}
+
+    def stored(self, revision: str, path: str) -> Stored | None:
+        with _refused():
+            tree = self._library.Commit(self._repo, bytes.fromhex(revision)).tree
+            try:
+                found: Any = tree if path == "." else tree.join(path)
             except KeyError:
                 return None
             if found.type != "blob":
@@ -209,79 +265,82 @@ class History:
                 return Stored("large")
             return Stored("file", found.data_stream.read())
 
-    def _touches(
-        self,
-        commits: Sequence[str],
-        directory: str,
-        is_wanted: Callable[[str], bool] | None,
-    ) -> Iterator[tuple[str, tuple[Touch, ...]]]:
-        with _told():
-            process: Any = self._repo.git.diff_tree(
-                "--stdin", "-r", "-z", "--raw", "-M", "-c", "--root", "--", directory,
-                as_process=True, istream=subprocess.PIPE,
-            )  # fmt: skip
-            answer, _stderr = process.communicate("\n".join(commits).encode() + b"\n")
-            process.wait()
-        touched: dict[str, list[Touch]] = {id_: [] for id_ in commits}
-        tokens = iter(answer.split(b"\0"))
-        current: list[Touch] = []
-        for token in tokens:
-            if token.startswith(b":"):
-                path = os.fsdecode(next(tokens))
-                has_two_names = token.rpartition(b" ")[2][:1] in (b"R", b"C")
-                if is_wanted is None or has_two_names or is_wanted(path):
-                    current.append(_touch(token.decode(), path, tokens))
-            elif token:
-                current = touched[token.decode()]
-        for id_ in commits:
-            yield id_, tuple(sorted(touched[id_], key=lambda touch: touch.path))
+
+class _PlainGit:
+    """History as plain git shows it, whatever names its objects."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._git = repository.git
+        self._objects = Objects(repository.git)
+
+    def close(self) -> None:
+        self._objects.__exit__()
+
+    def commit(self, id_: str) -> Commit:
+        try:
+            (data,) = self._objects.blobs([id_], MAX_COMMIT_BYTES)
+            head, _blank, message = data.partition(b"\n\n")
+            fields = dict(row.partition(b" ")[::2] for row in reversed(head.split(b"\n")))
+            encoding = fields.get(b"encoding", b"utf-8").decode()
+            person, seconds, _zone = fields[b"author"].decode(encoding, "replace").rsplit(" ", 2)
+            author, _open, email = person.partition(" <")
+            return _commit(
+                id_,
+                author,
+                email.removesuffix(">"),
+                int(seconds),
+                message.decode(encoding, "replace"),
+            )
+        except (GitError, LookupError, ValueError, OverflowError):  # absent, or as GitPython's
+            return NOBODY.replace(id=id_)
+
+    def blame(self, revision: str, path: str, lines: tuple[int, int] | None) -> dict[int, str]:
+        limit = ("-L", f"{lines[0]},{lines[1]}") if lines is not None else ()
+        answer = self._git.run(
+            "blame", "--incremental", "--no-textconv", "--ignore-revs-file=", *limit, revision,
+            "--", path,
+        )  # fmt: skip
+        found = {}
+        size = len(revision)
+        for row in answer.split(b"\n"):  # an id with three numbers, then what begins with a word
+            parts = row.decode(errors="replace").split(" ")
+            if len(parts) == 4 and len(parts[0]) == size and "".join(parts[1:]).isdigit():
+                for line in range(int(parts[2]), int(parts[2]) + int(parts[3])):
+                    found[line] = parts[0]
+        return found
+
+    def stored(self, revision: str, path: str) -> Stored | None:
+        if path == ".":
+            return Stored("directory")
+        entry = next(iter(self._git.ls_tree(revision, path, recursive=False)), None)
+        if entry is None or entry.path != path:
+            return None
+        if entry.kind != "blob":
+            return Stored("directory" if entry.kind == "tree" else "submodule")
+        if entry.mode == "120000":
+            return Stored("link")
+        (data,) = self._objects.blobs([entry.oid], MAX_FILE_BYTES)
+        return Stored("large") if len(data) > MAX_FILE_BYTES else Stored("file", data)
 
 
-def _touch(row: str, path: str, names: Iterator[bytes]) -> Touch:
-    """Read one raw row: `:modes oids status`, with one colon, mode and id more per parent.
-
-    A renamed file has its new name behind the old one, among `names`.
-    """
-    parents = len(row) - len(row.lstrip(":"))
-    parts = row[parents:].split()
-    modes, oids, status = parts[: parents + 1], parts[parents + 1 : -1], parts[-1]
-    old_path = path
-    if parents == 1 and status[0] in "RC":
-        path = os.fsdecode(next(names))
-    return Touch(
-        path=path,
-        old_path=old_path,
-        oid=oids[-1] if modes[-1] in _REGULAR else "",
-        old_oid=oids[0] if modes[0] in _REGULAR else "",
-    )
-
-
-def _open(repository: Repository) -> git.Repo:
+def _open(library: Any, repository: Repository) -> git.Repo:
     """Open a repository where it was found, without GitPython's own search or environment."""
-    repo = git.Repo(repository.git_dir, expand_vars=False)
+    repo = library.Repo(repository.git_dir, expand_vars=False)
     env = hardened_environment(repository.git.env)
     env |= {"GIT_DIR": repository.git_dir, "GIT_COMMON_DIR": repository.common_dir}
     if repository.top:
         env["GIT_WORK_TREE"] = repository.top
-    repo.git = git.Git(repository.top or repository.git_dir)
+    repo.git = library.Git(repository.top or repository.git_dir)
     repo.git.update_environment(**env)
-    repo.odb = git.GitCmdObjectDB(os.path.join(repository.common_dir, "objects"), repo.git)
-    return repo
+    repo.odb = library.GitCmdObjectDB(os.path.join(repository.common_dir, "objects"), repo.git)
+    opened: git.Repo = repo
+    return opened
 
 
-def _read(commit: git.Commit) -> Commit:
-    try:
-        message = commit.message if isinstance(commit.message, str) else ""
-        return Commit(
-            id=commit.hexsha,
-            author=commit.author.name or "",
-            email=commit.author.email or "",
-            date=timestamps.render(commit.authored_date),
-            subject=message.partition("\n")[0].strip(),
-            trailers=_trailers(message),
-        )
-    except (LookupError, ValueError, AttributeError):  # no such encoding, zone or object
-        return NOBODY.replace(id=commit.hexsha)
+def _commit(id_: str, author: str, email: str, second: int, message: str) -> Commit:
+    """Return a commit of what it says. Raises ValueError where its second is none."""
+    subject = message.partition("\n")[0].strip()
+    return Commit(id_, author, email, timestamps.render(second), subject, _trailers(message))
 
 
 def _trailers(message: str) -> tuple[tuple[str, str], ...]:
@@ -303,8 +362,12 @@ def _trailers(message: str) -> tuple[tuple[str, str], ...]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _refused() -> Iterator[None]:
     """Turn what GitPython raises into one sentence for the user."""
+    from configparser import Error as SettingsError
+
+    import git
+
     try:
         yield
     except git.GitCommandError as error:
@@ -367,11 +430,8 @@ def _committed_path(snapshot: Snapshot, head: str, path: str) -> str:
     """Return where the memory of a path lies in a commit; it may have moved since."""
     if snapshot.kind == "commit":
         return path
-    answer = snapshot.repository.git.run(
-        "ls-tree", "-r", "-z", "--name-only", "--full-tree", head, "--", snapshot.directory
-    )
-    paths = [row.decode(errors="surrogateescape") for row in answer.split(b"\0")]
-    same_id = [other for other in paths if stem(other) == stem(path)]
+    entries = snapshot.repository.git.ls_tree(head, snapshot.directory)
+    same_id = [entry.path for entry in entries if stem(entry.path) == stem(path)]
     return path if path in same_id else min(same_id, default="")
 
 

@@ -21,14 +21,13 @@ from memtool.store.usage_log import (
     KEPT_KINDS,
     SPOOL_FOLDER,
     AuditEvent,
-    Latency,
     Note,
     claim,
     read_events,
     read_notes,
     seal,
     sealed,
-    write_tallies,
+    write_accesses,
 )
 from memtool.value import Value
 
@@ -163,6 +162,15 @@ class Injection(Value):
     session: str
 
 
+class Latency(Value):
+    """How long a verb took, over its last answers: the median and the 95th percentile."""
+
+    verb: str
+    samples: int
+    p50_ms: float
+    p95_ms: float
+
+
 class Ledger:
     """An open ledger, to be asked."""
 
@@ -237,8 +245,9 @@ class Ledger:
 
 
 def fold(directory: str, *, is_patient: bool = True) -> None:
-    """Take the notes of the spool over, and renew the tallies; `directory` is the cache directory.
+    """Take the notes of the spool over, and renew the counts of accesses.
 
+    `directory` is the cache directory of the repository.
     Each note is taken over exactly once, whoever is killed on the way. A ledger that is no database
     is put aside. Where another process is at it, a patient caller waits and others leave it to it.
 
@@ -311,8 +320,7 @@ def _fold(directory: str) -> None:
         names = [name for (name,) in connection.execute("SELECT name FROM taken").fetchall()]
         gone = [(name,) for name in names if name not in left]
         connection.executemany("DELETE FROM taken WHERE name = ?", gone)
-        held = Ledger(connection)
-        write_tallies(directory, held.counts(), held.latencies())
+        write_accesses(directory, Ledger(connection).counts())
 
 
 def _connect(path: str) -> sqlite3.Connection:

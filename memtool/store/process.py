@@ -5,6 +5,7 @@ Three pipes and a poll, so that neither side ever waits for the other. For POSIX
 
 from __future__ import annotations
 
+import _signal as signals  # type: ignore[import-not-found]  # `signal` would import `enum`
 import os
 import select
 import time
@@ -13,10 +14,28 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 CHUNK = 65_536
 _READY = select.POLLIN | select.POLLHUP | select.POLLERR
+
+
+def set_alarm(ring: Callable[[int, Any], None], first_s: float, then_s: float) -> Any:
+    """Call a function after some time, and then again and again; return what `end_alarm` needs.
+
+    Raises:
+        ValueError: this is not the main thread.
+    """
+    before = signals.signal(signals.SIGALRM, ring)
+    signals.setitimer(signals.ITIMER_REAL, first_s, then_s)
+    return before
+
+
+def end_alarm(before: Any) -> None:
+    """Call the function no more, and give the signal back to who had it before."""
+    signals.setitimer(signals.ITIMER_REAL, 0)
+    signals.signal(signals.SIGALRM, before)
 
 
 class Done(Value):
@@ -64,16 +83,13 @@ class Child:
         self.pipes = (feed, heard, told)
         actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)]
         try:
-            # Python ignores both signals, a child must not. `signal` would import `enum`.
-            from _signal import SIGPIPE, SIGXFSZ  # type: ignore[import-not-found]
-
             try:
                 self._id = os.posix_spawn(
                     _found(argv[0], env),
                     argv,
                     env,
                     file_actions=actions,
-                    setsigdef=(SIGPIPE, SIGXFSZ),
+                    setsigdef=(signals.SIGPIPE, signals.SIGXFSZ),  # Python ignores both
                 )
             finally:
                 for fd in theirs:

@@ -1,21 +1,16 @@
-"""Provenance: commit, author, date and trust of each memory, asked of git once and cached.
-
-This is the slow side of `provenance`: it starts git, walks history, and is imported only where
-the table of `citations` does not know the answer yet.
-
-One file for each commit that is read from, `<cache>/citations/<scope>-<commit>-<trust>`, mapped
-and never changed: hashes of the paths in order, and a row for each. A warm answer finds its few
-rows here and starts no git. `citing` makes the tables.
-
-Every row is guarded by a checksum, and the hashes are checked before a path is called absent. A
-file that is missing, damaged or of another version costs time, never the answer.
+"""Provenance: commit, author, date and trust of each memory, asked of git once and stored.
 
 Trust is computed, never read from a file: `local` (only here) < `committed` (in HEAD) < `trusted`
 (the same path and bytes in the trusted ref, as last fetched) < `signed` (and its last commit there
 carries a good signature by a key that the trusted ref itself allows). It never means "reviewed".
 
-After a few plain commits the rows of what they did not touch are taken from an older table, so
-that a long history is walked once, not after every commit.
+One cache file for each commit that is read from, `citations/table-<scope>-<commit>-<trust>`, mapped
+and never changed: hashes of the paths in order, and a row for each. A warm answer finds its few
+rows there and starts no git. After plain commits the file is extended: the older table as it was,
+and before it the rows of what these commits touched, so that a long history is walked once.
+
+Every row is guarded by a checksum, and the hashes are checked before a path is called absent. A
+file that is missing, damaged or of another version costs time, never the answer.
 """
 
 from __future__ import annotations
@@ -32,7 +27,7 @@ from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot
@@ -44,14 +39,9 @@ STEPS_MOST = 1_000
 """Commits between two states that are looked at one by one."""
 
 
-def blobs(repository: Repository, commit: str, directory: str) -> dict[str, str]:
-    """Return the blob of each path below a directory of a commit."""
-    answer = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
-    found = {}
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        found[os.fsdecode(raw)] = meta.split()[2].decode()
-    return found
+def blobs(repository: Repository, commit: str, *paths: str) -> dict[str, str]:
+    """Return the blob of each file of a commit at some paths, or below them."""
+    return {entry.path: entry.oid for entry in repository.git.ls_tree(commit, *paths)}
 
 
 def last_commits(
@@ -70,35 +60,14 @@ def last_commits(
     wanted = set(paths)
     present = blobs(repository, revision, directory) if present is None else present
     limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
-    answer = repository.git.run(
-        "log",
-        "-c",
-        "--full-history",
-        "--topo-order",
-        "--format=commit:%H",
-        "--raw",
-        "--no-abbrev",
-        "-z",
-        "--no-renames",
-        "--no-ext-diff",
-        "--end-of-options",
-        revision,
-        "--",
-        *limit,
-    )
+    rows = repository.git.log_raw(
+        "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
+        "--end-of-options", revision, "--", *limit, is_wanted=wanted.__contains__,
+    )  # fmt: skip
     last: dict[str, str] = {}
-    commit = ""
-    blob = ""
-    for token in answer.split(b"\0"):
-        text = token.lstrip(b"\n")
-        if text.startswith(b"commit:"):
-            commit = text[7:].decode()
-        elif text.startswith(b":"):  # modes and blobs of the parents, then of the commit; what
-            blob = text.split()[-2].decode()
-        elif text:
-            path = os.fsdecode(text)
-            if path in wanted and present.get(path) == blob:
-                last.setdefault(path, commit)
+    for commit, row in rows:
+        if present.get(row.path) == row.oid:
+            last.setdefault(row.path, commit)
     return last
 
 
@@ -172,8 +141,11 @@ def signed_by_git(
     return {commit for commit, verdict in rows if verdict == "G"}
 
 
-KIND = "citations 2"
-SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
+KIND = "citations 3"
+SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B", "newer": "B"}
+"""`newer` is a table by itself, or nothing: what later commits touched goes before all else."""
+NEWER_MOST = 500
+"""With more rows in `newer` than that, all rows are written again."""
 TABLE = "table-"
 """How the names of files begin that hold the rows of a commit."""
 SEPARATOR = b"\0"
@@ -206,6 +178,10 @@ class Citation(Value):
         return self.oid == self.trusted_oid
 
 
+GONE = Citation("", "", "", 0, False, "", "")
+"""Stands in newer rows for a path that was removed."""
+
+
 class Basis(Value):
     """What rows depend on. Ids are full; `trusted_at` is empty where no ref is trusted."""
 
@@ -227,11 +203,16 @@ class Basis(Value):
 
     @property
     def name(self) -> str:
-        return f"{self.scope}-{self.head}-{cache.digest(self.trusted_at, self.allowed_signers)}"
+        return f"{self.scope}-{self.head}-{self.trust}"
+
+    @property
+    def trust(self) -> str:
+        """The last part of the file's name: what the trusted columns depend on."""
+        return cache.digest(self.trusted_at, self.allowed_signers)
 
     @property
     def signed_name(self) -> str:
-        return SIGNED + cache.digest(self.trusted_at, self.allowed_signers)
+        return SIGNED + self.trust
 
 
 def folder(repository: Repository) -> str:
@@ -245,12 +226,22 @@ class ProvenanceTable:
     def __init__(self, raw: memoryview) -> None:
         """Take the bytes of a file. Raises CorruptCache."""
         self._sections = Sections(raw, KIND, SECTIONS)
-        self._hashes, self._ends, self._sums, self._rows = map(self._sections.unchecked, SECTIONS)
+        self._hashes, self._ends, self._sums, self._rows, _newer = map(
+            self._sections.unchecked, SECTIONS
+        )
+        newer = self._sections["newer"]
+        self._newer = ProvenanceTable(newer) if newer.nbytes else None
         if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
             raise CorruptCache("the sections do not fit together")
 
     def row(self, path: str) -> Citation | None:
         """Return the row of a path, None where the commit does not hold it. Raises CorruptCache."""
+        found = self._newer.own_row(path) if self._newer is not None else None
+        found = found or self.own_row(path)
+        return found if found is not None and found.oid else None
+
+    def own_row(self, path: str) -> Citation | None:
+        """Return the row of a path without what is newer. Raises CorruptCache."""
         wanted = os.fsencode(path)
         key = crc32(wanted)
         at = bisect_left(self._hashes, key)
@@ -261,6 +252,25 @@ class ProvenanceTable:
             at += 1
         _whole = self._sections["hashes"], self._sections["ends"]  # what the search went by
         return None
+
+    def own_rows(self) -> dict[str, Citation]:
+        """Return all rows by path without what is newer. Raises CorruptCache."""
+        parted = map(self._fields, range(len(self._hashes)))
+        return {os.fsdecode(name): _row(fields) for name, *fields in parted}
+
+    def extended(self, found: dict[str, Citation]) -> bytes | None:
+        """Return the bytes of this table with newer rows, None where these are too many.
+
+        Raises:
+            CorruptCache: a row cannot be read.
+        """
+        if self._newer is not None:
+            found = self._newer.own_rows() | found
+        if len(found) > NEWER_MOST:
+            return None
+        _whole = self._sections["hashes"], self._sections["ends"]  # no damage is passed on
+        sections = {name: bytes(self._sections.unchecked(name)) for name in SECTIONS}
+        return cache.pack(KIND, (), sections | {"newer": written(found)}, ("sums", "rows"))
 
     def _fields(self, at: int) -> list[bytes]:
         raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
@@ -485,9 +495,27 @@ TRIED = 2
 
 def made(basis: Basis) -> bytes:
     """Return the bytes of the table of a commit, and keep them where that is possible."""
-    data = written(computed(basis))
+    data = _extended(basis) or written(computed(basis))
     cache.write(basis.folder, basis.name, data, KEPT, TABLE)
     return data
+
+
+def _extended(basis: Basis) -> bytes | None:
+    """Return an older table with what commits since have touched above it, None without one."""
+    for table, head, trust in _straight(basis):
+        newest = _since(basis, head)
+        if trust != basis.trust or len(newest) > NEWER_MOST:
+            continue
+        gone = dict.fromkeys((path for path, (_commit, oid) in newest.items() if not oid), GONE)
+        present = {path: oid for path, (_commit, oid) in newest.items() if oid}
+        last = {path: commit for path, (commit, _oid) in newest.items()}
+        try:
+            data = table.extended(gone | _rows(basis, present, last))
+        except CorruptCache:
+            continue
+        if data is not None:
+            return data
+    return None
 
 
 def computed(basis: Basis, paths: Collection[str] | None = None) -> dict[str, Citation]:
@@ -495,68 +523,100 @@ def computed(basis: Basis, paths: Collection[str] | None = None) -> dict[str, Ci
 
     For all of them an older table helps. Costs a few git processes.
     """
-    repository, directory = basis.repository, basis.directory
-    present = blobs(repository, basis.head, directory)
-    wanted = list(present) if paths is None else [path for path in paths if path in present]
-    trusted = blobs(repository, basis.trusted_at, directory) if basis.trusted_at else {}
+    listed = _listed(basis, paths) if paths is not None else [basis.directory]
+    present = blobs(basis.repository, basis.head, *listed)
+    if paths is not None:
+        present = {path: present[path] for path in paths if path in present}
     known, last = _known(basis, present) if paths is None else ({}, {})
-    unknown = [path for path in wanted if path not in known and path not in last]
+    unknown = [path for path in present if path not in known and path not in last]
     if unknown:
-        walked = last_commits(repository, basis.head, unknown, directory, present)
+        walked = last_commits(basis.repository, basis.head, unknown, basis.directory, present)
         last = last | walked
-    there = _there(basis, wanted, present, trusted)
-    people = authors(repository, set(last.values()))
+    return _rows(basis, present, last, known)
+
+
+def _listed(basis: Basis, paths: Collection[str]) -> list[str]:
+    """Return how paths are named to git: one by one, or all of the directory for many."""
+    return sorted(paths) if 0 < len(paths) <= LISTED_MOST else [basis.directory]
+
+
+def _rows(
+    basis: Basis,
+    present: Mapping[str, str],
+    last: Mapping[str, str],
+    known: Mapping[str, Citation] = {},
+) -> dict[str, Citation]:
+    """Return the rows of paths, of their blobs and last commits, or of what is known of them.
+
+    What the trusted ref holds is asked in any case: it may be another one than it was.
+    """
+    repository = basis.repository
+    trusted = {}
+    if basis.trusted_at and present:
+        trusted = blobs(repository, basis.trusted_at, *_listed(basis, present))
+    there: dict[str, str] = {}
+    same = [path for path, oid in present.items() if trusted.get(path) == oid]
+    if basis.allowed_signers and same:
+        there = last_commits(repository, basis.trusted_at, same, basis.directory, trusted)
+    people = authors(repository, {last[path] for path in present if path in last})
     boundary = repository.shallow_commits()
     found = {}
-    for path in wanted:
+    for path, oid in present.items():
         row = known.get(path)
         if row is None:
             commit = last.get(path, "")
             is_shallow = commit in boundary
             author, date = ("", 0) if is_shallow else people.get(commit, ("", 0))
-            commit = "" if is_shallow else commit
-            row = Citation(present[path], commit, author, date, is_shallow, "", "")
+            row = Citation(oid, "" if is_shallow else commit, author, date, is_shallow, "", "")
         own = there.get(path, "")
         own = "" if own in boundary else own
         found[path] = row.replace(trusted_oid=trusted.get(path, ""), trusted_commit=own)
     return found
 
 
-def _there(
-    basis: Basis, wanted: Iterable[str], present: dict[str, str], trusted: dict[str, str]
-) -> dict[str, str]:
-    """Return the commit in the trusted ref that wrote each path, where signatures count."""
-    if not basis.allowed_signers:
-        return {}
-    same = [path for path in wanted if trusted.get(path) == present[path]]
-    return last_commits(
-        basis.repository, basis.trusted_at, same, basis.directory, trusted
-    ) if same else {}  # fmt: skip
-
-
-def _known(basis: Basis, present: dict[str, str]) -> tuple[dict[str, Citation], dict[str, str]]:
+def _known(basis: Basis, present: Mapping[str, str]) -> tuple[dict[str, Citation], dict[str, str]]:
     """Return the rows of an older table that still hold, and the last commits of what came since.
 
-    Nothing where history is not straight: then even untouched files may have another last commit.
+    Such a table knows another trusted ref, or too little of what was touched since.
     """
-    repository, directory = basis.repository, basis.directory
-    for name in _older(basis)[:TRIED]:
-        head = name.split("-")[2]
-        if not is_straight(repository, head, basis.head):
-            continue
+    for table, head, _trust in _straight(basis):
+        newest = _since(basis, head)
         try:
-            table = ProvenanceTable(cache.mapped(os.path.join(basis.folder, name)))
-            since = f"{head}..{basis.head}"
-            last = last_commits(repository, since, present, directory, present)
-            found = {}
-            for path, oid in present.items():
-                row = None if path in last else table.row(path)
-                if row is not None and row.oid == oid:
-                    found[path] = row
+            rows = {path: table.row(path) for path in present if path not in newest}
         except CorruptCache:
             continue
-        return found, last
+        found = {path: row for path, row in rows.items() if row and row.oid == present[path]}
+        return found, {path: commit for path, (commit, _oid) in newest.items()}
     return {}, {}
+
+
+def _straight(basis: Basis) -> Iterator[tuple[ProvenanceTable, str, str]]:
+    """Yield older tables with their commit and trust, where a straight history leads from them.
+
+    Elsewhere even a file that nobody touched may have another last commit.
+    """
+    for name in _older(basis)[:TRIED]:
+        _table, _scope, head, trust = name.split("-")
+        if is_straight(basis.repository, head, basis.head):
+            try:
+                yield ProvenanceTable(cache.mapped(os.path.join(basis.folder, name))), head, trust
+            except CorruptCache:
+                continue
+
+
+def _since(basis: Basis, head: str) -> dict[str, tuple[str, str]]:
+    """Return the last commit and the blob of each path that was touched since a commit.
+
+    The blob is empty where the path was removed.
+    """
+    rows = basis.repository.git.log_raw(
+        "log", "--full-history", "--topo-order", "--format=%H", "--no-renames",
+        "--end-of-options", f"{head}..{basis.head}", "--", basis.directory,
+    )  # fmt: skip
+    newest: dict[str, tuple[str, str]] = {}
+    for commit, row in rows:
+        newest.setdefault(row.path, (commit, "" if row.status == "D" else row.oid))
+    return newest
 
 
 def _older(basis: Basis) -> list[str]:
@@ -581,6 +641,7 @@ def written(found: dict[str, Citation]) -> bytes:
         "ends": _numbers(ends),
         "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
         "rows": b"".join(raws),
+        "newer": b"",
     }
     return cache.pack(KIND, (), sections, ("sums", "rows"))
 

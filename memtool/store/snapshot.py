@@ -9,6 +9,7 @@ from memtool.memory import document
 from memtool.memory.changes import Version, stem
 from memtool.memory.problem import Problem
 from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.git import IndexEntry, TreeEntry
 from memtool.store.repository import Repository
 from memtool.store.tree import Tree
 from memtool.value import Value
@@ -93,42 +94,46 @@ def of_worktree(repository: Repository, directory: str) -> Snapshot:
         problems.append(not_a_file(link))
     if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
         there = {entry.path for entry in entries}
-        left_out = _left_out(repository, directory)
-        entries.extend(entry for entry in left_out if entry.path not in there)
+        entries.extend(
+            Entry(row.path, row.oid, row.mode)
+            for row in repository.git.ls_files(directory)
+            if row.is_skipped and is_memory_path(row.path, directory) and row.path not in there
+        )
     return _snapshot(repository, directory, "worktree", "worktree", entries, problems)
 
 
 def of_index(repository: Repository, directory: str) -> Snapshot:
     """Take what git's index holds: exactly what `git commit` would commit."""
-    answer = repository.git.run("ls-files", "--stage", "-z", "--", directory)
-    return _from_listing(repository, directory, "index", "index", answer)
+    return _listed(repository, directory, "index", "index", repository.git.ls_files(directory))
 
 
 def of_commit(repository: Repository, directory: str, revision: str) -> Snapshot:
     """Take the tree of a commit. Raises MemtoolError where the revision names none."""
     commit = repository.git.rev(revision)
-    answer = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
-    return _from_listing(repository, directory, "commit", commit, answer)
+    listed = repository.git.ls_tree(commit, directory)
+    return _listed(repository, directory, "commit", commit, listed)
 
 
-def _from_listing(
-    repository: Repository, directory: str, kind: Kind, name: str, answer: bytes
+def _listed(
+    repository: Repository,
+    directory: str,
+    kind: Kind,
+    name: str,
+    listed: Iterable[TreeEntry | IndexEntry],
 ) -> Snapshot:
+    """Return the snapshot of what git lists."""
     entries: dict[str, Entry] = {}
     problems = []
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        mode, *rest = meta.decode().split()
-        oid = rest[0] if kind == "index" else rest[1]
-        path = os.fsdecode(raw)
-        if mode in ("120000", "160000"):
+    for row in listed:
+        path = row.path
+        if row.mode in ("120000", "160000"):
             problems.append(not_a_file(path))
-        elif kind == "index" and rest[1] != "0":
+        elif isinstance(row, IndexEntry) and row.stage != "0":
             problems.append(unmerged(path))
-        elif oid in _EMPTY_BLOBS and kind == "index" and _is_intent(repository, path):
+        elif kind == "index" and row.oid in _EMPTY_BLOBS and _is_intent(repository, path):
             continue
         elif is_memory_path(path, directory):
-            entries.setdefault(path, Entry(path, oid, mode))
+            entries.setdefault(path, Entry(path, row.oid, row.mode))
     return _snapshot(repository, directory, kind, name, list(entries.values()), problems)
 
 
@@ -189,16 +194,6 @@ def list_folder(
             else:
                 problems.append(not_a_file(path))
     return files, folders
-
-
-def _left_out(repository: Repository, directory: str) -> Iterator[Entry]:
-    answer = repository.git.run("ls-files", "--stage", "-t", "-z", "--", directory)
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        tag, mode, oid, _stage = meta.decode().split()
-        path = os.fsdecode(raw)
-        if tag == "S" and is_memory_path(path, directory):
-            yield Entry(path, oid, mode)
 
 
 def _is_intent(repository: Repository, path: str) -> bool:
@@ -348,15 +343,11 @@ def uncommitted(
 def is_committed(tree: Tree, commit: str) -> bool:
     """Tell whether a commit holds exactly the memories of a tree, and no link or broken file."""
     taken = tree.snapshot
-    answer = taken.repository.git.run(
-        "ls-tree", "-r", "-z", "--full-tree", commit, "--", taken.directory
-    )
-    stored = {}
-    for row in answer.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        path = os.fsdecode(raw)
-        if is_memory_path(path, taken.directory):
-            stored[path] = meta.rpartition(b" ")[2].decode()
+    stored = {
+        entry.path: entry.oid
+        for entry in taken.repository.git.ls_tree(commit, taken.directory)
+        if is_memory_path(entry.path, taken.directory)
+    }
     return stored == tree.blobs
 
 

@@ -3,7 +3,7 @@
 Importing SQLite costs half an interpreter start, so an answer only appends a line to the spool;
 `ledger.fold` takes the lines over now and then. Nobody waits: writers share a lock, whoever takes
 a file over renames it first, and where a lock is held the next file is taken. Counts of accesses
-and latencies lie beside it in two small files that a hot verb can read.
+lie beside it in a small file that a hot verb can read.
 
 An audited act has two lines, its intent and its outcome. While it runs, a locked file marks it;
 where the file is there and nobody holds it, the act was cut off, and the next act reports it.
@@ -17,7 +17,7 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store import files
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -217,18 +217,7 @@ def _text(text: str) -> str:
 
 
 ACCESSES = "ledger.accesses"
-LATENCIES = "ledger.latencies"
-TALLY_BYTES = 1 << 20
-"""What a file of latencies may have at most: it has a line per verb."""
-
-
-class Latency(Value):
-    """How long a verb took, over its last answers: the median and the 95th percentile."""
-
-    verb: str
-    samples: int
-    p50_ms: float
-    p95_ms: float
+"""The file of how many answers showed each memory: a sorted line `id TAB count` each."""
 
 
 def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
@@ -253,58 +242,14 @@ def accesses(directory: str, ids: Iterable[str]) -> dict[str, int]:
         os.close(handle)
 
 
-def latency(directory: str, verb: str) -> Latency:
-    """Return how long a verb took; no samples where nobody knows."""
-    found = (row for row in latencies(directory) if row.verb == verb)
-    return next(found, Latency(verb, 0, 0.0, 0.0))
-
-
-def p95(directory: str, verb: str) -> tuple[float, int]:
-    """Return the 95th percentile of a verb's latency in milliseconds, and of how many samples."""
-    found = latency(directory, verb)
-    return found.p95_ms, found.samples
-
-
-def latencies(directory: str) -> list[Latency]:
-    """Return how long each verb took, by name."""
-    try:
-        data = read_regular(os.path.join(directory, LATENCIES), TALLY_BYTES)
-    except OSError:
-        return []
-    rows = []
-    for line in data.decode(errors="replace").splitlines():
-        verb, _tab, rest = line.partition("\t")
-        try:
-            samples, p50_ms, p95_ms = rest.split("\t")
-            rows.append(Latency(verb, int(samples), float(p50_ms), float(p95_ms)))
-        except ValueError:
-            continue  # a broken line is no sample
-    return rows
-
-
-def write_tallies(
-    directory: str, counts: Iterable[tuple[str, int]], rows: Iterable[Latency]
-) -> None:
-    """Write both files, each in one step; the caller holds the lock of the ledger.
+def write_accesses(directory: str, counts: Iterable[tuple[str, int]]) -> None:
+    """Write how many answers showed each memory, in one step.
 
     Raises:
-        OSError: they cannot be written there.
+        OSError: it cannot be written there.
     """
     lines = sorted(b"%s\t%d\n" % (id_.encode(), count) for id_, count in counts)
-    _put(directory, ACCESSES, b"".join(lines))
-    text = "".join(
-        f"{row.verb}\t{row.samples}\t{row.p50_ms:.3f}\t{row.p95_ms:.3f}\n" for row in rows
-    )
-    _put(directory, LATENCIES, text.encode())
-
-
-def _put(directory: str, name: str, data: bytes) -> None:
-    # Only one process at a time writes tallies, so the name may be the same each time.
-    temp = os.path.join(directory, TEMP_PREFIX + name)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(temp, flags, 0o600), "wb") as file:
-        file.write(data)
-    os.replace(temp, os.path.join(directory, name))
+    files.put(directory, ACCESSES, b"".join(lines))
 
 
 def _count(table: mmap, id_: bytes) -> int:

@@ -121,11 +121,7 @@ def _reset(repository: Repository, wrote: Mapping[str, str]) -> None:
 
     A `git commit` that was killed may have moved HEAD and not the index, or the index and not HEAD.
     """
-    listed = repository.git.run("ls-files", "--stage", "-z") if wrote else b""
-    index = {}
-    for row in listed.split(b"\0")[:-1]:
-        meta, _tab, raw = row.partition(b"\t")
-        index[os.fsdecode(raw)] = meta.split()[1].decode()
+    index = {entry.path: entry.oid for entry in repository.git.ls_files()} if wrote else {}
     head = _head_blobs(repository, list(wrote))
     empty = blob_hash(repository.object_format)(b"")
     stdin = b"".join(
@@ -243,13 +239,7 @@ def find(repository: Repository, name: str) -> Branch:
             code="usage",
         ) from None
     tip = git.line("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", allowed=(0, 1))
-    worktree, found = "", ""
-    for row in git.run("worktree", "list", "--porcelain", "-z").split(b"\0"):
-        if row.startswith(b"worktree "):
-            worktree = os.fsdecode(row[len(b"worktree ") :])
-        elif row == f"branch {ref}".encode():
-            found = worktree
-    return Branch(ref, tip, found)
+    return Branch(ref, tip, git.worktrees().get(ref, ""))
 
 
 def base(repository: Repository, branch: Branch, head: str) -> tuple[str, int]:

@@ -22,7 +22,7 @@ from memtool.memory.memory import SOURCE, Memory, inputs_of, is_generated
 from memtool.sessions.extract import llm
 from memtool.sessions.model import Message
 from memtool.sessions.redaction import clean_texts
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,9 +176,7 @@ def _bounded(living: Sequence[Memory]) -> list[Memory]:
 
 
 def _fingerprint(text: str) -> str:
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
-    return blake2b(text.encode(), digest_size=8).hexdigest()
+    return digest(text.encode())
 
 
 def page(members: Sequence[Memory], more: int, words: Mapping[str, str] | None = None) -> str:

@@ -165,20 +165,12 @@ def _leak(
 
 def _touches(git: Git, paths: Collection[str]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
     """Yield commit, day, path, and the blobs before and after, of all that any ref leads to."""
-    answer = git.run(
-        "log", "--all", "-m", "--no-renames", "--raw", "-z", "--no-abbrev", "--full-history",
-        "--format=%x01%H %as", "--", *paths,
-    ).decode(errors="surrogateescape")  # fmt: skip
-    commit = day = ""
-    parts = iter(answer.split("\0"))
-    for part in parts:
-        row = part.lstrip("\n")
-        if row.startswith("\x01"):
-            commit, _space, day = row[1:].partition(" ")
-        elif row.startswith(":"):
-            _old, _new, before, after, _how = row.split(" ")
-            path = next(parts)
-            yield commit, day, path, tuple(o for o in (before, after) if o.strip("0"))
+    rows = git.log_raw(
+        "log", "--all", "-m", "--no-renames", "--full-history", "--format=%H %as", "--", *paths
+    )
+    for title, row in rows:
+        commit, _space, day = title.partition(" ")
+        yield commit, day, row.path, tuple(o for o in (row.old_oid, row.oid) if o.strip("0"))
 
 
 def _paths_of(git: Git, blobs: Collection[str]) -> list[str]:

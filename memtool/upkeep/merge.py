@@ -18,7 +18,7 @@ from memtool.memory.memory import FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS
 from memtool.redaction.find import allowlist, find
 from memtool.upkeep.steps import PlanInputs, UpkeepStep, changing
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -236,10 +236,8 @@ def _joined(members: Sequence[Memory], tree: Tree) -> Memory:
 
 def _id(type_: str, second: int, title: str, members: Iterable[Memory]) -> str:
     """Return the id of the memory that replaces some: any clone gives it the same one."""
-    from _blake2 import blake2b  # hashlib would import OpenSSL
-
     names = "\0".join(sorted(memory.id for memory in members))
-    return ids.make_id(type_, second, title, blake2b(names.encode(), digest_size=4).digest())
+    return ids.make_id(type_, second, title, bytes.fromhex(digest(names.encode(), 4)))
 
 
 def _union(key: str, members: Iterable[Memory]) -> tuple[str, ...]:

@@ -66,8 +66,8 @@ def test_an_act_that_runs_is_not_taken_for_one_that_was_cut_off(tmp_path: Path) 
 def test_a_killed_process_leaves_an_intent_that_is_told_once(tmp_path: Path) -> None:
     """The next run says so, and the ledger holds it as interrupted."""
     code = (
-        "import os, sys; from memtool.store.usage_log import Act, Event;"
-        f"Act(sys.argv[1], Event({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
+        "import os, sys; from memtool.store.usage_log import AuditEvent, RunningAct;"
+        f"RunningAct(sys.argv[1], AuditEvent({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -126,9 +126,10 @@ def test_where_nothing_can_be_written_an_act_goes_on(tmp_path: Path) -> None:
 def test_what_had_ended_when_it_was_killed_is_not_told_as_cut_off(tmp_path: Path) -> None:
     """The outcome reaches the ledger, though its process could not tidy up."""
     code = (
-        "import os, sys; from memtool.store import audit;"
-        f"act = audit.Act(sys.argv[1], audit.Event({NOW}, 'ab', 'purge', 'intent', ('dec-a',)));"
-        "audit.append = lambda *_: os.kill(os.getpid(), 9);"
+        "import os, sys; from memtool.store import usage_log;"
+        f"event = usage_log.AuditEvent({NOW}, 'ab', 'purge', 'intent', ('dec-a',));"
+        "act = usage_log.RunningAct(sys.argv[1], event);"
+        "usage_log.append_event = lambda *_: os.kill(os.getpid(), 9);"
         f"act.end({NOW}, 'done')"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)

@@ -42,7 +42,8 @@ def without_git(sandbox: Sandbox) -> Sandbox:
 
 paths = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
-rows = st.builds(Citation, words, words, words, st.integers(), st.booleans(), words, words)
+oids = st.text("0123456789abcdef", min_size=1, max_size=8)
+rows = st.builds(Citation, oids, words, words, st.integers(), st.booleans(), words, words)
 
 
 @given(st.dictionaries(paths, rows, max_size=12), paths)
@@ -166,15 +167,31 @@ def test_plain_commits_reuse_the_older_table(
     both(sandbox)
     sandbox.memory("dec-b", "other\n")
     second = sandbox.commit()
-    walked = []
-    walk = provenance.ancestry.last_commits
-    monkeypatch.setattr(
-        provenance.ancestry, "last_commits", lambda *a, **k: walked.append(a[1]) or walk(*a, **k)
-    )
+    monkeypatch.setattr(provenance, "last_commits", lambda *_a, **_k: pytest.fail("walked"))
     table = provenance.table_of(basis(sandbox))
     found = [table.row(f".memory/decision/2026-02/dec-{name}.md") for name in "ab"]
     assert [row.commit for row in found if row] == [first, second]
-    assert walked == [f"{first}..{second}"]
+
+
+def test_an_extended_table_forgets_what_was_removed_and_is_written_again_when_long(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commit after commit the rows are those that git gives, whatever lies above the first ones."""
+    for name in "abcdef":
+        sandbox.memory(f"dec-{name}")
+    sandbox.commit()
+    both(sandbox)
+    monkeypatch.setattr(provenance, "NEWER_MOST", 3)
+    for name in "abcde":
+        sandbox.git("rm", "-q", f".memory/decision/2026-02/dec-{name}.md")
+        sandbox.memory("dec-f", f"after {name}\n")
+        sandbox.commit()
+        assert f"dec-{name}" not in both(sandbox)
+        table = provenance.table_of(basis(sandbox))
+        assert table.row(f".memory/decision/2026-02/dec-{name}.md") is None
+        row = table.row(".memory/decision/2026-02/dec-f.md")
+        assert row is not None
+        assert row.commit == sandbox.git("rev-parse", "HEAD").strip()
 
 
 def test_a_table_of_another_clone_depth_is_not_used(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.store.history import NOBODY, Commit, History, Touch, tip
+from memtool.store.history import NOBODY, Commit, History, Stored, Touch, _PlainGit, tip
 from memtool.store.repository import Repository, discover
 
 
@@ -313,11 +313,52 @@ def test_commits_that_nobody_can_read_stay_silent(
     assert capfd.readouterr().err == ""
 
 
-def test_sha256_repositories_are_refused_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
-    """GitPython knows SHA-1 only; that is said and not shown as a bug."""
-    sandbox.git("init", "-q", "--object-format=sha256", str(tmp_path / "new"))
-    with pytest.raises(MemtoolError, match="SHA-256"):
-        History(repository(sandbox, tmp_path / "new"))
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_plain_git_reads_history_as_gitpython_does(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *, is_plain: bool
+) -> None:
+    """Commits, blame and old files are the same, whoever reads them."""
+    if is_plain:
+        monkeypatch.setattr("memtool.store.history._GitPython", _PlainGit)
+    sandbox.write("a.txt", "one\ntwo\n")
+    first = sandbox.commit("one\n\nbody\n\nReason: because\nMemory-Id: dec-a\n")
+    sandbox.git("mv", "a.txt", "b.txt")
+    os.symlink("b.txt", sandbox.path / "link")
+    sandbox.write("b.txt", "one\n2\n")
+    second = sandbox.commit("two")
+    with History(repository(sandbox)) as history:
+        assert isinstance(history._reader, _PlainGit) == is_plain
+        commit = history.commit(first)
+        assert (commit.id, commit.subject) == (first, "one")
+        assert (commit.author, commit.email) == ("Ada", "ada@example.org")
+        assert commit.date.endswith("Z")
+        assert commit.trailers == (("Reason", "because"), ("Memory-Id", "dec-a"))
+        assert history.blame(second, "b.txt") == {1: first, 2: second}
+        assert history.blame(second, "b.txt", (2, 2)) == {2: second}
+        assert history.stored(second, "b.txt") == Stored("file", b"one\n2\n")
+        assert history.stored(second, "link") == Stored("link")
+        assert history.stored(second, ".") == Stored("directory")
+        assert history.stored(second, "a.txt") is None
+        assert history.commit("1" * 40) == NOBODY.replace(id="1" * 40)
+        with pytest.raises(MemtoolError):
+            history.blame(second, "a.txt")
+
+
+def test_repositories_that_name_objects_by_sha256_have_a_history(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Walk, commits and blame work there too, though GitPython knows SHA-1 only."""
+    new = tmp_path / "new"
+    sandbox.git("init", "-q", "--object-format=sha256", str(new))
+    (new / ".memory").mkdir()
+    (new / ".memory" / "a.md").write_text("one\n")
+    for args in (("add", "."), ("commit", "-q", "-m", "first")):
+        sandbox.git("-C", str(new), *args)
+    assert walked(sandbox, new) == [("first", [".memory/a.md"])]
+    found = repository(sandbox, new)
+    with History(found) as history:
+        assert history.blame(tip(found), ".memory/a.md") == {1: tip(found)}
+        assert history.last(tip(found), ".memory/a.md") == tip(found)
 
 
 def test_no_process_outlives_its_history(sandbox: Sandbox) -> None:

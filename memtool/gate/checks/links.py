@@ -140,7 +140,7 @@ class _Paths:
         return self._known[pattern]
 
     def _is_there(self, pattern: str) -> bool:
-        from _bisect import bisect_left
+        from bisect import bisect_left
 
         from memtool.search import filters
 
@@ -193,8 +193,7 @@ def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool
     if len(unclear) > MOST_FOLDERS:
         return dict.fromkeys(found, True)
     if unclear:  # a submodule is there, but its commit is not
-        answer = git.run("ls-tree", "-z", "--name-only", "--full-tree", tree, "--", *unclear)
-        there = {os.fsdecode(path) for path in answer.split(b"\0")}
+        there = {entry.path for entry in git.ls_tree(tree, *unclear, recursive=False)}
         found.update(name for name in plain if plain[name] in there)
     return {name: name in found for name in plain}
 
@@ -203,11 +202,8 @@ def _listed(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
     """Return the files below directories, sorted."""
     some = [] if "" in folders or len(folders) > MOST_FOLDERS else folders
     git = content.repository.git
-    if tree:
-        answer = git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", *some)
-    else:
-        answer = git.run("ls-files", "-z", "--", *some)
-    return sorted({os.fsdecode(path) for path in answer.split(b"\0") if path})
+    listing = ("ls-tree", "-r", "--name-only", "--full-tree", tree) if tree else ("ls-files",)
+    return sorted({*git.names(*listing, "-z", "--", *some)})
 
 
 def _resolved(content: Content, wanted: Iterable[str]) -> frozenset[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 
-from memtool.sessions.model import Message, digest
+from memtool.sessions.model import Message
 from memtool.sessions.transcripts.markup import inside, text_of, without_tags
+from memtool.value import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

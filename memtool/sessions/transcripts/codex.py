@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 
-from memtool.sessions.model import digest, json_row, json_value
+from memtool.sessions.model import json_row, json_value
 from memtool.sessions.transcripts.markup import text_of, without_tags
+from memtool.value import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

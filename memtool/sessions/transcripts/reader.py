@@ -12,10 +12,10 @@ import stat
 from importlib import import_module
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import digest, json_row, json_value
+from memtool.sessions.model import json_row, json_value
 from memtool.sessions.transcripts import markup
 from memtool.sessions.transcripts.markup import TranscriptContext
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
