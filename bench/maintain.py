@@ -3,7 +3,7 @@
     python bench/maintain.py [COUNT ...]        3000 and 10000 unless given
 
 Each store is written below the temporary directory and committed: memories of all categories, a
-year old at most, 5 % of them candidates, 2 % of them said twice, 10 % superseded, and a ledger in
+year old at most, 5 % of them candidates, 2 % of them twice, 10 % superseded, and a ledger in
 which every tenth was looked at one to nine times. Printed is what `maintain --weekly` and
 `maintain` plan, how long the plan and its commit take as processes of their own, and that nothing
 is left to plan by then.
@@ -47,11 +47,11 @@ def make(place: Path, count: int) -> dict[str, str]:
     bodies: list[tuple[str, str]] = []
     for number in range(count):
         row = draw.choice(CATEGORIES)
-        said = " ".join(draw.choices(WORDS, k=24)).capitalize()
+        sentence = " ".join(draw.choices(WORDS, k=24)).capitalize()
         title = " ".join(draw.choices(WORDS, k=5)).capitalize()
         if bodies and draw.random() < 0.02:
-            title, said = draw.choice(bodies)
-        bodies.append((title, said))
+            title, sentence = draw.choice(bodies)
+        bodies.append((title, sentence))
         written = NOW - draw.randrange(365 * timestamps.DAY_S)
         fields: dict[str, FieldValue] = {
             "id": f"mem-{number:06}",
@@ -66,7 +66,7 @@ def make(place: Path, count: int) -> dict[str, str]:
         }
         if number > 10 and draw.random() < 0.1:
             fields["supersedes"] = (f"mem-{draw.randrange(number):06}",)
-        data = document.write(Memory(fields=fields, body=f"{said}.\n"))
+        data = document.write(Memory(fields=fields, body=f"{sentence}.\n"))
         path = place / ".memory" / str(fields["type"]) / f"{number % 12:02}" / f"{fields['id']}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -94,12 +94,12 @@ def run(place: Path, env: dict[str, str], *args: str) -> tuple[float, float, dic
     return took, cpu, json.loads(done.stdout)
 
 
-def told(answer: dict[str, object], key: str, name: str) -> str:
+def kinds(answer: dict[str, object], key: str, name: str) -> str:
     """Return how many rows of each kind there are."""
     rows = answer[key]
     assert isinstance(rows, list)
-    kinds = [row[name] for row in rows]
-    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"
+    found = [row[name] for row in rows]
+    return ", ".join(f"{found.count(kind)} {kind}" for kind in dict.fromkeys(found)) or "none"
 
 
 def measure(count: int) -> None:
@@ -109,14 +109,14 @@ def measure(count: int) -> None:
         env = make(place, count)
         for args in (("--weekly",), ("--nightly",), ("--monthly",), ()):
             took, cpu, answer = run(place, env, *args)
-            steps, flags = told(answer, "steps", "do"), told(answer, "flags", "kind")
+            steps, flags = kinds(answer, "steps", "do"), kinds(answer, "flags", "kind")
             print(f"{count:6} {' '.join(args) or 'all':10} plan {took:6.2f} s, CPU {cpu:6.2f} s: "
                   f"{steps}; flags: {flags}", flush=True)  # fmt: skip
         for args in (("--weekly", "--apply"), ("--apply",)):
             took, cpu, _answer = run(place, env, *args)
             print(f"{count:6} {' '.join(args):18} {took:6.2f} s, CPU {cpu:6.2f} s", flush=True)
         took, cpu, answer = run(place, env)
-        steps, left = told(answer, "steps", "do"), told(answer, "chores", "do")
+        steps, left = kinds(answer, "steps", "do"), kinds(answer, "chores", "do")
         print(f"{count:6} again, all  {took:6.2f} s: steps {steps}, chores {left}", flush=True)
 
 

@@ -12,12 +12,11 @@ parameters and the same result.
 
 from __future__ import annotations
 
-from memtool.version import __version__
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.api import Project
     from memtool.errors import MemtoolError as MemtoolError
+    from memtool.version import __version__ as __version__
 
 __all__ = ["MemtoolError", "__version__", "open"]
 
@@ -38,6 +37,10 @@ def open(  # noqa: A001  # `memtool.open` reads as it should
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from memtool.version import __version__
+
+        return __version__
     if name == "MemtoolError":
         from memtool.errors import MemtoolError
 

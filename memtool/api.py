@@ -44,7 +44,14 @@ from memtool.commands.resolve import resolve as _resolve
 from memtool.commands.restore import restore as _restore
 from memtool.commands.review import review as _review
 from memtool.commands.search import search as _search
-from memtool.commands.session import session as _session
+from memtool.commands.session import session_add as _session_add
+from memtool.commands.session import session_checkpoint as _session_checkpoint
+from memtool.commands.session import session_end as _session_end
+from memtool.commands.session import session_fork as _session_fork
+from memtool.commands.session import session_list as _session_list
+from memtool.commands.session import session_prune as _session_prune
+from memtool.commands.session import session_show as _session_show
+from memtool.commands.session import session_start as _session_start
 from memtool.commands.show import show as _show
 from memtool.commands.stats import stats as _stats
 from memtool.commands.status import status as _status
@@ -64,11 +71,11 @@ class Project(Context):
             print(hit.id, hit.title)
         project.supersede(made.id, "Keep sessions in Postgres")
 
-    A method has the name, parameters and defaults of its verb (`import` is `import_`), and the
-    verb's docstring. What the command line takes as an argument is positional, an option is a
-    keyword, and one that may be repeated is a tuple. A method returns the value that `--json`
-    prints: its fields are attributes, and `plain()` gives the dict. A refusal is a `MemtoolError`
-    with `message`, `hint` and `code`.
+    A method has the name, parameters and defaults of its verb (`import` is `import_`, `session
+    start` is `session_start`), and the verb's docstring. What the command line takes as an
+    argument is positional, an option is a keyword, and one that may be repeated is a tuple. A
+    method returns the value that `--json` prints: its fields are attributes, and `plain()` gives
+    the dict. A refusal is a `MemtoolError` with `message`, `hint` and `code`.
 
     Nothing is printed. What the command line tells beside an answer is collected in `notes`.
     Each call reads the files as they are then; only the settings and the clock are read once, so
@@ -111,7 +118,14 @@ class Project(Context):
     doctor = _doctor
     hook = _hook
     mcp = _mcp
-    session = _session
+    session_list = _session_list
+    session_start = _session_start
+    session_add = _session_add
+    session_checkpoint = _session_checkpoint
+    session_end = _session_end
+    session_fork = _session_fork
+    session_show = _session_show
+    session_prune = _session_prune
     capture = _capture
     promote = _promote
     curate = _curate

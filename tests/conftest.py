@@ -204,7 +204,7 @@ def sandbox(tmp_path: Path, environment: dict[str, str]) -> Sandbox:
     path = tmp_path / "project"
     path.mkdir()
     made = Sandbox(path, environment)
-    made.git("init", "--quiet", "--initial-branch=main", "--template=")
+    made.git("init", "--quiet", "--initial-branch=main")
     (path / ".memory").mkdir()
     return made
 

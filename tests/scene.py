@@ -308,6 +308,7 @@ VARYING = (
     (r"(?m)^((?:caches|index|ledger|sessions) +)[0-9.]+ \w+ +\d+ files$", r"\1<size>"),
     (r'("part": "[^m]\w+",\s+"files": )\d+(,\s+"bytes": )\d+', r"\1<files>\2<bytes>"),
     (r'("size": )\d+', r"\1<bytes>"),
+    (r"\brebuild index \([0-9,]+ bytes\)", "rebuild index (<bytes>)"),
     (r'("do": "rebuild",\s+"what": "index",\s+"why": "[^"]*",\s+"bytes": )\d+', r"\1<bytes>"),
     (r"\b\d+ [KM]?B\b", "<size>"),
     (r"\bplain-[0-9a-f]{16}\b", "plain-<hash of the path>"),

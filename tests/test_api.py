@@ -18,18 +18,20 @@ TYPES = """
 import memtool
 from typing import assert_type
 from memtool.api import Project
-from memtool.commands.config import Settings
-from memtool.commands.list import Listed
+from memtool.commands.config import SettingsReport
+from memtool.commands.list import MemoryList
 from memtool.commands.search import Searched
+from memtool.commands.session import Begun
 from memtool.authoring.write import Changed, Written
 
 project = memtool.open(".")
 assert_type(project, Project)
 assert_type(project.new("decision", "T", tag=("a",), commit=True), Written)
 assert_type(project.pin("dec-a"), Changed)
-assert_type(project.list("type:decision", limit=3), Listed)
+assert_type(project.list("type:decision", limit=3), MemoryList)
 assert_type(project.search("words", "more"), Searched)
-assert_type(project.config("inject.threshold"), Settings)
+assert_type(project.config("inject.threshold"), SettingsReport)
+assert_type(project.session_start(agent="a"), Begun)
 project.new("wish", "T")  # type: ignore[arg-type]
 project.pin()  # type: ignore[call-arg]
 project.search("x", limit="many")  # type: ignore[arg-type]
@@ -41,7 +43,7 @@ def test_every_verb_is_a_method_with_its_signature(verb: Verb):
     """The API cannot lag behind the command line: both have the same functions."""
     run = interface(verb).run
     assert inspect.unwrap(vars(Project)[run.__name__]) is run
-    assert run.__name__ == verb.name + ("_" if verb.name == "import" else "")
+    assert run.__name__ == verb.function
     parameters = list(inspect.signature(run).parameters.values())
     assert parameters[0].annotation == "Context"
 

@@ -17,7 +17,7 @@ import pytest
 import scene as scenes
 from conftest import Sandbox
 
-from memtool.commands import VERBS
+from memtool.commands import VERBS, names
 
 FILES = Path(__file__).parent / "golden"
 EVENTS = Path(__file__).parent / "hosts/data"
@@ -421,9 +421,15 @@ def test_answers_are_as_before(scene: Sandbox, name: str) -> None:
 
 
 def test_help_is_as_before(scene: Sandbox) -> None:
-    """The page of memtool, and of every verb that it lists."""
+    """The page of memtool, of every verb that it lists, and of every action of those."""
     _status, page, _err = scenes.run(scene, ("--help",))
-    verbs = [line.split()[0] for line in page.splitlines() if line.startswith("  ")]
+    listed = [line.split()[0] for line in page.splitlines() if line.startswith("  ")]
+    actions = [verb.name for verb in VERBS if " " in verb.name]
+    verbs = [
+        name
+        for first in listed
+        for name in (first, *(one for one in actions if one.startswith(f"{first} ")))
+    ]
     compare("help", list(answers(scene, ["--help", *(f"{verb} --help" for verb in verbs)])))
 
 
@@ -465,4 +471,4 @@ def test_a_process_answers_the_same(scene: Sandbox, row: str) -> None:
 
 def test_every_verb_is_started_as_a_process() -> None:
     """A new verb needs a row."""
-    assert {row.split()[0] for row in lines(PROCESSES)} == {verb.name for verb in VERBS} - {"mcp"}
+    assert {row.split()[0] for row in lines(PROCESSES)} == {*names()} - {"mcp"}

@@ -40,10 +40,10 @@ LAYERS = (
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
     "modules": 222,
-    "lines": 48_431,
-    "lines of a module": 825,
-    "upward imports": 8,
-    "modules in a cycle": 12,
+    "lines": 48_100,
+    "lines of a module": 700,
+    "upward imports": 1,
+    "modules in a cycle": 8,
     "modules in a cycle at once": 2,
     "packages with several owners": 0,
     "files in commands that are no verb": 0,
@@ -51,7 +51,7 @@ LIMITS = {
     "class names used twice": 0,
     "gerunds": 2,
     "small files with one importer": 1,
-    "private modules of CPython": 17,
+    "private modules of CPython": 13,
 }
 """What is found must not be more. Lower a number when you can; never raise one."""
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
@@ -358,9 +358,8 @@ def test_verbs_document_every_parameter() -> None:
     """A verb has a function and a renderer; Args names each parameter but the first, once."""
     wrong = []
     for verb in VERBS:
-        name = verb.module or verb.name
-        module = import_module(f"memtool.commands.{name}")
-        function = getattr(module, name)
+        module = import_module(f"memtool.commands.{verb.module or verb.name}")
+        function = getattr(module, verb.function)
         parameters = list(inspect.signature(function).parameters)[1:]
         doc = inspect.getdoc(function) or ""
         args = doc.partition("Args:\n")[2].splitlines()

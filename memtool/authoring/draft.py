@@ -1,17 +1,22 @@
-"""A draft: from arguments to a memory that is not written yet."""
+"""Drafts: from options to a memory that is not written yet, opened in an editor where asked.
+
+A draft that is edited lies in the cache directory, where nobody else sees it, until its memory is
+written; whatever is refused leaves it there. The text of options is not read from anywhere here.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 
 from memtool import templates
 from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
+from memtool.authoring.write import Written
 from memtool.errors import MemtoolError
-from memtool.memory import document, ids, timestamps
+from memtool.memory import document, timestamps
 from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.memory import sections as sections_of
@@ -29,11 +34,11 @@ NOT_BY_SET = {
 """Keys that `--set` must not write past their own checks, and who writes them."""
 
 
-def read(pairs: Sequence[str]) -> dict[str, FieldValue]:
+def assigned(pairs: Sequence[str]) -> dict[str, FieldValue]:
     """Read `--set KEY=VALUE`: list keys take values between commas, or several `--set`.
 
     Raises:
-        MemtoolError: a pair has no `=`, or names a key that is not to be set so.
+        MemtoolError: a pair has no `=`, or names a key that has another way.
     """
     found: dict[str, FieldValue] = {}
     for pair in pairs:
@@ -74,10 +79,10 @@ def draft(
     type_: str,
     title: str,
     *,
-    body: str,
-    section: Sequence[str],
     fields: Fields,
-    extra: Sequence[str],
+    body: str = "",
+    section: Sequence[str] = (),
+    extra: Sequence[str] = (),
 ) -> Memory:
     """Build a memory that is not written yet; `fields` wins over defaults, `extra` over both.
 
@@ -95,11 +100,10 @@ def draft(
     }
     if context.agent:
         base["agent"] = context.agent
-    merged = base | given | read(extra)
+    merged = base | given | assigned(extra)
     if "id" not in merged:
-        merged["id"] = draw_id(context, type_, title)
-    text = make_body(template_of(context, type_), read_body(body), section)
-    return Memory(fields=merged, body=text)
+        merged["id"] = write.draw_id(context, type_, title)
+    return Memory(fields=merged, body=make_body(template_of(context, type_), body, section))
 
 
 def template_of(context: Context, type_: str) -> str:
@@ -109,39 +113,6 @@ def template_of(context: Context, type_: str) -> str:
         return files.read_regular(path, document.MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError):
         return templates.read(f"memory/{type_}.md")
-
-
-def draw_id(context: Context, type_: str, title: str) -> str:
-    """Return a fresh random id for a memory that is written now."""
-    return ids.make_id(type_, context.now, title, context.random(3))
-
-
-def read_body(body: str) -> str:
-    """Return the text of `--body`, from stdin where it is `-`.
-
-    Raises:
-        MemtoolError: stdin is closed, too long, or not UTF-8.
-    """
-    if body != "-":
-        return body
-    if sys.stdin is None:
-        raise MemtoolError("there is no stdin to read the text from", hint="give it as --body TEXT")
-    data = sys.stdin.buffer.read(document.MAX_BYTES + 1)
-    if len(data) > document.MAX_BYTES:
-        raise MemtoolError(
-            f"the text on stdin is longer than {document.MAX_BYTES:,} bytes",
-            hint="keep it in a file and name that with --source file:PATH",
-            code="too-large",
-        )
-    try:
-        return data.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise MemtoolError(
-            f"the text on stdin is not UTF-8, the first odd byte is in line {line}",
-            hint="iconv -f ISO-8859-1 -t UTF-8 converts such a text",
-            code="not-utf8",
-        ) from None
 
 
 def make_body(template: str, statement: str, section: Sequence[str]) -> str:
@@ -179,22 +150,48 @@ def _section(pair: str) -> tuple[str, str]:
     return " ".join(name.split()), text.strip()
 
 
-def draft_path(context: Context, id_: str) -> str:
-    """Return where the draft of a memory lies while it is edited; nobody else sees it there."""
-    return os.path.join(context.repository.cache_dir, "drafts", f"{id_}.md")
+def submit(
+    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
+) -> Written:
+    """Write a draft, after it was edited if that is asked for; a repetition is not written.
+
+    Raises:
+        MemtoolError: it is refused; the hint names the draft where one was edited.
+    """
+
+    def written(memory: Memory) -> Written:
+        return write.write_new(
+            context, memory, repeats="refuse", has_own_id=has_own_id, commit=commit, dry_run=dry_run
+        )
+
+    if not edit or dry_run:
+        return written(memory)
+    data = write.validated(context, memory)  # no secret gets into a draft
+    path = os.path.join(context.repository.cache_dir, "drafts", f"{memory.id}.md")
+    edited = _edited(context, path, data)
+    has_own_id = has_own_id or edited.id != memory.id
+    try:
+        if edited.supersedes:
+            heads = write.replaceable(context.tree(), edited.supersedes)
+            edited = edited.with_fields(supersedes=heads)
+        done = written(edited)
+    except MemtoolError as error:
+        error.hint = "; ".join(filter(None, (error.hint, f"the draft is kept in {path}")))
+        raise
+    os.unlink(path)
+    return done
 
 
-def edit(context: Context, memory: Memory) -> Memory:
+def _edited(context: Context, path: str, data: bytes) -> Memory:
     """Let the user edit a draft in their editor, and read it back. The draft stays for now.
 
     Raises:
         MemtoolError: the editor failed, or what it left is no memory.
     """
-    path = draft_path(context, memory.id)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "wb") as file:
-            file.write(document.write(memory))
+            file.write(data)
     except OSError as error:
         raise MemtoolError(
             f"the draft {path} cannot be written: {os.strerror(error.errno or 0)}",
@@ -202,13 +199,13 @@ def edit(context: Context, memory: Memory) -> Memory:
             code="disk",
         ) from None
     _start_editor(context, path)
-    data = write.bytes_of("", path)
-    if not (data or b"").strip():
-        if data is not None:
+    left = bytes_of("", path)
+    if not (left or b"").strip():
+        if left is not None:
             os.unlink(path)
         raise MemtoolError("the draft was left empty, so nothing was written", code="editor")
     try:
-        return write.read(context, data or b"")
+        return write.read(context, left or b"")
     except MemtoolError as error:
         error.message += "; nothing was written"
         error.hint = f"the draft is kept in {path}"

@@ -1,10 +1,10 @@
-"""Settling conflicts: which memory wins, and parting two that share an id.
+"""Settling conflicts: one memory replaces all sides, or all are accepted, or an id becomes two.
 
-Nothing that a memory claims is edited. Where one side holds, a new memory says it again, replaces
-all sides, and gives the reason; where both hold, each names the other as accepted.
+Nothing that a memory claims is edited. Where one side holds, a new memory repeats its text,
+replaces all sides and gives the reason; where both hold, each names the other as accepted.
 
-This is the one conflict that memories of different branches can have. The side that git calls
-ours keeps the id; the other one gets a new id and file, and every byte besides.
+An id that was made on two branches is the one conflict that their files can have. The side that
+git calls ours keeps it; the other one gets a new id and file, and every byte besides.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from memtool.authoring import draft, write
-from memtool.authoring.write import change, is_dirty, read, speaker, subject, write_new
+from memtool.authoring import write
+from memtool.authoring.tree import bytes_of, is_dirty
 from memtool.errors import MemtoolError
 from memtool.gate.conflicts import Conflict
 from memtool.memory import document, ids, timestamps
@@ -65,10 +65,10 @@ def keep(
 ) -> Settled:
     """Write a new memory with the text of the winner, which replaces all of them."""
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
-    settler = speaker(context)
+    settler = write.speaker(context)
     sources = tuple(dict.fromkeys((*winner.items("source"), settler)))
     fields: Fields = kept | {
-        "id": draft.draw_id(context, winner.type, winner.title),
+        "id": write.draw_id(context, winner.type, winner.title),
         "timestamp": timestamps.render(context.now),
         "source": sources,
         "supersedes": tuple(ids),
@@ -88,11 +88,7 @@ def write_settlement(
     dry_run: bool,
 ) -> Settled:
     """Write the memory that replaces all sides."""
-
-    def draw() -> str:
-        return draft.draw_id(context, memory.type, memory.title)
-
-    made = write_new(context, memory, draw=draw, commit=commit, dry_run=dry_run, reason=why)
+    made = write.write_new(context, memory, commit=commit, dry_run=dry_run, reason=why)
     paths = () if dry_run else (made.path,)
     return Settled(tuple(ids), kept, made.id, made.path, made.commit, paths, made.text, dry_run)
 
@@ -109,14 +105,14 @@ def accept(
         return {"conflicts_accepted": tuple(dict.fromkeys((*known, *others)))}
 
     # All must be possible before one is done.
-    changed = [change(context, id_, accepted, "accept", dry_run=True) for id_ in ids]
+    changed = [write.change(context, id_, accepted, "accept", dry_run=True) for id_ in ids]
     done = None
     if not dry_run:
-        changed = [change(context, id_, accepted, "accept") for id_ in ids]
+        changed = [write.change(context, id_, accepted, "accept") for id_ in ids]
         paths = [change.path for change in changed if is_dirty(context.repository, change.path)]
         if commit and paths:
             trailers = {"Memory-Id": ", ".join(ids), "Reason": why}
-            line = subject("keep both,", memories[0])
+            line = write.subject("keep both,", memories[0])
             done = commit_files(context.repository, paths, line, trailers)
     touched = tuple(change.path for change in changed if change.changes)
     return Settled(ids, BOTH, "", "", done, () if dry_run else touched, "", dry_run)
@@ -135,7 +131,7 @@ def settle_all(
     """Settle conflicts one after the other, by keeping both or the newer text.
 
     What was settled counts for the next one: a text that lost opposes nothing any more, and a
-    text that was kept stands in its new memory, as old as it was.
+    text that was kept is that of its new memory, as old as it was.
     """
     if wanted == BOTH:
         return [
@@ -144,22 +140,22 @@ def settle_all(
         ]
     known = dict(memories)
     ages = {id_: memory.timestamp for id_, memory in memories.items()}
-    stands: dict[str, str] = {}
+    current: dict[str, str] = {}
     settled = []
     for conflict in found:
-        sides = dict.fromkeys(stands.get(id_, id_) for id_ in conflict.ids)
+        sides = dict.fromkeys(current.get(id_, id_) for id_ in conflict.ids)
         sides.pop("", None)
         if len(sides) < 2:
             continue
         winner = max(sides, key=lambda id_: (ages[id_], id_))
         one = keep(context, known[winner], tuple(sides), why, commit=commit, dry_run=dry_run)
         settled.append(one)
-        known[one.id] = read(context, one.text.encode())
+        known[one.id] = write.read(context, one.text.encode())
         ages[one.id] = ages[winner]
-        for id_ in [*stands, *sides]:
-            current = stands.get(id_, id_)
-            if current in sides:
-                stands[id_] = one.id if current == winner else ""
+        for id_ in [*current, *sides]:
+            side = current.get(id_, id_)
+            if side in sides:
+                current[id_] = one.id if side == winner else ""
     return settled
 
 
@@ -179,10 +175,10 @@ def with_reason(body: str, why: str) -> str:
     return f"{opening}\n\n## {REASON_SECTION}\n\n{why}\n".lstrip("\n")
 
 
-def part_all(
+def split_ids(
     context: Context, wanted: tuple[str, ...], *, commit: bool, dry_run: bool
 ) -> list[Settled]:
-    """Part the ids that are named, or every id that was made twice.
+    """Give one of two memories with the same id a new one: for the ids named, or for all.
 
     In an unfinished merge both sides are staged; the commit that concludes it is the user's.
 
@@ -199,10 +195,10 @@ def part_all(
             )
         chosen = {path: sides for path, sides in unmerged.items() if _is_named(path, wanted)}
         settled = [
-            _part_unmerged(context, path, sides, dry_run=dry_run) for path, sides in chosen.items()
+            _split_unmerged(context, path, sides, dry_run=dry_run) for path, sides in chosen.items()
         ]
     else:
-        settled = _part_tree(context, wanted, commit=commit, dry_run=dry_run)
+        settled = _split_tree(context, wanted, commit=commit, dry_run=dry_run)
     if not settled:
         raise MemtoolError(
             f"{' '.join(wanted)} was not made twice" if wanted else "no id was made twice",
@@ -230,7 +226,9 @@ def _is_named(path: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or name in wanted or path in wanted
 
 
-def _part_unmerged(context: Context, path: str, sides: dict[str, str], *, dry_run: bool) -> Settled:
+def _split_unmerged(
+    context: Context, path: str, sides: dict[str, str], *, dry_run: bool
+) -> Settled:
     if set(sides) != {"2", "3"}:
         raise MemtoolError(
             f"{path} was changed on both sides, not made twice",
@@ -243,17 +241,17 @@ def _part_unmerged(context: Context, path: str, sides: dict[str, str], *, dry_ru
     new_id, new_path, data = _renamed(context, theirs, path, dry_run=dry_run)
     if not dry_run:
         top = context.repository.top
-        files.replace(top, path, ours, expected=write.bytes_of(top, path))
+        files.replace(top, path, ours, expected=bytes_of(top, path))
         context.repository.git.run("add", "--force", "--", path, new_path)
         context.notes.append(f"git commit concludes the merge; what names {memory.id} means {path}")
     paths = () if dry_run else (path, new_path)
     return Settled((memory.id, new_id), BOTH, new_id, new_path, None, paths, data.decode(), dry_run)
 
 
-def _part_tree(
+def _split_tree(
     context: Context, wanted: tuple[str, ...], *, commit: bool, dry_run: bool
 ) -> list[Settled]:
-    """Part ids that two files of the worktree have, which lie in different directories."""
+    """Split ids that two files of the worktree have, in different directories."""
     tree = context.tree()
     settled = []
     for first in tree.by_id.values():
@@ -261,7 +259,7 @@ def _part_tree(
         same.sort(key=lambda record: (record.memory.timestamp, record.path))
         for record in same[1:] if _is_named(f"/{first.id}.md", wanted) else ():
             top = context.repository.top
-            data = write.bytes_of(top, record.path)
+            data = bytes_of(top, record.path)
             if data is None:
                 continue
             new_id, new_path, renamed = _renamed(context, data, record.path, dry_run=dry_run)

@@ -1,21 +1,17 @@
-"""The one write path: validate, refuse duplicates and secrets, write, commit.
+"""The one write path: validate, refuse repetitions and secrets, write, commit.
 
-The order is always the same: build the value, check it, show it (`--dry-run`) or write it whole,
-then commit. A refusal at any step leaves the files as they were.
-
-It is made complete in a directory beside its place, with its first commit, and then renamed: who
-looks sees all of it or nothing, and of two processes that found it at once one is the first.
+A new memory is serialised, checked and searched for secrets once, and these bytes are written. A
+change replaces only the lines of the keys that change; so it is with settings and the other files
+of the memory directory. With `dry_run` everything happens but the writing. A refusal at any step
+leaves the files as they were.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 
-from memtool.commands import init
+from memtool.authoring.tree import bytes_of, is_dirty, ready_global
 from memtool.errors import MemtoolError
 from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
@@ -26,25 +22,32 @@ from memtool.memory import document, ids, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist
-from memtool.store import files, usage_log, user_repository
+from memtool.store import config as config_file
+from memtool.store import files, usage_log
 from memtool.store.commits import commit_files
+from memtool.store.config import Scalar
 from memtool.store.context import Context
-from memtool.store.git import Git, GitError
-from memtool.store.repository import GLOBAL_VARIABLE, Repository, discover, is_global_made
+from memtool.store.repository import Repository
 from memtool.store.tree import Record, Tree, blob_hash
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Repeats = Literal["write", "refuse", "strengthen"]
+
 DRAWS = 20
 """Ids are drawn again when one is taken; twenty times never happens with 2^20 suffixes."""
-
-
 DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.default}
+MORE = 0.1
+"""How much importance a memory gains when it is stated again; it ends at 1."""
 
 
 class Written(Value):
     """A memory that was written, or with `dry_run` would be. `commit` is None without one.
 
-    `duplicate_of` names the memory that says the same already and was strengthened instead: id,
+    `duplicate_of` names the memory that states the same already and was strengthened instead: id,
     path and text are its own then.
     """
 
@@ -66,30 +69,32 @@ class Changed(Value):
     dry_run: bool = False
 
 
-def render_written(written: Written) -> str:
-    """Return the path, after the whole text where nothing was written."""
-    return f"{written.text}\n{written.path}" if written.dry_run else written.path
+class EditedFile(Value):
+    """The bytes of a file of settings after it was edited; `commit` is None without one."""
+
+    data: bytes
+    changed: bool
+    commit: str | None
 
 
-def render_changed(changed: Changed) -> str:
-    """Return one line per changed key, then the path."""
-    rows = [f"{key}: {old or '-'} -> {new or '-'}" for key, (old, new) in changed.changes.items()]
-    if not rows:
-        rows = [f"{changed.id} was so already"]
-    elif changed.dry_run:
-        rows.insert(0, "would change:")
-    return "\n".join([*rows, changed.path])
+def prepare(context: Context, *, begins: bool = True) -> None:
+    """Raise MemtoolError where no memory may be written: bare, absent or another tool's.
+
+    An absent global repository is made for a verb that `begins` something; others find nothing.
+    """
+    context.repository.refuse_bare("run memtool in a clone or linked worktree")
+    if context.is_global and not context.is_dry:
+        ready_global(context, begins=begins)
+    context.refuse_absent()
+    context.refuse_foreign()
 
 
-def check(context: Context, memory: Memory, known: bytes = b"") -> bytes:
+def validated(context: Context, memory: Memory) -> bytes:
     """Return the bytes of a memory that may be written: they read back as what they are.
-
-    `known` is the file as it stands: what secrets it holds keep nobody from archiving it.
 
     Raises:
         MemtoolError: it breaks the field table, holds a secret, or no reader would take the file.
     """
-    categories = context.settings.categories
     try:
         data = document.write(memory)
     except UnicodeEncodeError:
@@ -100,15 +105,14 @@ def check(context: Context, memory: Memory, known: bytes = b"") -> bytes:
             hint="keep the long text in a file and name it with --source file:PATH",
             code="too-large",
         )
-    found = schema.problems(memory.fields, {}, "", categories)
+    found = schema.problems(memory.fields, {}, "", context.settings.categories)
     if found:
         problem = found[0]
         field = BY_NAME.get(problem.message.partition(":")[0])
         hint = f"{field.name} is {field.doc}" if field is not None else problem.hint
         raise MemtoolError(problem.message, hint=hint, code=problem.code)
     read(context, data)
-    allowed = allowlist(context.settings)
-    secrets.refuse_secrets(data.decode(), allowed, known=known.decode(errors="replace"))
+    secrets.refuse_secrets(data.decode(), allowlist(context.settings))
     return data
 
 
@@ -126,21 +130,47 @@ def write_new(
     context: Context,
     memory: Memory,
     *,
-    draw: Callable[[], str] | None = None,
+    repeats: Repeats = "write",
+    has_own_id: bool = False,
     commit: bool = False,
     dry_run: bool = False,
     reason: str = "",
 ) -> Written:
-    """Write a new memory to its place. `draw` gives another id where the first one is taken.
+    """Write a new memory to its place; an id that is taken is drawn again unless it is its own.
+
+    `repeats` decides about one that states what a living memory states. With `refuse` it is an
+    error, but the same words strengthen that memory; with `strengthen` nearly the same do as well.
 
     Raises:
-        MemtoolError: it is not valid, its id is taken, or disk or git refuse.
+        MemtoolError: it is not valid, repeats another, its id is taken, or disk or git refuse.
     """
     prepare(context)
     if context.is_global:
         memory = memory.with_fields(scope="global")
+    data = validated(context, memory)
+    twin = _twin(context, memory) if repeats != "write" else None
+    if twin is not None:
+        if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
+            raise _repetition(twin, memory)
+        return _strengthened(context, twin, commit=commit, dry_run=dry_run)
+    memory, path, data = _placed(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
+    done = None
+    if commit and not dry_run:
+        trailers = {"Memory-Id": memory.id}
+        if memory.supersedes:
+            trailers["Supersedes"] = ", ".join(memory.supersedes)
+        if reason:
+            trailers["Reason"] = reason
+        verb = "supersede" if memory.supersedes else "add"
+        done = commit_files(context.repository, [path], subject(verb, memory), trailers)
+    return Written(memory.id, path, done, data.decode(), dry_run)
+
+
+def _placed(
+    context: Context, memory: Memory, data: bytes, *, has_own_id: bool, dry_run: bool
+) -> tuple[Memory, str, bytes]:
+    """Create the file of a memory whose bytes are `data`, under another id if its own is taken."""
     for _attempt in range(DRAWS):
-        data = check(context, memory)
         path = f"{context.directory}/{ids.place(memory)}"
         try:
             _refuse_taken(context, memory.id)
@@ -148,25 +178,22 @@ def write_new(
                 files.create(context.repository.top, path, data)
                 _note_clean(context, data)
         except files.NameTaken as taken:
-            if draw is None:
+            if has_own_id:
                 raise MemtoolError(
                     f"the id {memory.id} is taken: {taken.message}",
                     hint=f"memtool show {memory.id}, or choose another id",
                     code="id-taken",
                 ) from None
-            memory = memory.with_fields(id=draw())
-            continue
-        done = None
-        if commit and not dry_run:
-            trailers = {"Memory-Id": memory.id}
-            if memory.supersedes:
-                trailers["Supersedes"] = ", ".join(memory.supersedes)
-            if reason:
-                trailers["Reason"] = reason
-            verb = "supersede" if memory.supersedes else "add"
-            done = commit_files(context.repository, [path], subject(verb, memory), trailers)
-        return Written(memory.id, path, done, data.decode(), dry_run)
+            memory = memory.with_fields(id=draw_id(context, memory.type, memory.title))
+            data = validated(context, memory)
+        else:
+            return memory, path, data
     raise MemtoolError("no free id was found", hint="choose one with --id", code="id-taken")
+
+
+def draw_id(context: Context, type_: str, title: str) -> str:
+    """Return a fresh random id for a memory that is written now."""
+    return ids.make_id(type_, context.now, title, context.random(3))
 
 
 def _note_clean(context: Context, data: bytes) -> None:
@@ -184,10 +211,54 @@ def _refuse_taken(context: Context, id_: str) -> None:
             raise files.NameTaken(f"{entry.path} is already there", code="exists")
 
 
-def subject(verb: str, memory: Memory) -> str:
-    """Return the first line of a commit: at most 72 characters, cut between words."""
-    line = f"memory: {verb} {memory.title}"
-    return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
+def _twin(context: Context, memory: Memory) -> Twin | None:
+    """Return the living memory of the worktree that states the same, None where there is none."""
+    if not context.repository.is_made:  # a dry run leaves the global one unmade
+        return None
+    categories = context.settings.categories
+    near = near_duplicates.of_worktree(context.repository, context.directory, categories)
+    threshold = context.settings.number(THRESHOLD_KEY)
+    # Its id may be taken, and is drawn again then.
+    judged = [Record(memory.with_fields(id=""), "", "")]
+    (found,) = near_duplicates.twins(judged, near, threshold, context.now, categories)
+    return found
+
+
+def _repetition(twin: Twin, memory: Memory) -> MemtoolError:
+    """Return why a memory is not written, and what to do instead."""
+    other = twin.record
+    how = "the same as" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same as"
+    hint = (
+        f"add --supersedes {other.id}"
+        if memory.supersedes
+        else f'memtool supersede {other.id} "{memory.title}"'
+    )
+    if not twin.is_exact:
+        hint += f"; if both are meant, memtool new with --set related_to={other.id}"
+    return MemtoolError(
+        f"this says {how} {other.id}, {other.memory.title!r}", hint=hint, code="duplicate"
+    )
+
+
+def _strengthened(context: Context, twin: Twin, *, commit: bool, dry_run: bool) -> Written:
+    """Raise the importance of an exact twin instead of writing its words again."""
+    record = twin.record
+    before = record.memory.importance
+    after = f"{min(1.0, round(before + MORE, 4)):g}"
+
+    def stronger(memory: Memory) -> Fields:
+        return {} if memory.importance >= 1.0 else {"importance": after}
+
+    changed = change(context, record.id, stronger, "strengthen", commit=commit, dry_run=dry_run)
+    data = bytes_of(context.repository.top, changed.path) or b""
+    text = document.edit(data, stronger(record.memory), changed.path) if dry_run else data
+    would = "would be" if dry_run else "is now"
+    context.notes.append(
+        f"{record.id} says this already; its importance {would} {after}"
+        if changed.changes
+        else f"{record.id} says this already, and no importance is greater than its own"
+    )
+    return Written(record.id, changed.path, changed.commit, text.decode(), dry_run, record.id)
 
 
 def change(
@@ -201,7 +272,7 @@ def change(
     reason: str = "",
     needs_head: bool = False,
 ) -> Changed:
-    """Change keys of a memory in place; `changes` gets it as it stands and says the new values.
+    """Change keys of a memory in place; `changes` maps the memory to the new values.
 
     With `commit` a change that was made before and is not committed yet goes in as well.
 
@@ -231,8 +302,10 @@ def change(
             for key, value in changes(memory).items()
             if (memory.fields.get(key) or DEFAULTS.get(key)) != value
         }
-        after = document.edit(before, new, record.path) if new else before
-        check(context, read(context, after, record.path), before)
+        after = before
+        if new:
+            after = document.edit(before, new, record.path)
+            _refuse_changed(context, before, after, record.path)
         shown = {
             key: (as_text(memory.fields.get(key)), as_text(value)) for key, value in new.items()
         }
@@ -257,6 +330,88 @@ def _committed(repository: Repository, path: str, line: str, trailers: Mapping[s
     return repository.git.line("log", "-1", "--format=%H", "--", path)
 
 
+def _refuse_changed(context: Context, before: bytes, after: bytes, path: str) -> None:
+    """Refuse a change that no reader would take, or that adds a secret.
+
+    A secret that the file holds already keeps nobody from archiving it.
+    """
+    read(context, after, path)
+    known = before.decode(errors="replace")
+    secrets.refuse_secrets(after.decode(), allowlist(context.settings), known=known)
+
+
+def edit_file(
+    context: Context,
+    path: str,
+    edit: Callable[[bytes], bytes],
+    line: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> EditedFile:
+    """Write what `edit` makes of a file, of no bytes where there is none, and commit it if asked.
+
+    With `commit` a change that was made before and is not committed yet goes in as well.
+
+    Raises:
+        MemtoolError: nothing may be written here, or `edit`, disk or git refuse.
+    """
+    prepare(context)
+    repository = context.repository
+    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
+        before = bytes_of(repository.top, path)
+        after = edit(before or b"")
+        changed = after != (before or b"")
+        if changed and not dry_run:
+            files.replace(repository.top, path, after, expected=before)
+    done = None
+    if commit and not dry_run and (changed or is_dirty(repository, path)):
+        done = commit_files(repository, [path], line[:72], {})
+    return EditedFile(after, changed, done)
+
+
+def set_option(
+    context: Context,
+    key: str,
+    value: Scalar | tuple[str, ...] | None,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> EditedFile:
+    """Set a key of the settings file, or remove it where the value is None."""
+    path = context.config_path
+
+    def edited(before: bytes) -> bytes:
+        config_file.read_toml(before, path)  # a broken file is reported, and left alone
+        after = config_file.set_key(before.decode(), key, value).encode()
+        config_file.parse(after, path)
+        return after
+
+    return edit_file(context, path, edited, f"memory: set {key}", commit=commit, dry_run=dry_run)
+
+
+def subject(verb: str, memory: Memory) -> str:
+    """Return the first line of a commit: at most 72 characters, cut between words."""
+    line = f"memory: {verb} {memory.title}"
+    return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
+
+
+def replaceable(tree: Tree, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the full ids of memories that may be superseded: they exist and are heads.
+
+    Raises:
+        MemtoolError: one is not there, is deleted, or something superseded it already.
+    """
+    found = []
+    for name in wanted:
+        record = tree.find(name)
+        refuse_deleted(record.memory)
+        if not tree.lineage.is_head(record.id):
+            raise superseded(tree, record.id, "memtool supersede")
+        found.append(record.id)
+    return tuple(dict.fromkeys(found))
+
+
 def superseded(tree: Tree, id_: str, command: str) -> MemtoolError:
     """Return the refusal of what only a head may get; the hint says it of the head."""
     newer = tree.lineage.superseded_by[id_]
@@ -276,31 +431,6 @@ def refuse_deleted(memory: Memory) -> None:
         )
 
 
-def is_dirty(repository: Repository, path: str) -> bool:
-    """Tell whether a file differs from what HEAD holds, or is not tracked."""
-    return bool(
-        repository.git.run("status", "--porcelain", "-z", "--untracked-files=all", "--", path)
-    )
-
-
-def bytes_of(top: str, path: str) -> bytes | None:
-    """Return the bytes of a file of the worktree, None where there is none.
-
-    Raises:
-        MemtoolError: something is there that cannot be read.
-    """
-    try:
-        return files.read_regular(os.path.join(top, path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be read: {os.strerror(error.errno or 0)}",
-            hint="move what is there out of the way",
-            code="disk",
-        ) from None
-
-
 def one_line(reason: str) -> str:
     """Return a reason on one line. Raises MemtoolError where it holds what no line may."""
     line = " ".join(reason.split())
@@ -312,25 +442,8 @@ def one_line(reason: str) -> str:
     return line
 
 
-def prepare(context: Context, *, begins: bool = True) -> None:
-    """Raise MemtoolError where no memory may be written: bare, absent or somebody else's.
-
-    An absent global repository is made for a verb that `begins` something: others find nothing.
-    """
-    if context.repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no work tree to write to",
-            hint="run memtool in a clone or linked worktree",
-            code="bare",
-        )
-    if context.is_global and not context.is_dry:
-        found(context, begins=begins)
-    context.refuse_absent()
-    context.refuse_foreign()
-
-
 def speaker(context: Context) -> str:
-    """Return the source of what is said without another: the agent that said it, else the user."""
+    """Return the source of a memory that names none: the agent that writes it, else the user."""
     return f"tool:{context.agent}" if context.agent else f"human:{author(context)}"
 
 
@@ -339,178 +452,3 @@ def author(context: Context) -> str:
     named = context.env.get("GIT_AUTHOR_NAME", "").strip()
     name = named or context.repository.git.line("config", "user.name", allowed=(0, 1))
     return name or context.env.get("USER", "") or "unknown"
-
-
-MORE = 0.1
-"""How much importance a memory gains when it is said again; it ends at 1."""
-
-
-def twin_of(context: Context, memory: Memory) -> Twin | None:
-    """Return the living memory of the worktree that says the same, None where there is none."""
-    categories = context.settings.categories
-    near = near_duplicates.of_worktree(context.repository, context.directory, categories)
-    threshold = context.settings.number(THRESHOLD_KEY)
-    draft = Record(
-        memory.with_fields(id=""), "", ""
-    )  # its id may be taken, and is drawn again then
-    (found,) = near_duplicates.twins([draft], near, threshold, context.now, categories)
-    return found
-
-
-def strengthen(context: Context, twin: Twin, *, commit: bool, dry_run: bool) -> Written:
-    """Raise the importance of an exact twin instead of writing its words again."""
-    record = twin.record
-    before = record.memory.importance
-    after = f"{min(1.0, round(before + MORE, 4)):g}"
-
-    def stronger(memory: Memory) -> Fields:
-        return {} if memory.importance >= 1.0 else {"importance": after}
-
-    changed = change(context, record.id, stronger, "strengthen", commit=commit, dry_run=dry_run)
-    data = bytes_of(context.repository.top, changed.path) or b""
-    text = document.edit(data, stronger(record.memory), changed.path) if dry_run else data
-    would = "would be" if dry_run else "is now"
-    context.notes.append(
-        f"{record.id} says this already; its importance {would} {after}"
-        if changed.changes
-        else f"{record.id} says this already, and no importance is greater than its own"
-    )
-    return Written(record.id, changed.path, changed.commit, text.decode(), dry_run, record.id)
-
-
-def refusal(twin: Twin, memory: Memory) -> MemtoolError:
-    """Return why a memory is not written, and what to do instead."""
-    other = twin.record
-    how = "the same as" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same as"
-    hint = (
-        f"add --supersedes {other.id}"
-        if memory.supersedes
-        else f'memtool supersede {other.id} "{memory.title}"'
-    )
-    if not twin.is_exact:
-        hint += f"; if both are meant, memtool new with --set related_to={other.id}"
-    return MemtoolError(
-        f"this says {how} {other.id}, {other.memory.title!r}", hint=hint, code="duplicate"
-    )
-
-
-BRANCH = "main"
-_PREFIX = ".memtool-"
-"""Begins the name of what is being made, before the number of the process that makes it."""
-
-
-def found(context: Context, *, begins: bool) -> None:
-    """Make sure that the global repository can be written to: it is there, and on a branch.
-
-    One that is absent stays so unless the verb `begins` something.
-
-    Raises:
-        MemtoolError: it cannot be made, and nothing is left of it; or it has no branch.
-    """
-    if not context.repository.is_made:
-        if begins:
-            make(context)
-        return
-    git = context.repository.git
-    if not git.run("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
-        top = context.repository.top
-        raise MemtoolError(
-            f"the global repository {top} has no branch checked out, so a commit would be lost",
-            hint=f"git -C {top} switch {BRANCH}",
-            code="detached",
-        )
-    if begins and not context.is_begun:
-        init.init(context, commit=True)
-
-
-def make(context: Context) -> None:
-    """Make the global repository, and go on in it.
-
-    Raises:
-        MemtoolError: its place is within another repository, not writable, or git does not know
-            who commits.
-    """
-    place = context.repository.top
-    parent = os.path.dirname(place)
-    _refuse_within(context, place)
-    try:
-        os.makedirs(parent, mode=0o700, exist_ok=True)
-        _sweep(parent)
-        temp = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent)
-        try:
-            _fill(context, temp)
-            _move(temp, place)
-        finally:
-            shutil.rmtree(temp, ignore_errors=True)
-    except OSError as error:
-        raise MemtoolError(
-            f"the global repository {place} cannot be made: {os.strerror(error.errno or 0)}",
-            hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
-            code="global",
-        ) from None
-    context.enter(user_repository.repository(context.env))
-    context.notes.append(f"the global repository is {place}")
-
-
-def _fill(context: Context, directory: str) -> None:
-    git = Git(directory, context.env)
-    git.run("init", "--quiet", f"--initial-branch={BRANCH}")
-    try:
-        for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-            git.run("var", name)
-    except GitError:
-        raise MemtoolError(
-            "git does not know who you are, and global memories are committed; nothing was written",
-            hint="git config --global user.name NAME; git config --global user.email ADDRESS",
-            code="no-identity",
-        ) from None
-    init.init(Context(discover(directory, context.env), context.env, directory), commit=True)
-
-
-def _move(made: str, place: str) -> None:
-    """Put what was made into its place, unless another process was faster."""
-    try:
-        os.rename(made, place)
-    except OSError:
-        if not is_global_made(place):
-            raise
-
-
-def _sweep(parent: str) -> None:
-    """Remove what a process left behind that was killed while it made the repository."""
-    for name in os.listdir(parent):
-        number = name.removeprefix(_PREFIX).partition("-")[0]
-        if name.startswith(_PREFIX) and number.isdecimal() and not _runs(int(number)):
-            shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # somebody else's, or no number of a process
-        return True
-    return True
-
-
-def _refuse_within(context: Context, place: str) -> None:
-    """Raise MemtoolError where another repository would take this one for a part of itself."""
-    above = os.path.dirname(place)  # another process may just have made what is in its place
-    while not os.path.isdir(above):
-        above = os.path.dirname(above)
-    try:
-        around = discover(above, context.env)
-    except MemtoolError as error:
-        if error.code == "no-repository":
-            return
-        raise
-    if not around.is_bare:
-        plain = {"GIT_LITERAL_PATHSPECS": "0"}  # paths are literal there, and git says no to this
-        if around.git.run("check-ignore", "--", place, allowed=(0, 1), env=plain):
-            return
-    raise MemtoolError(
-        f"{place} lies inside the repository {around.top or around.git_dir}",
-        hint=f"{GLOBAL_VARIABLE} names a directory outside of every repository",
-        code="global",
-    )

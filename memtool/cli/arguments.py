@@ -15,7 +15,7 @@ mean the same; after `--` every word is an argument. A word that begins with one
 
 from __future__ import annotations
 
-from memtool.commands import BY_NAME, Verb
+from memtool.commands import ACTIONS, BY_NAME, VERBS, Verb, names
 from memtool.errors import MemtoolError
 from memtool.value import Value
 
@@ -97,8 +97,8 @@ def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
     """Read the interface of a verb from its module; a call needs none of its texts."""
     name = verb.module or verb.name
     module = __import__(f"memtool.commands.{name}", fromlist=[name])
-    run = getattr(module, name)
-    summary, description, sections = _docstring((run.__doc__ or "") if with_texts else "")
+    run = getattr(module, verb.function)
+    summary, description, sections = parse_docstring((run.__doc__ or "") if with_texts else "")
     return Interface(
         name=verb.name,
         run=run,
@@ -170,7 +170,7 @@ def _shape(annotation: str) -> tuple[type, tuple[str, ...], bool]:
     return KINDS[inner], (), is_tuple
 
 
-def _docstring(text: str) -> tuple[str, str, dict[str, list[str]]]:
+def parse_docstring(text: str) -> tuple[str, str, dict[str, list[str]]]:
     """Split a docstring into its first line, its paragraphs, and the lines of its sections."""
     summary, _newline, rest = text.strip().partition("\n")
     paragraphs: list[str] = []
@@ -233,10 +233,14 @@ class Call(Value):
 
 
 class HelpPage(Value):
-    """A page of text that was asked for: `version`, or the help of a verb or of everything."""
+    """A page of text that was asked for: `version`, or the help of a verb or of everything.
+
+    `actions` names a verb with actions whose page is asked for as a whole.
+    """
 
     name: str
     verb: Verb | None = None
+    actions: str = ""
 
 
 class _Words(Value):
@@ -262,11 +266,19 @@ def parse(args: list[str]) -> Call | HelpPage:
     if name in ("-V", "--version"):
         return HelpPage("version")
     if "-h" in before or "--help" in before or name in ("", "help"):
-        return HelpPage("help", _verb(after[0]) if name == "help" and after else None)
+        return _help_page(after if name == "help" else [])
     if name.startswith("-"):
         raise MemtoolError(
             f"there is no option {name} before the verb", hint="memtool --help lists the verbs"
         )
+    if name in ACTIONS:
+        flags, action, rest = _split(after)
+        if not action and not {"-h", "--help"}.isdisjoint(flags):
+            return HelpPage("help", actions=name)
+        if action and not action.startswith("-"):
+            name, after = f"{name} {action}", flags + rest
+        else:
+            name = next(verb.name for verb in VERBS if verb.name.startswith(f"{name} "))
     verb = _verb(name)
     face = interface(verb, with_texts=False)
     words = _sort(face, before + after)
@@ -289,10 +301,26 @@ def _split(args: list[str]) -> tuple[list[str], str, list[str]]:
     return args[:number], args[number] if number < len(args) else "", args[number + 1 :]
 
 
+def _help_page(words: list[str]) -> HelpPage:
+    """Return the page of what follows `memtool help`, that of memtool itself for nothing."""
+    name = " ".join(words[:2]) if words[:1] and words[0] in ACTIONS else "".join(words[:1])
+    if name in ACTIONS:
+        return HelpPage("help", actions=name)
+    return HelpPage("help", _verb(name) if name else None)
+
+
 def _verb(name: str) -> Verb:
     if name in BY_NAME:
         return BY_NAME[name]
-    near = _nearest(name, list(BY_NAME))
+    first, _space, action = name.partition(" ")
+    if action:
+        known = [verb.name.partition(" ")[2] for verb in VERBS if verb.name.startswith(f"{first} ")]
+        near = _nearest(action, known)
+        raise MemtoolError(
+            f"ACTION is one of {', '.join(known)}, not {action!r}",
+            hint=f"did you mean {near}?" if near else f"memtool {first} --help",
+        )
+    near = _nearest(name, list(names()))
     hint = f"did you mean {near}?" if near else "memtool --help lists the verbs"
     raise MemtoolError(f"there is no verb {name!r}", hint=hint)
 

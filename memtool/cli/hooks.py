@@ -1,8 +1,8 @@
-"""The boundary of the hooks: an agent host calls, and is never told that something went wrong.
+"""The error boundary of `memtool hook`: an agent host never sees an error.
 
 Whatever happens, stdout holds the answer or the host's empty one, and the exit code is 0: to some
-hosts any other means that the prompt of the user is refused. Time is short, too: after two seconds
-the empty answer is given. What went wrong stands in `hook.log`, where the repository is known.
+hosts any other means that the prompt of the user is refused. After two seconds the empty answer is
+given. What went wrong is written to `hook.log` where the repository is known.
 """
 
 from __future__ import annotations
@@ -35,19 +35,41 @@ class _TooLate(BaseException):
     """The time is over; nothing may catch it but the boundary."""
 
 
+class _HostCall:
+    """One call of a host: its words, the repository once it is known, and its one answer."""
+
+    def __init__(self, args: Sequence[str]) -> None:
+        self.args = list(args)
+        self.began = time.perf_counter()
+        self.context: Context | None = None
+        contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
+        self._silence = contract.silence if contract is not None else ""
+        self._is_answered = False
+
+    def answer(self, text: str | None = None) -> None:
+        """Write a text, or the empty answer, unless something was written before."""
+        if not self._is_answered:
+            self._is_answered = True
+            output.write(self._silence if text is None else text)
+
+    def give_up(self) -> None:
+        """Write the empty answer without Python's own stream, which may be in use; and end."""
+        if not self._is_answered:
+            self._is_answered = True
+            os.write(1, self._silence.encode())
+        os._exit(0)
+
+
 def main(args: Sequence[str]) -> int:
     """Answer `hook HOST EVENT`, and return 0."""
-    began = time.perf_counter()
+    call = _HostCall(args)
     alarm = _Alarm()
-    contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
-    told = _Told(contract.silence if contract is not None else "")
-    place: list[Context] = []
-    alarm.set(told.give_up)
+    alarm.set(call.give_up)
     try:
-        why = _attempt(list(args), told, place, began)
-        told.tell()
-        if why:
-            _complain(place, args, why)
+        failure = _attempt(call)
+        call.answer()
+        if failure:
+            _complain(call, failure)
     except _TooLate:  # while it was complaining
         pass
     finally:
@@ -55,12 +77,12 @@ def main(args: Sequence[str]) -> int:
     return 0
 
 
-def _attempt(args: list[str], told: _Told, place: list[Context], began: float) -> str:
+def _attempt(call: _HostCall) -> str:
     """Answer, and return what went wrong; empty where nothing did."""
     try:
-        _answer(args, told, place, began)
+        _answer(call)
     except _TooLate:
-        _hasten(place)
+        _hasten(call.context)
         return f"no answer within {LIMIT_S:g} s"
     except KeyboardInterrupt:
         return "interrupted"
@@ -75,65 +97,42 @@ def _attempt(args: list[str], told: _Told, place: list[Context], began: float) -
     return ""
 
 
-def _hasten(place: list[Context]) -> None:
+def _hasten(context: Context | None) -> None:
     """Let another process finish what there was no time for, so that the next call is fast."""
-    if not place or time.process_time() < WORK_S:
+    if context is None or time.process_time() < WORK_S:
         return
-    context = place[0]
     repository = context.repository
     top = repository.top or repository.git_dir
     log.warm(repository.cache_dir, top, context.env, time.time())
 
 
-class _Told:
-    """Whether the host has got its answer: it gets one, and one only."""
-
-    def __init__(self, silence: str) -> None:
-        self._silence = silence
-        self._is_told = False
-
-    def tell(self, text: str | None = None) -> None:
-        """Write a text, or the empty answer, unless something was written before."""
-        if not self._is_told:
-            self._is_told = True
-            output.write(self._silence if text is None else text)
-
-    def give_up(self) -> None:
-        """Write the empty answer without Python's own stream, which may be in use; and end."""
-        if not self._is_told:
-            self._is_told = True
-            os.write(1, self._silence.encode())
-        os._exit(0)
-
-
-def _answer(args: list[str], told: _Told, place: list[Context], began: float) -> None:
+def _answer(call: _HostCall) -> None:
     from memtool.cli import arguments
 
-    call = arguments.parse(args)
-    if isinstance(call, arguments.HelpPage):
+    parsed = arguments.parse(call.args)
+    if isinstance(parsed, arguments.HelpPage):
         from memtool.cli import manual
 
-        told.tell(manual.text(call))
+        call.answer(manual.text(parsed))
         return
     from memtool.commands import hook
     from memtool.store.context import Context
 
     if os.environ.get("MEMTOOL_OFF"):
-        told.tell()
+        call.answer()
         return
-    given = contracts.read(hook.sent(call.options["input"]))
-    context = Context.at(given.cwd or call.directory, os.environ)
-    place.append(context)
-    host, event = call.positional
-    value = hook.answered(context, host, event, given, is_dry=call.options["dry_run"])
-    told.tell(output.as_json(value) if call.as_json else value.answer)
+    given = contracts.read(hook.sent(parsed.options["input"]))
+    context = call.context = Context.at(given.cwd or parsed.directory, os.environ)
+    host, event = parsed.positional
+    value = hook.answered(context, host, event, given, is_dry=parsed.options["dry_run"])
+    call.answer(output.as_json(value) if parsed.as_json else value.answer)
     from memtool.commands import _record  # only now: the answer is out
 
-    elapsed_ms = (time.perf_counter() - began) * 1000
+    elapsed_ms = (time.perf_counter() - call.began) * 1000
     _record.note(context, "hook", value, elapsed_ms)
     if log.is_kept(log.ALL, os.environ.get(log.VARIABLE, "")):
         shown = ", ".join(item.id for item in value.items) or "nothing"
-        _log(context, args, f"{shown} in {elapsed_ms:.0f} ms")
+        _log(context, call.args, f"{shown} in {elapsed_ms:.0f} ms")
 
 
 class _Alarm:
@@ -162,20 +161,20 @@ class _Alarm:
         _signal.signal(_signal.SIGALRM, self._before)
 
 
-def _complain(place: list[Context], args: Sequence[str], why: str) -> None:
-    """Note what went wrong in the repository that it was about, and tell a person at a terminal."""
+def _complain(call: _HostCall, failure: str) -> None:
+    """Note what went wrong in the repository that it was about, and show a person at a terminal."""
     if sys.stderr is not None and (sys.stderr.isatty() or os.environ.get("MEMTOOL_DEBUG")):
-        output.tell(f"memtool: {output.visible(why)}")
+        output.tell(f"memtool: {output.visible(failure)}")
     if not log.is_kept(log.ERROR, os.environ.get(log.VARIABLE, "")):
         return
     try:
-        if not place:
+        context = call.context
+        if context is None:
             from memtool.store.context import Context
 
-            place.append(Context.at(".", os.environ))
-        context = place[0]
+            context = Context.at(".", os.environ)
         if os.path.isdir(os.path.join(context.repository.top, context.directory)):
-            _log(context, args, log.FAILED + why)
+            _log(context, call.args, log.FAILED + failure)
             from memtool.commands import _record
 
             _record.note_failure(context)
@@ -183,8 +182,8 @@ def _complain(place: list[Context], args: Sequence[str], why: str) -> None:
         return
 
 
-def _log(context: Context, args: Sequence[str], how: str) -> None:
+def _log(context: Context, args: Sequence[str], what: str) -> None:
     from memtool.memory import timestamps
 
-    what = " ".join(args[:3])
-    log.note(context.repository.cache_dir, timestamps.render(int(time.time())), what, how)
+    now = timestamps.render(int(time.time()))
+    log.note(context.repository.cache_dir, now, " ".join(args[:3]), what)

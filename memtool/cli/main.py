@@ -100,7 +100,8 @@ def _run(args: list[str]) -> int:
         output.tell(f"memtool: {output.visible(note)}")
     from memtool.commands import _record  # only now: the answer is out
 
-    _record.note(context, call.face.name, value, (time.perf_counter() - began) * 1000)
+    verb = call.face.name.partition(" ")[0]
+    _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
     return int(getattr(value, "exit_code", 0))
 
 
@@ -137,17 +138,29 @@ def _answer(context: Context, call: Call) -> Any:
 def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     """Ask; where a derived file turns out to be damaged, drop the index and ask once more.
 
-    Nothing may be printed meanwhile. What cannot be dropped is not used any more.
+    Nothing may be printed meanwhile. What cannot be dropped is not used any more. A verb that has
+    written a file by then does not run again: it would write it twice.
+
+    Raises:
+        MemtoolError: the index is damaged, and something was written.
     """
-    told = len(context.notes)
+    from memtool.store import files
+
+    noted, written = len(context.notes), files.writes()
     try:
         return ask()
-    except CorruptCache:
+    except CorruptCache as error:
         from memtool.index import index
 
-        del context.notes[told:]
         for one in filter(None, (context, context.beside)):
             one.is_cached = index.drop(one.repository) and one.is_cached
+        if files.writes() != written:
+            raise MemtoolError(
+                f"the search index is damaged ({error}); what was written until then stays",
+                hint="git status shows it; the index is rebuilt by the next command",
+                code="damaged",
+            ) from None
+        del context.notes[noted:]
         return ask()
 
 

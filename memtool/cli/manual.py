@@ -8,9 +8,17 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 
-from memtool.cli.arguments import EXIT_CODES, HelpPage, Interface, Parameter, interface
-from memtool.commands import GROUPS, VERBS
+from memtool.cli.arguments import (
+    EXIT_CODES,
+    HelpPage,
+    Interface,
+    Parameter,
+    interface,
+    parse_docstring,
+)
+from memtool.commands import GROUPS, VERBS, names
 from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
 from memtool.memory.problem import CODES
@@ -35,6 +43,8 @@ def text(page: HelpPage) -> str:
     """Return the text of a page."""
     if page.name == "version":
         return f"memtool {__version__}\n"
+    if page.actions:
+        return of_actions(page.actions)
     return overview() if page.verb is None else of_verb(interface(page.verb))
 
 
@@ -47,7 +57,7 @@ def overview() -> str:
     ]
     for group, title in GROUPS.items():
         lines += ["", f"{title}:"]
-        lines += [f"  {verb.name:<11}{verb.summary}" for verb in VERBS if verb.group == group]
+        lines += [f"  {name:<11}{row[1]}" for name, row in names().items() if row[0] == group]
     lines += [
         "",
         "memtool VERB --help explains a verb, with an example.",
@@ -56,20 +66,42 @@ def overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def of_verb(face: Interface) -> str:
-    """Return the help page of one verb."""
+def of_actions(name: str) -> str:
+    """Return the help page of a verb that has actions."""
+    verbs = [verb for verb in VERBS if verb.name.startswith(f"{name} ")]
+    module = import_module(f"memtool.commands.{verbs[0].module}")
+    summary, description, sections = parse_docstring(module.__doc__ or "")
+    rows = [(verb.name.partition(" ")[2], verb.summary) for verb in verbs]
     blocks = [
-        _wrapped("usage: ", usage(face)),
-        face.summary,
-        *(textwrap.fill(part, WIDTH) for part in face.description.split("\n\n") if part),
+        f"usage: memtool {name} [ACTION] …",
+        summary,
+        *_paragraphs(description),
+        _rows("actions", rows),
+        _rows("options", EVERYWHERE),
+        _example("\n".join(sections["Example"])),
+        f"memtool {name} ACTION --help explains an action; without one it is {rows[0][0]}.",
     ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def of_verb(face: Interface) -> str:
+    """Return the help page of one verb, or of one action."""
+    blocks = [_wrapped("usage: ", usage(face)), face.summary, *_paragraphs(face.description)]
     if face.positional:
         blocks.append(_rows("arguments", [(p.metavar, explained(p)) for p in face.positional]))
     options = [(name_of(option), option.help) for option in face.options]
     blocks.append(_rows("options", [*options, *EVERYWHERE]))
     if face.example:
-        blocks.append("example:\n" + textwrap.indent(face.example, "  "))
+        blocks.append(_example(face.example))
     return "\n\n".join(blocks) + "\n"
+
+
+def _paragraphs(description: str) -> list[str]:
+    return [textwrap.fill(part, WIDTH) for part in description.split("\n\n") if part]
+
+
+def _example(text: str) -> str:
+    return "example:\n" + textwrap.indent(text, "  ")
 
 
 def usage(face: Interface) -> str:
@@ -109,7 +141,7 @@ def _wrapped(label: str, line: str) -> str:
     return filled.replace("\0", " ")
 
 
-def _rows(title: str, rows: list[tuple[str, str]]) -> str:
+def _rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
     lines = [f"{title}:"]
     for name, help_ in rows:
         start = f"  {name}"
@@ -172,8 +204,10 @@ def _verbs() -> list[str]:
         _table(("option", "meaning"), ((f"`{name}`", text) for name, text in EVERYWHERE)),
     ]
     for group, title in GROUPS.items():
-        names = [verb.name for verb in VERBS if verb.group == group]
-        parts.append(f"{title.capitalize()}: " + ", ".join(f"[{n}](#{n})" for n in names))
+        found = [verb.name for verb in VERBS if verb.group == group]
+        parts.append(
+            f"{title.capitalize()}: " + ", ".join(f"[{n}](#{n.replace(' ', '-')})" for n in found)
+        )
     for verb in VERBS:
         parts += _verb(interface(verb))
     return parts

@@ -1,10 +1,11 @@
-"""The verbs, one module each.
+"""The verbs: the table of them, and a module for each.
 
 A module holds a typed function that takes the context and returns a value, and a function
-`render` that writes the value as text.
+`render` that writes the value as text. A verb with actions, such as `session start`, has a row and
+a function for each of them in one module.
 
-A verb's parameters, types, defaults and help stand once: in its signature and docstring. The
-command line, the Python API and the manual read them from there.
+A verb's parameters, types, defaults and help are in its signature and docstring, and nowhere else.
+The command line, the Python API and the manual read them from there.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from memtool.value import Value
 
 
 class Verb(Value):
-    """A row of the table of verbs; `module` is also the name of the function."""
+    """A row of the table of verbs; `module` is that of another name, or of several actions."""
 
     name: str
     group: str
     summary: str
     module: str = ""
+
+    @property
+    def function(self) -> str:
+        """The name of its function, which is also that of its method in the Python API."""
+        return self.name.replace(" ", "_") if " " in self.name else self.module or self.name
 
 
 VERBS: tuple[Verb, ...] = (
@@ -58,7 +64,14 @@ VERBS: tuple[Verb, ...] = (
     Verb("hook", "guard", "answer an event of an agent host; hosts call it, people do not"),
     Verb("mcp", "guard", "serve the verbs to an agent as tools, over stdio"),
     Verb("review", "prove", "which decisions govern the files of a change, and are they upheld"),
-    Verb("session", "learn", "the private log of what happened, from which memories may come"),
+    Verb("session list", "learn", "the sessions of this clone, newest first", "session"),
+    Verb("session start", "learn", "begin a session", "session"),
+    Verb("session add", "learn", "append a message", "session"),
+    Verb("session checkpoint", "learn", "make a checkpoint by hand", "session"),
+    Verb("session end", "learn", "end a session with a summary", "session"),
+    Verb("session fork", "learn", "go on in a new session with the findings of the old", "session"),
+    Verb("session show", "learn", "a session with its messages, or one of them", "session"),
+    Verb("session prune", "learn", "remove the messages of those that ended first", "session"),
     Verb("capture", "learn", "take a transcript of an agent into a session"),
     Verb("promote", "learn", "what sessions taught, as candidate memories"),
     Verb("curate", "learn", "how candidates fit in with the memories that stand"),
@@ -68,6 +81,11 @@ VERBS: tuple[Verb, ...] = (
     Verb("export", "move", "write the memories as JSON lines"),
 )
 """Every verb in the order of the help page. Rows are explicit: importing registers nothing."""
+
+ACTIONS: dict[str, str] = {
+    "session": "the private log of what happened, from which memories may come",
+}
+"""Verbs that have actions; the first row of each is the action that is meant without one."""
 
 GROUPS = {
     "start": "begin and look after",
@@ -80,3 +98,12 @@ GROUPS = {
 }
 
 BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}
+
+
+def names() -> dict[str, tuple[str, str]]:
+    """Return group and summary of each verb by the first word of its name, in order."""
+    found = {}
+    for verb in VERBS:
+        first = verb.name.partition(" ")[0]
+        found[first] = verb.group, ACTIONS.get(first, verb.summary)
+    return found

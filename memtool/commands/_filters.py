@@ -1,6 +1,7 @@
-"""What several verbs read: standard input, `--global`.
+"""What several verbs read: standard input, `--limit`, `--global`.
 
-`--global` stands once, here: a verb itself does not know which repository it works on.
+Standard input is read nowhere else. A verb itself does not know whether it works on the global
+repository: what `--global` changes is here.
 """
 
 from __future__ import annotations
@@ -16,22 +17,62 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def received(most: int) -> bytes:
-    """Return everything that stands on stdin.
+def read_stdin(most: int, *, is_cut: bool = False) -> bytes:
+    """Return what is on stdin; `is_cut` takes no more than that much of it, and nothing if closed.
 
     Raises:
         MemtoolError: stdin is closed, or holds more bytes than that.
     """
+    if is_cut:
+        return sys.stdin.buffer.read(most) if sys.stdin is not None else b""
     if sys.stdin is None:
         raise MemtoolError("there is no stdin to read from", hint="give the text as an argument")
     data = sys.stdin.buffer.read(most + 1)
     if len(data) > most:
         raise MemtoolError(
-            f"what stands on stdin is longer than {most:,} bytes",
-            hint="split it, or leave out what is not text",
+            f"what is on stdin is longer than {most:,} bytes",
+            hint="split it, or keep it in a file and name that with --source file:PATH",
             code="too-large",
         )
     return data
+
+
+def body_text(given: str) -> str:
+    """Return the text of a memory as it is given, or what is on stdin where that is `-`.
+
+    Raises:
+        MemtoolError: stdin is closed, too long, or not UTF-8.
+    """
+    if given != "-":
+        return given
+    from memtool.memory import document
+
+    data = read_stdin(document.MAX_BYTES)
+    try:
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise MemtoolError(
+            f"the text on stdin is not UTF-8, the first odd byte is in line {line}",
+            hint="iconv -f ISO-8859-1 -t UTF-8 converts such a text",
+            code="not-utf8",
+        ) from None
+
+
+def limit_of(context: Context, limit: int | None) -> int:
+    """Return `--limit`, by default the setting search.limit. Raises MemtoolError below 0."""
+    if limit is None:
+        return context.settings.count("search.limit")
+    refuse_negative(limit)
+    return limit
+
+
+def refuse_negative(limit: int) -> None:
+    """Raise MemtoolError for a `--limit` below 0."""
+    if limit < 0:
+        raise MemtoolError(
+            f"--limit {limit} is below 0", hint="give a number from 0 up", code="bad-limit"
+        )
 
 
 def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What several verbs print: columns, and progress on a terminal.
+"""What several verbs print: columns, memories that were written, progress on a terminal.
 
-A timer writes it, from the first second on, so the work need not know of it and short work shows
-nothing. Nothing is written to a pipe or file, and the line is gone at the end.
+A timer writes the progress, from the first second on, so the work need not know of it and short
+work shows nothing. Nothing is written to a pipe or file, and the line is gone at the end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self, TextIO
+
+    from memtool.authoring.write import Changed, Written
 
 WIDEST = 60
 """A longer cell pushes its own row to the right instead of every other."""
@@ -31,6 +33,21 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
         ).rstrip()
         for row in table
     ]
+
+
+def written(answer: Written) -> str:
+    """Return the path, after the whole text where nothing was written."""
+    return f"{answer.text}\n{answer.path}" if answer.dry_run else answer.path
+
+
+def changed(answer: Changed) -> str:
+    """Return one line per changed key, then the path."""
+    rows = [f"{key}: {old or '-'} -> {new or '-'}" for key, (old, new) in answer.changes.items()]
+    if not rows:
+        rows = [f"{answer.id} was so already"]
+    elif answer.dry_run:
+        rows.insert(0, "would change:")
+    return "\n".join([*rows, answer.path])
 
 
 EVERY_S = 1.0

@@ -9,9 +9,7 @@ from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.search import expansion
 from memtool.search.scope import aliases_file, aliases_path
-from memtool.store import files
-from memtool.store.commits import commit_files
-from memtool.store.config import read_toml
+from memtool.store import config
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -74,7 +72,17 @@ def alias(
     if action == "remove" and expansions:
         raise MemtoolError("remove takes one word", hint=f"memtool alias remove {wanted}")
     added = tuple(dict.fromkeys(map(expansion.key, expansions)))
-    return _changed(context, action, wanted, added, commit=commit, dry_run=dry_run)
+    path = aliases_path(context)
+    done = write.edit_file(
+        context,
+        path,
+        lambda before: _edited(before, path, action, wanted, added),
+        f"memory: {action} alias {wanted}",
+        commit=commit,
+        dry_run=dry_run,
+    )
+    rows = _rows(done.data, context, wanted)
+    return Aliases(path, rows, done.changed, done.commit, dry_run)
 
 
 def render(shown: Aliases) -> str:
@@ -88,39 +96,16 @@ def render(shown: Aliases) -> str:
     return "\n".join(rows)
 
 
-def _changed(
-    context: Context,
-    action: str,
-    word: str,
-    added: tuple[str, ...],
-    *,
-    commit: bool,
-    dry_run: bool,
-) -> Aliases:
-    write.prepare(context)
-    path = aliases_path(context)
-    with files.locked(context.repository.cache_dir, "write.lock"):
-        before = aliases_file(context)
-        after = _edited(before or b"", path, action, word, added)
-        changed = after != (before or b"")
-        if changed and not dry_run:
-            files.replace(context.repository.top, path, after, expected=before)
-    done = None
-    if changed and commit and not dry_run:
-        done = commit_files(context.repository, [path], f"memory: {action} alias {word}"[:72], {})
-    return Aliases(path, _rows(after, context, word), changed, done, dry_run)
-
-
 def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ...]) -> bytes:
     """Return the file with a row more or less.
 
     Raises:
         MemtoolError: the file is broken, or there is no such word to remove.
     """
-    from memtool.store import config
-
     own = expansion.written(data, path)
-    spelled = next((raw for raw in read_toml(data, path) if expansion.key(raw) == word), word)
+    spelled = next(
+        (raw for raw in config.read_toml(data, path) if expansion.key(raw) == word), word
+    )
     if action == "add":
         known = own.get(word, expansion.DEFAULTS.get(word, ()))
         row: list[str] | None = [*dict.fromkeys((*known, *added))]

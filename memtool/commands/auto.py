@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.commands.config import config
+from memtool.authoring import write
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -52,12 +52,11 @@ def auto(
     """
     if not switch:
         return Auto(context.is_capturing, _off_by(context), context.config_path)
-    wanted = str(switch == "on").lower()
-    shown = config(context, KEY, wanted, commit=commit, dry_run=dry_run)
     is_on = switch == "on"
+    done = write.set_option(context, KEY, is_on, commit=commit, dry_run=dry_run)
     off_by = tuple(who for who in _off_by(context) if who != context.config_path)
     off_by = off_by if is_on else (context.config_path, *off_by)
-    return Auto(not off_by, off_by, shown.path, shown.changed, shown.commit, dry_run)
+    return Auto(not off_by, off_by, context.config_path, done.changed, done.commit, dry_run)
 
 
 def render(shown: Auto) -> str:
@@ -70,10 +69,9 @@ def render(shown: Auto) -> str:
 
 
 def _off_by(context: Context) -> tuple[str, ...]:
-    settings = context.settings
-    said = (
-        (context.config_path, settings.given.get(KEY, True)),
-        ("your global settings", settings.personal.get(KEY, True)),
+    switches = (
+        (context.config_path, context.settings.given.get(KEY, True)),
+        ("your global settings", context.settings.personal.get(KEY, True)),
         ("MEMTOOL_OFF", not context.is_off),
     )
-    return tuple(who for who, is_on in said if not is_on)
+    return tuple(who for who, is_on in switches if not is_on)

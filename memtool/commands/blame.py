@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.memory.memory import as_text
-from memtool.store import history as blaming
-from memtool.store import snapshot
+from memtool.memory import strict
+from memtool.memory.memory import as_text, sections
+from memtool.store import history, snapshot
 from memtool.store.context import Context
+from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memtool.store.history import History
 
 VALUE_WIDTH = 48
 """Characters of a value that the table shows."""
@@ -43,7 +40,7 @@ class BlamePart(Value):
 
 
 class Blame(Value):
-    """Who wrote each part of a memory; fields and sections stand in the order of the file."""
+    """Who wrote each part of a memory; fields and sections in the order of the file."""
 
     id: str
     path: str
@@ -63,10 +60,6 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         id: the memory, by its id or the beginning of it
         at: a revision instead of the worktree
     """
-    from memtool.memory import strict
-    from memtool.memory.memory import sections
-    from memtool.store.history import History, tip
-
     tree = index.open(context, at, exact=True)
     record = tree.find(id)
     head = tip(context.repository, at)
@@ -88,15 +81,15 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         (key, as_text(memory.fields.get(key)), first, last)
         for key, (first, last) in strict.read_header(header).spans.items()
     ]
-    texts = [
+    bodies = [
         (part.title or OPENING, part.text, start + part.first_line, start + part.last_line)
         for part in sections(body)
     ]
-    with History(context.repository) as history:
-        commits = blaming.lines(history, tree.snapshot, head, record.path, data)
-        fields = tuple(_part(history, commits, rows, *span) for span in spans)
-        told = tuple(_part(history, commits, rows, *span) for span in texts)
-    return Blame(record.id, record.path, fields, told)
+    with History(context.repository) as past:
+        commits = history.lines(past, tree.snapshot, head, record.path, data)
+        fields = tuple(_part(past, commits, rows, *span) for span in spans)
+        texts = tuple(_part(past, commits, rows, *span) for span in bodies)
+    return Blame(record.id, record.path, fields, texts)
 
 
 def render(blame: Blame) -> str:
@@ -117,7 +110,7 @@ def render(blame: Blame) -> str:
 
 
 def _part(
-    history: History,
+    past: History,
     commits: Sequence[str],
     rows: Sequence[bytes],
     name: str,
@@ -130,9 +123,9 @@ def _part(
     while last > first and not rows[last - 1].strip():
         last -= 1
     among = commits[first - 1 : last]
-    if blaming.UNCOMMITTED in among:
+    if history.UNCOMMITTED in among:
         return BlamePart(name, value, "", "", "", "uncommitted", first, last)
-    commit = history.author_of(history.newest(among))
+    commit = past.author_of(past.newest(among))
     state = "committed" if commit.id else "shallow"
     return BlamePart(name, value, commit.id, commit.author, commit.date, state, first, last)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 
+from memtool.commands import _filters
 from memtool.sessions import store
 from memtool.store import usage_log
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO, Literal
+    from typing import Literal
 
     from memtool.sessions.capture import Transcript
     from memtool.sessions.model import Head
@@ -148,18 +150,7 @@ def _source(context: Context, transcript: str, host: str, session: str) -> Trans
 
     tops = (context.repository.top, os.path.dirname(context.repository.common_dir))
     id_ = name_for(store.opened(context), host or "session", session) if session else ""
-    if transcript == "-":
-        file, path = _stdin(), ""
-    else:
-        path = os.path.realpath(os.path.join(context.cwd, transcript))
-        file = reader.opened(path)
-    return Transcript(file, path, tops, host, id_)
-
-
-def _stdin() -> BinaryIO:
-    """Return stdin as a file that can be read twice."""
-    import io
-
-    from memtool.commands._filters import received
-
-    return io.BytesIO(received(MOST_STDIN))
+    if transcript == "-":  # it is read twice
+        return Transcript(io.BytesIO(_filters.read_stdin(MOST_STDIN)), "", tops, host, id_)
+    path = os.path.realpath(os.path.join(context.cwd, transcript))
+    return Transcript(reader.opened(path), path, tops, host, id_)

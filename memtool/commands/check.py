@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 ERROR = "error"
+_WITHOUT_WORK_TREE = "memtool check --range A..B, or memtool check --history"
 
 
 class Checked(Value):
@@ -87,7 +88,7 @@ def check(
 
 def _staged(context: Context, path: tuple[str, ...]) -> Checked:
     """Check what is staged; that nothing is costs little."""
-    _refuse_bare(context)
+    context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.gate import index_diff
 
     sides, head = index_diff.of_index(context.repository, context.directory, context.env)
@@ -165,20 +166,11 @@ def _content(context: Context, path: tuple[str, ...], range_: str) -> Content | 
         start, end = _ends(context, range_)
         settings = _settings_at(context, end)
         return sources.of_range(context, settings, start, end)
-    _refuse_bare(context)
+    context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.gate import sources
 
     context.refuse_absent()
     return sources.of_worktree(context, _inside(context, path))
-
-
-def _refuse_bare(context: Context) -> None:
-    if context.repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no work tree and stages nothing",
-            hint="memtool check --range A..B, or memtool check --history",
-            code="bare",
-        )
 
 
 def _settings_at(context: Context, commit: str) -> Any:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.store import config as config_file
-from memtool.store import files
-from memtool.store.commits import commit_files
 from memtool.store.config import Option, Scalar, Setting
 from memtool.store.context import Context
 from memtool.value import Value
@@ -78,23 +74,11 @@ def config(
         return SettingsReport(context.config_path, (_row(option, context.settings),))
     if value and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
-    write.prepare(context)
     new = None if unset else _typed(option, key, value)
-    repository = context.repository
-    with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
-        before = write.bytes_of(repository.top, context.config_path)
-        after = _edited(before or b"", key, new, context.config_path)
-        config_after = config_file.parse(after, context.config_path)
-        config_after = config_after.replace(personal=context.settings.personal)
-        changed = after != (before or b"")
-        if changed and not dry_run:
-            files.replace(repository.top, context.config_path, after, expected=before)
-    done = None
-    if commit and not dry_run and (changed or write.is_dirty(repository, context.config_path)):
-        done = commit_files(repository, [context.config_path], f"memory: set {key}", {})
-    return SettingsReport(
-        context.config_path, (_row(option, config_after),), changed, done, dry_run
-    )
+    done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
+    after = config_file.parse(done.data, context.config_path)
+    row = _row(option, after.replace(personal=context.settings.personal))
+    return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
 
 
 def render(shown: SettingsReport) -> str:
@@ -164,8 +148,3 @@ def _reason(option: Option, key: str, text: str) -> str:
         )
     config_file.checked(option, {name: text}, "the value")
     return text
-
-
-def _edited(data: bytes, key: str, value: Scalar | tuple[str, ...] | None, path: str) -> bytes:
-    config_file.read_toml(data, path)  # a broken file is told with its line, and left alone
-    return config_file.set_key(data.decode(), key, value).encode()

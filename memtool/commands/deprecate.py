@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memtool.authoring import write
 from memtool.authoring.write import Changed
-from memtool.authoring.write import render_changed as render
+from memtool.commands._render import changed as render
 from memtool.memory.memory import Fields, Memory
 from memtool.store.context import Context
 

@@ -97,12 +97,8 @@ def _ends(context: Context, range_: str) -> tuple[str, str]:
     left, dots, right = range_.partition("..")
     is_merge_base = right.startswith(".")
     right = right.removeprefix(".") if dots else ""
-    if not dots and context.repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no worktree to compare with",
-            hint=f"memtool diff {left or 'HEAD~1'}..HEAD",
-            code="bare",
-        )
+    if not dots:
+        context.repository.refuse_bare(f"memtool diff {left or 'HEAD~1'}..HEAD")
     if not range_:
         head = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
         return head, ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from memtool.authoring import write
+from memtool.authoring.tree import is_dirty
 from memtool.errors import MemtoolError
 from memtool.memory import ids
 from memtool.redaction.find import allowlist
@@ -12,7 +13,7 @@ from memtool.sessions import findings
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, memories, standing, sum_up
+from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, digests, memories, sum_up
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ LEAST = 2
 class DigestChange(Value):
     """What became of the digest of a category: `new`, `changed`, `unchanged`, or `archived`.
 
-    `id` and `path` are those of the digest that stands now. `told` counts the memories on it,
+    `id` and `path` are those of the digest that holds now. `told` counts the memories on it,
     `left_out` those beyond its bounds, `replaces` the digests before it.
     """
 
@@ -142,7 +143,7 @@ def _refuse_nothing(plan: Digest, *, is_named: bool) -> None:
 def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
     now, known = context.now, context.settings.categories
-    have = {record.memory.category for record in standing(tree)}
+    have = {record.memory.category for record in digests(tree)}
     return sorted(
         name for name in known if name in have or len(memories(tree, name, now, known)) >= LEAST
     )
@@ -177,13 +178,7 @@ def _written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
         return DigestChange(
             plan.category, change, first.id, first.path, plan.told, plan.left_out, gone
         )
-    memory = plan.memory
-    written = write.write_new(
-        context,
-        memory,
-        draw=lambda: ids.make_id(memory.type, context.now, memory.title, context.random(3)),
-        dry_run=dry_run,
-    )
+    written = write.write_new(context, plan.memory, dry_run=dry_run)
     return DigestChange(
         plan.category, plan.change, written.id, written.path, plan.told, plan.left_out, old,
         written.text if dry_run else "",
@@ -192,7 +187,7 @@ def _written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
 
 def _committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
     """Commit what is not committed yet of the digests, in one commit; None where all is."""
-    due = [page for page in pages if write.is_dirty(context.repository, page.path)]
+    due = [page for page in pages if is_dirty(context.repository, page.path)]
     if not due:
         return None
     trailers = {"Memory-Id": ", ".join(page.id for page in due)}

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -129,10 +130,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         as_of: ask from this moment where a query names none
     """
     floors = dict(_floor(text) for text in floor)
-    if limit < 0:
-        raise MemtoolError(
-            f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
-        )
+    _filters.refuse_negative(limit)
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
     place = os.path.join(context.cwd if golden else context.repository.top or context.cwd, name)
     queries = parse(_read(place, name), name)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from memtool.authoring import write
 from memtool.authoring.write import Changed
+from memtool.commands import _render
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import memory, timestamps
 from memtool.memory.memory import Fields, Memory
+from memtool.search import retrieve
+from memtool.search.query import parse, text_of
+from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.value import Value
+
+MOST = 50
+"""Memories that a query forgets at once."""
 
 
 class ForgetResult(Value):
@@ -69,7 +77,7 @@ def forget(
 
 def render(forgotten: ForgetResult) -> str:
     """Return what changed in each memory, and how to undo it."""
-    rows = [write.render_changed(changed) for changed in forgotten.forgotten]
+    rows = [_render.changed(one) for one in forgotten.forgotten]
     if any(changed.changes and not changed.dry_run for changed in forgotten.forgotten):
         rows.append("undo: memtool restore ID")
     return "\n".join(rows)
@@ -80,19 +88,18 @@ def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[st
     text = " ".join(wanted).strip()
     if not text:
         raise MemtoolError("nothing is named", hint='memtool forget ID --why "REASON"')
-    tree = context.tree()
     try:
-        return (tree.find(text).id,)
+        return (context.tree().find(text).id,)
     except MemtoolError as error:
         if error.code != "unknown-id" or not any(mark in text for mark in ' :"'):
             raise
-    from memtool.commands.search import search
-
+    query = parse(text_of(context, wanted))
+    scope = scope_of(context, index.open(context, exact=True), context.now)
+    answer = retrieve.search_query(scope, query, MOST)
+    context.notes.extend(answer.notes)
     # A digest only quotes what is meant; the next one does not.
     found = tuple(
-        result.id
-        for result in search(context, text, limit=50).results
-        if not memory.is_generated(tree.find(result.id).memory)
+        hit.record.id for hit in answer.hits if not memory.is_generated(hit.record.memory)
     )
     if not found:
         raise MemtoolError(f"no memory answers {text!r}", hint="memtool list", code="unknown-id")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
@@ -137,12 +137,10 @@ def contract_of(host: str, event: str) -> Contract:
 
 
 def sent(input: str) -> bytes:
-    """Return what the host sent: the text itself, or what stands on stdin, as far as it counts."""
+    """Return what the host sent: the text itself, or what is on stdin, as far as it counts."""
     if input != "-":
         return input.encode(errors="replace")
-    if sys.stdin is None:  # a host may start us with it closed
-        return b""
-    return sys.stdin.buffer.read(MOST_INPUT + 1)
+    return _filters.read_stdin(MOST_INPUT + 1, is_cut=True)  # a host may start us with it closed
 
 
 def context_of(given: Given) -> str:

@@ -187,7 +187,7 @@ def _drafts(
 def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
     """Read `--set`. Raises MemtoolError for what cannot be the same in every memory, or at all."""
     types = [pair for pair in pairs if pair.startswith("type=")]
-    found = draft.read([pair for pair in pairs if pair not in types])
+    found = draft.assigned([pair for pair in pairs if pair not in types])
     if types:
         found["type"] = types[-1].partition("=")[2]
     secrets.refuse_secrets("\n".join(pairs), allowlist(context.settings))

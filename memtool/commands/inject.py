@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
@@ -209,9 +208,8 @@ def _read_prompt(prompt: str) -> str:
     """Return the prompt. What is not UTF-8 in it is no word that anybody could look for."""
     if prompt != "-":
         return prompt.encode(errors="replace")[:MAX_PROMPT].decode(errors="replace")
-    if sys.stdin is None:  # a host may start us with it closed
-        return ""
-    return sys.stdin.buffer.read(MAX_PROMPT).decode(errors="replace")
+    # A host may start us with stdin closed.
+    return _filters.read_stdin(MAX_PROMPT, is_cut=True).decode(errors="replace")
 
 
 def _silent(context: Context, format: str, session: str) -> Injected:

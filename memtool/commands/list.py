@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.index import index
 from memtool.search.query import parse, text_of
-from memtool.search.scope import MemoryRow, day, first, limit_of, row_of, scope_of, tell_rest
+from memtool.search.scope import MemoryRow, day, first, row_of, scope_of, tell_rest
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -48,7 +49,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
     """
-    most = limit_of(context, limit)
+    most = _filters.limit_of(context, limit)
     asked = parse(text_of(context, filters))
     tree = index.open(context, at, as_of, exact=True)
     scope = scope_of(context, tree, context.moment_of(as_of))

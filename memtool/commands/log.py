@@ -1,9 +1,13 @@
-"""`memtool log`: the history of memories."""
+"""`memtool log`: the history of memories from git, and two tables from the ledger of this clone.
+
+`--injected` shows what agents were given, `--audit` what was done that git does not record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -11,7 +15,7 @@ from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
 from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
-from memtool.store.history import Trace, Walk, trace
+from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trace
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Stamp, stamps_of
 from memtool.store.tree import Tree
@@ -20,12 +24,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from memtool.store.history import (
-        Commit,  # heavy to import
-        History,  # heavy to import
-        Touch,  # heavy to import
-    )
 
 READ_AT_ONCE = 500
 """Changed files that are read and compared together."""
@@ -49,6 +47,35 @@ class LogEntry(Value):
     date: str
     subject: str
     reason: str
+
+
+class AuditRow(Value):
+    """One act: when it began, and its outcome: running, done, refused or interrupted.
+
+    `subjects` are ids of memories, findings and sessions, or paths. `detail` is a reason, the code
+    of what refused it, or a count.
+    """
+
+    moment: str
+    kind: str
+    outcome: str
+    subjects: tuple[str, ...]
+    detail: str
+
+
+class InjectionRow(Value):
+    """A memory of a block that an agent got; `prompt` is the hash of what was asked.
+
+    `score` is None for what was not searched.
+    """
+
+    moment: str
+    id: str
+    tier: str
+    score: float | None
+    reason: str
+    prompt: str
+    session: str
 
 
 class Log(Value):
@@ -112,18 +139,70 @@ def log(
         kind: with --audit, only this kind, such as forget or promote; may be repeated
         limit: how many events at most, 0 for all
     """
-    if limit < 0:
-        raise MemtoolError(f"--limit {limit} is below 0", hint="--limit 0 shows all")
+    _filters.refuse_negative(limit)
     if (since or kind) and not audit:
         raise MemtoolError("--since and --kind are for --audit", hint="memtool log --audit")
-    if injected or audit:
-        _refuse_mixed(at, injected=injected, audit=audit)
-        if audit:
-            told = find_acts(context, id, limit, since, kind)
-            return Log(told.id, False, told.more, (), audit=told.acts)
-        return _injected(context, id, limit)
-    from memtool.store.history import History, tip
+    if injected and audit:
+        raise MemtoolError("--injected and --audit are two tables", hint="give one of them")
+    if at is not None and (injected or audit):
+        raise MemtoolError(
+            f"--at and --{'audit' if audit else 'injected'} do not go together",
+            hint="the ledger knows moments, not revisions: leave --at out",
+        )
+    if audit:
+        return _audit(context, id, limit, since, kind)
+    return _injections(context, id, limit) if injected else _history(context, id, at, limit)
 
+
+def render(log: Log) -> str:
+    """Return one line per event: date, commit, what happened to which memory, and who did it.
+
+    An injection is a line with its moment, the hash of the prompt, tier, score, memory and reason,
+    an act one with its moment, kind, outcome, subjects and detail.
+    """
+    about = f" {log.id}" if log.id else ""
+    first = []
+    if log.audit is not None:
+        rows = [_audit_cells(row) for row in log.audit]
+        nothing = f"the audit holds nothing {f'about {log.id}' if log.id else 'of that'}"
+        more = "--limit 0 shows all"
+    elif log.injections is not None:
+        rows = [_injection_cells(row) for row in log.injections]
+        nothing = f"{log.id} was never injected here" if about else "nothing was injected here yet"
+        more = f"memtool log{about} --injected --limit 0"
+    else:
+        first = [f"{log.id} is no longer in the tree"] if log.removed else []
+        rows = [_event_cells(event) for event in log.events]
+        nothing = "no memory was ever committed here"
+        more = f"memtool log{about} --limit 0"
+    lines = [*first, *(columns(rows) or [nothing])]
+    return "\n".join([*lines, f"more is there: {more}"] if log.more else lines)
+
+
+def _event_cells(event: LogEntry) -> tuple[str, ...]:
+    commit = event.commit[:SHORT] or (NOT_COMMITTED if event.kind != "unknown" else "shallow")
+    return (event.date[:10], commit, event.kind, event.id, event.author, _details(event))
+
+
+def _audit_cells(row: AuditRow) -> tuple[str, ...]:
+    return (row.moment, row.kind, row.outcome, " ".join(row.subjects), row.detail)
+
+
+def _injection_cells(row: InjectionRow) -> tuple[str, ...]:
+    score = "" if row.score is None else f"{row.score:.3f}"
+    prompt = row.prompt or "no prompt"
+    return (row.moment, prompt, row.session, row.tier, score, row.id, row.reason)
+
+
+def _details(event: LogEntry) -> str:
+    change = Change(event.kind, event.id, event.title, event.path, event.details)
+    told = [sentence(change), event.reason if event.details.get("reason") != event.reason else ""]
+    said = "; ".join(filter(None, told))
+    return f"{event.title} ({said})" if said and event.title else said or event.title
+
+
+def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
+    """Return the events of git's history, and what is not committed."""
     tree = index.open(context, at, exact=True)
     head = tip(context.repository, at)
     pending = _pending(context, tree, head) if at is None else ()
@@ -151,60 +230,6 @@ def log(
     titles = {event.id: (event.title, event.path) for event in events if event.title}
     shown = tuple(_titled(event, tree, titles) for event in (events[:limit] if limit else events))
     return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
-
-
-def _refuse_mixed(at: str | None, *, injected: bool, audit: bool) -> None:
-    """Raise MemtoolError where more than one thing is asked of the ledger."""
-    if injected and audit:
-        raise MemtoolError("--injected and --audit are two tables", hint="give one of them")
-    if at is not None:
-        raise MemtoolError(
-            f"--at and --{'audit' if audit else 'injected'} do not go together",
-            hint="the ledger knows moments, not revisions: leave --at out",
-        )
-
-
-def _injected(context: Context, id: str, limit: int) -> Log:
-
-    found = find_injections(context, id, limit)
-    return Log(found.id, found.removed, found.more, (), found.injections)
-
-
-def render(log: Log) -> str:
-    """Return one line per event: date, commit, what happened to which memory, and who did it.
-
-    An injection is a line with its moment, the hash of the prompt, tier, score, memory and reason,
-    an act one with its moment, kind, outcome, subjects and detail.
-    """
-    if log.audit is not None:
-        return acts_text(log.id, log.audit, more=log.more)
-    if log.injections is not None:
-        return injections_text(log.id, log.injections, more=log.more)
-    rows = [
-        (
-            event.date[:10],
-            event.commit[:SHORT] or (NOT_COMMITTED if event.kind != "unknown" else "shallow"),
-            event.kind,
-            event.id,
-            event.author,
-            _details(event),
-        )
-        for event in log.events
-    ]
-    text = [f"{log.id} is no longer in the tree"] if log.removed else []
-    text.extend(columns(rows))
-    if not rows:
-        text.append("no memory was ever committed here")
-    if log.more:
-        text.append(f"more is there: memtool log {log.id or ''} --limit 0".replace("  ", " "))
-    return "\n".join(text)
-
-
-def _details(event: LogEntry) -> str:
-    change = Change(event.kind, event.id, event.title, event.path, event.details)
-    told = [sentence(change), event.reason if event.details.get("reason") != event.reason else ""]
-    said = "; ".join(filter(None, told))
-    return f"{event.title} ({said})" if said and event.title else said or event.title
 
 
 def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> LogEntry:
@@ -360,29 +385,7 @@ def _event(change: Change, commit: Commit | None) -> LogEntry:
     )
 
 
-class AuditRow(Value):
-    """One act: when it began, and its outcome: running, done, refused or interrupted.
-
-    `subjects` are ids of memories, findings and sessions, or paths. `detail` is a reason, the code
-    of what refused it, or a count.
-    """
-
-    moment: str
-    kind: str
-    outcome: str
-    subjects: tuple[str, ...]
-    detail: str
-
-
-class Acts(Value):
-    """Acts, newest first; `more` says that the limit cut something off."""
-
-    id: str
-    more: bool
-    acts: tuple[AuditRow, ...]
-
-
-def find_acts(context: Context, id: str, limit: int, since: str, kind: tuple[str, ...]) -> Acts:
+def _audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, ...]) -> Log:
     """Return the acts on one subject, or on all; a limit of 0 means no limit.
 
     Raises:
@@ -397,113 +400,53 @@ def find_acts(context: Context, id: str, limit: int, since: str, kind: tuple[str
                 f"the kinds are {', '.join(usage_log.KINDS)}",
             )  # fmt: skip
     begin = context.moment(since) if since else None
-    directory = context.repository.cache_dir
     usage_log.tell_cut_off(context)
-    try:
-        ledger.fold(directory)
-    except MemtoolError as error:
-        context.notes.append(f"the latest acts are not shown: {error}")
-    with ledger.reading(directory) as held:
+    _take_over(context, "acts")
+    with ledger.reading(context.repository.cache_dir) as stored:
         found = [
             act
-            for act in held.acts()
+            for act in stored.acts()
             if (not kind or act.kind in kind)
             and (begin is None or act.moment >= begin)
             and (not id or any(subject.startswith(id) for subject in act.subjects))
         ]
     shown = found[:limit] if limit else found
-    return Acts(id, len(found) > len(shown), tuple(map(_act_row, shown)))
-
-
-def acts_text(id: str, acts: Iterable[AuditRow], *, more: bool) -> str:
-    """Return a line per act: moment, kind, outcome, subjects and detail."""
-    lines = columns(
-        (act.moment, act.kind, act.outcome, " ".join(act.subjects), act.detail) for act in acts
+    rows = tuple(
+        AuditRow(timestamps.render(act.moment), act.kind, act.outcome, act.subjects, act.detail)
+        for act in shown
     )
-    if not lines:
-        lines = [f"the audit holds nothing about {id}" if id else "the audit holds nothing of that"]
-    if more:
-        lines.append("more is there: --limit 0 shows all")
-    return "\n".join(lines)
+    return Log(id, False, len(found) > len(shown), (), audit=rows)
 
 
-def _act_row(act: ledger.Act) -> AuditRow:
-    return AuditRow(timestamps.render(act.moment), act.kind, act.outcome, act.subjects, act.detail)
-
-
-class InjectionRow(Value):
-    """A memory of a block that an agent got; `prompt` is the hash of what was asked.
-
-    `score` is None for what was not searched.
-    """
-
-    moment: str
-    id: str
-    tier: str
-    score: float | None
-    reason: str
-    prompt: str
-    session: str
-
-
-class Injections(Value):
-    """Injections, newest first; `id`, `removed` and `more` as in the log of events."""
-
-    id: str
-    removed: bool
-    more: bool
-    injections: tuple[InjectionRow, ...]
-
-
-def find_injections(context: Context, id: str, limit: int) -> Injections:
+def _injections(context: Context, id: str, limit: int) -> Log:
     """Return the injections of one memory, or of all; a limit of 0 means no limit.
 
     Raises:
         MemtoolError: neither the tree nor the ledger knows the id, or several ids begin so.
     """
-    directory = context.repository.cache_dir
-    try:
-        ledger.fold(directory)
-    except MemtoolError as error:
-        context.notes.append(f"the latest answers are not shown: {error}")
-    tree = context.tree()
+    _take_over(context, "answers")
+    tree = index.open(context, exact=True)
     most = limit + 1 if limit else 0
-    with ledger.reading(directory) as held:
-        wanted, found = id, held.injections(id, most)
+    with ledger.reading(context.repository.cache_dir) as stored:
+        wanted, found = id, stored.injections(id, most)
         if id and not found:  # perhaps the beginning of an id, perhaps never injected
             wanted = tree.find(id).id
-            found = held.injections(wanted, most)
+            found = stored.injections(wanted, most)
     shown = found[:limit] if limit else found
-    return Injections(
-        id=wanted,
-        removed=bool(wanted) and wanted not in tree.by_id,
-        more=len(found) > len(shown),
-        injections=tuple(_injection_row(one) for one in shown),
-    )
-
-
-def injections_text(id: str, injections: Iterable[InjectionRow], *, more: bool) -> str:
-    """Return a line per injection: moment, prompt, session, tier, score, memory and reason."""
-    lines = columns(
-        (
-            one.moment,
-            one.prompt or "no prompt",
-            one.session,
-            one.tier,
-            "" if one.score is None else f"{one.score:.3f}",
-            one.id,
-            one.reason,
+    rows = tuple(
+        InjectionRow(
+            **{name: getattr(one, name) for name in InjectionRow.field_names}
+            | {"moment": timestamps.render(one.moment)}
         )
-        for one in injections
+        for one in shown
     )
-    if not lines:
-        lines = [f"{id} was never injected here" if id else "nothing was injected here yet"]
-    if more:
-        name = f" {id}" if id else ""
-        lines.append(f"more is there: memtool log{name} --injected --limit 0")
-    return "\n".join(lines)
+    is_removed = bool(wanted) and wanted not in tree.by_id
+    return Log(wanted, is_removed, len(found) > len(shown), (), injections=rows)
 
 
-def _injection_row(one: ledger.Injection) -> InjectionRow:
-    fields = {name: getattr(one, name) for name in InjectionRow.field_names}
-    return InjectionRow(**fields | {"moment": timestamps.render(one.moment)})
+def _take_over(context: Context, what: str) -> None:
+    """Take the latest notes over into the ledger; note where that is not possible."""
+    try:
+        ledger.fold(context.repository.cache_dir)
+    except MemtoolError as error:
+        context.notes.append(f"the latest {what} are not shown: {error}")

@@ -6,10 +6,11 @@ import fcntl
 import os
 from contextlib import contextmanager
 
-from memtool.authoring import write as checking
+from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
-from memtool.sessions import store as telling
+from memtool.sessions import store
 from memtool.store import ledger, usage_log
 from memtool.store.commits import message
 from memtool.store.context import Context
@@ -35,7 +36,11 @@ UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", 
 
 
 def is_here(repository: Repository, target: Branch | None) -> bool:
-    """Tell whether the commit goes where the worktree stands. Raises MemtoolError for elsewhere."""
+    """Return whether the commit goes to the branch of this worktree.
+
+    Raises:
+        MemtoolError: the branch is checked out in another worktree.
+    """
     if target is None:
         return True
     if not target.worktree:
@@ -63,31 +68,22 @@ def alone(repository: Repository) -> Iterator[None]:
             code="disk",
         ) from None
     try:
-        _take(handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise MemtoolError(
+                "another memtool maintain is at work in this repository",
+                hint="run the same command again when it is done",
+                code="busy",
+            ) from None
         yield
     finally:
         os.close(handle)
 
 
-def _take(handle: int) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise MemtoolError(
-            "another memtool maintain is at work in this repository",
-            hint="run the same command again when it is done",
-            code="busy",
-        ) from None
-
-
 def refuse_unready(repository: Repository) -> None:
     """Raise MemtoolError where a commit would be lost, or would get in the way of another one."""
-    if repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no branch checked out",
-            hint="memtool maintain --apply --branch memtool/maintain",
-            code="bare",
-        )
+    repository.refuse_bare("memtool maintain --apply --branch memtool/maintain")
     if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
         raise MemtoolError(
             "a merge or rebase is unfinished",
@@ -131,15 +127,8 @@ def accesses(context: Context) -> steps.Uses:
 def dirty_memories(context: Context) -> tuple[str, ...]:
     """Return the memory files that are not as HEAD has them, or not in this checkout, by path."""
     git = context.repository.git
-    rows = git.run(
-        "status",
-        "--porcelain",
-        "-z",
-        "--untracked-files=all",
-        "--no-renames",
-        "--",
-        context.directory,
-    )
+    options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
+    rows = git.run("status", *options, "--", context.directory)
     found = {os.fsdecode(row[3:]) for row in rows.split(b"\0")[:-1]}
     if os.path.exists(os.path.join(context.repository.git_dir, "info", "sparse-checkout")):
         listed = git.run("ls-files", "-t", "-z", "--", context.directory).split(b"\0")[:-1]
@@ -148,7 +137,7 @@ def dirty_memories(context: Context) -> tuple[str, ...]:
 
 
 SHOWN = 20
-"""Rows of each kind that the text tells; `--json` has all."""
+"""Rows of each kind that the text shows; `--json` has all."""
 
 
 class Maintained(Value):
@@ -209,7 +198,7 @@ def maintain(
     periods = chosen or PERIODS
     does = apply and not dry_run and context.repository.is_made
     if not context.repository.is_bare:
-        checking.prepare(context, begins=False) if does else context.refuse_absent()
+        write.prepare(context, begins=False) if does else context.refuse_absent()
     target = commit.find(context.repository, branch) if branch else None
     here = is_here(context.repository, target)
     if not does:
@@ -253,7 +242,7 @@ def _planned(
         context.now, context.settings, accesses(context), context.directory, frozenset(frozen)
     )
     plan = upkeep_plan.plan(
-        tree, grounds, telling.opened(context), repository.cache_dir, periods, context.random
+        tree, grounds, store.opened(context), repository.cache_dir, periods, context.random
     )
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
@@ -284,12 +273,12 @@ def _committed(
     edits = steps.edits(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in tree.snapshot.entries}
-    said = message(subject, trailers, body)
-    return commit.commit(repository, target, found.base, edits, modes, said)
+    text = message(subject, trailers, body)
+    return commit.commit(repository, target, found.base, edits, modes, text)
 
 
 def _read(context: Context, path: str) -> bytes:
-    data = checking.bytes_of(context.repository.top, path)
+    data = bytes_of(context.repository.top, path)
     if data is None:
         raise MemtoolError(f"{path} is gone", hint="run the same command again", code="changed")
     return data
@@ -297,7 +286,7 @@ def _read(context: Context, path: str) -> bytes:
 
 def _do_chores(context: Context, plan: MaintenancePlan, periods: tuple[str, ...]) -> None:
     directory = context.repository.cache_dir
-    cleanup.do(plan.chores, directory, telling.opened(context), context.now)
+    cleanup.do(plan.chores, directory, store.opened(context), context.now)
     if any(chore.do == "rebuild" for chore in plan.chores) and not context.repository.is_bare:
         from memtool.index import index
 
@@ -310,7 +299,10 @@ def render(done: Maintained) -> str:
     """Return the plan by kind of step, then what people should look at, then the commit."""
     rows = []
     if done.steps:
-        rows += [f"{steps.counted(done.steps)}:", *_some([_told(step) for step in done.steps])]
+        rows += [
+            f"{steps.counted(done.steps)}:",
+            *_some([f"  {step.do} {step.id}: {step.why}" for step in done.steps]),
+        ]
     if done.chores:
         rows += ["in this clone:", *_some([_chore(chore) for chore in done.chores])]
     if done.flags:
@@ -332,10 +324,6 @@ def render(done: Maintained) -> str:
 def _some(rows: list[str]) -> list[str]:
     more = len(rows) - SHOWN
     return [*rows[:SHOWN], f"  and {more:,} more, which --json tells"] if more > 0 else rows
-
-
-def _told(step: UpkeepStep) -> str:
-    return f"  {step.do} {step.id}: {step.why}"
 
 
 def _chore(chore: Chore) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
-from memtool.authoring import draft as drafts
-from memtool.authoring import write
+from memtool.authoring import draft, write
 from memtool.authoring.write import Written
-from memtool.authoring.write import render_written as render
-from memtool.errors import MemtoolError
-from memtool.memory.memory import Memory
+from memtool.commands import _filters
+from memtool.commands._render import written as render
 from memtool.store.context import Context
-from memtool.store.tree import Tree
 
 __all__ = ["new", "render"]
 
@@ -70,11 +66,11 @@ def new(
         dry_run: print the file instead of writing it
     """
     write.prepare(context)
-    memory = drafts.draft(
+    memory = draft.draft(
         context,
         type,
         title,
-        body=body,
+        body=_filters.body_text(body),
         section=section,
         extra=set,
         fields={
@@ -84,57 +80,11 @@ def new(
             "source": source,
             "tags": tag,
             "files": file,
-            "supersedes": replaceable(context.tree(), supersedes) if supersedes else (),
+            "supersedes": write.replaceable(context.tree(), supersedes) if supersedes else (),
             "importance": "" if importance is None else f"{importance:g}",
             "valid_through": valid_through,
         },
     )
-    return finish(context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run)
-
-
-def finish(
-    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
-) -> Written:
-    """Check, edit, write and commit a draft, as asked; what is said already is not written."""
-    draft = ""
-    if edit and not dry_run:
-        write.check(context, memory)
-        draft = drafts.draft_path(context, memory.id)
-        edited = drafts.edit(context, memory)
-        has_own_id = has_own_id or edited.id != memory.id
-        memory = edited
-    draw = None if has_own_id else lambda: drafts.draw_id(context, memory.type, memory.title)
-    try:
-        if draft and memory.supersedes:
-            memory = memory.with_fields(supersedes=replaceable(context.tree(), memory.supersedes))
-        write.check(context, memory)
-        twin = write.twin_of(context, memory)
-        if twin is not None and (memory.supersedes or not twin.is_exact):
-            raise write.refusal(twin, memory)
-        if twin is not None:
-            written = write.strengthen(context, twin, commit=commit, dry_run=dry_run)
-        else:
-            written = write.write_new(context, memory, draw=draw, commit=commit, dry_run=dry_run)
-    except MemtoolError as error:
-        if draft:
-            error.hint = "; ".join(filter(None, (error.hint, f"the draft is kept in {draft}")))
-        raise
-    if draft:
-        os.unlink(draft)
-    return written
-
-
-def replaceable(tree: Tree, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the full ids of memories that may be superseded: they exist and are heads.
-
-    Raises:
-        MemtoolError: one is not there, is deleted, or something superseded it already.
-    """
-    found = []
-    for name in wanted:
-        record = tree.find(name)
-        write.refuse_deleted(record.memory)
-        if not tree.lineage.is_head(record.id):
-            raise write.superseded(tree, record.id, "memtool supersede")
-        found.append(record.id)
-    return tuple(dict.fromkeys(found))
+    return draft.submit(
+        context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
+    )

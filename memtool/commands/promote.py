@@ -136,16 +136,18 @@ def promote(
                 done = promotion.commit(context, tuple(made.values()))
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
         if writes:
-            _tell(context, judged, made)
-        if writes and not (session or preset):
+            _note_denied(context, judged, made)
+        if made and writes and (session or preset):  # others wait as well
+            promotion.count(context, sessions)
+        elif writes and not (session or preset):
             left = sum(not one.lack and one.finding.id not in made for one in judged)
             note_waiting(context.repository.cache_dir, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
 
 
-def _tell(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
-    """Note what was denied, and say what contradicts a memory that stands."""
+def _note_denied(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
+    """Log what was denied, and note what contradicts a living memory."""
     for one in judged:
         if one.is_denied:
             usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
@@ -157,7 +159,7 @@ def _tell(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) 
 def render(promoted: Promoted) -> str:
     """Return every finding where they are listed, else the path of each memory."""
     if promoted.is_list:
-        return "\n".join(map(_told, promoted.findings))
+        return "\n".join(map(_finding_text, promoted.findings))
     rows = []
     contents = {row.id: row.content for row in promoted.findings}
     for made in promoted.memories if promoted.dry_run else ():
@@ -168,7 +170,7 @@ def render(promoted: Promoted) -> str:
     return "\n".join(rows) or "nothing to promote; memtool promote --list shows what is lacking"
 
 
-def _told(row: FindingRow) -> str:
+def _finding_text(row: FindingRow) -> str:
     named = ", ".join(row.signals) or "no signal"
     head = f"{row.id}  {row.category}  {row.points} points ({named})"
     where = f"{row.session}#{','.join(map(str, row.messages))}"

@@ -116,9 +116,9 @@ def purge(
         findings = purge_rules.findings_of(context, {*going, *(one.id for one, _id in along)})
         if cascade:
             going |= {one.id: one for one, _id in along}
-        _tell(context, here, going, along, held, is_cascade=cascade)
+        _note_rest(context, here, going, along, held, is_cascade=cascade)
         plan = Purged(
-            forgotten=tuple(map(_told, partings)),
+            forgotten=tuple(map(_candidate, partings)),
             along={one.id: origin for one, origin in along},
             sessions=tuple(findings),
             dry_run=not apply,
@@ -206,7 +206,7 @@ def _held(along: Sequence[tuple[Record, str]], here: Tree, head: Tree | None) ->
     ]
 
 
-def _tell(
+def _note_rest(
     context: Context,
     here: Tree,
     going: Mapping[str, Record],
@@ -215,7 +215,7 @@ def _tell(
     *,
     is_cascade: bool,
 ) -> None:
-    """Tell what else the user should know before they go on."""
+    """Note what else goes, or is in the way, before the user goes on."""
     if not going:
         return
     if along and not is_cascade:
@@ -258,7 +258,7 @@ def _refuse(
         )
 
 
-def _told(one: Parting) -> PurgeCandidate:
+def _candidate(one: Parting) -> PurgeCandidate:
     return PurgeCandidate(
         id=one.record.id,
         title=one.record.memory.title,

@@ -9,9 +9,10 @@ from contextlib import nullcontext
 from typing import Literal
 
 from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.gate import rewrite
-from memtool.gate.rewrite import Removal, Rewrite, Rules, Staged
+from memtool.gate.rewrite import Rewrite, Rules, Staged
 from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -19,14 +20,14 @@ from memtool.store.snapshot import is_memory_path
 from memtool.value import Value
 
 FRAMEWORK = "PRE_COMMIT"
-"""The variable by which the pre-commit framework tells its hooks that it runs them."""
+"""The variable that the pre-commit framework sets for the hooks it runs."""
 _HINT = "name text files of this worktree; without any, all memories are looked through"
 
 
 class Spot(Value):
     """One finding: its kind, its line from 1, and the fingerprint to allow it by.
 
-    `where` is `worktree`, `staged`, or `both` where the same stands in both.
+    `where` is `worktree`, `staged`, or `both` where both hold the same.
     """
 
     kind: str
@@ -136,12 +137,12 @@ def redact(
 
 
 def render(redacted: Redacted) -> str:
-    """Return one line per file with kinds and lines, never with what stood there."""
+    """Return one line per file with kinds and lines, never with what was there."""
     files = "1 file" if redacted.checked == 1 else f"{redacted.checked:,} files"
     if not redacted.files:
         return f"nothing to redact in {files}"
     rows = [
-        f"{file.path}: {_said(file.findings)}{' (staged again)' if file.staged else ''}"
+        f"{file.path}: {_counted(file.findings)}{' (staged again)' if file.staged else ''}"
         for file in redacted.files
     ]
     if redacted.dry_run:
@@ -150,16 +151,17 @@ def render(redacted: Redacted) -> str:
     return "\n".join(rows)
 
 
-def _said(spots: Sequence[Spot]) -> str:
+def _counted(spots: Sequence[Spot]) -> str:
+    """Return how many findings of which kind are on which lines."""
     lines: dict[tuple[str, str], list[int]] = {}
     for spot in spots:
         lines.setdefault((spot.kind, spot.where), []).append(spot.line)
-    said = []
+    rows = []
     for (kind, where), numbers in lines.items():
         only = "" if where == "both" else f" of the {'staged text' if where == 'staged' else where}"
         plural = "s" if len(numbers) > 1 else ""
-        said.append(f"{len(numbers)} {kind} in line{plural} {', '.join(map(str, numbers))}{only}")
-    return "; ".join(said)
+        rows.append(f"{len(numbers)} {kind} in line{plural} {', '.join(map(str, numbers))}{only}")
+    return "; ".join(rows)
 
 
 def _spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
@@ -170,13 +172,10 @@ def _spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
         is_both = one in rest
         if is_both:
             rest.remove(one)
-        spots.append(_spot(one, "both" if is_both else "worktree"))
-    spots += [_spot(one, "staged") for one in rest]
+        where = "both" if is_both else "worktree"
+        spots.append(Spot(one.kind, one.line, one.fingerprint, where))
+    spots += [Spot(one.kind, one.line, one.fingerprint, "staged") for one in rest]
     return tuple(sorted(spots, key=lambda spot: (spot.line, spot.kind, spot.where)))
-
-
-def _spot(found: Removal, where: str) -> Spot:
-    return Spot(found.kind, found.line, found.fingerprint, where)
 
 
 def _write(
@@ -220,14 +219,14 @@ def _sides(
 ) -> Iterator[tuple[str, _Side, _Side]]:
     """Yield each path with its side on disk and its side in the index; a side may be empty.
 
-    A file that cannot be redacted is an error if it was named, and is told otherwise.
+    A file that cannot be redacted is an error if it was named, and is noted otherwise.
     """
     oids = [entries[name].oid for name in names if name in entries]
     blobs = context.repository.git.blobs(oids, rewrite.MOST_BYTES)
     for name in names:
         staged = next(blobs) if name in entries else b""
         try:
-            data = write.bytes_of(context.repository.top, name)
+            data = bytes_of(context.repository.top, name)
             if data is None and name not in entries:
                 raise MemtoolError(f"there is no file {name}", hint=_HINT, code="no-file")
             on_disk = rewrite.rewrite(data or b"", name, rules)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memtool.authoring import draft, write
 from memtool.authoring.write import Written
-from memtool.authoring.write import render_written as render
-from memtool.commands import new
+from memtool.commands import _filters
+from memtool.commands._render import written as render
 from memtool.errors import MemtoolError
 from memtool.memory.memory import title_of
 from memtool.store.context import Context
@@ -38,7 +38,7 @@ def remember(
         dry_run: print the file instead of writing it
     """
     write.prepare(context)
-    words = draft.read_body(" ".join(text)).strip()
+    words = _filters.body_text(" ".join(text)).strip()
     if not words:
         raise MemtoolError(
             "there is nothing to remember",
@@ -49,7 +49,6 @@ def remember(
         "semantic",
         title_of(words),
         body=words,
-        section=(),
         fields={
             "category": category,
             "confidence": "high",
@@ -57,6 +56,5 @@ def remember(
             "tags": tag,
             "files": file,
         },
-        extra=(),
     )
-    return new.finish(context, memory, has_own_id=False, edit=False, commit=commit, dry_run=dry_run)
+    return write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memtool.authoring import draft, write
 from memtool.authoring import resolve as settlement
 from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settled
-from memtool.commands import new
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.gate.conflicts import contradictions
 from memtool.memory.memory import Memory
@@ -64,7 +64,7 @@ def resolve(
             raise MemtoolError(
                 "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
             )
-        return Resolved(tuple(settlement.part_all(context, ids, commit=commit, dry_run=dry_run)))
+        return Resolved(tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run)))
     reason = write.one_line(why)
     _refuse_unclear(ids, keep, merge, body, reason, all_=all)
     tree = context.tree()
@@ -82,7 +82,7 @@ def resolve(
                 )
             )
         )
-    sides = new.replaceable(tree, ids)
+    sides = write.replaceable(tree, ids)
     if len(sides) < 2:
         raise MemtoolError(
             "a conflict has two sides or more",
@@ -156,9 +156,7 @@ def _merged(context: Context, there: Sequence[Memory], title: str, body: str) ->
         context,
         first.type,
         title,
-        body=body,
-        section=(),
-        extra=(),
+        body=_filters.body_text(body),
         fields={
             "category": first.text("category"),
             "confidence": first.confidence,

@@ -8,7 +8,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.search import retrieve
 from memtool.search.query import parse, text_of
-from memtool.search.scope import SORTS, MemoryRow, day, limit_of, row_of, scope_of, tell_rest
+from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
@@ -117,7 +117,11 @@ def search(
         raise MemtoolError(
             "a search needs a question", hint="memtool list shows all memories", code="bad-query"
         )
-    most = limit_of(context, limit)
+    most = context.settings.count("search.limit")
+    if limit is not None:
+        from memtool.commands import _filters  # few questions say how many answers they want
+
+        most = _filters.limit_of(context, limit)
     asked = parse(text)
     tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -82,8 +83,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         at: count the memories of this revision instead of the worktree
         limit: how many of the most used memories are listed
     """
-    if limit < 0:
-        raise MemtoolError(f"--limit {limit} is below 0", hint="give a number from 0 up")
+    _filters.refuse_negative(limit)
     if at is None and not context.repository.is_bare:
         context.refuse_absent()
     directory = context.repository.cache_dir

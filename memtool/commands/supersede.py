@@ -6,8 +6,8 @@ from typing import Literal
 
 from memtool.authoring import draft, write
 from memtool.authoring.write import Written
-from memtool.authoring.write import render_written as render
-from memtool.commands import new
+from memtool.commands import _filters
+from memtool.commands._render import written as render
 from memtool.memory.fields import FIELDS
 from memtool.memory.memory import Fields
 from memtool.store.context import Context
@@ -71,7 +71,7 @@ def supersede(
     """
     write.prepare(context, begins=False)
     tree = context.tree()
-    ids = new.replaceable(tree, (old, *supersedes))
+    ids = write.replaceable(tree, (old, *supersedes))
     replaced = tree.by_id[ids[0]].memory
     kind = type or replaced.type
     inherited = {key: value for key, value in replaced.fields.items() if key in INHERITED}
@@ -94,11 +94,11 @@ def supersede(
         context,
         kind,
         title,
-        body=body,
+        body=_filters.body_text(body),
         section=section,
         extra=set,
         fields=inherited | {key: value for key, value in given.items() if value},
     )
-    return new.finish(
+    return draft.submit(
         context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
     )

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from memtool.index import index
 from memtool.memory import sources, timestamps
+from memtool.store import evidence
 from memtool.store.context import Context
+from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.tree import Record, Tree
 from memtool.value import Value
@@ -69,9 +71,6 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         id: the memory, by its id or the beginning of it
         at: a revision instead of the worktree
     """
-    from memtool.store import evidence
-    from memtool.store.history import History, tip
-
     tree = index.open(context, at, exact=True)
     record = tree.find(id)
     records = _reached(tree, record)

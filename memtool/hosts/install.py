@@ -470,10 +470,7 @@ def names_of(context: Context, host: str, *, every: bool, user: bool, verb: str)
             "the global repository is no project of an agent",
             hint=f"memtool {verb} {host or '--all'} --user is for all your projects",
         )
-    if context.repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no work tree", hint="run it in a clone", code="bare"
-        )
+    context.repository.refuse_bare("run it in a clone")
     if host:
         return [host]
     used = [name for name in AGENTS if agent(name).is_used(context)]

@@ -111,8 +111,8 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     ordered = sorted(documents, key=lambda document: document.key)
     if len({document.key for document in ordered}) != len(ordered):
         raise ValueError("two documents have the same key")
-    vocabulary, found, texts = _read(ordered)
-    files, arrays = _scored(texts, vocabulary)
+    vocabulary, found, texts, ids = _read(ordered)
+    files, arrays = _scored(ids, vocabulary)
     names = [name.encode() for name in vocabulary]
     heads, tf = found.head_df.astype(np.uint32), found.frequencies()
     indptr, data = arrays["indptr"], arrays["data"]
@@ -139,8 +139,10 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     return files | {SIDECAR: joined(numbers, sections)}
 
 
-def _read(documents: Iterable[Document]) -> tuple[list[str], Postings, list[bytes]]:
-    """Return the sorted terms of documents, their postings, and the texts as terms."""
+def _read(
+    documents: Iterable[Document],
+) -> tuple[list[str], Postings, list[bytes], list[list[int]]]:
+    """Return the sorted terms of documents, their postings, their texts and numbers as terms."""
     runs = Runs()
     numbers = np.concatenate([
         np.zeros(0, np.int32),
@@ -154,14 +156,18 @@ def _read(documents: Iterable[Document]) -> tuple[list[str], Postings, list[byte
     sizes = np.fromiter(map(len, spelled), np.int32, len(spelled))
     ends = np.flatnonzero(numbers == END) + 1
     slices = [0, *ends[SLICE - 1 : -1 : SLICE], len(numbers)] if len(ends) else []
-    found, texts = Postings(len(vocabulary)), []
+    found, texts, ids = Postings(len(vocabulary)), [], []
     for first, end in pairwise(slices):
         row = _terms(numbers[first:end], words, compounds)
         found.add(row)
         text = b"".join(spelled[row].tolist())
         cuts = np.cumsum(sizes[row])[row == END].tolist()
         texts += [text[begin:cut] for begin, cut in pairwise([0, *cuts])]
-    return vocabulary, found, texts
+        is_term = row > END
+        terms = (row[is_term] - len(SPELLED)).tolist()
+        cuts = np.cumsum(is_term)[row == END].tolist()
+        ids += [terms[begin:cut] for begin, cut in pairwise([0, *cuts])]
+    return vocabulary, found, texts, ids
 
 
 class RunTable:
@@ -249,17 +255,15 @@ class Postings:
 
 
 def _scored(
-    texts: Sequence[bytes], vocabulary: Sequence[str]
+    ids: list[list[int]], vocabulary: Sequence[str]
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Let bm25s score documents; return the files that it saves, and its arrays by name."""
+    """Let bm25s score documents, given as numbers of terms; return its files, and its arrays."""
     numbers = {name: number for number, name in enumerate(vocabulary)}
     retriever = bm25s.BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
     if vocabulary:
-        known = {name.encode(): number for name, number in numbers.items()}
-        ids = [list(map(known.__getitem__, text.split())) for text in texts]
         retriever.index((ids, numbers), create_empty_token=False, show_progress=False)
     else:
-        retriever.scores, retriever.vocab_dict = {"num_docs": len(texts)}, {}
+        retriever.scores, retriever.vocab_dict = {"num_docs": len(ids)}, {}
         retriever.nonoccurrence_array = None
     for name, (_file, kind, _code) in ARRAYS.items():
         empty = np.zeros(int(name == "indptr"), kind)

@@ -311,8 +311,7 @@ def _problem(path: str, line: int, code: str, message: str, hint: str) -> Proble
 def _inside(context: Context, path: str) -> str:
     """Return a path from the top. Raises MemtoolError for one where no such file may be."""
     top = context.repository.top
-    if not top:
-        raise MemtoolError("a bare repository has no files to write to", code="bare")
+    context.repository.refuse_bare("run it in a clone")
     full = os.path.normpath(os.path.join(os.path.realpath(context.cwd), path))
     inside = os.path.relpath(full, os.path.realpath(top)).replace(os.sep, "/")
     parts = inside.split("/")

@@ -30,6 +30,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memtool.index.reader import IndexReader
+    from memtool.memory.lifecycle import Pace
+    from memtool.memory.memory import Memory
     from memtool.search.features import Facts
 
     Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
@@ -217,6 +220,84 @@ LEAST = math.prod(factor.least for factor in FACTORS)
 PLAIN = Situation()
 
 _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FACTORS]
+
+
+_OWN: dict[str, Callable[[Memory, Situation], object]] = {
+    "trust": lambda _kind, at: at.trust,
+    "files": lambda _kind, at: at.files,
+    "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
+    "question": lambda kind, at: at.kinds and kind.text("question_types"),
+    "access": lambda _kind, at: at.access,
+}
+"""Factors that may ask for more of a memory than its kind, and whether they do."""
+
+
+class KindWeights(Value):
+    """What memories of one kind have in common for one question.
+
+    `others` are the factors that each must be asked for, recency and lineage aside; `pace` is how
+    they fade from when they were written, None where there is more to it.
+    """
+
+    factors: dict[str, float]
+    others: tuple[Row, ...]
+    most: float
+    pace: Pace | None
+
+
+class Weigher:
+    """Weighs the documents of a catalog for one question: what all of a kind have, only once.
+
+    Most documents that are looked at are not among the best; for these no memory is opened.
+    """
+
+    def __init__(self, index: IndexReader, facts: Facts, at: Situation) -> None:
+        self._index = index
+        self._facts = facts
+        self._at = at
+        self._kinds: dict[tuple[int, int], KindWeights] = {}
+
+    def most(self, number: int) -> float:
+        """Return the most that the product of all factors can be; nothing is unpacked for it."""
+        kind, recency = self._of_kind(number)
+        return kind.most * (1 + RECENCY if recency is None else recency)
+
+    def weigh(self, number: int, record: Record) -> dict[str, float]:
+        """Return every factor of a document, as `weigh` does."""
+        kind, recency = self._of_kind(number)
+        found = kind.factors.copy()
+        found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
+        found["recency"] = _recency(record, self._facts, self._at) if recency is None else recency
+        for row in kind.others:
+            found[row[0]] = _one(row, record, self._facts, self._at)
+        return found
+
+    def _of_kind(self, number: int) -> tuple[KindWeights, float | None]:
+        """Return the kind of a document, and its recency, None where it must be opened for it."""
+        part, local = self._index.part(number)
+        place = (part.first, part.shelf.kind_of[local])
+        kind = self._kinds.get(place)
+        if kind is None:
+            kind = self._kinds[place] = self._weights(part.shelf.kinds[place[1]])
+        if kind.pace is None:
+            return kind, None
+        return kind, 1 + RECENCY * kind.pace.kept(self._facts.now - part.shelf.timestamp(local))
+
+    def _weights(self, sample: Memory) -> KindWeights:
+        record, facts, at = Record(sample, "", ""), self._facts, self._at
+        others = tuple(row for row in _ROWS if row[0] in _OWN and _OWN[row[0]](sample, at))
+        asked = {"recency", "current", *(row[0] for row in others)}
+        factors = {
+            row[0]: 1.0 if row[0] in asked else _one(row, record, facts, at) for row in _ROWS
+        }
+        most = math.prod([*factors.values(), *(row[2] for row in others)]) * _ROUNDED
+        is_plain = not (at.is_counting or sample.text("checked"))
+        pace = lifecycle.pace(sample, facts.categories, at.fading) if is_plain else None
+        return KindWeights(factors, others, most, pace)
+
+
+_ROUNDED = 1.0 + 1e-9
+"""A product of the same factors in another order differs by less."""
 
 
 def weigh(record: Record, facts: Facts, at: Situation = PLAIN) -> dict[str, float]:

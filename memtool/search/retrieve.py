@@ -11,10 +11,11 @@ at recall@5 .7048 and .7011 on all questions about PEPs; with no old words it is
 from __future__ import annotations
 
 import math
+from bisect import insort
 
 from memtool.index import scoring
 from memtool.index.analyzer import is_stop
-from memtool.index.reader import Catalog
+from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question
 from memtool.memory.lifecycle import Fading
 from memtool.search import expansion, ranking
@@ -394,7 +395,11 @@ def search_query(
     floor = UNRANKED if asked.weights else 1.0
     at = situation(scope, "\n".join(query.words), (), ranked[:most])
     best = ranked[0].raw if ranked else 0.0
-    hits = sorted((hit_of(match, best, facts, at, floor) for match in ranked[:most]), key=order)
+    if by_words and order is by_score:
+        hits = _best_hits(ranked[:most], best, facts, at, max(1, limit))
+    else:
+        found = (hit_of(match, best, facts, at, floor) for match in ranked[:most])
+        hits = sorted(found, key=order)
     hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
     return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed)
@@ -442,6 +447,32 @@ def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float 
     relevant = match.raw / best if match.raw > 0 else floor
     factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
     return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
+
+
+def _best_hits(
+    matches: Sequence[Match], best: float, facts: Facts, at: Situation, most: int
+) -> list[Hit]:
+    """Return the best hits in order, `most` at least; what cannot be one of them is not opened."""
+    tree = facts.tree
+    if len(matches) <= most or not isinstance(tree, StoredCatalog):
+        return sorted((hit_of(match, best, facts, at) for match in matches), key=by_score)
+    weigher = ranking.Weigher(tree.parts, facts, at)
+    reach = [
+        (match.raw / best * weigher.most(match.number), place)
+        for place, match in enumerate(matches)
+    ]
+    reach.sort(reverse=True)
+    hits: list[Hit] = []
+    scores: list[float] = []
+    for highest, place in reach:
+        if len(scores) >= most and highest < scores[-most]:
+            break
+        match = matches[place]
+        factors = {"relevance": match.raw / best} | weigher.weigh(match.number, match.record)
+        hit = Hit(match.record, math.prod(factors.values()), factors, (), match.through)
+        insort(scores, hit.score)
+        hits.append(hit)
+    return sorted(hits, key=by_score)
 
 
 def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 
-from memtool.errors import MemtoolError
 from memtool.index.reader import Catalog
 from memtool.memory import timestamps
 from memtool.search import expansion, retrieve
@@ -158,17 +157,6 @@ def aliases_path(context: Context) -> str:
 def aliases_file(context: Context) -> bytes | None:
     """Return the bytes of the aliases, of HEAD in a bare repository; None where there are none."""
     return context.file(aliases_path(context), "bad-alias")
-
-
-def limit_of(context: Context, limit: int | None) -> int:
-    """Return how many results are wanted. Raises MemtoolError for less than none."""
-    if limit is None:
-        return context.settings.count("search.limit")
-    if limit < 0:
-        raise MemtoolError(
-            f"--limit is {limit}, less than none", hint="give a number from 0 up", code="bad-limit"
-        )
-    return limit
 
 
 def tell_rest(context: Context, shown: int, total: int, hint: str) -> None:

@@ -295,27 +295,18 @@ def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool)
     one = judged.finding
     memory = memory_of(context, judged)
     try:
-        write.check(context, memory)
-        twin = write.twin_of(context, memory)
-        if twin is not None:
-            written = write.strengthen(context, twin, commit=False, dry_run=dry_run)
-        else:
-            written = write.write_new(
-                context,
-                memory,
-                draw=lambda: draft.draw_id(context, memory.type, memory.title),
-                dry_run=dry_run,
-            )
+        written = write.write_new(context, memory, repeats="strengthen", dry_run=dry_run)
     except MemtoolError as error:
         if error.code in FATAL:
             raise
         context.notes.append(f"{one.id} is not promoted: {error.message}")
         return None
+    is_new = written.duplicate_of is None
     if not dry_run:
         row = Promotion(one.id, fingerprint(one.content), one.session, written.id, context.now,
-                        twin is None)  # fmt: skip
+                        is_new)  # fmt: skip
         journal.append(os.path.join(sessions.directory, JOURNAL), [row.plain()])
-    return Made(one.id, written.id, written.path, twin is None)
+    return Made(one.id, written.id, written.path, is_new)
 
 
 def memory_of(context: Context, judged: Judged) -> Memory:
@@ -330,8 +321,7 @@ def memory_of(context: Context, judged: Judged) -> Memory:
         context,
         type_,
         one.title,
-        # A lone hyphen would be read from stdin.
-        body=one.content if one.content != "-" else "",
+        body=one.content,
         section=tuple(_sections(one, head)) if type_ == "episodic" else (),
         fields={
             "category": one.category,

@@ -23,6 +23,14 @@ TEMP_PREFIX = ".tmp-"
 """Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
 
 
+_writes = [0]
+
+
+def writes() -> int:
+    """Return how many files this process has created or replaced in worktrees so far."""
+    return _writes[0]
+
+
 def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> bytes:
     """Return the bytes of a file, at most so many, if it is no link, pipe or device.
 
@@ -83,6 +91,7 @@ def create(root: str, path: str, data: bytes) -> None:
             _create_without_links(folder, name, data)  # exFAT and some network mounts
         finally:
             _remove(temp, folder)
+        _writes[0] += 1
         os.fsync(folder)
         _sweep(folder)
 
@@ -126,6 +135,7 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
             os.replace(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             _remove(temp, folder)
+        _writes[0] += 1
         os.fsync(folder)
 
 

@@ -76,6 +76,11 @@ class Repository:
             return "sha1"
         return "sha256" if b"objectformat=sha256" in text else "sha1"
 
+    def refuse_bare(self, hint: str) -> None:
+        """Raise MemtoolError where there is no work tree; `hint` names what works instead."""
+        if self.is_bare:
+            raise MemtoolError("a bare repository has no work tree", hint=hint, code="bare")
+
     @property
     def cache_dir(self) -> str:
         """Where derived and private files go; it need not exist, and may not be writable."""

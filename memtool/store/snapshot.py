@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 
-from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.changes import Version, stem
 from memtool.memory.problem import Problem
@@ -82,12 +81,7 @@ def _is_memory_name(name: str) -> bool:
 
 def of_worktree(repository: Repository, directory: str) -> Snapshot:
     """Take the files on disk. Sparse checkouts get the files they left out from the index."""
-    if repository.is_bare:
-        raise MemtoolError(
-            "a bare repository has no work tree",
-            hint="add --at REV to read the memories of a commit, such as --at HEAD",
-            code="bare",
-        )
+    repository.refuse_bare("add --at REV to read the memories of a commit, such as --at HEAD")
     entries: list[Entry] = []
     problems: list[Problem] = []
     parts = directory.split("/")

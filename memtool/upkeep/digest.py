@@ -86,7 +86,7 @@ def plan_digests(
     Without `wanted` these are of the categories that have a digest already: nothing is summed up
     unasked.
     """
-    names = sorted(set(wanted) or {record.memory.category for record in standing(tree)})
+    names = sorted(set(wanted) or {record.memory.category for record in digests(tree)})
     found = [sum_up(tree, name, now, categories, random, word=word) for name in names]
     return [one for one in found if one.change != UNCHANGED]
 
@@ -105,15 +105,15 @@ def sum_up(
     `random` draws the end of an id. `word` may give other words for the lines of memories, by id;
     it is called only where the page changes.
     """
-    replaces = tuple(one for one in standing(tree) if one.memory.category == category)
+    replaces = tuple(one for one in digests(tree) if one.memory.category == category)
     living = memories(tree, category, now, categories)
     if not living:
         return Digest(category, EMPTY, None, replaces, 0)
-    told = _bounded(living)
-    more = len(living) - len(told)
-    inputs = _fingerprint(page(told, more))
+    members = _bounded(living)
+    more = len(living) - len(members)
+    inputs = _fingerprint(page(members, more))
     if [inputs_of(one.memory) for one in replaces] == [inputs]:
-        return Digest(category, UNCHANGED, None, replaces, len(told), more)
+        return Digest(category, UNCHANGED, None, replaces, len(members), more)
     title = f"Digest: {category}"
     fields: Fields = {
         "id": ids.make_id("semantic", now, title, random(3)),
@@ -122,20 +122,20 @@ def sum_up(
         "title": title,
         "category": category,
         "status": "confirmed",
-        "confidence": min((one.confidence for one in told), key=CONFIDENCES.index),
-        "source": (SOURCE + inputs, *(f"memory:{one.id}" for one in told)),
+        "confidence": min((one.confidence for one in members), key=CONFIDENCES.index),
+        "source": (SOURCE + inputs, *(f"memory:{one.id}" for one in members)),
         "tags": ("digest",),
-        "derived_from": tuple(sorted(one.id for one in told)),
+        "derived_from": tuple(sorted(one.id for one in members)),
         "temporal_class": "eternal",
     }
     if replaces:
         fields["supersedes"] = tuple(one.id for one in replaces)
-    memory = Memory(fields=fields, body=page(told, more, word(told) if word else {}))
+    memory = Memory(fields=fields, body=page(members, more, word(members) if word else {}))
     change = CHANGED if replaces else NEW
-    return Digest(category, change, memory, replaces, len(told), more)
+    return Digest(category, change, memory, replaces, len(members), more)
 
 
-def standing(tree: Tree) -> list[Record]:
+def digests(tree: Tree) -> list[Record]:
     """Return the digests in use that memtool wrote, by id."""
     return [
         record
@@ -164,15 +164,15 @@ def _rank(memory: Memory) -> tuple[bool, float, int, str]:
 
 def _bounded(living: Sequence[Memory]) -> list[Memory]:
     """Return as many as a page and its frontmatter hold, one at least."""
-    told: list[Memory] = []
+    members: list[Memory] = []
     header, lines = MOST_HEADER, MOST_PAGE
     for memory in living[:MOST_TOLD]:
         header -= 2 * len(memory.id) + len("  - memory:\n  - \n")
         lines -= len(_line(memory, "").encode())
         if header < 0 or lines < 0:
             break
-        told.append(memory)
-    return told
+        members.append(memory)
+    return members
 
 
 def _fingerprint(text: str) -> str:
@@ -181,24 +181,24 @@ def _fingerprint(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def page(told: Sequence[Memory], more: int, words: Mapping[str, str] | None = None) -> str:
+def page(members: Sequence[Memory], more: int, words: Mapping[str, str] | None = None) -> str:
     """Return the text of a digest: a lead, then a line for each memory under its group."""
-    groups = _grouped(told)
-    parts = [_lead(told, more)]
-    for name, members in groups:
-        lines = [_line(one, (words or {}).get(one.id, "")) for one in members]
+    groups = _grouped(members)
+    parts = [_lead(members, more)]
+    for name, group in groups:
+        lines = [_line(one, (words or {}).get(one.id, "")) for one in group]
         heading = [f"## {name}"] if len(groups) > 1 else []
         parts.append("\n\n".join([*heading, "\n".join(lines)]))
     if more:
-        category = told[0].category
+        category = members[0].category
         parts.append(f"{more} more are less important: `memtool list category:{category}`")
     return "\n\n".join(parts) + "\n"
 
 
-def _lead(told: Sequence[Memory], more: int) -> str:
-    count = len(told) + more
+def _lead(members: Sequence[Memory], more: int) -> str:
+    count = len(members) + more
     what = f"{count} memories hold" if count > 1 else "One memory holds"
-    titles = list(dict.fromkeys(map(_title, told)))
+    titles = list(dict.fromkeys(map(_title, members)))
     shown: list[str] = []
     room = MOST_LEAD
     for title in titles:
@@ -207,24 +207,24 @@ def _lead(told: Sequence[Memory], more: int) -> str:
             break
         shown.append(title)
     rest = " …" if len(shown) < len(titles) or more else "."
-    text = f"{what} in the category {told[0].category}: {'; '.join(shown)}{rest}"
+    text = f"{what} in the category {members[0].category}: {'; '.join(shown)}{rest}"
     return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _grouped(told: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
+def _grouped(members: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
     """Return groups of memories in the order of their most important member, the rest last."""
     shared: dict[str, int] = {}
-    for memory in told:
+    for memory in members:
         for name in _names(memory):
             shared[name] = shared.get(name, 0) + 1
     chosen: dict[str, list[Memory]] = {}
-    for memory in told:
+    for memory in members:
         names = [name for name in _names(memory) if shared[name] >= LEAST_SHARED]
         best = min(names, key=lambda name: (-shared[name], names.index(name)), default=OTHERS)
         chosen.setdefault(best, []).append(memory)
-    alone = {name for name, members in chosen.items() if len(members) < LEAST_SHARED} | {OTHERS}
+    alone = {name for name, group in chosen.items() if len(group) < LEAST_SHARED} | {OTHERS}
     rest = [memory for name in alone & chosen.keys() for memory in chosen[name]]
-    groups = [(name, members) for name, members in chosen.items() if name not in alone]
+    groups = [(name, group) for name, group in chosen.items() if name not in alone]
     return [*groups, (OTHERS, sorted(rest, key=_rank))] if rest else groups
 
 
@@ -280,13 +280,13 @@ def _plain(text: str) -> str:
     return text.replace("[[", "[ [").replace("<!--", "< !--")
 
 
-def words(model: Model, allowed: Allowlist, told: Sequence[Memory]) -> dict[str, str]:
+def words(model: Model, allowed: Allowlist, members: Sequence[Memory]) -> dict[str, str]:
     """Return the sentences of a model by id that the memories support.
 
     Raises:
         Unusable: the model gave no answer that can be used.
     """
-    texts = {one.id: f"{one.title}\n{one.body}"[:MOST_SENT] for one in told}
+    texts = {one.id: f"{one.title}\n{one.body}"[:MOST_SENT] for one in members}
     clean = clean_texts(set(texts.values()), allowed)
     rows = [json.dumps({"id": id_, "text": clean[text]}) for id_, text in texts.items()]
     found = {}

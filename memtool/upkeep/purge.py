@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.authoring import write
+from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGING
 from memtool.memory import memory, timestamps
@@ -132,7 +132,7 @@ def _is_deleted(record: Record) -> bool:
 def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> str | None:
     """Remove files, and commit that; where the commit is refused, they are back as they were."""
     top = context.repository.top
-    before = {one.path: write.bytes_of(top, one.path) for one in going.values()}
+    before = {one.path: bytes_of(top, one.path) for one in going.values()}
     known = {} if head is None else head.by_id
     paths = [record.path for id_, record in going.items() if id_ in known]
     what = next(iter(going)) if len(going) == 1 else f"{len(going)} forgotten memories"

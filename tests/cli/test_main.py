@@ -11,7 +11,10 @@ import pytest
 
 from memtool.cli import arguments, manual
 from memtool.cli import main as cli
-from memtool.commands import VERBS, Verb
+from memtool.commands import VERBS, Verb, names
+from memtool.errors import MemtoolError
+from memtool.store import files
+from memtool.store.cache import CorruptCache
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -180,8 +183,8 @@ def test_there_is_no_colour(sandbox: Sandbox):
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_the_help_of_every_verb_has_an_example_and_fits(verb: Verb):
     """`memtool help VERB` and `memtool VERB --help` are one page, at most 100 columns wide."""
-    page = arguments.parse(["help", verb.name])
-    assert page == arguments.parse([verb.name, "--help"])
+    page = arguments.parse(["help", *verb.name.split()])
+    assert page == arguments.parse([*verb.name.split(), "--help"])
     assert isinstance(page, arguments.HelpPage)
     text = manual.text(page)
     assert f"\nexample:\n  memtool {verb.name}" in text
@@ -192,7 +195,7 @@ def test_the_help_of_every_verb_has_an_example_and_fits(verb: Verb):
 def test_the_overview_names_every_verb_and_fits():
     """`memtool --help` is the table of the verbs."""
     text = manual.overview()
-    assert [v.name for v in VERBS if f"\n  {v.name} " not in text] == []
+    assert [name for name in names() if f"\n  {name} " not in text] == []
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -293,3 +296,26 @@ def test_the_package_itself_loads_nothing():
     """`import memtool` costs nothing until a repository is opened."""
     loaded = modules_after("import memtool")
     assert {name for name in loaded if name.startswith("memtool")} == {"memtool"}
+
+
+@pytest.mark.parametrize("written", [(), ("a.md",)])
+def test_a_verb_that_has_written_does_not_run_twice(
+    sandbox: Sandbox, written: tuple[str, ...]
+) -> None:
+    """Where the index turns out to be damaged, a verb runs again only if no file was written."""
+    runs = []
+
+    def ask() -> str:
+        runs.append("run")
+        if len(runs) > 1:
+            return "answer"
+        for name in written:
+            files.create(str(sandbox.path), f".memory/{name}", b"")
+        raise CorruptCache("a section")
+
+    if written:
+        with pytest.raises(MemtoolError) as caught:
+            cli.undamaged(sandbox.context(), ask)
+        assert (caught.value.code, len(runs)) == ("damaged", 1)
+    else:
+        assert cli.undamaged(sandbox.context(), ask) == "answer"

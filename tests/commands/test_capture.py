@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.commands.capture import capture, render
+from memtool.inject.session_seen import waiting
+from memtool.sessions.promote import note_waiting
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -153,3 +156,30 @@ def test_a_capture_learns_what_was_said(sandbox: Sandbox) -> None:
     sandbox.run("capture", "-", stdin="From now on always use uv in this repository.")
     (row,) = sandbox.json("session", "list")["sessions"]
     assert (row["status"], row["findings"]) == ("open", 1)
+
+
+def test_findings_that_wait_are_counted_when_findings_change(sandbox: Sandbox) -> None:
+    """A capture that finds nothing new leaves the stored number alone."""
+    cache_dir = sandbox.context().repository.cache_dir
+    rule = "Remember that invoices are rounded half up in billing/round.py.\n"
+    sandbox.run("capture", "-", "--end", stdin=rule)
+    assert waiting(cache_dir) == 1
+    note_waiting(cache_dir, 7)
+    sandbox.run("capture", "-", "--end", stdin="Please fix the footer.\n")
+    assert waiting(cache_dir) == 7
+    sandbox.run(
+        "capture",
+        "-",
+        "--end",
+        stdin=f"{rule}\nFrom now on, squash every feature branch before merging.\n",
+    )
+    assert waiting(cache_dir) == 3
+
+
+def test_promoting_one_session_counts_what_waits_in_the_others(sandbox: Sandbox) -> None:
+    """The next session is not told of findings that became memories."""
+    rules = ("Remember that invoices are rounded half up in billing/round.py.\n",
+             "From now on, squash every feature branch before the merge.\n")  # fmt: skip
+    ids = [sandbox.run("capture", "-", "--end", "--json", stdin=rule).stdout for rule in rules]
+    sandbox.run("promote", json.loads(ids[0])["session"])
+    assert waiting(sandbox.context().repository.cache_dir) == 1

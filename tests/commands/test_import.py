@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-DATA = Path(__file__).parent.parent / "upkeep" / "data"
+DATA = Path(__file__).parent.parent / "importing" / "data"
 
 
 def test_the_answer_counts_and_lists(sandbox):

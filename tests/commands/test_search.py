@@ -94,7 +94,7 @@ def test_limits(filled: Sandbox) -> None:
     assert (none.total, none.results) == (2, ())
     assert ws.notes == ["0 of 2 shown; --limit N shows more"]
     assert len(search(ws, "sessions", limit=10**6).results) == 2
-    with pytest.raises(MemtoolError, match="less than none"):
+    with pytest.raises(MemtoolError, match="below 0"):
         search(ws, "sessions", limit=-1)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.commands.session import ACTIONS, render, session
+from memtool.commands import session
+from memtool.commands.session import render
 from memtool.errors import MemtoolError
 from memtool.sessions.store import Sessions
 
@@ -21,7 +22,7 @@ KEY = "AKIA" + "Q3EGRZXT5MPLHV2B"
 
 
 def start(sandbox: Sandbox, **options: str) -> str:
-    return session(sandbox.context(), "start", **options).id
+    return session.session_start(sandbox.context(), **options).id
 
 
 def place(sandbox: Sandbox) -> Path:
@@ -61,11 +62,11 @@ def test_one_message_is_shown_by_its_number(sandbox: Sandbox) -> None:
     """As ID#N, and as a source of a memory names it."""
     id_ = start(sandbox)
     for word in ("one", "two", "three"):
-        session(sandbox.context(), "add", id_, word)
+        session.session_add(sandbox.context(), id_, word)
     for name in (f"{id_}#2", f"session:{id_}#2", f"session:{id_[:16]}#2"):
-        (message,) = session(sandbox.context(), "show", name).messages
+        (message,) = session.session_show(sandbox.context(), name).messages
         assert message.text == "two"
-    shown = session(sandbox.context(), "show", id_, limit=2)
+    shown = session.session_show(sandbox.context(), id_, limit=2)
     assert ([one.text for one in shown.messages], shown.more) == (["two", "three"], 1)
 
 
@@ -73,8 +74,8 @@ def test_everything_is_private(sandbox: Sandbox) -> None:
     """Directories are of mode 0700 and files of 0600, and git sees none of them."""
     id_ = start(sandbox)
     for number in range(10):
-        session(sandbox.context(), "add", id_, f"message {number}")
-    session(sandbox.context(), "end", id_)
+        session.session_add(sandbox.context(), id_, f"message {number}")
+    session.session_end(sandbox.context(), id_)
     found = [place(sandbox), *place(sandbox).rglob("*")]
     modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in found}
     assert modes == {True: 0o700, False: 0o600}
@@ -85,20 +86,20 @@ def test_everything_is_private(sandbox: Sandbox) -> None:
 def test_an_ended_session_takes_nothing_more(sandbox: Sandbox) -> None:
     """Unless it is opened again; a summary is written by rules where none is given."""
     id_ = start(sandbox)
-    session(sandbox.context(), "add", id_, "Please fix the checkout.")
-    session(sandbox.context(), "add", id_, "boom", tool="Bash", call="make", result="failed")
-    session(sandbox.context(), "add", id_, "fine", tool="Bash", call="make", result="ok")
-    ended = session(sandbox.context(), "end", id_)
+    session.session_add(sandbox.context(), id_, "Please fix the checkout.")
+    session.session_add(sandbox.context(), id_, "boom", tool="Bash", call="make", result="failed")
+    session.session_add(sandbox.context(), id_, "fine", tool="Bash", call="make", result="ok")
+    ended = session.session_end(sandbox.context(), id_)
     assert ended.summary.splitlines() == [
         "asked: Please fix the checkout.",
         "failed: make in message 2, worked in message 3: boom",
     ]
-    for act in (("add", id_, "x"), ("end", id_), ("checkpoint", id_)):
+    for act in (session.session_add, session.session_end, session.session_checkpoint):
         with pytest.raises(MemtoolError, match="has ended") as caught:
-            session(sandbox.context(), *act)
+            act(sandbox.context(), id_, *["x"] * (act is session.session_add))
         assert "fork" in caught.value.hint
-    assert session(sandbox.context(), "add", id_, "x", reopen=True).number == 4
-    assert session(sandbox.context(), "end", id_, summary=f"done, {KEY}").summary == (
+    assert session.session_add(sandbox.context(), id_, "x", reopen=True).number == 4
+    assert session.session_end(sandbox.context(), id_, summary=f"done, {KEY}").summary == (
         "done, [REDACTED:aws-access-key]"
     )
     assert sandbox.json("session", "list", "--status", "ended")["sessions"][0]["id"] == id_
@@ -107,16 +108,16 @@ def test_an_ended_session_takes_nothing_more(sandbox: Sandbox) -> None:
 def test_a_fork_has_the_findings_and_knows_its_parent(sandbox: Sandbox) -> None:
     """It goes on on its own, and says after which message it left."""
     id_ = start(sandbox)
-    session(sandbox.context(), "add", id_, "We decided: payments are never retried, ever.")
-    session(sandbox.context(), "end", id_)
+    session.session_add(sandbox.context(), id_, "We decided: payments are never retried, ever.")
+    session.session_end(sandbox.context(), id_)
     store = Sessions(str(place(sandbox)))
     before = (place(sandbox) / id_ / "findings.jsonl").read_bytes()
-    made = session(sandbox.context(), "fork", id_, agent="codex")
+    made = session.session_fork(sandbox.context(), id_, agent="codex")
     assert (made.parent, made.parent_messages) == (id_, 1)
     assert (place(sandbox) / made.id / "findings.jsonl").read_bytes() == before
     head = store.head(made.id)
     assert (head.parent, head.parent_messages, head.agent) == (id_, 1, "codex")
-    assert session(sandbox.context(), "add", made.id, "on").number == 1
+    assert session.session_add(sandbox.context(), made.id, "on").number == 1
     text = sandbox.run("session", "show", made.id).stdout
     assert f"forked from: {id_} after message 1" in text
 
@@ -135,21 +136,21 @@ def test_worktrees_share_the_sessions(sandbox: Sandbox) -> None:
 
 def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     """Each action says what it would do, and leaves every byte as it is."""
-    assert session(sandbox.context(), "start", dry_run=True).id.startswith("ses-")
+    assert session.session_start(sandbox.context(), dry_run=True).id.startswith("ses-")
     assert not place(sandbox).exists()
     id_ = start(sandbox)
-    session(sandbox.context(), "add", id_, "one")
+    session.session_add(sandbox.context(), id_, "one")
 
     def state() -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in place(sandbox).rglob("*.*")
                 if path.is_file()}  # fmt: skip
 
     before = state()
-    said = session(sandbox.context(), "add", id_, f"x {KEY}", dry_run=True)
+    said = session.session_add(sandbox.context(), id_, f"x {KEY}", dry_run=True)
     assert render(said) == f"would add {id_}#2 user: x [REDACTED:aws-access-key]"
-    for action in ("checkpoint", "end", "fork"):
-        session(sandbox.context(), action, id_, dry_run=True)
-    session(sandbox.context(), "prune", dry_run=True)
+    for act in (session.session_checkpoint, session.session_end, session.session_fork):
+        act(sandbox.context(), id_, dry_run=True)
+    session.session_prune(sandbox.context(), dry_run=True)
     assert state() == before
 
 
@@ -169,26 +170,26 @@ def test_what_is_too_much_is_pruned_by_hand_only(sandbox: Sandbox) -> None:
     with pytest.raises(MemtoolError, match="are allowed") as caught:
         start(sandbox)
     assert "session prune" in caught.value.hint
-    done = session(sandbox.context(), "prune")
+    done = session.session_prune(sandbox.context())
     assert done.ids == (ids[1],)
     assert sandbox.json("session", "show", ids[1])["status"] == "pruned"
     assert sandbox.json("session", "show", ids[0])["messages"] != []
     assert start(sandbox)
     with pytest.raises(MemtoolError, match="has ended"):
-        session(sandbox.context(), "add", ids[1], "x", reopen=True)
+        session.session_add(sandbox.context(), ids[1], "x", reopen=True)
 
 
 def test_a_terminal_shows_what_a_message_hides(sandbox: Sandbox) -> None:
     """Escape sequences and direction marks are written out."""
     id_ = start(sandbox)
-    session(sandbox.context(), "add", id_, "red \x1b[31m and \u202e back")
+    session.session_add(sandbox.context(), id_, "red \x1b[31m and \u202e back")
     assert "\\x1b[31m and \\u202e back" in sandbox.run("session", "show", id_).stdout
 
 
 def test_a_torn_line_is_reported(sandbox: Sandbox) -> None:
     """To who adds next on stderr, and to who looks in the session."""
     id_ = start(sandbox)
-    session(sandbox.context(), "add", id_, "one")
+    session.session_add(sandbox.context(), id_, "one")
     with (place(sandbox) / id_ / "messages.jsonl").open("ab") as file:
         file.write(b'{"number":2,"ro')
     assert sandbox.json("session", "show", id_)["torn"] == 1
@@ -222,11 +223,17 @@ def test_a_wrong_call_is_told_and_changes_nothing(sandbox: Sandbox, words: tuple
     assert sorted(place(sandbox).rglob("*")) == before
 
 
-def test_every_option_belongs_to_an_action() -> None:
-    """The table of actions names the options of the signature, and no other."""
-    code = session.__code__
-    options = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    assert {name for names in ACTIONS.values() for name in names} == {*options} - {"dry_run"}
+def test_without_an_action_the_sessions_are_listed(sandbox: Sandbox) -> None:
+    """Options of the list may follow the verb; its help lists the actions, each with its own."""
+    id_ = start(sandbox)
+    assert sandbox.json("session")["sessions"][0]["id"] == id_
+    assert sandbox.json("session", "--status", "ended")["sessions"] == []
+    page = sandbox.run("session", "--help").stdout
+    assert "\n  checkpoint  " in page
+    assert sandbox.run("help", "session").stdout == page
+    own = sandbox.run("session", "fork", "--help").stdout
+    assert own.startswith("usage: memtool session fork ID [--host HOST]")
+    assert sandbox.run("help", "session", "fork").stdout == own
 
 
 def test_a_git_directory_that_cannot_be_written_is_one_sentence(sandbox: Sandbox) -> None:
@@ -244,10 +251,10 @@ def test_a_long_session_is_read(sandbox: Sandbox) -> None:
     id_ = start(sandbox)
     rows = (b'{"number":%d,"role":"user","text":"message %d"}\n' % (n, n) for n in range(1, 10_001))
     (place(sandbox) / id_ / "messages.jsonl").write_bytes(b"".join(rows))
-    assert session(sandbox.context(), "add", id_, "the last").number == 10_001
-    assert session(sandbox.context(), "end", id_).messages == 10_001
-    assert session(sandbox.context(), "list").sessions[0].messages == 10_001
-    (shown,) = session(sandbox.context(), "show", id_, limit=1).messages
+    assert session.session_add(sandbox.context(), id_, "the last").number == 10_001
+    assert session.session_end(sandbox.context(), id_).messages == 10_001
+    assert session.session_list(sandbox.context()).sessions[0].messages == 10_001
+    (shown,) = session.session_show(sandbox.context(), id_, limit=1).messages
     assert shown.text == "the last"
 
 

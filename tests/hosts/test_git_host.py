@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 
@@ -101,7 +102,8 @@ def test_the_repositorys_own_hooks_path_is_used(sandbox: Sandbox) -> None:
     sandbox.git("config", "core.hooksPath", "tools/hooks")
     install(sandbox.context(), "git")
     assert set(hooks(sandbox, "tools/hooks")) == set(HOOKS)
-    assert hooks(sandbox) == {}
+    left = (sandbox.path / ".git").glob("hooks/*")
+    assert [path.name for path in left if path.suffix != ".sample"] == []
     sandbox.memory("dec-a", supersedes=("dec-nowhere",))
     sandbox.git("add", ".memory")
     done = subprocess.run(
@@ -219,9 +221,7 @@ def test_a_merge_tells_what_it_brought(sandbox: Sandbox) -> None:
 
 def test_unwritable_hooks_are_one_sentence(sandbox: Sandbox) -> None:
     """A file where the directory should be is told, not traced."""
-    import shutil
-
-    shutil.rmtree(sandbox.path / ".git" / "hooks")
+    shutil.rmtree(sandbox.path / ".git" / "hooks", ignore_errors=True)
     sandbox.write(".git/hooks", "a file")
     done = sandbox.run("install", "git")
     assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import io
+
 import pytest
 from conftest import Sandbox
 
+from memtool.commands import _filters
 from memtool.commands.list import list as list_
 from memtool.commands.search import search
 from memtool.errors import MemtoolError
@@ -70,3 +73,52 @@ def test_a_bare_repository_reads_them_from_head(sandbox: Sandbox, workspace: Con
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     bare = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert list_(bare, "@decisions", at="HEAD").total == 2
+
+
+@pytest.mark.parametrize("verb", ["list", "search x", "log", "stats", "eval", "session list"])
+def test_a_limit_below_0_is_refused_alike(sandbox: Sandbox, verb: str):
+    """One sentence for every verb that has --limit."""
+    sandbox.memory("dec-a")
+    done = sandbox.run(*verb.split(), "--limit", "-1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "memtool: --limit -1 is below 0\nhint: give a number from 0 up\n"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    ["list", "new decision T", "init", "forget x --why y", "diff", "check", "install git",
+     "inject --write AGENTS.md", "maintain --apply"],
+)  # fmt: skip
+def test_a_bare_repository_is_refused_alike(sandbox: Sandbox, verb: str):
+    """One sentence for every verb that needs a work tree; the hint says what to run instead."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
+    done = sandbox.run(*verb.split(), cwd=sandbox.path.parent / "bare.git")
+    assert (done.returncode, done.stdout) == (2, "")
+    refusal, hint = done.stderr.splitlines()
+    assert refusal == "memtool: a bare repository has no work tree"
+    assert hint.startswith("hint: ")
+
+
+@pytest.mark.parametrize(("is_cut", "expected"), [(True, b"12345678"), (False, None)])
+def test_stdin_is_read_up_to_a_size(
+    monkeypatch: pytest.MonkeyPatch, *, is_cut: bool, expected: bytes | None
+):
+    """More is an error, or cut off where an agent waits for the answer."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"123456789")))
+    if expected is None:
+        with pytest.raises(MemtoolError, match="longer than 8 bytes"):
+            _filters.read_stdin(8, is_cut=is_cut)
+    else:
+        assert _filters.read_stdin(8, is_cut=is_cut) == expected
+
+
+def test_a_closed_stdin_is_nothing_to_an_agent_and_an_error_to_a_person(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """A host may start memtool with it closed."""
+    monkeypatch.setattr("sys.stdin", None)
+    assert _filters.read_stdin(8, is_cut=True) == b""
+    with pytest.raises(MemtoolError, match="there is no stdin"):
+        _filters.read_stdin(8)

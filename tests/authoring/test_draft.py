@@ -81,7 +81,7 @@ def test_the_text_may_come_from_stdin(sandbox: Sandbox):
     ("stdin", "message"),
     [
         (b"one\ncaf\xe9\n", "the text on stdin is not UTF-8, the first odd byte is in line 2"),
-        ("é".encode() * 40_000, "the text on stdin is longer than 65,536 bytes"),
+        ("é".encode() * 40_000, "what is on stdin is longer than 65,536 bytes"),
         (b"a\0b", "it holds NUL bytes"),
     ],
 )
@@ -201,3 +201,40 @@ def test_a_place_for_drafts_that_cannot_be_made_is_told(sandbox: Sandbox):
     with pytest.raises(MemtoolError) as caught:
         new(sandbox.context(EDITOR="true"), "decision", "T", edit=True)
     assert (caught.value.code, caught.value.hint) == ("disk", "leave out --edit")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "found"),
+    [
+        (["domain=billing"], {"domain": "billing"}),
+        (["domain=a=b"], {"domain": "a=b"}),
+        (["aliases=one, two", "aliases=three"], {"aliases": ("one", "two", "three")}),
+        (["x-team=core"], {"x-team": "core"}),
+        ([], {}),
+    ],
+)
+def test_set_reads_keys_and_values(pairs: list[str], found: dict[str, object]):
+    """Lists take commas and repetition, all else is text."""
+    assert draft.assigned(pairs) == found
+
+
+@pytest.mark.parametrize(
+    ("pair", "message", "hint"),
+    [
+        ("domain", "--set 'domain' is not KEY=VALUE", "--set domain=billing"),
+        ("", "--set '' is not KEY=VALUE", "--set domain=billing"),
+        ("domian=x", "no memory has the key 'domian'",
+         "did you mean domain? For a key of your own: --set x-domian=x"),
+        ("zzz=1", "no memory has the key 'zzz'", "--set x-zzz=1"),
+        ("=1", "no memory has the key ''", "--set x-name=1"),
+        ("x-=1", "no memory has the key 'x-'", "--set x-name=1"),
+        ("x-a: b=1", "no memory has the key 'x-a: b'", "--set x-a--b=1"),
+        ("id=dec-b", "id is not for --set", "it has an option of its own, --id"),
+        ("deleted=now", "deleted is not for --set", "memtool forget writes it"),
+    ],
+)  # fmt: skip
+def test_set_refuses_what_it_must_not_write(pair: str, message: str, hint: str):
+    """A key that no memory has, or that has its own verb, is told with the way to do it."""
+    with pytest.raises(MemtoolError) as caught:
+        draft.assigned([pair])
+    assert (caught.value.message, caught.value.hint) == (message, hint)

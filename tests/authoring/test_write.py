@@ -17,15 +17,19 @@ from memtool.commands.archive import archive
 from memtool.commands.config import config
 from memtool.commands.confirm import confirm
 from memtool.commands.deprecate import deprecate
+from memtool.commands.digest import digest
 from memtool.commands.init import init
 from memtool.commands.new import new
-from memtool.commands.pin import pin
+from memtool.commands.pin import pin, render
 from memtool.commands.remember import remember
+from memtool.commands.resolve import resolve
 from memtool.commands.restore import restore
 from memtool.commands.supersede import supersede
 from memtool.commands.unpin import unpin
 from memtool.errors import MemtoolError
 from memtool.memory import document
+from memtool.memory.memory import Memory
+from memtool.redaction import find as detectors
 from memtool.store import commits
 from memtool.store.context import Context
 
@@ -243,7 +247,7 @@ def test_a_change_that_changes_nothing_writes_nothing(filled: Sandbox):
     changed = pin(filled.context(), "dec-pinned", commit=True)
     assert (changed.changes, changed.commit) == ({}, None)
     assert filled.git("rev-parse", "HEAD") == head
-    assert write.render_changed(changed).startswith("dec-pinned was so already\n")
+    assert render(changed).startswith("dec-pinned was so already\n")
 
 
 def test_a_default_that_is_not_written_counts_as_there(filled: Sandbox):
@@ -262,7 +266,7 @@ def test_a_commit_takes_in_what_was_changed_before(filled: Sandbox):
 def test_a_dry_run_says_what_would_change(filled: Sandbox):
     """The text of a dry run does not read as if it were done."""
     changed = pin(filled.context(), "dec-a", dry_run=True)
-    assert write.render_changed(changed).splitlines() == [
+    assert render(changed).splitlines() == [
         "would change:",
         "status: - -> pinned",
         ".memory/decision/2026-02/dec-a.md",
@@ -492,3 +496,41 @@ def test_a_memory_with_an_old_secret_can_still_be_put_away(sandbox: Sandbox) -> 
     sandbox.memory("dec-a", f"Use {SECRET}.\n")
     assert sandbox.json("archive", "dec-a")["changes"] == {"status": ["", "archived"]}
     assert sandbox.run("forget", "dec-a", "--why", f"still {SECRET}").returncode == 0
+
+
+ONCE: dict[str, Run] = {
+    "new": lambda ws: new(ws, "decision", "A new thing", commit=True),
+    "edited": lambda ws: new(ws, "decision", "A new thing", edit=True),
+    "remember": lambda ws: remember(ws, "It is so.", commit=True),
+    "supersede": lambda ws: supersede(ws, "dec-a", "Another way", commit=True),
+    "kept": lambda ws: resolve(ws, "dec-a", "dec-pinned", keep="newer", why="it is"),
+    "merged": lambda ws: resolve(ws, "dec-a", "dec-pinned", merge="Both", body="Both.", why="x"),
+    "digest": lambda ws: digest(ws, "decision"),
+    "pin": lambda ws: pin(ws, "dec-a", commit=True),
+    "archive": lambda ws: archive(ws, "dec-pinned"),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_memory_is_serialised_and_searched_once(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    """Each text that reaches the disk once; a draft and what an editor leaves of it are two."""
+    searched: list[str] = []
+    written: list[Memory] = []
+    find, serialise = detectors.find, document.write
+
+    def search(text: str, *args: object) -> object:
+        searched.append(text)
+        return find(text, *args)  # type: ignore[arg-type]
+
+    def write_out(memory: Memory) -> bytes:
+        written.append(memory)
+        return serialise(memory)
+
+    monkeypatch.setattr(detectors, "find", search)
+    monkeypatch.setattr(document, "write", write_out)
+    ONCE[name](filled.context(EDITOR="sed -i s/new/newer/"))
+    texts = 2 if name == "edited" else 1
+    assert len(searched) == len(set(searched)) == texts
+    assert len(written) == (0 if name in ("pin", "archive") else texts)
