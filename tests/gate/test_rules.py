@@ -6,11 +6,10 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.commands.check import check
-from memtool.gate.checks.schema import headings
+from memtool.gate.checks.schema import headings, hidden_characters
 from memtool.gate.gate import CHECKS
 from memtool.memory import document
 from memtool.memory.problem import CODES
-from memtool.redaction import disguises
 
 SECTIONS = (
     "## Options considered\n\na\n\n## Chosen\n\nb\n\n## Constraints\n\nc\n\n## Rationale\n\nd\n"
@@ -96,10 +95,10 @@ def test_text_that_people_do_not_see(
 
 def test_a_joiner_between_letters_is_a_warning() -> None:
     """Scripts and emoji need joiners; beside a Latin letter one splits a word in two."""
-    assert list(disguises.find("pass\u200dword\n")) == [
+    assert list(hidden_characters("pass\u200dword\n")) == [
         (1, "a joiner (U+200D) where nothing is joined", False)
     ]
-    assert list(disguises.find("\U0001f468\u200d\U0001f469 \u0915\u094d\u200d\u0937\n")) == []
+    assert list(hidden_characters("\U0001f468\u200d\U0001f469 \u0915\u094d\u200d\u0937\n")) == []
 
 
 def test_a_program_is_a_warning(sandbox: Sandbox) -> None:
