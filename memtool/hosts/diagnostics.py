@@ -189,9 +189,9 @@ def mend(context: Context) -> Iterator[str]:
 
 
 def _package() -> str:
-    import memtool
+    from memtool import version
 
-    return os.path.dirname(memtool.__file__)
+    return os.path.dirname(version.__file__)
 
 
 def uncompiled() -> list[str]:

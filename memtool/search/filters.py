@@ -21,7 +21,18 @@ from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
-from memtool.search.query import Either, Expression, Filter, Group, Not, Phrase, Query, Word
+from memtool.search.query import (
+    FILTER_NAMES,
+    Either,
+    Expression,
+    Filter,
+    Group,
+    Not,
+    Phrase,
+    Query,
+    Word,
+    bad_query,
+)
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -444,6 +455,7 @@ _TABLE: tuple[FilterRow, ...] = (
 
 
 FILTERS: dict[str, FilterRow] = {row.name: row for row in _TABLE}
+assert tuple(FILTERS) == FILTER_NAMES
 """Every filter by name, in the order of the manual."""
 
 
@@ -545,8 +557,6 @@ def _filter(node: Filter, text: str, facts: Facts) -> Test:
     try:
         holds = row.read(node.value, facts)
     except ValueError as error:
-        from memtool.search.query import bad_query
-
         raise bad_query(
             text, node.at, node.end, f"{node.name}: {error}", f"{node.name}: takes {row.takes}"
         ) from None

@@ -45,6 +45,13 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 
+FILTER_NAMES = (
+    "type", "category", "tag", "file", "status", "confidence", "importance", "since", "until",
+    "source", "author", "error", "task", "id", "is",
+)  # fmt: skip
+"""The names before the colon of a filter; `filters.FILTERS` says what each one means."""
+
+
 class Word(Value):
     """One ranked word."""
 
@@ -231,9 +238,7 @@ def _bare(text: str, at: int) -> _Token:
     run = text[at:end]
     name, colon, value = run.partition(":")
     if colon and _is_name(name) and not value.startswith((":", "//")):
-        from memtool.search.filters import FILTERS  # most queries are plain words
-
-        known = name.lower() in FILTERS
+        known = name.lower() in FILTER_NAMES
         if not value and text[end : end + 1] == '"':
             quoted = _quoted(text, end)
             value, end = quoted.text, quoted.end
@@ -247,24 +252,23 @@ def _is_name(name: str) -> bool:
 
 
 def _filter(text: str, at: int, end: int, name: str, value: str) -> _Token:
-    from memtool.search.filters import FILTERS
-
-    if name not in FILTERS:
+    if name not in FILTER_NAMES:
         import difflib  # only a wrong name pays for it
 
-        near = difflib.get_close_matches(name, FILTERS, n=2, cutoff=0.5)
+        near = difflib.get_close_matches(name, FILTER_NAMES, n=2, cutoff=0.5)
         meant = f"did you mean {' or '.join(f'{one}:' for one in near)}? " if near else ""
         raise bad_query(
             text,
             at,
             at + len(name),
             f"there is no filter {name!r}",
-            f"{meant}filters are {', '.join(FILTERS)}; "
+            f"{meant}filters are {', '.join(FILTER_NAMES)}; "
             'text with a colon goes in double quotes',
         )  # fmt: skip
     if not value:
-        row = FILTERS[name]
-        raise bad_query(text, at, end, f"{name}: needs a value", f"{name}: takes {row.takes}")
+        raise bad_query(
+            text, at, end, f"{name}: needs a value", f"write {name}:VALUE, without a space"
+        )
     return _Token("filter", at, end, name, value)
 
 
