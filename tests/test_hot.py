@@ -30,7 +30,8 @@ HEAVY = frozenset({
 })  # fmt: skip
 """Of the standard library and the packages we depend on, what a hot verb does not import."""
 ALLOWED = {
-    "hook": {"collections", "enum", "functools", "json", "operator", "re", "types"},  # all json's
+    # What json needs, and what the module needs that owns the alarm.
+    "hook": {"collections", "enum", "functools", "json", "operator", "re", "select", "types"},
     "check": {"select"},  # git is a child that is waited for
 }
 PROMPT = "why do sessions expire in redis"
