@@ -12,7 +12,6 @@ import time
 from memtool.cli import arguments, output
 from memtool.errors import MemtoolError
 from memtool.store.cache import CorruptCache
-from memtool.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ def _run(args: list[str]) -> int:
 
 def _page(page: arguments.HelpPage) -> str:
     if page.name == "version":
+        from memtool.version import __version__
+
         return f"memtool {__version__}\n"
     from memtool.cli import manual
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
@@ -140,6 +139,8 @@ def sent(input: str) -> bytes:
     """Return what the host sent: the text itself, or what is on stdin, as far as it counts."""
     if input != "-":
         return input.encode(errors="replace")
+    from memtool.commands import _filters
+
     return _filters.read_stdin(MOST_INPUT + 1, is_cut=True)  # a host may start us with it closed
 
 

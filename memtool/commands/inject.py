@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
@@ -209,6 +208,8 @@ def _read_prompt(prompt: str) -> str:
     if prompt != "-":
         return prompt.encode(errors="replace")[:MAX_PROMPT].decode(errors="replace")
     # A host may start us with stdin closed.
+    from memtool.commands import _filters  # a hook hands the prompt over
+
     return _filters.read_stdin(MAX_PROMPT, is_cut=True).decode(errors="replace")
 
 

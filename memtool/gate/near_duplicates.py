@@ -87,9 +87,6 @@ class Twin(Value):
     likeness: float
 
 
-# What two memories have in common.
-
-
 def likeness(one: Memory, other: Memory) -> float:
     """Return how far two memories say the same, 0 to 1: the cosine of their sets of terms.
 
@@ -151,9 +148,6 @@ def names_of(memory: Memory) -> frozenset[str]:
 def is_value(term: str) -> bool:
     """Tell whether a term is a number or a compound such as a path, a version or an identifier."""
     return term in NUMBER_WORDS or not _VALUE_CHARS.isdisjoint(term)
-
-
-# Words, by which candidates are found.
 
 
 def words_of(text: bytes) -> frozenset[bytes]:
@@ -259,9 +253,6 @@ def _by_words(probes: Sequence[Probe]) -> Callable[[Stamp, bytes], None]:
 def _least(rare: int) -> int:
     """Return how many of some rare words a candidate has at least."""
     return min(rare, max(1, rare // 4))
-
-
-# The memories of a tree.
 
 
 class IndexedMemories:
@@ -473,9 +464,6 @@ def among(records: Iterable[Record]) -> Neighbours:
     return Neighbours(records)
 
 
-# Where neighbours are looked for.
-
-
 _STAGED, _COMMITTED = (b"100644 ", b" 0\t"), (b"100644 blob ", b"\t")
 """What `ls-files --stage` and `ls-tree` print before a blob, and between it and its path."""
 
@@ -574,9 +562,6 @@ def _file(repository: Repository, path: str) -> bytes | None:
         return read_regular(os.path.join(repository.top, path), MAX_BYTES + 1)
     except OSError:
         return None
-
-
-# The verdict.
 
 
 def twins(

@@ -262,7 +262,7 @@ class StoredFields:
     def stamps(self) -> tuple[Iterable[bytes], Iterable[bytes]]:
         """Return the object ids, in hexadecimal, and the paths of all memories, unchecked."""
         oids, size = bytes(self._raw["oids"]).hex().encode(), 2 * self._oid_size
-        places = range(0, self.count * size + 1, size)
+        places = range(0, self.count * size + 1, size or 1)  # no memory has no id to measure
         paths, ends = bytes(self._raw["paths"]), self._raw["path_ends"].tolist()
         return (
             map(oids.__getitem__, map(slice, places, places[1:])),
