@@ -178,20 +178,18 @@ def _start(context: Context, event: HookCall) -> Injected:
 
 
 def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.commands import inject
-    from memtool.inject.block import Injected
+    from memtool.inject import block, budget, gather
 
     given = event.given
-    answer = inject.inject(
-        context,
-        prompt=given.prompt,
-        files=(*given.files, *named_files(context, given.prompt)),
-        for_=event.host,
-        budget=_budget(context, event),
-        session=context_of(given),
+    files = block.inside(context, (*given.files, *named_files(context, given.prompt)))
+    prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
+    return gather.answer(
+        gather.GatherRequest(context, prompt, files, context_of(given)),
+        block.BY_NAME[block.HOSTS[event.host]],
+        budget.plan(context.settings, _budget(context, event), None),
+        exact=False,
+        no_global=False,
     )
-    assert isinstance(answer, Injected)
-    return answer
 
 
 def _edit(context: Context, event: HookCall) -> Injected | None:

@@ -6,20 +6,8 @@ from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject import budget as budgets
-from memtool.inject.block import Injected, frame_bytes, inside, write_block
-from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, fill
-from memtool.inject.gather import (
-    GatherRequest,
-    choose,
-    items_of,
-    missed,
-    preamble_of,
-    replaced,
-    sides_of,
-    versions_of,
-    written,
-)
-from memtool.search import answer_gate
+from memtool.inject.block import Injected, inside
+from memtool.inject.gather import MAX_PROMPT, GatherRequest, answer
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
@@ -30,8 +18,6 @@ if TYPE_CHECKING:
     from memtool.inject.agents_md import Block
     from memtool.inject.candidates import CandidateVerdict
 
-MAX_PROMPT = 1 << 20
-"""Bytes of a prompt that are looked at; nobody asks with more."""
 PLAIN: dict[str, object] = {
     "for_": "plain", "format": "", "budget": None, "remaining": None, "session": "", "at": None,
     "as_of": None, "exact": False, "no_global": False,
@@ -112,46 +98,17 @@ def inject(
         budget = context.budget_tokens
     shares = budgets.plan(context.settings, budget, remaining)
     form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
-    asked = GatherRequest(
-        context, _read_prompt(prompt), inside(context, files), session, at, as_of, explain
-    )
-    sides = sides_of(asked, with_global=at is None and not no_global, exact=exact)
-    by_scope = {side.grounds.scope: side for side in sides}
-
-    def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
-        side = by_scope[candidate.scope]
-        return written(candidate.record, side.grounds, side.origins, form, is_whole=is_whole)
-
-    preamble = preamble_of(candidate for side in sides for candidate in side.candidates)
-    room = shares.total * budgets.BYTES_PER_TOKEN - frame_bytes(form, preamble)
-    chosen, verdicts = choose(sides, PINNED)
-    count = context.settings.count
-    taken, said = fill(chosen, text_of, count("inject.pinned_most"), shares.pinned, room)
-    verdicts += said
-    shares = shares.after_pinned(sum(one.tokens for one in taken))
-    room -= sum(len(one.text.encode()) for one in taken)
-    threshold = answer_gate.preset(context.settings).threshold
-    shown = [one.candidate for one in taken]
-    chosen, dropped = choose(sides, RETRIEVAL, threshold, shown)
-    more, said = fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)
-    taken += more
-    verdicts += dropped + said
-    for side in sides:
-        verdicts += side.yielded + replaced(side) + missed(side)
-    injected = Injected(
-        budget=shares,
-        items=items_of(taken, sides),
-        text=write_block(
-            [one.text for one in taken], form, preamble_of(one.candidate for one in taken)
+    injected = answer(
+        GatherRequest(
+            context, _read_prompt(prompt), inside(context, files), session, at, as_of, explain
         ),
-        format=format or form.name,
-        session=session,
-        freshness=next((side.freshness for side in sides if side.freshness != EXACT), EXACT),
-        explain=_final(verdicts) if explain else None,
-        prompt=asked.prompt,
-        verdicts=tuple(verdicts),
-        versions=versions_of(taken, sides),
-    )
+        form,
+        shares,
+        exact=exact,
+        no_global=no_global,
+    ).replace(format=format or form.name)
+    if explain:
+        injected = injected.replace(explain=_final(injected.verdicts))
     if explain and format != "json":
         context.notes.extend(map(_explained, injected.explain or ()))
         if not injected.explain:

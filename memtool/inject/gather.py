@@ -12,13 +12,31 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.index.reader import EXACT
 from memtool.inject import candidates, select
 from memtool.inject import candidates as candidate_list
-from memtool.inject.block import PREAMBLE, passage, write_passage
-from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, verdict
+from memtool.inject.block import (
+    PREAMBLE,
+    Injected,
+    frame_bytes,
+    passage,
+    write_block,
+    write_passage,
+)
+from memtool.inject.budget import BYTES_PER_TOKEN
+from memtool.inject.candidates import (
+    PINNED,
+    RETRIEVAL,
+    Candidate,
+    CandidateVerdict,
+    Eligibility,
+    fill,
+    verdict,
+)
 from memtool.inject.effective_lineage import standing
 from memtool.inject.select import Wording
 from memtool.inject.session_seen import Once, once
+from memtool.search import answer_gate
 from memtool.search.answer_gate import MOST_SHOWN
 from memtool.search.prompt import search_prose
 from memtool.search.retrieve import Found, Scope
@@ -32,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from memtool.inject.block import BlockFormat
+    from memtool.inject.budget import Budget
     from memtool.inject.candidates import BlockEntry
     from memtool.store.provenance import Origin, Witness
     from memtool.store.tree import Record, Tree
@@ -41,6 +60,8 @@ NOTE = (
     "corrects them."
 )
 """Stands below the preamble of a block in which there is one."""
+MAX_PROMPT = 1 << 20
+"""Bytes of a prompt that are looked at; nobody asks with more."""
 
 
 def yielding(
@@ -241,10 +262,10 @@ class GatherRequest(Value):
     project: Context
     prompt: str
     files: tuple[str, ...]
-    session: str
-    at: str | None
-    as_of: str | None
-    explain: bool
+    session: str = ""
+    at: str | None = None
+    as_of: str | None = None
+    explain: bool = False
 
 
 class Side(Value):
@@ -408,3 +429,48 @@ def _retrieved(scope: Scope, prompt: str, files: tuple[str, ...], *, explain: bo
         near = search_prose(scope, "", files, HITS)
         found = near.replace(notes=found.notes or near.notes, missed=found.missed)
     return found
+
+
+def answer(
+    asked: GatherRequest, form: BlockFormat, shares: Budget, *, exact: bool, no_global: bool
+) -> Injected:
+    """Return the block for a prompt and files: pinned memories first, then what search found.
+
+    `shares` bounds the whole text. Global memories are left out for a revision.
+    """
+    context = asked.project
+    sides = sides_of(asked, with_global=asked.at is None and not no_global, exact=exact)
+    by_scope = {side.grounds.scope: side for side in sides}
+
+    def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
+        side = by_scope[candidate.scope]
+        return written(candidate.record, side.grounds, side.origins, form, is_whole=is_whole)
+
+    preamble = preamble_of(candidate for side in sides for candidate in side.candidates)
+    room = shares.total * BYTES_PER_TOKEN - frame_bytes(form, preamble)
+    chosen, verdicts = choose(sides, PINNED)
+    count = context.settings.count
+    taken, reasons = fill(chosen, text_of, count("inject.pinned_most"), shares.pinned, room)
+    verdicts += reasons
+    shares = shares.after_pinned(sum(one.tokens for one in taken))
+    room -= sum(len(one.text.encode()) for one in taken)
+    threshold = answer_gate.preset(context.settings).threshold
+    chosen, dropped = choose(sides, RETRIEVAL, threshold, [one.candidate for one in taken])
+    more, reasons = fill(chosen, text_of, count("inject.retrieval_most"), shares.retrieval, room)
+    taken += more
+    verdicts += dropped + reasons
+    for side in sides:
+        verdicts += side.yielded + replaced(side) + missed(side)
+    preamble = preamble_of(one.candidate for one in taken)
+    return Injected(
+        budget=shares,
+        items=items_of(taken, sides),
+        text=write_block([one.text for one in taken], form, preamble),
+        format=form.name,
+        session=asked.session,
+        freshness=next((side.freshness for side in sides if side.freshness != EXACT), EXACT),
+        explain=None,
+        prompt=asked.prompt,
+        verdicts=tuple(verdicts),
+        versions=versions_of(taken, sides),
+    )
