@@ -23,6 +23,7 @@ from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
 from memtool.memory.problem import CODES
 from memtool.search.filters import FILTERS
+from memtool.search.query import FILTER_VALUES
 from memtool.store.config import OPTIONS, Option
 from memtool.store.repository import ENVIRONMENT
 
@@ -233,7 +234,7 @@ def _query_language() -> list[str]:
         ),
         _table(
             ("filter", "takes", "matches"),
-            ((f"`{row.name}:`", row.takes, row.doc) for row in FILTERS.values()),
+            ((f"`{row.name}:`", FILTER_VALUES[row.name], row.doc) for row in FILTERS.values()),
         ),
     ]
 

@@ -22,7 +22,7 @@ from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
 from memtool.search.query import (
-    FILTER_NAMES,
+    FILTER_VALUES,
     Either,
     Expression,
     Filter,
@@ -233,7 +233,6 @@ class FilterRow(Value):
     """
 
     name: str
-    takes: str
     doc: str
     read: Callable[[str, Facts], Predicate]
     lifts: Callable[[str], frozenset[str]] = lambda _value: frozenset()
@@ -427,35 +426,25 @@ def _exact_id(value: str) -> frozenset[str]:
 
 
 _TABLE: tuple[FilterRow, ...] = (
-    FilterRow("type", "one of " + ", ".join(TYPES), "the kind of memory", _type),
-    FilterRow("category", "a row of the category table", "the category, the type's where none is"
-           " written", _category),
-    FilterRow("tag", "a tag or a glob such as auth*", "has the tag", _tag),
-    FilterRow("file", "a path, a directory, a file name or a glob", "governs the file, or names it"
-           " as a source", _file),
-    FilterRow("status", "one of " + ", ".join(STATUSES), "where it stands in its life", _status,
-           _named_state),
-    FilterRow("confidence", "low, medium or high, after >= <= > < if wanted", "how sure the author"
-           " is", _confidence),
-    FilterRow("importance", "0 to 1, after >= <= > < if wanted", "0.5 where nobody said",
-           _importance),
-    FilterRow("since", "a date, a moment, or an age such as 30d", "written then or later", _since),
-    FilterRow("until", "a date, a moment, or an age such as 30d", "written then or earlier; a date"
-           " counts to its end", _until),
-    FilterRow("source", "a kind such as commit, or the beginning of a source", "where the claim"
-           " comes from", _source),
-    FilterRow("author", "a part of a name", "who made the last commit to it; nobody where it is not"
-           " committed", _author),
-    FilterRow("error", "words of an error", "stands in the error signature", _error),
-    FilterRow("task", "a task or a glob", "belongs to the task", _task),
-    FilterRow("id", "an id, or a glob such as dec-*", "has the id; a whole id is found in any"
-           " state", _id, _exact_id),
-    FilterRow("is", "one of " + ", ".join(IS), "what is derived about it", _is, _named_state),
-)  # fmt: skip
+    FilterRow("type", "the kind of memory", _type),
+    FilterRow("category", "the category, the type's where none is written", _category),
+    FilterRow("tag", "has the tag", _tag),
+    FilterRow("file", "governs the file, or names it as a source", _file),
+    FilterRow("status", "where it stands in its life", _status, _named_state),
+    FilterRow("confidence", "how sure the author is", _confidence),
+    FilterRow("importance", "0.5 where nobody said", _importance),
+    FilterRow("since", "written then or later", _since),
+    FilterRow("until", "written then or earlier; a date counts to its end", _until),
+    FilterRow("source", "where the claim comes from", _source),
+    FilterRow("author", "who made its last commit; nobody where it is not committed", _author),
+    FilterRow("error", "stands in the error signature", _error),
+    FilterRow("task", "belongs to the task", _task),
+    FilterRow("id", "has the id; a whole id is found in any state", _id, _exact_id),
+    FilterRow("is", "what is derived about it", _is, _named_state),
+)
 
 
 FILTERS: dict[str, FilterRow] = {row.name: row for row in _TABLE}
-assert tuple(FILTERS) == FILTER_NAMES
 """Every filter by name, in the order of the manual."""
 
 
@@ -558,7 +547,11 @@ def _filter(node: Filter, text: str, facts: Facts) -> Test:
         holds = row.read(node.value, facts)
     except ValueError as error:
         raise bad_query(
-            text, node.at, node.end, f"{node.name}: {error}", f"{node.name}: takes {row.takes}"
+            text,
+            node.at,
+            node.end,
+            f"{node.name}: {error}",
+            f"{node.name}: takes {FILTER_VALUES[node.name]}",
         ) from None
     lifts = row.lifts(node.value)
     return lambda record: lifts if holds(record, facts) else None

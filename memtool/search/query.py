@@ -35,6 +35,7 @@ A query that is asked again and again has a name, in `queries.toml`:
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.memory.fields import STATUSES, TYPES
 from memtool.search.features import flat
 from memtool.value import Value
 
@@ -45,11 +46,25 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 
-FILTER_NAMES = (
-    "type", "category", "tag", "file", "status", "confidence", "importance", "since", "until",
-    "source", "author", "error", "task", "id", "is",
-)  # fmt: skip
-"""The names before the colon of a filter; `filters.FILTERS` says what each one means."""
+FILTER_VALUES: dict[str, str] = {
+    "type": "one of " + ", ".join(TYPES),
+    "category": "a row of the category table",
+    "tag": "a tag or a glob such as auth*",
+    "file": "a path, a directory, a file name or a glob",
+    "status": "one of " + ", ".join(STATUSES),
+    "confidence": "low, medium or high, after >= <= > < if wanted",
+    "importance": "0 to 1, after >= <= > < if wanted",
+    "since": "a date, a moment, or an age such as 30d",
+    "until": "a date, a moment, or an age such as 30d",
+    "source": "a kind such as commit, or the beginning of a source",
+    "author": "a part of a name",
+    "error": "words of an error",
+    "task": "a task or a glob",
+    "id": "an id, or a glob such as dec-*",
+    "is": "one of head, superseded, candidate, confirmed, pinned, deprecated, archived, "
+    "deleted, alive, expired, pending, conflicted, local, committed, trusted, signed",
+}  # fmt: skip
+"""What each filter takes, by the name before its colon; `filters` says what it means."""
 
 
 class Word(Value):
@@ -238,7 +253,7 @@ def _bare(text: str, at: int) -> _Token:
     run = text[at:end]
     name, colon, value = run.partition(":")
     if colon and _is_name(name) and not value.startswith((":", "//")):
-        known = name.lower() in FILTER_NAMES
+        known = name.lower() in FILTER_VALUES
         if not value and text[end : end + 1] == '"':
             quoted = _quoted(text, end)
             value, end = quoted.text, quoted.end
@@ -252,17 +267,17 @@ def _is_name(name: str) -> bool:
 
 
 def _filter(text: str, at: int, end: int, name: str, value: str) -> _Token:
-    if name not in FILTER_NAMES:
+    if name not in FILTER_VALUES:
         import difflib  # only a wrong name pays for it
 
-        near = difflib.get_close_matches(name, FILTER_NAMES, n=2, cutoff=0.5)
+        near = difflib.get_close_matches(name, FILTER_VALUES, n=2, cutoff=0.5)
         meant = f"did you mean {' or '.join(f'{one}:' for one in near)}? " if near else ""
         raise bad_query(
             text,
             at,
             at + len(name),
             f"there is no filter {name!r}",
-            f"{meant}filters are {', '.join(FILTER_NAMES)}; "
+            f"{meant}filters are {', '.join(FILTER_VALUES)}; "
             'text with a colon goes in double quotes',
         )  # fmt: skip
     if not value:

@@ -10,7 +10,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.search.features import Facts
 from memtool.search.filters import FILTERS, IS, NOT_YET, matcher
-from memtool.search.query import parse
+from memtool.search.query import FILTER_VALUES, parse
 from memtool.store.context import Context
 
 if TYPE_CHECKING:
@@ -245,3 +245,9 @@ def test_git_is_asked_only_if_a_filter_needs_it(sandbox: Sandbox) -> None:
     assert [record.id for record in tree.records if matches(record)] == ["dec-a"]
     with pytest.raises(AssertionError):
         matcher(parse("is:local"), facts)(tree.records[0])
+
+
+def test_every_filter_says_what_it_takes() -> None:
+    """The language and the meaning of filters have the same names, and `is:` the same values."""
+    assert list(FILTERS) == list(FILTER_VALUES)
+    assert FILTER_VALUES["is"] == "one of " + ", ".join(IS)

@@ -1,0 +1,31 @@
+"""The page about the code names modules that exist, and every room of the house."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import memtool
+
+PACKAGE = Path(memtool.__file__).parent
+PAGE = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_every_module_that_the_page_names_exists() -> None:
+    """A reader who follows a verb file by file finds each file."""
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", PAGE))
+    tops = (PACKAGE, PACKAGE.parent)
+    assert {name for name in named if not any((top / name).exists() for top in tops)} == set()
+
+
+def test_every_room_is_drawn() -> None:
+    """The layers name each package of memtool once."""
+    layers = PAGE.partition("```\n")[2].partition("```")[0]
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {room for room in rooms if layers.count(f"{room}/ ") != 1} == set()
+
+
+def test_the_glossary_is_sorted() -> None:
+    """A word is found where a reader looks for it."""
+    words = re.findall(r"(?m)^\| ([a-z][a-z -]+) \|", PAGE.partition("## Glossary")[2])[1:]
+    assert words == sorted(words)
