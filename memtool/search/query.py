@@ -281,9 +281,8 @@ def _filter(text: str, at: int, end: int, name: str, value: str) -> _Token:
             'text with a colon goes in double quotes',
         )  # fmt: skip
     if not value:
-        raise bad_query(
-            text, at, end, f"{name}: needs a value", f"write {name}:VALUE, without a space"
-        )
+        hint = f"{name}: takes {FILTER_VALUES[name]}"
+        raise bad_query(text, at, end, f"{name}: needs a value", hint)
     return _Token("filter", at, end, name, value)
 
 

@@ -287,7 +287,7 @@ def test_two_worktrees_share_a_segment(filled: Sandbox, tmp_path: Path) -> None:
 def test_processes_that_build_at_once_all_answer(filled: Sandbox) -> None:
     """Without a cache each builds, one keeps; no lock, no leftovers."""
     code = (
-        "import sys; from memtool.store.context import Context\n"
+        "from memtool.index import index; from memtool.store.context import Context\n"
         "print(len(index.open(Context.at('.')).records))"
     )
     children = [
