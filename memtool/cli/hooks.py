@@ -13,7 +13,8 @@ import time
 
 from memtool.cli import output
 from memtool.errors import MemtoolError
-from memtool.hosts import contracts, log
+from memtool.hosts import contracts
+from memtool.sessions import background
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _hasten(context: Context | None) -> None:
         return
     repository = context.repository
     top = repository.top or repository.git_dir
-    log.warm(repository.cache_dir, top, context.env, time.time())
+    background.warm(repository.cache_dir, top, context.env, time.time())
 
 
 def _answer(call: _HostCall) -> None:
@@ -130,7 +131,7 @@ def _answer(call: _HostCall) -> None:
 
     elapsed_ms = (time.perf_counter() - call.began) * 1000
     _record.note(context, "hook", value, elapsed_ms)
-    if log.is_kept(log.ALL, os.environ.get(log.VARIABLE, "")):
+    if contracts.is_kept(contracts.ALL, os.environ.get(contracts.LOG_VARIABLE, "")):
         shown = ", ".join(item.id for item in value.items) or "nothing"
         _log(context, call.args, f"{shown} in {elapsed_ms:.0f} ms")
 
@@ -163,7 +164,7 @@ def _complain(call: _HostCall, failure: str) -> None:
     """Note what went wrong in the repository that it was about, and show a person at a terminal."""
     if sys.stderr is not None and (sys.stderr.isatty() or os.environ.get("MEMTOOL_DEBUG")):
         output.tell(f"memtool: {output.visible(failure)}")
-    if not log.is_kept(log.ERROR, os.environ.get(log.VARIABLE, "")):
+    if not contracts.is_kept(contracts.ERROR, os.environ.get(contracts.LOG_VARIABLE, "")):
         return
     try:
         context = call.context
@@ -172,7 +173,7 @@ def _complain(call: _HostCall, failure: str) -> None:
 
             context = Context.at(".", os.environ)
         if os.path.isdir(os.path.join(context.repository.top, context.directory)):
-            _log(context, call.args, log.FAILED + failure)
+            _log(context, call.args, contracts.FAILED + failure)
             from memtool.commands import _record
 
             _record.note_failure(context)
@@ -184,4 +185,4 @@ def _log(context: Context, args: Sequence[str], what: str) -> None:
     from memtool.memory import timestamps
 
     now = timestamps.render(int(time.time()))
-    log.note(context.repository.cache_dir, now, " ".join(args[:3]), what)
+    contracts.note(context.repository.cache_dir, now, " ".join(args[:3]), what)

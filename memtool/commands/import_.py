@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, Literal
+from typing import Literal
 
 from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
@@ -24,13 +24,13 @@ from memtool.store.snapshot import is_memory_path
 from memtool.value import Value
 
 SHOWN_PROBLEMS = 20
-IMPORTERS: dict[str, str] = {
-    "adr": "memtool.importing.adr",
-    "pep": "memtool.importing.pep",
-    "claude": "memtool.importing.agents",
-    "jsonl": "memtool.importing.jsonl",
+IMPORTERS: dict[str, tuple[str, str]] = {
+    "adr": ("decision_records", "adr_drafts"),
+    "pep": ("decision_records", "pep_drafts"),
+    "claude": ("agents", "drafts"),
+    "jsonl": ("jsonl", "drafts"),
 }
-"""Modules with a function `drafts` from a path and the repository's top to drafts and problems."""
+"""Modules of importing, and their functions from a path and the repository's top to drafts."""
 
 
 class Imported(Value):
@@ -168,19 +168,15 @@ _WANTED = {
 def _drafts(
     context: Context, from_: str, place: str, pairs: tuple[str, ...]
 ) -> Iterable[ForeignRecord | Problem]:
-    module: Any = import_module(IMPORTERS[from_])
-    if from_ == "jsonl":
-        found: Iterable[ForeignRecord | Problem] = module.drafts(
-            place, context.repository.top, pairs
-        )
-    elif pairs:
+    if pairs and from_ != "jsonl":
         raise MemtoolError(
             f"--map is for jsonl, {from_} records have names of their own",
             hint="--set KEY=VALUE sets a key of every memory",
         )
-    else:
-        found = module.drafts(place, context.repository.top)
-    return found
+    module, name = IMPORTERS[from_]
+    drafts: Callable[..., Iterable[ForeignRecord | Problem]]
+    drafts = getattr(import_module(f"memtool.importing.{module}"), name)
+    return drafts(place, context.repository.top, *((pairs,) if pairs else ()))
 
 
 def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:

@@ -15,12 +15,11 @@ from memtool.store import ledger, usage_log
 from memtool.store.commits import message
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.upkeep import cleanup, commit, steps
+from memtool.upkeep import cleanup, commit
 from memtool.upkeep import plan as upkeep_plan
 from memtool.upkeep.cleanup import Chore
-from memtool.upkeep.commit import Branch
-from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan
-from memtool.upkeep.steps import PlanInputs, UpkeepStep
+from memtool.upkeep.commit import Branch, UpkeepStep
+from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan, PlanInputs, Uses
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -113,15 +112,15 @@ def recover(context: Context) -> None:
         )
 
 
-def accesses(context: Context) -> steps.Uses:
+def accesses(context: Context) -> Uses:
     """Return what the ledger has counted; nothing where it cannot be read."""
     directory = context.repository.cache_dir
     try:
         ledger.fold(directory)
-        return steps.read(directory)
+        return upkeep_plan.read_uses(directory)
     except MemtoolError as error:
         context.notes.append(f"accesses are not counted: {error}")
-        return steps.Uses()
+        return Uses()
 
 
 def dirty_memories(context: Context) -> tuple[str, ...]:
@@ -258,16 +257,16 @@ def _committed(
     here: bool,
 ) -> str:
     repository, categories = context.repository, context.settings.categories
-    subject, body = steps.subject(plan.steps), steps.body(plan.steps)
-    trailers = {steps.TRAILER: ", ".join(found.periods)}
+    subject, body = commit.subject(plan.steps), commit.body(plan.steps)
+    trailers = {commit.TRAILER: ", ".join(found.periods)}
     if here:
-        edits = steps.edits(plan.steps, lambda path: _read(context, path), categories)
+        edits = commit.edits_of(plan.steps, lambda path: _read(context, path), categories)
         return commit.apply(repository, edits, subject, body, trailers)
     oids = {entry.path: entry.oid for entry in tree.snapshot.entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
     blobs = repository.git.blobs([oids[path] for path in changed], MAX_BYTES)
     data = dict(zip(changed, blobs, strict=True))
-    edits = steps.edits(plan.steps, data.__getitem__, categories)
+    edits = commit.edits_of(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in tree.snapshot.entries}
     text = message(subject, trailers, body)
@@ -297,7 +296,7 @@ def render(done: Maintained) -> str:
     rows = []
     if done.steps:
         rows += [
-            f"{steps.counted(done.steps)}:",
+            f"{commit.counted(done.steps)}:",
             *_some([f"  {step.do} {step.id}: {step.why}" for step in done.steps]),
         ]
     if done.chores:

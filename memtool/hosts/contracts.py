@@ -3,6 +3,9 @@
 One row per event. Hosts send a JSON object on stdin, of which memtool reads the `Given`. Their
 answers differ only in the JSON around one text, and in how silence is written. An event that is
 too large or no JSON object is refused.
+
+What hooks did is noted in `hook.log` in memtool's directory of the git directory; when it is full
+it replaces `hook.log.old`. Where it cannot be written, nothing is.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 
+from memtool.store.files import read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -206,3 +210,50 @@ def _path(value: object) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair
         return ""
     return value
+
+
+LOG_NAME = "hook.log"
+FAILED = "failed: "
+"""Begins the outcome of a hook that failed."""
+FULL_LOG = 64 * 1024
+MOST_ENTRY = 4 * 1024
+"""Bytes of the log, and of one entry of it."""
+LOG_VARIABLE = "MEMTOOL_LOG"
+ERROR, ALL = "error", "all"
+LEVELS = ("off", ERROR, ALL)
+"""Values of the variable: which entries are kept; `error` for any other value."""
+
+
+def is_kept(level: str, setting: str) -> bool:
+    """Tell whether an entry of a level, `error` or `all`, is kept under a value of the variable."""
+    most = setting if setting in LEVELS else ERROR
+    return LEVELS.index(level) <= LEVELS.index(most)
+
+
+def last_failure(directory: str) -> str:
+    """Return the first line of the last entry of a failure, empty for none."""
+    try:
+        text = read_regular(os.path.join(directory, LOG_NAME)).decode(errors="replace")
+    except OSError:
+        return ""
+    lines = (line for line in reversed(text.split("\n")) if not line.startswith(" "))
+    return next((line for line in lines if f": {FAILED}" in line), "")
+
+
+def note(directory: str, moment: str, what: str, how: str) -> None:
+    """Append an entry: the moment, the event, and the outcome, which may have several lines."""
+    lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines()
+    entry = b"\n  ".join(lines)[: MOST_ENTRY - 1] + b"\n"
+    path = os.path.join(directory, LOG_NAME)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        handle = os.open(path, flags, 0o600)
+        try:
+            os.write(handle, entry)
+            if os.fstat(handle).st_size > FULL_LOG:
+                os.replace(path, f"{path}.old")
+        finally:
+            os.close(handle)
+    except OSError:
+        return

@@ -15,6 +15,7 @@ import sys
 import time
 
 from memtool.errors import MemtoolError
+from memtool.hosts import contracts
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START
 from memtool.hosts.edits import Hook
 from memtool.value import Value
@@ -322,12 +323,11 @@ def _hooks(context: Context) -> Sign:
 
 def _log(context: Context) -> Sign:
     """Look for a recent failure: hooks fail in silence."""
-    from memtool.hosts import log
     from memtool.memory import timestamps
 
-    moment, _space, what = log.last_failure(context.repository.cache_dir).partition(" ")
+    moment, _space, what = contracts.last_failure(context.repository.cache_dir).partition(" ")
     if not what or moment < timestamps.render(context.now - RECENT_S):
         return Sign("repository", "hook log", GOOD, "no failure of late")
     detail = f"{moment[:10]}: {what}"
-    where = os.path.join(context.repository.cache_dir, log.NAME)
+    where = os.path.join(context.repository.cache_dir, contracts.LOG_NAME)
     return Sign("repository", "hook log", WARNING, detail, f"{where} holds the rest")

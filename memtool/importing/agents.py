@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from memtool.importing import normalise, originals
+from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
 from memtool.memory.memory import Fields, sections
@@ -93,7 +93,7 @@ def parts(text: str, name: str) -> list[HeadedSection]:
             whole = section.text
         path = [(level, title) for level, title in path if level < section.level]
         if section.level:
-            path.append((section.level, normalise.line(section.title, 80)))
+            path.append((section.level, originals.line(section.title, 80)))
         shown = tuple(title for level, title in path if not (is_plain_title and level == 1))
         if _says_something(whole):
             result.append(HeadedSection(shown, section.first_line, found[last].last_line, whole))
@@ -141,7 +141,7 @@ def _draft(source: Original, part: HeadedSection) -> ForeignRecord:
     }
     return ForeignRecord(
         key=f"{place} {heading}",
-        id=normalise.as_id(ids.slug(f"{file_words} {heading}", 80), "sem"),
+        id=originals.as_id(ids.slug(f"{file_words} {heading}", 80), "sem"),
         fields=fields,
         body=part.text,
         original=source,

@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool.gate.checks import secrets
-from memtool.importing import normalise, originals
+from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord
 from memtool.memory import document, ids, schema, timestamps
 from memtool.memory.fields import RELATIONS, is_mutable
@@ -127,7 +127,7 @@ def _unique(drafts: list[ForeignRecord], problems: list[Problem]) -> list[Foreig
     problems += [
         draft.problem(
             "duplicate-record",
-            f"{normalise.line(draft.key, 80)} stands in line {first[draft.key].lines[0]} already",
+            f"{originals.line(draft.key, 80)} stands in line {first[draft.key].lines[0]} already",
             "give one of them another id",
         )
         for draft in drafts
@@ -217,7 +217,7 @@ def _named(
     for draft in drafts:
         id_ = draft.id
         if not draft.is_exact and (id_ in by_id or _is_foreign(draft, cited[draft.key], tree)):
-            id_ = normalise.suffixed(id_, f"{draft.original.shown} {draft.key}")
+            id_ = originals.suffixed(id_, f"{draft.original.shown} {draft.key}")
         if id_ in by_id:
             problems.append(draft.problem("duplicate-record", f"a second record is called {id_}"))
             continue
@@ -232,7 +232,7 @@ def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
         return False
     own = {originals.place_of(source) for source in cited["source"]}
     theirs = {originals.place_of(source) for source in existing.memory.items("source")}
-    return not own & theirs and existing.memory.body != normalise.body(draft.body)
+    return not own & theirs and existing.memory.body != originals.body(draft.body)
 
 
 def _built(
@@ -270,10 +270,10 @@ def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Field
     fields = {key: value for key, value in fields.items() if value not in ("", ())}
     title = fields.get("title")
     if isinstance(title, str):
-        fields["title"] = normalise.line(title, normalise.TITLE_LENGTH)
+        fields["title"] = originals.line(title, originals.TITLE_LENGTH)
     header = len(document.write(Memory(fields=fields, body="")))
     where = draft.original.shown
-    text = normalise.cut(normalise.body(draft.body), document.MAX_BYTES - header, where)
+    text = originals.cut(originals.body(draft.body), document.MAX_BYTES - header, where)
     return Memory(fields=fields, body=text)
 
 
@@ -384,7 +384,7 @@ def _related(
 def _dangling(draft: ForeignRecord, name: str, relation: str) -> Problem:
     return draft.problem(
         "dangling",
-        f"{draft.id} {relation} {normalise.line(name, 80)}, which is not here; that is left out",
+        f"{draft.id} {relation} {originals.line(name, 80)}, which is not here; that is left out",
         "import the other record too",
         severity="warning",
     )

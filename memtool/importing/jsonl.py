@@ -15,7 +15,7 @@ from io import BufferedReader
 from typing import Any
 
 from memtool.errors import MemtoolError
-from memtool.importing import normalise, originals
+from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids, schema, timestamps
 from memtool.memory.fields import BY_NAME, LIST_KINDS, OWN_PREFIX, REQUIRED, order
@@ -231,18 +231,18 @@ def _record(
     newer = fields.pop("superseded_by", ())
     name = str(fields.pop("id", ""))
     title = str(fields.get("title", ""))
-    key = name or f"{title} {normalise.digest(body)}"
+    key = name or f"{title} {originals.digest(body)}"
     prefix = ids.TYPE_PREFIX.get(str(fields.get("type", "")), "rec")
     word = str(fields.get("status", ""))
     if word:
-        fields["status"] = normalise.state(word) or "candidate"
+        fields["status"] = originals.state(word) or "candidate"
     draft = _draft(
-        source, number, key, normalise.as_id(name or ids.slug(title), prefix), fields, body
+        source, number, key, originals.as_id(name or ids.slug(title), prefix), fields, body
     )
-    if word and not normalise.state(word):
+    if word and not originals.state(word):
         yield draft.problem(
             "unknown-state",
-            f"{normalise.line(word, 80)!r} is no known state, it becomes a candidate",
+            f"{originals.line(word, 80)!r} is no known state, it becomes a candidate",
             f"memtool confirm {draft.id}, if it holds",
             severity="warning",
         )
@@ -304,7 +304,7 @@ def _value(name: str, value: Any) -> FieldValue:
     text = _scalar(value)
     if kind in ("choice", "category"):
         return text if name == "status" else text.lower()
-    return normalise.line(text, 10 * schema.MAX_LINE) if kind == "line" else text
+    return originals.line(text, 10 * schema.MAX_LINE) if kind == "line" else text
 
 
 def _items(value: Any) -> tuple[str, ...]:
@@ -329,7 +329,7 @@ def _moment(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e14:
         return timestamps.render(int(value if abs(value) < 1e11 else value / 1000))
     text = _scalar(value)
-    return normalise.moment(text) or text
+    return originals.moment(text) or text
 
 
 def row(record: Record, *, has_body: bool = True) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""Work beside an agent, which never waits for it: a hook starts memtool in the background.
+"""Work in the background: captures, and the index of a fresh clone. No agent waits for it.
 
-It loads next to nothing: a hook answers in the time of a cold start.
+In a fresh clone of many memories the first answer takes longer than a host waits for a hook, at
+every prompt again: so a search in the background builds the index. This module loads next to
+nothing, as a hook answers in the time of a cold start.
 """
 
 from __future__ import annotations
@@ -78,3 +80,40 @@ def start(args: list[str], env: Mapping[str, str]) -> int:
         )  # fmt: skip
     except (OSError, ValueError):
         return 0
+
+
+INDEXING = "warming"
+"""The file that names the process at work, in the cache directory."""
+SEARCH = ("search", "--limit", "1", "--", "memory")
+"""Builds everything that a hook needs, without a trace in the ledger."""
+
+
+def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
+    """Start a search in the background unless one is under way; return whether one was started."""
+    path = os.path.join(directory, INDEXING)
+    if _is_under_way(path, now):
+        return False
+    process = start(["-C", top, *SEARCH], {**env, "MEMTOOL_NO_LEDGER": "1"})
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        handle = os.open(path, flags, 0o600)
+        try:
+            os.write(handle, str(process).encode())
+        finally:
+            os.close(handle)
+    except OSError:
+        pass  # then the next hook may start another one
+    return bool(process)
+
+
+def _is_under_way(path: str, now: float) -> bool:
+    """Tell whether the process that a file names is still running, within its time limit."""
+    from memtool.store.files import read_regular  # a hook that is in time needs none of it
+
+    try:
+        if os.stat(path).st_mtime < now - MOST_S:
+            return False
+        os.kill(int(read_regular(path, 20)), 0)
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True

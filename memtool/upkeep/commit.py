@@ -1,4 +1,4 @@
-"""Maintenance as one commit, here or on a branch of its own.
+"""Steps of maintenance, and the one commit that they become, here or on a branch of its own.
 
 Here, an intent file lists what is about to be written. A process that is killed leaves it behind,
 and the next one reverts what was written and not committed; a file that somebody has changed since
@@ -12,7 +12,9 @@ import json
 import os
 
 from memtool.errors import MemtoolError
+from memtool.memory import document
 from memtool.memory.document import MAX_BYTES
+from memtool.memory.memory import FieldValue, Memory
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.files import TEMP_PREFIX, read_regular
@@ -22,10 +24,123 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any
 
     from memtool.store.repository import Repository
-    from memtool.upkeep.steps import FileEdit
+    from memtool.store.tree import Record
+
+KINDS: dict[str, str] = {
+    "renew": "renewed",
+    "archive": "archived",
+    "merge": "merged",
+    "deprecate": "deprecated",
+    "strengthen": "strengthened",
+    "confirm": "confirmed",
+    "fade": "faded",
+    "digest": "summed up",
+}
+"""What a step does, in the order in which steps are shown, and the word for it when it is done."""
+
+
+class UpkeepStep(Value):
+    """One change of one file: new values of keys, or a new `memory`. `why` is one clause."""
+
+    do: str
+    id: str
+    title: str
+    path: str
+    why: str
+    changes: Mapping[str, FieldValue] = {}
+    memory: Memory | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`, where a new memory is only a path."""
+        shown = {key: getattr(self, key) for key in ("do", "id", "title", "path", "why")}
+        return shown | {"changes": self.changes, "is_new": self.memory is not None}
+
+
+def changing(do: str, record: Record, why: str, **changes: FieldValue) -> UpkeepStep:
+    """Return the step that gives keys of a memory new values."""
+    return UpkeepStep(do, record.id, record.memory.title, record.path, why, changes)
+
+
+MOST_LINES = 200
+"""Steps that a commit message lists one by one."""
+MOST_LINE = 300
+TRAILER = "Maintain"
+
+
+class FileEdit(Value):
+    """A file as it is to be. `before` is None for a new one."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+def edits_of(
+    steps: Iterable[UpkeepStep], read: Callable[[str], bytes], categories: Collection[str]
+) -> list[FileEdit]:
+    """Return the files that steps make, by path; `read` gives the bytes of one that is there.
+
+    Raises:
+        MemtoolError: a file cannot be read, or would not be a memory any more.
+    """
+    made: dict[str, UpkeepStep] = {}
+    changes: dict[str, dict[str, FieldValue]] = {}
+    for step in steps:
+        if step.memory is not None:
+            made[step.path] = step
+        changes.setdefault(step.path, {}).update(step.changes)
+    found = []
+    for path in sorted(changes):
+        new = made[path].memory if path in made else None
+        before = None if new is not None else read(path)
+        after = document.write(new) if new is not None else before
+        assert after is not None
+        after = _edited(after, changes[path], path, categories)
+        found.append(FileEdit(path, before, after))
+    return found
+
+
+def _edited(
+    data: bytes, changes: dict[str, FieldValue], path: str, categories: Collection[str]
+) -> bytes:
+    try:
+        after = document.edit(data, changes, path) if changes else data
+        document.read(after, path, categories)
+    except document.Unreadable as error:
+        raise MemtoolError(
+            f"{path} would be no memory any more: {error.problems[0].message}",
+            hint=f"edit {path}, and commit it",
+            code="changed",
+        ) from None
+    return after
+
+
+def counted(steps: Iterable[UpkeepStep]) -> str:
+    """Return how many steps of each kind there are, such as `3 archived, 1 merged`."""
+    kinds = [step.do for step in steps]
+    return ", ".join(f"{kinds.count(do):,} {done}" for do, done in KINDS.items() if do in kinds)
+
+
+def subject(steps: Iterable[UpkeepStep]) -> str:
+    """Return the first line of the commit."""
+    return f"memory: maintain: {counted(steps)}"
+
+
+def body(steps: Iterable[UpkeepStep]) -> str:
+    """Return a line for each step: what is done, to what, and why."""
+    lines = [f"{step.do} {step.id}: {step.why}" for step in steps]
+    shown = [
+        line if len(line) <= MOST_LINE else f"{line[: MOST_LINE - 1]}…"
+        for line in lines[:MOST_LINES]
+    ]
+    if len(lines) > len(shown):
+        shown.append(f"and {len(lines) - len(shown):,} more, which the diff shows")
+    return "\n".join(shown) + "\n"
+
 
 FOLDER = "memtool"
 INTENT = "maintain.intent"

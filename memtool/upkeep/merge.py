@@ -17,7 +17,7 @@ from memtool.memory.lifecycle import confirmed_at
 from memtool.memory.memory import FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS
 from memtool.redaction.find import allowlist, find
-from memtool.upkeep.steps import PlanInputs, UpkeepStep, changing
+from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from memtool.memory.memory import Fields
     from memtool.store.tree import Record, Tree
+    from memtool.upkeep.plan import PlanInputs
 
 _RANK = {"pinned": 2, "confirmed": 1}
 _ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")

@@ -3,7 +3,8 @@
 Nothing is destroyed: an archived memory keeps its file and all that it says. A memory that was
 looked at often is renewed instead, so that its time to live begins again; one that says itself how
 long it is valid is not. Being injected is not being looked at: a candidate would confirm itself.
-Where this clone counted nothing at all, as in CI, candidates wait. What contradicts another memory
+An answer that showed what a memory directly replaces counts
+for that memory. Where this clone counted nothing at all, as in CI, candidates wait. What contradicts another memory
 is left to people.
 
 The same commit, ledger, settings and second give the same plan. Steps are planned on the tree as it
@@ -12,35 +13,137 @@ will be after the ones before, so that carrying out a plan leaves nothing to pla
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
 from memtool.gate.content import Content, Kin
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
+from memtool.memory.memory import Memory
 from memtool.sessions.promote import quarantine
+from memtool.store import ledger
+from memtool.store.tree import Record, Tree
 from memtool.upkeep import cleanup, digest, merge
 from memtool.upkeep.cleanup import Chore
-from memtool.upkeep.steps import BY, KINDS, Imagined, PlanInputs, UpkeepStep, changing
+from memtool.upkeep.commit import KINDS, UpkeepStep, changing
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from memtool.memory.problem import Problem
     from memtool.sessions.store import Sessions
-    from memtool.store.tree import Record, Tree
+    from memtool.store.config import Config
+    from memtool.store.ledger import Counted
 
 NIGHTLY, WEEKLY, MONTHLY = PERIODS = ("nightly", "weekly", "monthly")
 AHEAD_S = 7 * timestamps.DAY_S
 """So long before its end a memory that is in use is renewed: until the next weekly run."""
 LATELY_S = timestamps.DAY_S
 """What was looked at within this time is not archived, however many there are."""
+BY = "memtool maintain"
+"""Who did it, where a key says so."""
 _GONE = frozenset({"archived", "deleted"})
 _ORDER = {do: number for number, do in enumerate(KINDS)}
 UNCOUNTED = (
     "no access was counted in this clone: candidates wait, and nothing outlives its time to live"
 )
+
+
+class Uses(Value):
+    """How often memories were shown: totals by id, and single seconds from `since` on.
+
+    `asked` counts by id the answers that were no injections. Without any totals, nobody knows
+    whether a memory was looked at.
+    """
+
+    totals: Mapping[str, Counted] = {}
+    asked: Mapping[str, int] = {}
+    seconds: Mapping[str, Sequence[int]] = {}
+    since: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether anything was counted here."""
+        return bool(self.totals)
+
+    def count(self, memory: Memory) -> int:
+        """Return how many answers ever showed a memory."""
+        return sum(row.count for row in self._rows(memory))
+
+    def count_asked(self, memory: Memory) -> int:
+        """Return how many answers ever showed a memory to somebody who asked for it."""
+        return sum(self.asked.get(id_, 0) for id_ in (memory.id, *memory.supersedes))
+
+    def last(self, memory: Memory) -> int | None:
+        """Return the second of the last answer that showed it, None for none."""
+        return max((row.last for row in self._rows(memory)), default=None)
+
+    def count_since(self, memory: Memory, second: int) -> int:
+        """Return how many answers showed it from a second on.
+
+        Where the single seconds do not go that far back, all count, if the last one does.
+        """
+        rows = self._rows(memory)
+        if self.since is None or self.since > second:
+            return sum(row.count for row in rows if row.last >= second)
+        found = (self.seconds.get(row.id, ()) for row in rows)
+        return sum(len(some) - bisect_left(some, second) for some in found)
+
+    def _rows(self, memory: Memory) -> list[Counted]:
+        ids = (memory.id, *memory.supersedes)
+        return [self.totals[id_] for id_ in ids if id_ in self.totals]
+
+
+def read_uses(directory: str) -> Uses:
+    """Return what the ledger in the cache directory has counted.
+
+    Raises:
+        MemtoolError: it cannot be read.
+    """
+    with ledger.reading(directory) as opened:
+        totals = {row.id: row for row in opened.most("", -1)}
+        asked = opened.asked()
+        _answers, since = opened.answers()
+        seconds: dict[str, list[int]] = {}
+        for id_, second in opened.shown():
+            seconds.setdefault(id_, []).append(second)
+    return Uses(totals, asked, seconds, since)
+
+
+class PlanInputs(Value):
+    """What a plan is made of beside the tree. `frozen` are the paths that must stay as they are."""
+
+    now: int
+    config: Config
+    uses: Uses
+    directory: str
+    frozen: frozenset[str] = frozenset()
+
+    def living(self, tree: Tree) -> list[Record]:
+        """Return the heads in use, by id."""
+        return conflicts.living(tree, self.now, self.config.categories)
+
+
+class Imagined(Tree):
+    """A tree as it would be after some steps; what a step changed has no blob yet."""
+
+    def __init__(self, tree: Tree, steps: Iterable[UpkeepStep]) -> None:
+        self.snapshot = tree.snapshot
+        by_path = {record.path: record for record in tree.records}
+        for step in steps:
+            if step.memory is not None:
+                by_path[step.path] = Record(step.memory, step.path, "")
+            else:
+                old = by_path[step.path].memory
+                by_path[step.path] = Record(old.with_fields(**step.changes), step.path, "")
+        self.records = tuple(sorted(by_path.values(), key=lambda one: (one.id, one.path)))
+        self.by_id = {}
+        for record in self.records:
+            self.by_id.setdefault(record.id, record)
+        self.problems = tree.problems
 
 
 class Flag(Value):

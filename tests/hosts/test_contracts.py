@@ -1,8 +1,9 @@
-"""The contracts of the hosts: every event in the host's own words, and every answer in its form."""
+"""Contracts of the hosts: what is read of an event, what is answered, and the log of hooks."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,47 @@ def test_what_is_too_large_is_not_read():
     """A host may send along what a tool printed; time is short."""
     with pytest.raises(UnreadableEvent, match="more than"):
         read(b'{"prompt":"' + b"x" * contracts.MOST_INPUT + b'"}')
+
+
+def test_an_entry_is_one_paragraph(tmp_path: Path) -> None:
+    """Further lines of an entry are indented, so that each entry can be told from the next."""
+    contracts.note(str(tmp_path / "deep"), "NOW", "hook claude stop", "first\nsecond\n")
+    contracts.note(str(tmp_path / "deep"), "NOW", "hook claude stop", "third \udcff")
+    told = (tmp_path / "deep" / contracts.LOG_NAME).read_text()
+    assert told == "NOW hook claude stop: first\n  second\nNOW hook claude stop: third \\udcff\n"
+    assert (tmp_path / "deep" / contracts.LOG_NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_log_stays_small(tmp_path: Path) -> None:
+    """Two files of bounded size are all that is ever kept."""
+    for number in range(100):
+        contracts.note(str(tmp_path), "NOW", "hook", f"{number} " + "x" * 10_000)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == [contracts.LOG_NAME, f"{contracts.LOG_NAME}.old"]
+    assert all(file.stat().st_size <= contracts.FULL_LOG + contracts.MOST_ENTRY for file in files)
+    assert files[0].read_text().splitlines()[-1].startswith("NOW hook: 99 ")
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
+def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
+    """Whatever stands in its place, no other file is written, and nobody waits."""
+    place, other = tmp_path / contracts.LOG_NAME, tmp_path / "other"
+    other.write_text("")
+    if kind == "link":
+        place.symlink_to(other)
+    elif kind == "directory":
+        place.mkdir()
+    else:
+        os.mkfifo(place)
+    contracts.note(str(tmp_path), "NOW", "hook", "failed")
+    assert other.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("", {"error"}), ("error", {"error"}), ("off", set()), ("all", {"error", "all"}),
+     ("loud", {"error"})],
+)  # fmt: skip
+def test_the_variable_says_what_is_kept(given: str, kept: set[str]) -> None:
+    """Errors are kept unless somebody says off; what is not known means nothing."""
+    assert {level for level in ("error", "all") if contracts.is_kept(level, given)} == kept

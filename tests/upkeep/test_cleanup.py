@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from upkeep.grounds import DAY_S, SECOND
+from upkeep.inputs import DAY_S, SECOND
 
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.model import Head, Message

@@ -8,14 +8,15 @@ import pytest
 from conftest import Sandbox, make_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from upkeep.grounds import grounds, tree_of
+from upkeep.inputs import inputs, tree_of
 
 from memtool.memory import document
 from memtool.memory.memory import FieldValue
 from memtool.store.tree import Tree
 from memtool.upkeep import merge
+from memtool.upkeep.commit import UpkeepStep
 from memtool.upkeep.merge import Parted
-from memtool.upkeep.steps import Imagined, UpkeepStep
+from memtool.upkeep.plan import Imagined
 
 SAID = "Deploys to production need the company VPN to be connected first, and a second person.\n"
 SAME: dict[str, FieldValue] = {"type": "semantic", "title": "Deploys need the VPN"}
@@ -28,7 +29,7 @@ def same(sandbox: Sandbox, id_: str, body: str = SAID, **fields: FieldValue) -> 
 
 def planned(tree: Tree, *contradicted: str, **given: int) -> tuple[list[UpkeepStep], list[Parted]]:
     """Plan the merging of a tree."""
-    return merge.plan(tree, grounds(**given), contradicted)
+    return merge.plan(tree, inputs(**given), contradicted)
 
 
 def told(steps: list[UpkeepStep]) -> list[tuple[str, str]]:
@@ -133,7 +134,7 @@ def test_contradictions_and_frozen_files_are_left_alone(sandbox: Sandbox):
     same(sandbox, "sem-b")
     tree = tree_of(sandbox)
     assert planned(tree, "sem-a") == ([], [])
-    assert merge.plan(tree, grounds(frozen=frozenset({path})), ()) == ([], [])
+    assert merge.plan(tree, inputs(frozen=frozenset({path})), ()) == ([], [])
 
 
 def test_what_opposes_is_never_taken_for_the_same(sandbox: Sandbox):
@@ -210,7 +211,7 @@ def test_in_the_end_nothing_is_left_to_merge(sandbox: Sandbox, kinds: list[tuple
     steps, _parted = planned(tree)
     after = Imagined(tree, steps)
     assert planned(after)[0] == []
-    heads = {one.memory.body for one in grounds().living(after)}
+    heads = {one.memory.body for one in inputs().living(after)}
     said = {texts[text] for text, _status in kinds}
     assert ("Else.\n" in heads) == ("Else.\n" in said)
     assert bool(heads) == bool(said)

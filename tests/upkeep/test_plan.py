@@ -1,31 +1,26 @@
-"""Planning: the parts of a plan fit together, and a plan that was carried out leaves none."""
+"""The plan: what expires, what candidates become, and that a plan carried out leaves none."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from conftest import Sandbox, make_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from upkeep.grounds import ago, grounds, seen, tree_of, uses
+from upkeep.inputs import DAY_S, SECOND, ago, inputs, seen, tree_of, uses
 
-from memtool.memory import document, fields
+from memtool.memory import document, fields, timestamps
 from memtool.memory.changes import changed_keys, is_claim
-from memtool.memory.memory import Memory
+from memtool.memory.fields import CATEGORIES, Category
+from memtool.memory.memory import FieldValue, Memory
 from memtool.sessions.store import Sessions
+from memtool.store import ledger, usage_log
 from memtool.store.tree import Tree
+from memtool.store.usage_log import Note, ShownItem
 from memtool.upkeep import plan
-from memtool.upkeep.plan import PERIODS, MaintenancePlan
-from memtool.upkeep.steps import (
-    KINDS,
-    MOST_LINE,
-    MOST_LINES,
-    Imagined,
-    PlanInputs,
-    UpkeepStep,
-    Uses,
-    body,
-    edits,
-    subject,
-)
+from memtool.upkeep.commit import KINDS, MOST_LINE, MOST_LINES, UpkeepStep, body, edits_of, subject
+from memtool.upkeep.plan import BY, PERIODS, Imagined, MaintenancePlan, PlanInputs, Uses
 
 BODIES = ("Deploys need the VPN.\n", "Never deploy on a Friday.\n", "Deploy on a Friday.\n",
           "Sessions live in Postgres, in the table of the same name.\n")  # fmt: skip
@@ -61,10 +56,10 @@ def tree_with(sandbox: Sandbox, rows: list[dict[str, str | int]]) -> tuple[Tree,
     return Imagined(tree_of(sandbox), steps), uses(**counted)
 
 
-def planned(tree: Tree, ground: PlanInputs) -> MaintenancePlan:
+def planned(tree: Tree, given_inputs: PlanInputs) -> MaintenancePlan:
     """Plan what is due every night and week."""
     sessions = Sessions("/nowhere")
-    return plan.plan(tree, ground, sessions, "/nowhere", PERIODS[:2], lambda n: b"\0" * n)
+    return plan.plan(tree, given_inputs, sessions, "/nowhere", PERIODS[:2], lambda n: b"\0" * n)
 
 
 @given(rows=MEMORIES, most=st.integers(1, 6))
@@ -73,10 +68,10 @@ def test_once_is_enough_and_no_claim_changes(
 ):
     """After the steps nothing is left to plan; nothing is removed, no claim that stands edited."""
     tree, counted = tree_with(sandbox, rows)
-    ground = grounds(counted, maintain_most_alive=most, maintain_kept_alive=most - 1)
-    first = planned(tree, ground)
+    given_inputs = inputs(counted, maintain_most_alive=most, maintain_kept_alive=most - 1)
+    first = planned(tree, given_inputs)
     after = Imagined(tree, first.steps)
-    assert planned(after, ground).steps == ()
+    assert planned(after, given_inputs).steps == ()
     assert tree.by_id.keys() <= after.by_id.keys()
     assert {step.do for step in first.steps} <= KINDS.keys()
     for id_, record in tree.by_id.items():
@@ -85,7 +80,7 @@ def test_once_is_enough_and_no_claim_changes(
             assert not any(map(is_claim, changed_keys(record.memory, new)))
     for record in after.records:
         assert document.read(document.write(record.memory)) == record.memory
-    assert planned(tree, ground) == first
+    assert planned(tree, given_inputs) == first
 
 
 def test_the_message_of_a_large_plan_stays_readable():
@@ -104,8 +99,233 @@ def test_steps_on_one_file_are_one_edit(sandbox: Sandbox):
     data = (sandbox.path / path).read_bytes()
     steps = [UpkeepStep("confirm", "dec-a", "", path, "", {"status": "pinned"}),
              UpkeepStep("fade", "dec-a", "", path, "", {"importance": "0.4"})]  # fmt: skip
-    (edit,) = edits(steps, {path: data}.__getitem__, grounds().config.categories)
+    (edit,) = edits_of(steps, {path: data}.__getitem__, inputs().config.categories)
     assert edit.before == data
     assert edit.after == data.replace(b"confidence:", b"status: pinned\nconfidence:").replace(
         b"---\nOdd", b"importance: 0.4\n---\nOdd"
     )
+
+
+def expiring(sandbox: Sandbox, counted: Uses | None = None, **given: int) -> list[tuple[str, str]]:
+    """What is planned for which memory."""
+    found = plan.expiry_steps(tree_of(sandbox), inputs(counted, **given))
+    return [(step.do, step.id) for step in found]
+
+
+@pytest.mark.parametrize("row", CATEGORIES, ids=lambda row: row.name)
+def test_each_category_has_its_time(sandbox: Sandbox, row: Category):
+    """The day after its last it is archived, the day before not."""
+    sandbox.memory("dec-gone", category=row.name, timestamp=ago(row.ttl_days + 1))
+    sandbox.memory("dec-here", category=row.name, timestamp=ago(row.ttl_days - 1))
+    assert expiring(sandbox) == [("archive", "dec-gone")]
+
+
+def test_the_times_are_those_of_the_contract():
+    """Days per category."""
+    expected = {"task_progress": 14, "discovery": 21, "file_change": 21, "warning": 30,
+                "decision": 90, "error": 90, "pattern": 180, "architecture": 180,
+                "preference": 365}  # fmt: skip
+    assert {row.name: row.ttl_days for row in CATEGORIES} == expected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": "pinned"},
+        {"status": "archived"},
+        {"status": "deleted"},
+        {"temporal_class": "eternal"},
+        {"valid_through": "2099-01-01"},
+        {"checked": {"at": ago(5), "by": "Ada"}},
+    ],
+    ids="-".join,
+)
+def test_some_have_no_end_or_a_later_one(sandbox: Sandbox, fields: dict[str, FieldValue]):
+    """What is pinned, eternal, confirmed since, or gone already is left alone."""
+    sandbox.memory("dec-a", timestamp=ago(1000), **fields)
+    assert expiring(sandbox) == []
+
+
+def test_what_is_superseded_stays_where_it_is(sandbox: Sandbox):
+    """It is out of use already, and history must not change for it."""
+    sandbox.memory("dec-a", timestamp=ago(1000))
+    sandbox.memory("dec-b", timestamp=ago(1), supersedes=("dec-a",))
+    assert expiring(sandbox) == []
+
+
+def test_three_accesses_outlive_the_time(sandbox: Sandbox):
+    """Those since the last confirmation count; two are too few, and so are old ones."""
+    for name in ("three", "two", "old"):
+        sandbox.memory(f"dec-{name}", timestamp=ago(200), checked={"at": ago(91), "by": "Ada"})
+    counted = uses(**{"dec-three": seen(50, 3), "dec-two": seen(50, 2), "dec-old": seen(150, 9)})
+    assert expiring(sandbox, counted) == [
+        ("archive", "dec-old"), ("renew", "dec-three"), ("archive", "dec-two"),
+    ]  # fmt: skip
+
+
+def test_a_renewed_memory_begins_its_time_anew(sandbox: Sandbox):
+    """It says who renewed it; the commit at which a person looked at the code stays."""
+    checked = {"at": ago(91), "by": "Ada", "commit": "0123abcd"}
+    sandbox.memory("dec-a", timestamp=ago(200), checked=checked)
+    given_inputs = inputs(uses(**{"dec-a": seen(3, 3)}))
+    steps = plan.expiry_steps(tree_of(sandbox), given_inputs)
+    after = Imagined(tree_of(sandbox), steps)
+    assert after.by_id["dec-a"].memory.table("checked") == {
+        "at": timestamps.render(SECOND), "by": BY, "commit": "0123abcd",
+    }  # fmt: skip
+    assert plan.expiry_steps(after, given_inputs) == []
+
+
+def test_what_is_in_use_is_renewed_before_its_end(sandbox: Sandbox):
+    """A week before, so that a clone without a ledger does not archive it first."""
+    sandbox.memory("dec-soon", timestamp=ago(84))
+    sandbox.memory("dec-later", timestamp=ago(82))
+    counted = uses(**{"dec-soon": seen(3, 3), "dec-later": seen(3, 3)})
+    assert expiring(sandbox, counted) == [("renew", "dec-soon")]
+    assert expiring(sandbox) == []
+
+
+def test_no_access_outlives_what_the_memory_says_itself(sandbox: Sandbox):
+    """Who wrote until when it is valid knew better."""
+    sandbox.memory("dec-a", timestamp=ago(50), valid_through=ago(1)[:10])
+    assert expiring(sandbox, uses(**{"dec-a": seen(2, 50)})) == [("archive", "dec-a")]
+
+
+def test_where_details_are_forgotten_the_total_counts(sandbox: Sandbox):
+    """As long as the last access is younger than the confirmation."""
+    sandbox.memory("dec-a", timestamp=ago(91))
+    counted = uses(**{"dec-a": seen(50, 3)})
+    late = counted.replace(seconds={}, since=SECOND - DAY_S)
+    assert expiring(sandbox, late) == [("renew", "dec-a")]
+    assert expiring(sandbox, uses(**{"dec-a": seen(95, 3)}).replace(since=SECOND)) == [
+        ("archive", "dec-a")
+    ]
+
+
+def fill(sandbox: Sandbox, count: int, **fields: FieldValue) -> None:
+    """Write living memories, each a little more important than the one before."""
+    for number in range(count):
+        sandbox.memory(f"dec-{number:02}", importance=f"{number / 100:g}",
+                       **{"timestamp": ago(1)} | fields)  # fmt: skip
+
+
+def test_too_many_are_cut_down_to_the_most_important(sandbox: Sandbox):
+    """Nothing happens up to the limit; above it, the least important go."""
+    fill(sandbox, 10)
+    assert expiring(sandbox, maintain_most_alive=10, maintain_kept_alive=7) == []
+    found = expiring(sandbox, maintain_most_alive=9, maintain_kept_alive=7)
+    assert found == [("archive", f"dec-{number:02}") for number in range(3)]
+
+
+def test_pinned_and_lately_used_ones_are_spared(sandbox: Sandbox):
+    """Others go in their place, eternal ones last."""
+    fill(sandbox, 10)
+    sandbox.memory("dec-00", importance="0", timestamp=ago(1), status="pinned")
+    sandbox.memory("dec-02", importance="0", timestamp=ago(1), temporal_class="eternal")
+    counted = uses(**{"dec-01": seen(0.9), "dec-03": seen(1.1)})
+    found = expiring(sandbox, counted, maintain_most_alive=9, maintain_kept_alive=7)
+    assert [id_ for _do, id_ in found] == ["dec-03", "dec-04", "dec-05"]
+
+
+def test_of_equal_importance_the_faded_go_first(sandbox: Sandbox):
+    """Value decides, then age, then id: the order is always the same."""
+    sandbox.memory("dec-a", timestamp=ago(5))
+    sandbox.memory("dec-b", timestamp=ago(50))
+    sandbox.memory("dec-c", timestamp=ago(20), category="task_progress", temporal_class="eternal")
+    sandbox.memory("dec-d", timestamp=ago(5))
+    found = expiring(sandbox, maintain_most_alive=3, maintain_kept_alive=1)
+    assert [id_ for _do, id_ in found] == ["dec-b", "dec-a", "dec-d"]
+
+
+def test_what_expires_does_not_count_as_alive(sandbox: Sandbox):
+    """What is archived for its age makes room."""
+    fill(sandbox, 4)
+    sandbox.memory("dec-00", timestamp=ago(1000))
+    found = expiring(sandbox, maintain_most_alive=3, maintain_kept_alive=1)
+    assert found == [("archive", "dec-00")]
+
+
+def test_frozen_files_are_left_out(sandbox: Sandbox):
+    """Neither age nor number touches a file that somebody is working on."""
+    path = sandbox.memory("dec-a", timestamp=ago(1000))
+    assert plan.expiry_steps(tree_of(sandbox), inputs(frozen=frozenset({path}))) == []
+
+
+SOMETHING = {"dec-other": seen(1)}
+"""That anything was counted at all."""
+
+
+@pytest.mark.parametrize(
+    ("days", "times", "expected"),
+    [
+        (0.9, 0, []),
+        (0.9, 2, []),
+        (0.9, 3, ["confirm"]),
+        (1.1, 0, ["fade"]),
+        (1.1, 1, ["confirm"]),
+        (-1, 0, []),
+    ],
+)
+def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list[str]):
+    """Before its end only three accesses confirm; from then on one does, and none lets it fade."""
+    sandbox.memory("dec-a", status="candidate", timestamp=ago(days), importance="0.6")
+    counted = uses(**SOMETHING | ({"dec-a": seen(0.1, times)} if times else {}))
+    steps = plan.candidate_steps(tree_of(sandbox), inputs(counted), ())
+    assert [step.do for step in steps] == expected
+    after = Imagined(tree_of(sandbox), steps)
+    assert plan.candidate_steps(after, inputs(counted), ()) == []
+    memory = after.by_id["dec-a"].memory
+    assert memory.importance == (0.48 if expected == ["fade"] else 0.6)
+    assert memory.status == ("confirmed" if expected == ["confirm"] else "candidate")
+
+
+def test_what_is_injected_vouches_for_nothing(sandbox: Sandbox):
+    """A candidate that agents got without asking fades like one that nobody saw."""
+    sandbox.memory("dec-a", status="candidate", timestamp=ago(9))
+    injected = uses(**{"dec-a": seen(1, 5)}).replace(asked={})
+    (step,) = plan.candidate_steps(tree_of(sandbox), inputs(injected), ())
+    assert step.do == "fade"
+
+
+def test_what_faded_is_confirmed_when_somebody_looks_later(sandbox: Sandbox):
+    """Fading is not the end."""
+    sandbox.memory("dec-a", status="candidate", timestamp=ago(9),
+                   faded={"at": ago(8), "by": "memtool maintain", "was": "0.5"})  # fmt: skip
+    (step,) = plan.candidate_steps(tree_of(sandbox), inputs(uses(**{"dec-a": seen(1)})), ())
+    assert step.changes == {"status": "confirmed"}
+
+
+def test_who_is_no_candidate_or_may_not_be_touched_is_left_alone(sandbox: Sandbox):
+    """Confirmed and superseded ones, frozen files, contradictions, clones that count nothing."""
+    sandbox.memory("dec-a", timestamp=ago(9))
+    sandbox.memory("dec-b", status="candidate", timestamp=ago(9))
+    path = sandbox.memory("dec-c", status="candidate", timestamp=ago(9), supersedes=("dec-b",))
+    sandbox.memory("dec-d", status="candidate", timestamp=ago(9))
+    tree = tree_of(sandbox)
+    frozen = frozenset({path})
+    assert plan.candidate_steps(tree, inputs(uses(**SOMETHING), frozen), ("dec-d",)) == []
+    assert plan.candidate_steps(tree, inputs(Uses()), ()) == []
+
+
+def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
+    """Whatever the verb; since a second, all, and the last."""
+    for moment, verb, id_ in ((10, "search", "a"), (20, "inject", "a"), (30, "show", "b")):
+        usage_log.append_note(str(tmp_path), Note(moment, verb, 1.0, items=(ShownItem(id_),)))
+    ledger.fold(str(tmp_path))
+    found = plan.read_uses(str(tmp_path))
+    assert found.is_known
+    memories = [make_memory(id_) for id_ in "abc"]
+    assert [found.count(memory) for memory in memories] == [2, 1, 0]
+    assert [found.count_asked(memory) for memory in memories] == [1, 1, 0]
+    assert [found.last(memory) for memory in memories] == [20, 30, None]
+    assert [found.count_since(memories[0], second) for second in (10, 11, 20, 21)] == [2, 1, 1, 0]
+    after = make_memory("c", supersedes=("a", "b"))
+    assert (found.count(after), found.last(after), found.count_since(after, 20)) == (3, 30, 2)
+
+
+def test_an_absent_ledger_knows_nothing(tmp_path: Path):
+    """That is not the same as that nobody looked."""
+    found = plan.read_uses(str(tmp_path))
+    assert not found.is_known
+    memory = make_memory("a")
+    assert (found.count(memory), found.last(memory), found.count_since(memory, 0)) == (0, None, 0)

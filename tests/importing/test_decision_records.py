@@ -1,8 +1,10 @@
+"""Decision records and PEPs: what is read of them, and what is no record."""
+
 from __future__ import annotations
 
 import pytest
 
-from memtool.importing import adr
+from memtool.importing import decision_records
 from memtool.memory.problem import Problem
 
 
@@ -14,7 +16,7 @@ def read(tmp_path):
         place = tmp_path / "adr" / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
-        (found,) = adr.drafts(str(place), str(tmp_path / "elsewhere"))
+        (found,) = decision_records.adr_drafts(str(place), str(tmp_path / "elsewhere"))
         return found
 
     return draft
@@ -97,7 +99,7 @@ def test_numbers_name_records_of_the_same_directory(tmp_path):
     """`ADR-5` means the record with that number beside it."""
     (tmp_path / "0005-x.md").write_text("# 5. X\n\n## Status\n\nAccepted\n\nSupersedes ADR-4\n")
     (tmp_path / "0004-y.md").write_text("# 4. Y\n")
-    older, newer = adr.drafts(str(tmp_path), "/nowhere")
+    older, newer = decision_records.adr_drafts(str(tmp_path), "/nowhere")
     assert set(newer.fields["supersedes"]) & set(older.names)
 
 
@@ -141,7 +143,7 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
     for name in ("README.md", "index.md", "template.md", ".git/0001-x.md", "glossary.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("# Text\n")
-    (found,) = adr.drafts(str(tmp_path), "/nowhere")
+    (found,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
     assert (found.code, found.severity) == ("not-a-record", "warning")
 
 
@@ -151,7 +153,7 @@ def test_files_that_are_no_records_are_passed_over(tmp_path):
 def test_files_that_are_no_text_are_problems(tmp_path, data):
     """Bytes that cannot be read as text are told, not raised."""
     (tmp_path / "0001-x.md").write_bytes(data)
-    (found,) = adr.drafts(str(tmp_path), "/nowhere")
+    (found,) = decision_records.adr_drafts(str(tmp_path), "/nowhere")
     assert isinstance(found, Problem)
 
 
@@ -161,3 +163,47 @@ def test_files_that_are_no_text_are_problems(tmp_path, data):
 def test_odd_files_are_records_or_problems(read, text):
     """Nothing that a file may hold raises."""
     assert read(text).id == "adr-0007-use-it"
+
+
+def test_headers_go_on_in_indented_lines():
+    """A value may take many lines, and the body begins behind the blank one."""
+    headers, line = decision_records.pep_headers(
+        "PEP: 1\nAuthor: A,\n  B,\n\tC\nTitle: T\n\nText\n"
+    )
+    assert headers == {"pep": "1", "author": "A, B, C", "title": "T"}
+    assert line == 6
+
+
+@pytest.mark.parametrize("text", ["", "\n", "PEP 8\n", "---\n", ": x\n", " PEP: 1\n"])
+def test_what_is_no_header_gives_none(text):
+    """Any text may be asked for its headers."""
+    assert decision_records.pep_headers(text)[0] == {}
+
+
+def test_a_file_named_so_must_be_one(tmp_path):
+    """A pep-0001.rst without headers is a problem; other files beside it are none."""
+    (tmp_path / "pep-0001.rst").write_text("Nothing.\n")
+    (tmp_path / "conf.txt").write_text("Nothing.\n")
+    (found,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    assert (found.code, found.severity) == ("not-a-record", "error")
+
+
+def test_a_named_file_must_be_one(tmp_path):
+    """A file that the user names is not passed over in silence."""
+    (tmp_path / "notes.txt").write_text("Nothing.\n")
+    (found,) = decision_records.pep_drafts(str(tmp_path / "notes.txt"), "/nowhere")
+    assert found.code == "not-a-record"
+
+
+def test_addresses_of_authors_are_left_out(tmp_path):
+    """Names are provenance; mail addresses are not carried on."""
+    (tmp_path / "a.rst").write_text("PEP: 1\nTitle: T\nAuthor: Ada <ada@example.org>, Grace\n")
+    (found,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    assert found.fields["x-author"] == "Ada, Grace"
+
+
+def test_absurd_numbers_are_no_peps(tmp_path):
+    """A number with thousands of digits is refused, not converted."""
+    (tmp_path / "pep-1.rst").write_text(f"PEP: {'9' * 5000}\nTitle: T\n")
+    (found,) = decision_records.pep_drafts(str(tmp_path), "/nowhere")
+    assert found.code == "not-a-record"

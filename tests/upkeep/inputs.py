@@ -8,7 +8,7 @@ from memtool.memory import timestamps
 from memtool.store.config import DEFAULTS, Config, Setting
 from memtool.store.ledger import Counted
 from memtool.store.tree import Tree
-from memtool.upkeep.steps import PlanInputs, Uses
+from memtool.upkeep.plan import PlanInputs, Uses
 
 SECOND = timestamps.parse(NOW)
 DAY_S = timestamps.DAY_S
@@ -31,10 +31,10 @@ def seen(days: float, times: int = 1) -> list[int]:
     return [SECOND - round(days * DAY_S)] * times
 
 
-def grounds(
+def inputs(
     counted: Uses | None = None, frozen: frozenset[str] = frozenset(), **given: Setting
 ) -> PlanInputs:
-    """Grounds with settings, whose names have an underscore for the full stop."""
+    """Inputs with settings, whose names have an underscore for the full stop."""
     settings = {key.replace("_", ".", 1): value for key, value in given.items()}
     config: Config = DEFAULTS.replace(given=settings)
     return PlanInputs(SECOND, config, counted or Uses(), ".memory", frozen)

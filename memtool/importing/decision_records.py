@@ -1,6 +1,7 @@
-"""Architecture decision records: each file of a directory becomes a decision.
+"""Decision records: architecture decision records (ADR) and Python Enhancement Proposals (PEP).
 
-Front matter, lines such as `* Status: accepted`, and a `## Status` section with lines such as
+Each file of a directory becomes a decision. Of a PEP the headers become keys. Of an ADR the
+front matter, lines such as `* Status: accepted`, and a `## Status` section with lines such as
 `Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become keys; everything
 else stays in the body as it is written. A file without a number and a status is no record.
 """
@@ -12,9 +13,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from memtool.importing import normalise, originals
+from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
-from memtool.memory import ids, strict
+from memtool.memory import ids, schema, strict
 from memtool.memory.memory import Fields, FieldValue, Section, sections
 from memtool.memory.problem import Problem
 from memtool.value import Value
@@ -60,17 +61,17 @@ class AdrStatus(Value):
         )
 
 
-def drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
+def adr_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
     """Yield the decision record of a file, or those of a directory."""
     for found in originals.texts(path, top, _is_record_name):
-        yield found if isinstance(found, Problem) else _draft(*found, path)
+        yield found if isinstance(found, Problem) else _adr(*found, path)
 
 
 def _is_record_name(name: str) -> bool:
     return name.lower().endswith(".md") and not name.lower().startswith(_NO_RECORDS)
 
 
-def _draft(source: Original, text: str, root: str) -> ForeignRecord | Problem:
+def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     lines = text.split("\n")
     front, first = _front_matter(lines)
     body_lines = lines[first:]
@@ -174,20 +175,20 @@ def _fields(
     fields: Fields = {
         "type": "decision",
         "title": title,
-        "status": normalise.state(status.state) or "candidate",
+        "status": originals.state(status.state) or "candidate",
         "supersedes": _targets(status.supersedes, folder),
     }
-    day = normalise.moment(status.date)
+    day = originals.moment(status.date)
     if not day and named and len(named[1]) == 8:
-        day = normalise.moment(f"{named[1][:4]}-{named[1][4:6]}-{named[1][6:]}")
+        day = originals.moment(f"{named[1][:4]}-{named[1][4:6]}-{named[1][6:]}")
     if day:
         fields["timestamp"] = day
     elif status.date:
-        fields["x-date"] = normalise.line(status.date)
-    tags = (normalise.line(tag, 80) for tag in status.tags)
+        fields["x-date"] = originals.line(status.date)
+    tags = (originals.line(tag, 80) for tag in status.tags)
     fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
     for key in sorted(front.keys() - _FRONT_TAKEN):
-        value = normalise.line(_joined(front[key]))
+        value = originals.line(_joined(front[key]))
         name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
         if value and name:
             fields[f"x-{name}"] = value
@@ -257,7 +258,7 @@ def _from_line(line: str) -> AdrStatus | None:
     if name == "status":
         return _from_state(text)
     if name == "date":
-        return AdrStatus(date=text) if normalise.moment(text) else None
+        return AdrStatus(date=text) if originals.moment(text) else None
     if name == "tags":
         return AdrStatus(tags=_tags(text))
     return _edges(f"{name} {text}")
@@ -294,7 +295,7 @@ def _from_status_line(text: str) -> AdrStatus | None:
     if "://" not in text and _EDGE.match(text):
         status = _edges(text)
         return status.joined(AdrStatus(state="superseded")) if status.superseded_by else status
-    if normalise.state(text) and len(text.split()) <= 12:
+    if originals.state(text) and len(text.split()) <= 12:
         return AdrStatus(date=text if _DAY.search(text) else "").joined(_from_state(text))
     return None
 
@@ -324,3 +325,106 @@ def _edges(text: str) -> AdrStatus:
             AdrStatus(superseded_by=names) if verb["older"] else AdrStatus(supersedes=names)
         )
     return status
+
+
+PEP_ENDINGS = (".rst", ".txt", ".md")
+_PEP_FILE = re.compile(r"pep-\d+\.[^.]*$")
+_HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)")
+_ADDRESS = re.compile(r" ?<[^<>@]*@[^<>]*>")
+_PEP_TAGS = ("type", "topic")
+_PEP_TAKEN = frozenset(
+    {"pep", "title", "status", "created", "superseded-by", "replaces", *_PEP_TAGS}
+)
+_REPEATED = frozenset({"version", "last-modified", "content-type"})
+"""Headers that repeat what version control knows better."""
+
+
+def pep_drafts(path: str, top: str) -> Iterator[ForeignRecord | Problem]:
+    """Yield the PEP of a file, or those of a directory; index and other files are passed over."""
+    for found in originals.texts(path, top, lambda name: name.lower().endswith(PEP_ENDINGS)):
+        if isinstance(found, Problem):
+            yield found
+            continue
+        source, text = found
+        headers, body_line = pep_headers(text)
+        number = headers.get("pep", "")
+        if number.isascii() and number.isdigit() and len(number) <= 6:
+            if int(number):
+                yield _pep(source, text, headers, body_line)
+        elif source.path == path or _PEP_FILE.match(source.path.rpartition("/")[2].lower()):
+            what = "it does not begin with a PEP: line with its number"
+            hint = "memtool import adr takes decision records of other forms"
+            yield Problem(source.shown, 1, "not-a-record", what, hint)
+
+
+def pep_headers(text: str) -> tuple[dict[str, str], int]:
+    """Return the headers by their lower-case names, and the line on which the body begins.
+
+    A header goes on in the lines below it that begin with a blank. In markdown they may be
+    between fences of `---`.
+    """
+    headers: dict[str, str] = {}
+    lines = text.split("\n")
+    number = 1 if lines[0].rstrip() == "---" else 0
+    name = ""
+    while number < len(lines):
+        line = lines[number].rstrip()
+        found = _HEADER.match(line)
+        if name and line[:1] in (" ", "\t") and line.strip():
+            headers[name] = f"{headers[name]} {line.strip()}".strip()
+        elif found:
+            name = found[1].lower()
+            headers.setdefault(name, found[2].strip())
+        else:
+            break
+        number += 1
+    if number < len(lines) and lines[number].rstrip() == "---":
+        number += 1
+    return headers, number + 1
+
+
+def _pep(source: Original, text: str, headers: dict[str, str], body_line: int) -> ForeignRecord:
+    number = int(headers["pep"])
+    id_ = _pep_id(number)
+    created = originals.moment(headers.get("created", ""))
+    tags = [
+        tag.strip().lower()
+        for name in _PEP_TAGS
+        for tag in headers.get(name, "").split(",")
+        if tag.strip()
+    ]
+    fields: Fields = {
+        "type": "decision",
+        "title": headers.get("title") or f"PEP {number}",
+        "status": originals.state(headers.get("status", "")) or "candidate",
+        "source": (f"url:https://peps.python.org/pep-{number:04}/",),
+        "aliases": (f"PEP {number}",),
+        "supersedes": _pep_ids(headers.get("replaces", "")),
+    }
+    if created:
+        fields["timestamp"] = created
+    if tags:
+        fields["tags"] = tuple(dict.fromkeys(originals.line(tag, 80) for tag in tags))
+    for name in sorted(headers.keys() - _PEP_TAKEN - _REPEATED):
+        whole = originals.line(headers[name], 4 * schema.MAX_LINE)  # bounds what the pattern sees
+        value = originals.line(_ADDRESS.sub("", whole))
+        if value and len(name) <= 60:
+            fields[f"x-{name}"] = value
+    lines = text.split("\n")
+    return ForeignRecord(
+        key=id_,
+        id=id_,
+        fields=fields,
+        body="\n".join(lines[body_line - 1 :]),
+        original=source,
+        lines=(1, len(lines) - (not lines[-1])),
+        superseded_by=_pep_ids(headers.get("superseded-by", "")),
+    )
+
+
+def _pep_ids(text: str) -> tuple[str, ...]:
+    return tuple(_pep_id(int(number)) for number in re.findall(r"\d{1,6}", text))
+
+
+def _pep_id(number: int) -> str:
+    return f"pep-{number:04}"
