@@ -1,7 +1,8 @@
 """Originals: the files of another tool, and the records that importers read from them.
 
 Here is how files are found and read, what git knows about them, how a memory cites them, and how
-the states, dates, names and long texts of other tools become those of a memory. Reading is bounded, follows no link below the named path, and opens nothing but plain files.
+the states, dates, names and long texts of other tools become those of a memory. Reading is
+bounded, follows no link below the named path, and opens nothing but plain files.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Nothing is destroyed: an archived memory keeps its file and all that it says. A memory that was
 looked at often is renewed instead, so that its time to live begins again; one that says itself how
-long it is valid is not. Being injected is not being looked at: a candidate would confirm itself.
-An answer that showed what a memory directly replaces counts
-for that memory. Where this clone counted nothing at all, as in CI, candidates wait. What contradicts another memory
-is left to people.
+long it is valid is not. An answer that showed what a memory directly replaces counts for that
+memory. Being injected is not being looked at: a candidate would confirm itself. Where this clone
+counted nothing at all, as in CI, candidates wait. What contradicts another memory is left to
+people.
 
 The same commit, ledger, settings and second give the same plan. Steps are planned on the tree as it
 will be after the ones before, so that carrying out a plan leaves nothing to plan.
