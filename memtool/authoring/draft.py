@@ -172,7 +172,7 @@ def submit(
     has_own_id = has_own_id or edited.id != memory.id
     try:
         if edited.supersedes:
-            heads = write.replaceable(context.tree(), edited.supersedes)
+            heads = write.replaceable(write.current(context, dry_run=False), edited.supersedes)
             edited = edited.with_fields(supersedes=heads)
         done = written(edited)
     except MemtoolError as error:

@@ -282,8 +282,7 @@ def change(
     """
     prepare(context, begins=False)
     why = one_line(reason)
-    # A catalog reads one memory instead of all, but may keep an index: no dry run writes that.
-    tree = context.tree() if dry_run else index.open(context, exact=True)
+    tree = current(context, dry_run=dry_run)
     record = tree.find(wanted)
     if needs_head and not tree.lineage.is_head(record.id):
         raise superseded(tree, record.id, f"memtool {verb}")
@@ -394,6 +393,14 @@ def subject(verb: str, memory: Memory) -> str:
     """Return the first line of a commit: at most 72 characters, cut between words."""
     line = f"memory: {verb} {memory.title}"
     return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
+
+
+def current(context: Context, *, dry_run: bool) -> Tree:
+    """Return the memories of the worktree as they are now.
+
+    A catalog reads one memory instead of all, but may keep an index, which no dry run writes.
+    """
+    return context.tree() if dry_run else index.open(context, exact=True)
 
 
 def replaceable(tree: Tree, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def supersede(
         dry_run: print the file instead of writing it
     """
     write.prepare(context, begins=False)
-    tree = context.tree()
+    tree = write.current(context, dry_run=dry_run)
     ids = write.replaceable(tree, (old, *supersedes))
     replaced = tree.by_id[ids[0]].memory
     kind = type or replaced.type
