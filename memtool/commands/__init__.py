@@ -1,8 +1,8 @@
 """The verbs: the table of them, and a module for each.
 
 A module holds a typed function that takes the context and returns a value, and a function
-`render` that writes the value as text. A verb with actions, such as `session start`, has a row and
-a function for each of them in one module.
+`render` that writes the value as text. Verbs of one kind, such as `archive` and `restore` or the
+actions `session start` and `session end`, have a row and a function each in one module.
 
 A verb's parameters, types, defaults and help are in its signature and docstring, and nowhere else.
 The command line, the Python API and the manual read them from there.
@@ -14,7 +14,7 @@ from memtool.value import Value
 
 
 class Verb(Value):
-    """A row of the table of verbs; `module` is that of another name, or of several actions."""
+    """A row of the table of verbs; `module` is where the verb is, if not in one of its name."""
 
     name: str
     group: str
@@ -24,7 +24,7 @@ class Verb(Value):
     @property
     def function(self) -> str:
         """The name of its function, which is also that of its method in the Python API."""
-        return self.name.replace(" ", "_") if " " in self.name else self.module or self.name
+        return "import_" if self.name == "import" else self.name.replace(" ", "_")
 
 
 VERBS: tuple[Verb, ...] = (
@@ -37,13 +37,13 @@ VERBS: tuple[Verb, ...] = (
     Verb("new", "write", "write a memory from the template of its type"),
     Verb("remember", "write", "write down what the user said, in one line"),
     Verb("supersede", "write", "correct a memory: a new one takes its place"),
-    Verb("confirm", "write", "vouch for a memory as it stands"),
-    Verb("pin", "write", "always inject a memory first"),
-    Verb("unpin", "write", "take a memory out of the pinned tier"),
-    Verb("deprecate", "write", "keep a memory, but no longer inject it"),
+    Verb("confirm", "write", "vouch for a memory as it stands", "archive"),
+    Verb("pin", "write", "always inject a memory first", "archive"),
+    Verb("unpin", "write", "take a memory out of the pinned tier", "archive"),
+    Verb("deprecate", "write", "keep a memory, but no longer inject it", "archive"),
     Verb("archive", "write", "put a memory away; it is found only when asked for"),
     Verb("forget", "write", "delete a memory softly, with a reason"),
-    Verb("restore", "write", "undo archive, deprecate or forget"),
+    Verb("restore", "write", "undo archive, deprecate or forget", "archive"),
     Verb("purge", "write", "remove forgotten memories for good, or plan how a leak leaves history"),
     Verb("redact", "write", "take secrets and personal data out of files, and stage them again"),
     Verb("list", "read", "the memories that match filters"),
@@ -59,7 +59,9 @@ VERBS: tuple[Verb, ...] = (
     Verb("conflicts", "guard", "what contradicts what, side by side"),
     Verb("resolve", "guard", "settle a conflict, with a record of why"),
     Verb("install", "guard", "put memtool into an agent host, or into git's hooks"),
-    Verb("uninstall", "guard", "take memtool out of an agent host, or out of git's hooks"),
+    Verb(
+        "uninstall", "guard", "take memtool out of an agent host, or out of git's hooks", "install"
+    ),
     Verb("doctor", "guard", "is everything there, current and working"),
     Verb("hook", "guard", "answer an event of an agent host; hosts call it, people do not"),
     Verb("mcp", "guard", "serve the verbs to an agent as tools, over stdio"),

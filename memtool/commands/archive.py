@@ -1,14 +1,101 @@
-"""`memtool archive`: put away, found only when asked for."""
+"""The verbs that change the status of one memory: `memtool archive`, `restore` and the like."""
 
 from __future__ import annotations
 
 from memtool.authoring import write
 from memtool.authoring.write import Changed
 from memtool.commands._render import changed as render
-from memtool.memory.memory import Fields, Memory
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.store.context import Context
 
-__all__ = ["archive", "render"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
+
+
+def confirm(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+    """Vouch for a memory as it stands: a candidate becomes confirmed, an old one lives again.
+
+    The file records when, who, and at which commit the code was looked at. The time to live of the
+    category counts from here.
+
+    Example:
+        memtool confirm sem-2026-02-22-deploys-need-the-vpn --commit
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+    head = context.repository.git.head()
+    checked = {"at": timestamps.render(context.now), "by": write.author(context)}
+    if head:
+        checked["commit"] = head
+
+    def confirmed(memory: Memory) -> Fields:
+        write.refuse_deleted(memory)
+        status = "pinned" if memory.status == "pinned" else "confirmed"
+        return {"status": status, "checked": checked}
+
+    return write.change(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
+
+
+def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+    """Put a memory into the pinned tier, so that it is always injected first.
+
+    A pinned memory does not expire by the time to live of its category.
+
+    Example:
+        memtool pin dec-2026-02-22-keep-sessions-in-redis --commit
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+    return write.change(
+        context, id, _to("pinned"), "pin", commit=commit, dry_run=dry_run, needs_head=True
+    )
+
+
+def unpin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+    """Take a memory out of the pinned tier; it is confirmed as before.
+
+    Example:
+        memtool unpin dec-2026-02-22-keep-sessions-in-redis
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+    return write.change(context, id, _unpinned, "unpin", commit=commit, dry_run=dry_run)
+
+
+def deprecate(
+    context: Context, id: str, *, why: str = "", commit: bool = False, dry_run: bool = False
+) -> Changed:
+    """Keep a memory findable, but no longer inject it.
+
+    Where something better is known, supersede says it in one step.
+
+    Example:
+        memtool deprecate dec-2026-02-22-keep-sessions-in-redis --why "we are moving off Redis"
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        why: the reason, kept in the message of the commit
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+    _note_lost_reason(context, why, commit=commit)
+    return write.change(
+        context, id, _to("deprecated"), "deprecate", commit=commit, dry_run=dry_run, reason=why
+    )
 
 
 def archive(
@@ -27,13 +114,56 @@ def archive(
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    if why and not commit:
-        context.notes.append("the reason is kept in a commit only: add --commit")
+    _note_lost_reason(context, why, commit=commit)
     return write.change(
-        context, id, _archived, "archive", commit=commit, dry_run=dry_run, reason=why
+        context, id, _to("archived"), "archive", commit=commit, dry_run=dry_run, reason=why
     )
 
 
-def _archived(memory: Memory) -> Fields:
-    write.refuse_deleted(memory)
-    return {"status": "archived"}
+def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+    """Undo forget, archive or deprecate.
+
+    A forgotten memory gets the status that it had before; any other is confirmed.
+
+    Example:
+        memtool restore dec-2026-02-22-keep-sessions-in-redis --commit
+
+    Args:
+        id: the memory, by its id or the beginning of it
+        commit: commit just this file
+        dry_run: say what would change, write nothing
+    """
+    return write.change(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
+
+
+def _to(status: str) -> Callable[[Memory], Fields]:
+    """Return the change to a status, which a deleted memory is refused."""
+
+    def changes(memory: Memory) -> Fields:
+        write.refuse_deleted(memory)
+        return {"status": status}
+
+    return changes
+
+
+def _note_lost_reason(context: Context, why: str, *, commit: bool) -> None:
+    if why and not commit:
+        context.notes.append("the reason is kept in a commit only: add --commit")
+
+
+def _unpinned(memory: Memory) -> Fields:
+    if memory.status not in ("pinned", "confirmed"):
+        raise MemtoolError(
+            f"{memory.id} is {memory.status}, not pinned",
+            hint="memtool list is:pinned shows what is",
+            code="not-pinned",
+        )
+    return {"status": "confirmed"}
+
+
+def _restored(memory: Memory) -> dict[str, FieldValue | None]:
+    if memory.status == "deleted":
+        return {"status": memory.table("deleted").get("was", "confirmed"), "deleted": None}
+    if memory.status in ("archived", "deprecated"):
+        return {"status": "confirmed"}
+    return {}

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
+from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.inject.block import HOSTS
-from memtool.mcp import call, resources, transport
+from memtool.mcp import call, transport
 from memtool.mcp.call import Answer, ServedRepository
 from memtool.mcp.tools import EFFECTS, Tool, tools
 from memtool.mcp.transport import Turns
 
 if TYPE_CHECKING:
     from memtool.mcp.transport import RequestContext
+    from memtool.store.tree import Record
 
 INSTRUCTIONS = (
     "The memory of this repository: decisions, facts, traces of failures and where the work "
@@ -29,6 +31,7 @@ INSTRUCTIONS = (
     "`remember`. Correct with `supersede`: nothing is edited in place. Never write secrets."
 )
 PRIMER = "primer"
+MIME_TYPE = "text/plain"
 AGENTS = tuple(HOSTS)
 ERROR = "memtool/error"
 """The key of the code of a refusal, for programs."""
@@ -80,29 +83,18 @@ class Served:
         """Answer with a page of living memories; with none where there is no repository."""
         await self.settle(context)
         cursor = (params.cursor if params else None) or ""
-        found = await self.turns.take(partial(self._page, cursor))
+        records, following = await self.turns.take(partial(self._page, cursor))
         return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=one.uri,
-                    name=one.id,
-                    title=one.title,
-                    description=one.description,
-                    mime_type=resources.MIME_TYPE,
-                    annotations=types.Annotations(last_modified=one.modified),
-                )
-                for one in found.resources
-            ],
-            next_cursor=found.cursor or None,
+            resources=[_resource(record) for record in records], next_cursor=following or None
         )
 
-    def _page(self, cursor: str) -> resources.ResourcePage:
-        nothing = resources.ResourcePage((), "")
+    def _page(self, cursor: str) -> tuple[list[Record], str]:
+        nothing: tuple[list[Record], str] = [], ""
         if self.is_off:
             return nothing
         try:
             context = self.place.open()
-            return resources.page(context, cursor) if context.is_begun else nothing
+            return call.resource_page(context, cursor) if context.is_begun else nothing
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing
@@ -113,11 +105,11 @@ class Served:
     ) -> types.ListResourceTemplatesResult:
         """Answer with the one way in which memories are addressed."""
         template = types.ResourceTemplate(
-            uri_template=resources.TEMPLATE,
+            uri_template=call.TEMPLATE,
             name="memory",
             title="A memory by its id",
             description="title, citation, keys, what supersedes it, and its text",
-            mime_type=resources.MIME_TYPE,
+            mime_type=MIME_TYPE,
         )
         found = [] if self.is_off else [template]
         return types.ListResourceTemplatesResult(resource_templates=found)
@@ -128,14 +120,12 @@ class Served:
         """Answer with one memory as text."""
         await self.settle(context)
         text = await self.turns.take(partial(self._text, params.uri))
-        content = types.TextResourceContents(
-            uri=params.uri, mime_type=resources.MIME_TYPE, text=text
-        )
+        content = types.TextResourceContents(uri=params.uri, mime_type=MIME_TYPE, text=text)
         return types.ReadResourceResult(contents=[content])
 
     def _text(self, uri: str) -> str:
         try:
-            return resources.read(self.place.open(), uri)
+            return call.read_resource(self.place.open(), uri)
         except MemtoolError as error:
             raise transport.refused(*_message_and_code(error)) from None
 
@@ -176,17 +166,17 @@ class Served:
         named = params.ref
         if isinstance(named, types.PromptReference) and params.argument.name == "for":
             values = tuple(one for one in AGENTS if one.startswith(params.argument.value))
-        elif isinstance(named, types.ResourceTemplateReference) and named.uri == resources.TEMPLATE:
+        elif isinstance(named, types.ResourceTemplateReference) and named.uri == call.TEMPLATE:
             await self.settle(context)
             values = await self.turns.take(partial(self._ids, params.argument.value))
-        has_more = len(values) == resources.PAGE
+        has_more = len(values) == call.PAGE
         return types.CompleteResult(
             completion=types.Completion(values=list(values), has_more=has_more)
         )
 
     def _ids(self, prefix: str) -> tuple[str, ...]:
         try:
-            return () if self.is_off else resources.complete(self.place.open(), prefix)
+            return () if self.is_off else call.complete(self.place.open(), prefix)
         except MemtoolError:  # nothing to offer
             return ()
 
@@ -223,6 +213,23 @@ def _described(tool: Tool) -> types.Tool:
             idempotent_hint=effect["idempotent"],
             open_world_hint=False,
         ),
+    )
+
+
+def _resource(record: Record) -> types.Resource:
+    memory = record.memory
+    described = (
+        f"{memory.type}/{memory.category}",
+        memory.status,
+        f"{memory.confidence} confidence",
+    )
+    return types.Resource(
+        uri=call.SCHEME + record.id,
+        name=record.id,
+        title=visible(memory.title),
+        description=", ".join(described),
+        mime_type=MIME_TYPE,
+        annotations=types.Annotations(last_modified=memory.text("timestamp")),
     )
 
 

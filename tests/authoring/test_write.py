@@ -13,19 +13,14 @@ from conftest import Sandbox, make_memory
 from redaction import corpus
 
 from memtool.authoring import write
-from memtool.commands.archive import archive
+from memtool.commands.archive import archive, confirm, deprecate, pin, render, restore, unpin
 from memtool.commands.config import config
-from memtool.commands.confirm import confirm
-from memtool.commands.deprecate import deprecate
 from memtool.commands.digest import digest
 from memtool.commands.init import init
 from memtool.commands.new import new
-from memtool.commands.pin import pin, render
 from memtool.commands.remember import remember
 from memtool.commands.resolve import resolve
-from memtool.commands.restore import restore
 from memtool.commands.supersede import supersede
-from memtool.commands.unpin import unpin
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.archive import restore
 from memtool.commands.forget import forget
-from memtool.commands.restore import restore
 from memtool.errors import MemtoolError
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.archive import pin
 from memtool.commands.new import new, render
-from memtool.commands.pin import pin
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory

@@ -8,8 +8,7 @@ import subprocess
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.install import install, render
-from memtool.commands.uninstall import uninstall
+from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts.git import HOOKS, KEPT
 

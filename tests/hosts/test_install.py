@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.install import install, render
-from memtool.commands.uninstall import uninstall
+from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts import AGENTS
 from memtool.hosts.contracts import CONTRACTS

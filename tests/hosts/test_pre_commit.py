@@ -11,8 +11,7 @@ import yaml
 from conftest import Sandbox, make_memory
 
 from memtool.commands.doctor import doctor
-from memtool.commands.install import install
-from memtool.commands.uninstall import uninstall
+from memtool.commands.install import install, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts.diagnostics import ABSENT, GOOD, WARNING, Sign
 from memtool.hosts.pre_commit import CONFIG, ENTRY, INSTALL

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Sandbox
+
+from memtool.errors import MemtoolError
+from memtool.mcp import call as calls
+from memtool.mcp.call import Answer, ServedRepository
+from memtool.mcp.tools import tools
+
+TOOLS = tools()
+
+
+def read(name: str, **given: Any) -> tuple[list[Any], dict[str, Any]]:
+    return calls.read(TOOLS[name], given)
+
+
+def test_a_call_reaches_the_verb_in_its_types():
+    """Places in order, names as the verb spells them, lists as tuples, defaults filled in."""
+    places, names = read("supersede", title="T", old="dec-a", tag=["a", "b"], importance=1)
+    assert places == ["dec-a", "T"]
+    assert (names["tag"], names["importance"], names["commit"]) == (("a", "b"), 1.0, False)
+    assert type(names["importance"]) is float
+    assert read("inject", **{"for": "claude"})[1]["for_"] == "claude"
+    assert read("search", query="a b", limit=5.0) == (
+        ["a b"],
+        read("search", query="a b", limit=5)[1],
+    )
+    assert read("conflicts", ids=["x", "y"])[0] == ["x", "y"]
+
+
+def test_null_means_not_given():
+    """Some clients send every argument, empty ones as null."""
+    assert read("search", query="x", limit=None, at=None) == read("search", query="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("search", {}, "query is missing"),
+        ("search", {"query": None}, "query is missing"),
+        ("search", {"query": "  "}, "query is missing"),
+        ("forget", {"wanted": "dec-a"}, "why is missing"),
+        ("resolve", {"ids": [], "keep": "both", "why": "x"}, "ids is missing"),
+        ("search", {"query": 7}, "query takes a text, not a whole number"),
+        ("search", {"query": ["a", "b"]}, "query takes a text, not a list"),
+        ("search", {"query": "x", "limit": "5"}, "limit takes a whole number, not a text"),
+        ("search", {"query": "x", "limit": 1.5}, "limit takes a whole number, not such a number"),
+        ("search", {"query": "x", "limit": True}, "limit takes a whole number, not true or false"),
+        ("search", {"query": "x", "limit": 10**30}, "limit takes a whole number"),
+        ("search", {"query": "x", "limit": float("inf")}, "limit takes a whole number"),
+        ("new", {"type": "decision", "title": "T", "importance": float("nan")}, "importance takes"),
+        ("search", {"query": "x", "sort": "best"}, "sort is one of score, newest"),
+        ("new", {"type": "wish", "title": "T"}, "type is one of decision, semantic"),
+        ("new", {"type": "decision", "title": "T", "tag": "a"}, "tag takes a list of texts, not a"),
+        ("new", {"type": "decision", "title": "T", "tag": [{}]}, "tag takes a text, not an object"),
+        ("new", {"type": "decision", "title": "T", "tag": ["a"] * 1001}, "tag takes 1,000 items"),
+        ("new", {"type": "decision", "title": "T", "body": "-"}, "body is -"),
+        ("new", {"type": "decision", "title": "T", "edit": True}, "new has no argument 'edit'"),
+        ("new", {"type": "decision", "title": "T", "id": "dec-x"}, "new has no argument 'id'"),
+        ("new", {"type": "decision", "title": "T", "set": ["status=pinned"]}, "set takes no 'st"),
+        ("new", {"type": "decision", "title": "T", "set": ["x-a=b"]}, "set takes no 'x-a' here"),
+        ("remember", {"text": "x" * (1 << 20) + "x"}, "text has 1,048,577 characters, 1,048,576"),
+        ("show", {"id": "x" * 10_001}, "id has 10,001 characters"),
+        ("show", {"id": "a\0b"}, "id is not Unicode text"),
+        ("show", {"id": "a\ud800"}, "id is not Unicode text"),
+        ("show", {"ide": "x" * 1000}, "show has no argument 'ide'"),
+    ],
+)  # fmt: skip
+def test_a_bad_call_is_refused_with_one_sentence(name: str, given: dict[str, Any], told: str):
+    """The verb never sees it, and what was wrong is said without showing a value."""
+    with pytest.raises(MemtoolError) as caught:
+        calls.read(TOOLS[name], given)
+    assert caught.value.message.startswith(told)
+    assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../other", "a/../../other", "~/x", "out/x", "/tmp", "..", "~"]
+)
+def test_a_path_stays_in_the_repository(tmp_path: Path, path: str):
+    """Neither dots nor an absolute path nor a link lead out of it."""
+    top = tmp_path / "top"
+    top.mkdir()
+    (top / "out").symlink_to(tmp_path)
+    with pytest.raises(MemtoolError, match="is not in the repository"):
+        calls.refuse_outside(str(top), str(top), [path])
+
+
+def test_paths_inside_are_taken(tmp_path: Path):
+    """From a directory below the top, too, and where nothing is there yet."""
+    below = tmp_path / "a"
+    below.mkdir()
+    inside = ["../b.py", "c/**/*.py", ".", "..", str(tmp_path / "d"), "..a", "~a/../b"]
+    calls.refuse_outside(str(tmp_path), str(below), inside[:-1])
+
+
+TOOLS = tools()
+
+
+def call(sandbox: Sandbox, name: str, **given: Any) -> Answer:
+    return calls.call(TOOLS[name], given, ServedRepository(str(sandbox.path), sandbox.env))
+
+
+def test_an_answer_does_not_fill_the_window(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    """Rows and text have an end, and what was left out is said."""
+    monkeypatch.setattr(calls, "MOST_ROWS", 3)
+    monkeypatch.setattr(calls, "MOST_CHARS", 200)
+    for number in range(9):
+        sandbox.memory(f"dec-{number}")
+    answer = call(sandbox, "list")
+    assert answer.structured is not None
+    assert len(answer.structured["memories"]) == 3
+    assert answer.structured["total"] == 9
+    assert answer.text.endswith("Title of dec-1\n")
+    assert answer.notes == (
+        "memories: the first 3 of 9",
+        f"the text ends here, after {len(answer.text)} characters; ask for less",
+    )
+
+
+def test_a_block_ends_as_it_was_written(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    """It has a budget, and a frame that must be closed."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    whole = call(sandbox, "inject", prompt="sessions")
+    monkeypatch.setattr(calls, "MOST_CHARS", 10)
+    assert call(sandbox, "inject", prompt="sessions") == whole
+
+
+def test_nothing_invisible_reaches_an_agent(sandbox: Sandbox):
+    """Neither in the text nor in any value: hidden words would be read by a model alone."""
+    sandbox.memory("dec-a", "Use Redis.\U000e0041\u202e\x1b[2J\n")
+    answer = call(sandbox, "show", id="dec-a")
+    assert answer.structured is not None
+    assert answer.structured["body"] == "Use Redis.\\U000e0041\\u202e\\x1b[2J\n"
+    assert "\\u202e" in answer.text
+
+
+def test_a_bug_is_an_answer(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    """It names the log, and whoever asked can go on."""
+
+    def broken(_value: object) -> str:
+        raise RuntimeError("surprise")
+
+    sandbox.memory("dec-a")
+    tool = TOOLS["list"].replace(face=TOOLS["list"].face.replace(render=broken))
+    answer = calls.call(tool, {}, ServedRepository(str(sandbox.path), sandbox.env))
+    assert answer.error is not None
+    assert (answer.error["code"], answer.error["recoverable"]) == ("bug", False)
+    assert "RuntimeError: surprise" in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_a_dry_run_leaves_no_trace(sandbox: Sandbox):
+    """What an agent only tries is written nowhere, not even as a statistic."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    before = sorted(path for path in sandbox.path.rglob("*"))
+    for name, given in (
+        ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}),
+        ("pin", {"id": "dec-a"}),
+        ("forget", {"wanted": "dec-a", "why": "gone"}),
+    ):
+        answer = call(sandbox, name, **given, dry_run=True, commit=True)
+        assert answer.error is None
+    assert sorted(path for path in sandbox.path.rglob("*")) == before
+
+
+def test_calls_are_noted_like_those_of_the_command_line(sandbox: Sandbox):
+    """What an agent was shown is in the log of injections."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    assert call(sandbox, "inject", prompt="where do sessions live?").text
+    answer = call(sandbox, "log", injected=True)
+    assert answer.structured is not None
+    assert [one["id"] for one in answer.structured["injections"]] == ["dec-a"]
+
+
+def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
+    """The agent is named; it is the source of its own words, not of those that it wrote down."""
+    sandbox.run("init")
+    place = ServedRepository(str(sandbox.path), sandbox.env, agent="acme")
+    for name, given, kind in (
+        ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}, "tool:acme"),
+        (
+            "new",
+            {"type": "state", "title": "Half done", "source": ["url:https://x.org"]},
+            "url:https://x.org",
+        ),
+        ("remember", {"text": "Deploys run on Tuesdays only."}, "human:Ada"),
+    ):
+        answer = calls.call(TOOLS[name], given, place)
+        assert answer.structured is not None, answer.text
+        memory = sandbox.context().tree().find(answer.structured["id"]).memory
+        assert memory.text("agent") == "acme"
+        assert memory.items("source") == (kind,)
+
+
+def test_living_heads_are_listed_page_by_page(sandbox: Sandbox):
+    """Every one once, sorted by id; what is superseded, deleted or archived is not."""
+    for number in range(230):
+        sandbox.memory(f"sem-{number:03}", f"Note {number}.\n", type="semantic")
+    sandbox.memory("dec-new", supersedes=("sem-007",))
+    sandbox.memory("sem-100", type="semantic", status="archived")
+    ws = sandbox.context()
+    found: list[str] = []
+    cursor, pages = "", 0
+    while pages == 0 or cursor:
+        records, cursor = calls.resource_page(ws, cursor)
+        found += [record.id for record in records]
+        pages += 1
+    ids = ["dec-new"] + [f"sem-{n:03}" for n in range(230) if n not in (7, 100)]
+    assert found == ids
+    assert pages == 3
+
+
+def test_a_page_goes_on_though_its_last_memory_went(sandbox: Sandbox):
+    """A cursor is a place, not a memory."""
+    paths = [sandbox.memory(f"dec-{number:03}") for number in range(101)]
+    _records, cursor = calls.resource_page(sandbox.context(), "")
+    (sandbox.path / paths[99]).unlink()
+    records, _cursor = calls.resource_page(sandbox.context(), cursor)
+    assert [record.id for record in records] == ["dec-100"]
+
+
+def test_a_memory_is_read_with_what_follows_from_the_others(sandbox: Sandbox):
+    """Whoever reads a superseded memory by its address is told so; hidden marks are shown."""
+    sandbox.memory("dec-old", "Use Redis.\u202e\n")
+    sandbox.memory("dec-new", supersedes=("dec-old",))
+    text = calls.read_resource(sandbox.context(), "memory://dec-old")
+    assert "superseded_by  dec-new" in text
+    assert text.endswith("Use Redis.\\u202e\n")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["", "memory://", "dec-a", "memory://dec", "memory://../dec-a", "file:///etc/passwd",
+     "memory:///etc/passwd", "memory://dec-a?x", "memory://DEC-A", "memory://dec-b"],
+)  # fmt: skip
+def test_only_ids_are_addresses(sandbox: Sandbox, uri: str):
+    """No path, no beginning of an id, nothing else."""
+    sandbox.memory("dec-a")
+    with pytest.raises(MemtoolError):
+        calls.read_resource(sandbox.context(), uri)
+
+
+def test_a_cursor_of_somebody_else_is_refused(sandbox: Sandbox):
+    """A wrong page would be worse."""
+    with pytest.raises(MemtoolError, match="is no cursor"):
+        calls.resource_page(sandbox.context(), "../x")
+
+
+def test_ids_are_completed(sandbox: Sandbox):
+    """Those of living heads that begin so, as many as one answer may hold."""
+    for number in range(105):
+        sandbox.memory(f"dec-{number:03}")
+    sandbox.memory("sem-a", type="semantic")
+    ws = sandbox.context()
+    assert calls.complete(ws, "sem") == ("sem-a",)
+    assert calls.complete(ws, "dec-00") == tuple(f"dec-00{n}" for n in range(10))
+    assert calls.complete(ws, "zzz") == ()
+    assert len(calls.complete(ws, "")) == calls.PAGE
