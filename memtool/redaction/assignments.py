@@ -7,8 +7,8 @@ them is linear. Below a heading of a table that announces secrets each cell is l
 
 from __future__ import annotations
 
-from memtool.redaction.pattern import Pattern
-from memtool.redaction.randomness import (
+from memtool.redaction.entropy import (
+    Pattern,
     is_dense,
     is_hex_or_uuid,
     is_mixed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.redaction import assignments, entropy, personal, shapes, tokens
-from memtool.redaction.pattern import Pattern
+from memtool.redaction.entropy import Pattern
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.redaction.pattern import Pattern
+from memtool.redaction.entropy import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,12 @@ bounded, so the work grows with the length of the text and not faster.
 
 from __future__ import annotations
 
-from memtool.redaction.pattern import Pattern
-from memtool.redaction.randomness import (
+from memtool.redaction.entropy import (
+    BEGIN,
     PLACEHOLDER_WORDS,
+    PRIVATE_KEY,
+    Pattern,
+    blocks,
     is_dense,
     is_filler,
     is_hex_or_uuid,
@@ -99,20 +102,6 @@ _PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern i
 WORDED = frozenset({"authorization", "session-cookie", "password"})
 """Shapes whose secret could be a plain word; the others say enough by their form."""
 
-PRIVATE_KEY = "private-key"
-BEGIN = "-----BEGIN "
-DASHES = "-----"
-END = "-----END "
-MOST_BLOCK = 16_000
-BREAK = r"(?:(?:\\r)?\\n|[\s>|*#\"'+,;\\]){1,40}"
-"""What separates the lines of a key: line ends (also escaped), indents, quotes, comments."""
-LINES = (
-    rf"(?:{BREAK}[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{0,200}}){{0,6}}"
-    rf"(?:{BREAK}[A-Za-z0-9+/=]{{16,4000}}){{0,600}}"
-)
-
-_LINES = Pattern(LINES)
-
 
 def has_shape(text: str, _lower: str = "") -> bool:
     """Return whether a needle of any row is in a text, or the beginning of a key block."""
@@ -152,35 +141,6 @@ def _is_real(kind: str, secret: str) -> bool:
         return is_typed(secret, 4, sure=True) and not secret.isdigit()
     has_digit = any(char.isdigit() for char in secret)
     return (has_digit or (not secret.islower() and len(secret) > 15)) and not is_wordlike(secret)
-
-
-def blocks(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (label, start, end) of every BEGIN block; a private key's label is `private-key`.
-
-    A block without its END line ends where its base64 does, so a truncated key is found too.
-    """
-    at = text.find(BEGIN)
-    while at >= 0:
-        start = at
-        at = text.find(BEGIN, start + len(BEGIN))
-        close = text.find(DASHES, start + len(BEGIN), start + 90)
-        if close < 0 or "\n" in text[start:close]:
-            continue
-        stop = close + len(DASHES)
-        limit = min(stop + MOST_BLOCK, at if at >= 0 else len(text))
-        end = text.find(END, stop, limit)
-        if end >= 0:
-            tail = text.find(DASHES, end + len(END), end + 90)
-            material = text[stop:end]
-            end = tail + len(DASHES) if tail >= 0 else end + len(END)
-        else:
-            match = _LINES.match(text, stop, limit)
-            end = match.end() if match else stop
-            material = text[stop:end]
-        if "PRIVATE KEY" not in text[start:close]:
-            yield "block", start, end
-        elif sum(char.isalnum() for char in material) >= 24 and not is_filler(material[:120]):
-            yield PRIVATE_KEY, start, end
 
 
 HARMLESS = frozenset(str.split("user username pass password passwd pwd secret x-oauth-basic token"))
