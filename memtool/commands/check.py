@@ -89,9 +89,9 @@ def check(
 def _staged(context: Context, path: tuple[str, ...]) -> Checked:
     """Check what is staged; that nothing is costs little."""
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
-    from memtool.gate import index_diff
+    from memtool.store.repository import staged_changes
 
-    sides, head = index_diff.of_index(context.repository, context.directory, context.env)
+    sides, head = staged_changes(context.repository, context.directory, context.env)
     if not any(sides):
         return Checked(0, (), is_quiet=True)
     from memtool.commands._render import Progress

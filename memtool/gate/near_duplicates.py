@@ -493,7 +493,7 @@ def of_worktree(
     repository: Repository, directory: str, categories: Mapping[str, Category]
 ) -> Neighbours:
     """Return the neighbours among the files on disk."""
-    from memtool.gate.index_diff import by_path
+    from memtool.store.repository import by_path
 
     git = repository.git
     listing = git.run("ls-files", "--stage", "-z", "--", directory)

@@ -25,13 +25,13 @@ from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.content import Content, File, Kin, ParentStep, Text, read, row_of, version_of
-from memtool.gate.index_diff import NO_MODE, merged
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.problem import Problem
 from memtool.redaction.find import allowlist
 from memtool.store import config as config_file
 from memtool.store import files, snapshot
+from memtool.store.repository import merged
 from memtool.store.tree import Record, blob_hash
 from memtool.value import Value
 
@@ -168,10 +168,12 @@ def parted(repository: Repository, directory: str, commits: Sequence[str]) -> Ca
 MOST_BYTES = 1 << 20
 """Bytes of a file that is no memory, such as the settings, that are searched for secrets."""
 _LINKS = ("120000", "160000")
+_NO_FILE = "000000"
+"""The mode of a file that is not there."""
 
 
 def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str) -> Content:
-    """Take what is staged below the memory directory: the sides of `differences.of_index`.
+    """Take what is staged below the memory directory: what `staged_changes` returned.
 
     Raises:
         MemtoolError: the staged settings cannot be read, or git refuses.
@@ -236,7 +238,7 @@ def _part(context: Context, settings: Config, sides: Sequence[Sequence[RawChange
         row.path: read(row.path, row.oid, row.mode, by_oid[row.oid], categories)
         for side in sides
         for row in side
-        if row.oid in by_oid and row.mode != NO_MODE and _is_memory(row, directory)
+        if row.oid in by_oid and row.mode != _NO_FILE and _is_memory(row, directory)
     }
     steps = [_staged_step(side, directory, files, by_oid, categories) for side in sides]
     parents = ["HEAD", *merged(repository, context.env)]
@@ -285,7 +287,7 @@ def _blobs(repository: Repository, directory: str, rows: Sequence[RawChange]) ->
         for row in rows
         if _is_memory(row, directory)
         for mode, oid in ((row.old_mode, row.old_oid), (row.mode, row.oid))
-        if mode != NO_MODE and mode not in _LINKS
+        if mode != _NO_FILE and mode not in _LINKS
     }
     wanted = sorted(oids)
     return dict(zip(wanted, repository.git.blobs(wanted, MAX_BYTES), strict=True))
@@ -305,7 +307,7 @@ def _staged_step(
         if row.old_oid in by_oid
     ]
     after = [
-        version_of(files[row.path]) for row in mine if row.path in files and row.mode != NO_MODE
+        version_of(files[row.path]) for row in mine if row.path in files and row.mode != _NO_FILE
     ]
     return ParentStep(tuple(before), tuple(after), {})
 
@@ -315,7 +317,7 @@ def _other_texts(repository: Repository, directory: str, rows: Sequence[RawChang
     mine = [
         row
         for row in rows
-        if row.mode not in (NO_MODE, *_LINKS)
+        if row.mode not in (_NO_FILE, *_LINKS)
         and row.status != "U"
         and not snapshot.is_memory_path(row.path, directory)
     ]

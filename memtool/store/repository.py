@@ -18,12 +18,15 @@ import sys
 
 from memtool.errors import MemtoolError
 from memtool.store import files
+from memtool.store.config import POINTER_NAME
 from memtool.store.git import Git, GitError
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from memtool.store.git import RawChange
 
 GLOBAL_VARIABLE = "MEMTOOL_GLOBAL"
 NOWHERE = os.devnull
@@ -336,6 +339,56 @@ def refuse(top: str, directory: str) -> None:
             hint="memtool init --directory NAME keeps the memories of memtool in another place",
             code="foreign-tree",
         )
+
+
+EMPTY_TREE = {
+    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+"""What the first commit is compared with: git knows these trees without having them."""
+MERGE_ENV = "GITHEAD_"
+"""`git merge` names what it merges so in the environment of its hooks, before MERGE_HEAD exists."""
+
+
+def staged_changes(
+    repository: Repository, directory: str, env: Mapping[str, str]
+) -> tuple[list[list[RawChange]], str]:
+    """Return where git's index differs from HEAD and from each commit that is being merged.
+
+    Each list has one row a path, sorted: those below the memory directory, and the file that names
+    it. Also returns `HEAD`, or nothing before the first commit. It is all that a commit without
+    memories costs.
+    """
+    paths = (directory, POINTER_NAME)
+    index = ("diff-index", "--cached", "--ita-invisible-in-index", "--no-renames")
+    git, head = repository.git, "HEAD"
+    try:
+        rows = git.diff_raw(*index, head, "--", *paths)
+    except GitError:
+        if git.head():
+            raise
+        head = ""
+        rows = git.diff_raw(*index, EMPTY_TREE[repository.object_format], "--", *paths)
+    others = (git.diff_raw(*index, parent, "--", *paths) for parent in merged(repository, env))
+    return [by_path(rows), *map(by_path, others)], head
+
+
+def by_path(rows: Iterable[RawChange]) -> list[RawChange]:
+    """Return one row for each path, sorted: an unfinished merge has two."""
+    found: dict[str, RawChange] = {}
+    for row in rows:
+        if row.path not in found or row.status == "U":
+            found[row.path] = row
+    return [found[path] for path in sorted(found)]
+
+
+def merged(repository: Repository, env: Mapping[str, str]) -> list[str]:
+    """Return the commits that the next commit will join to HEAD, none outside of a merge."""
+    try:
+        with open(os.path.join(repository.git_dir, "MERGE_HEAD"), encoding="ascii") as file:
+            return file.read().split()
+    except (OSError, UnicodeDecodeError):
+        return sorted(name[len(MERGE_ENV) :] for name in env if name.startswith(MERGE_ENV))
 
 
 ENVIRONMENT: dict[str, str] = {
