@@ -20,7 +20,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1] / "tests")
 from sessions.annotation import Score, half, matched  # noqa: E402
 
 from memtool.sessions import promote  # noqa: E402
-from memtool.sessions.extract.extract import MOST_MESSAGES, extract  # noqa: E402
+from memtool.sessions.extract import MOST_MESSAGES, extract  # noqa: E402
 from memtool.sessions.model import (  # noqa: E402
     Finding,
     Message,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from memtool.authoring import write
 from memtool.memory.memory import Fields, Memory
 from memtool.sessions import findings
-from memtool.sessions.curate import PIN, Action, by_model, by_rules, fitting
-from memtool.sessions.promote import alive_heads
+from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, fitting
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.tree import Record

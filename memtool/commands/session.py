@@ -19,7 +19,7 @@ from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import findings, journal, lifecycle, redaction, store
+from memtool.sessions import findings, journal, lifecycle, store
 from memtool.sessions.model import Head, Message, moment_text
 from memtool.sessions.store import MEGABYTE, MESSAGES, Sessions
 from memtool.store import usage_log
@@ -244,7 +244,7 @@ def session_add(
         files=file,
     )
     if dry_run:
-        (clean,) = redaction.cleaned([message], sessions.allowed)
+        (clean,) = store.cleaned([message], sessions.allowed)
         last = sessions.last(name)
         return Said(name, last.number + 1 if last else 1, clean.role, clean.text, dry_run=True)
     added = store.add(sessions, name, [message], context.now, reopen=reopen)

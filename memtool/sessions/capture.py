@@ -16,8 +16,7 @@ from memtool.memory import timestamps
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import hashed_id, id_of_host, read_row
-from memtool.sessions.redaction import clean_row, clean_texts
-from memtool.sessions.store import MESSAGES, Exists, Sessions
+from memtool.sessions.store import MESSAGES, Exists, Sessions, clean_row, clean_texts
 from memtool.sessions.transcripts import reader
 from memtool.sessions.transcripts.reader import Mark, Reading
 from memtool.store.files import read_regular

@@ -13,8 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.sessions import journal
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Finding, read_finding
-from memtool.sessions.redaction import clean_texts
-from memtool.sessions.store import FINDINGS, Sessions
+from memtool.sessions.store import FINDINGS, Sessions, clean_texts
 from memtool.store.config import Config
 from memtool.store.context import Context
 from memtool.value import Value
@@ -84,7 +83,7 @@ def learn(
         return before
     if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
         return before
-    from memtool.sessions.extract import extract as rules  # with all its patterns, when needed
+    from memtool.sessions import extract as rules  # with all its patterns, when needed
 
     extract = extract or rules.extract
     messages, _torn = sessions.messages(id)

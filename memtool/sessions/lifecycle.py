@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
-from memtool.sessions import findings, journal, model, redaction
+from memtool.sessions import findings, journal, model
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Head, line
 from memtool.sessions.store import (
@@ -18,6 +18,7 @@ from memtool.sessions.store import (
     MESSAGES,
     Exists,
     Sessions,
+    clean_texts,
     gathered,
     refuse_ended,
     write_head,
@@ -53,7 +54,7 @@ def new_head(
     """
     answer = context.repository.git.run("symbolic-ref", "-q", "--short", "HEAD", allowed=(0, 1))
     branch, top = answer.decode(errors="replace").strip(), context.repository.top
-    clean = redaction.clean_texts({host, agent, title, branch, top}, sessions.allowed)
+    clean = clean_texts({host, agent, title, branch, top}, sessions.allowed)
     return Head(
         id=id or model.draw_id(context.now, context.random(3)),
         started=started or context.now,
@@ -100,7 +101,7 @@ def end(
         MemtoolError: there is no such session, it has ended, or the disk refuses.
     """
     folder = sessions.folder(id)
-    clean = redaction.clean_texts({summary}, sessions.allowed)[summary]
+    clean = clean_texts({summary}, sessions.allowed)[summary]
     if dry_run:
         head = sessions.head(id)
         refuse_ended(head)

@@ -21,7 +21,7 @@ from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import SOURCE, Memory, inputs_of, is_generated
 from memtool.sessions.extract import llm
 from memtool.sessions.model import Message
-from memtool.sessions.redaction import clean_texts
+from memtool.sessions.store import clean_texts
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False

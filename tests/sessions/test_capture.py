@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.sessions import capture, journal, redaction, store
+from memtool.sessions import capture, journal, store
 from memtool.sessions.capture import CAPTURES, Capture, Transcript
 from memtool.sessions.model import Head, Message
 from memtool.sessions.store import Sessions
@@ -254,7 +252,7 @@ def test_no_secret_is_kept_with_what_the_next_capture_needs(
         {"type": "tool_use", "id": f"t-{KEY}", "name": f"m__{KEY}", "input": {"path": f"a/{KEY}"}},
         {"type": "tool_use", "id": "t-2", "name": "Bash", "input": {"command": f"login {KEY}"}},
         {"type": "tool_use", "id": "t-3", "name": "Bash",
-         "input": {"command": "x" * (redaction.MOST_CALL - 10) + f" {KEY}"}},
+         "input": {"command": "x" * (store.MOST_CALL - 10) + f" {KEY}"}},
     ]  # fmt: skip
     row = {"type": "assistant", "message": {"role": "assistant", "content": calls}}
     path.write_text(typed(1, sessionId=KEY, cwd=f"/srv/{KEY}") + typed(2, **row, sessionId=KEY))
@@ -301,18 +299,3 @@ def test_a_byte_that_is_no_text_costs_only_itself(sessions: Sessions, tmp_path: 
     path = tmp_path / "t.jsonl"
     path.write_bytes(typed(1, "before ? after").encode().replace(b"?", b"\xff"))
     assert [one.text for one in take(sessions, path).messages] == ["before \ufffd after"]
-
-
-def test_a_capture_loads_only_the_reader_of_its_host(tmp_path: Path) -> None:
-    """Where the host is named, the modules of the others are not imported."""
-    path = tmp_path / "t.jsonl"
-    path.write_text(typed(1), encoding="utf-8")
-    code = (
-        "import io, sys; from memtool.sessions import capture; "
-        "from memtool.sessions.transcripts import reader; "
-        f"reader.read(open({str(path)!r}, 'rb'), 'x', (), host='claude'); "
-        "print(*sorted(name.rpartition('.')[2] for name in sys.modules"
-        " if name.startswith('memtool.sessions.transcripts.')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["claude", "markup", "reader"]

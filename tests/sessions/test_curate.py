@@ -3,8 +3,8 @@ from __future__ import annotations
 from conftest import make_memory
 
 from memtool.memory.lineage import Lineage
-from memtool.sessions import curate
-from memtool.sessions.curate import Action
+from memtool.sessions import promote
+from memtool.sessions.promote import Action
 from memtool.store.tree import Record
 
 
@@ -23,7 +23,7 @@ OTHER = record("dec-other", "The footer is blue.\n", title="Footer")
 
 def fitting(*actions: Action, lineage: Lineage | None = None) -> list[Action]:
     known = [record.memory for record in (OLD, NEW, MORE, OTHER)]
-    return curate.fitting(actions, [NEW, MORE], [OLD, OTHER], lineage or Lineage(known))
+    return promote.fitting(actions, [NEW, MORE], [OLD, OTHER], lineage or Lineage(known))
 
 
 def test_an_action_that_fits_is_kept_once():
@@ -70,15 +70,15 @@ def test_rules_propose_what_contradicts():
     yes = record("sem-yes", "Enable the query cache in production.\n", type="semantic")
     no = record("sem-no", "Disable the query cache in production.\n", type="semantic",
                 status="candidate")  # fmt: skip
-    assert [(a.do, a.id, a.to) for a in curate.by_rules([no], [yes])] == [
+    assert [(a.do, a.id, a.to) for a in promote.by_rules([no], [yes])] == [
         ("supersedes", "sem-no", "sem-yes")
     ]
-    assert curate.by_rules([no], [OTHER]) == []
+    assert promote.by_rules([no], [OTHER]) == []
 
 
 def test_a_prompt_holds_the_candidates_and_what_is_near_to_them():
     """However many memories stand, the prompt is bounded and the nearest come first."""
     many = [record(f"dec-{n:04}", f"Memory {n}: " + "word " * 60) for n in range(2_000)]
-    text = curate.prompt([NEW], [*many, OLD])
-    assert len(text) < curate.MOST_SENT + 5_000
+    text = promote.curation_prompt([NEW], [*many, OLD])
+    assert len(text) < promote.MOST_SENT + 5_000
     assert text.index("dec-new") < text.index("dec-old") < text.index("Memory 1")

@@ -7,8 +7,7 @@ from conftest import make_memory
 from sessions.annotation import Score, half, matched
 
 from memtool.inject.block import FORMATS, passage, write_block, write_passage
-from memtool.sessions.extract import user_rules
-from memtool.sessions.extract.extract import MOST_FINDINGS, MOST_MESSAGES, extract
+from memtool.sessions.extract import MOST_FINDINGS, MOST_MESSAGES, extract, user_rules
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.extract.sentences import sentences
 from memtool.sessions.model import Message

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memtool.errors import MemtoolError
+from memtool.sessions import extract as rules
 from memtool.sessions import findings, journal, lifecycle, model, store
-from memtool.sessions.extract import extract as rules
 from memtool.sessions.model import Head, Message
 from memtool.sessions.store import FINDINGS, Sessions
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.extract import error_fix, proposals
+from memtool.sessions.extract import error_fix, extract, user_rules
 from memtool.sessions.extract.error_fix import failure_of
-from memtool.sessions.extract.extract import extract
 from memtool.sessions.extract.sentences import REASONS, Reason, reason_of
 from memtool.sessions.extract.user_rules import PHRASES, RequestPhrase
 from memtool.sessions.model import INTENT, PIN, RESOLVED, Message
@@ -87,7 +86,7 @@ def test_a_yes_to_a_task_is_no_decision():
 def test_a_yes_to_one_of_two_proposals_is_none():
     """Two proposals leave open which one the yes is for."""
     assert (
-        proposals.proposal(f"{PROPOSAL} Should we keep all carts in Redis with a long TTL?") == ""
+        user_rules.proposal(f"{PROPOSAL} Should we keep all carts in Redis with a long TTL?") == ""
     )
 
 

@@ -19,7 +19,7 @@ from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import title_of
-from memtool.sessions.extract import extract as rules
+from memtool.sessions import extract as rules
 from memtool.sessions.extract.sentences import content_words, paths_in, sentence, tags_of
 from memtool.sessions.model import (
     INTENT,

@@ -63,8 +63,7 @@ class TranscriptContext:
         self.is_itemised = False
         """Whether those are events about items, which may be repeated in the old way as well."""
         self.calls: dict[str, ToolCall] = {}
-        calls = known.get("calls")
-        for id_, row in calls.items() if isinstance(calls, dict) else ():
+        for id_, row in dict_of(known.get("calls")).items():
             if isinstance(row, list) and len(row) == 3 and isinstance(row[2], list):
                 self.calls[id_] = ToolCall(_text(row[0]), _text(row[1]), tuple(map(_text, row[2])))
 
@@ -120,9 +119,7 @@ class TranscriptContext:
 
         Where it has texts, each is a message as well. `is_ok` is for answers that do not say.
         """
-        for number, block in enumerate(content if isinstance(content, list) else ()):
-            if not isinstance(block, dict):
-                continue
+        for number, block in enumerate(map(dict_of, list_of(content))):
             kind, place = block.get("type"), f"{origin}:{number}"
             if kind == "text" and has_texts:
                 yield from self.spoken(block.get("text"), place)
@@ -204,6 +201,16 @@ def text_of(content: Any) -> str:
     texts = [block if isinstance(block, str) else block.get("text") for block in content
              if isinstance(block, str | dict)]  # fmt: skip
     return "\n".join(text for text in texts if isinstance(text, str) and text)
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    """Return a value that is a dict; for anything else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """Return a value that is a list; for anything else an empty one."""
+    return value if isinstance(value, list) else []
 
 
 def moment_of(value: Any) -> int:

@@ -1,25 +1,29 @@
 """The reader of transcripts: which format a file has, and what is new in it, as messages.
 
-It owns the table of hosts, how a file is read on from where the last reading ended, and what is
-left out of every message. Each host has a module of its own, which is loaded when it is named;
-where nobody names the host, all are loaded and the content decides.
+It owns how a file is read on from where the last reading ended, and what is left out of every
+message. Where nobody names the host, the content decides.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from importlib import import_module
 
 from memtool.errors import MemtoolError
 from memtool.sessions.model import json_row, json_value
 from memtool.sessions.transcripts import markup
+from memtool.sessions.transcripts.formats import (
+    FORMATS,
+    opencode_document,
+    read_opencode,
+    read_text,
+)
 from memtool.sessions.transcripts.markup import TranscriptContext
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO
 
     from memtool.sessions.model import Message
@@ -27,17 +31,6 @@ if TYPE_CHECKING:
 PLAIN = "plain"
 DOCUMENT = "document"
 """JSON that its first line does not hold whole."""
-FORMATS: dict[str, tuple[str, str]] = {
-    "claude": ("claude", "knows"),
-    "codex": ("codex", "knows"),
-    "gemini": ("gemini", "knows"),
-    "opencode": ("opencode", "knows"),
-    "cursor": ("chat", "knows_cursor"),
-    "chat": ("chat", "knows"),
-}
-"""Hosts, with the module beside this one that reads each, and the test for rows of that host."""
-HOSTS = (*FORMATS, PLAIN)
-
 MOST_BYTES = 512 << 20
 MOST_LINE = 32 << 20
 MOST_DOCUMENT = 64 << 20
@@ -48,14 +41,6 @@ _ROUGH = 400_000
 """Characters of a message that are looked through; of more only both ends are."""
 _SAMPLE = 512
 """Bytes at the start, and before the place where a reading ended, that must be the same still."""
-
-
-class TranscriptFormat(Value):
-    """A format of JSON: `knows` recognises its lines or documents, `read` yields their messages."""
-
-    host: str
-    knows: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
 
 
 class Mark(Value):
@@ -118,31 +103,20 @@ def read(
         MemtoolError: it is not of the host that was named, or of none that is known.
     """
     if _sample(file, 0).startswith(_SQLITE):
-        from memtool.sessions.transcripts import opencode
-
         context = TranscriptContext(tops)
-        held = opencode.document(path, session, tops)
-        return _whole("opencode", context, opencode.read(held, context))
+        held = opencode_document(path, session, tops)
+        return _whole("opencode", context, read_opencode(held, context))
     began = mark if mark is not None and _is_same(file, mark) else Mark()
     context = TranscriptContext(tops, began.context)
     if not began.offset:
         first = _first(file)
         host = host or detected(first, path)
         if host == PLAIN:
-            from memtool.sessions.transcripts import chat
-
             text = _all(file, path).decode(errors="replace")
-            return _whole(host, context, chat.read_text(text))
+            return _whole(host, context, read_text(text))
         if is_document(first):
             return _document(file, path, host, context)
     return _lines(file, path, host or began.host, context, began.offset)
-
-
-def format_of(host: str) -> TranscriptFormat:
-    """Return the format of a host; the modules of others are not loaded."""
-    name, knows = FORMATS[host]
-    module = import_module(f"memtool.sessions.transcripts.{name}")
-    return TranscriptFormat(host, getattr(module, knows), module.read)
 
 
 def detected(start: bytes, path: str) -> str:
@@ -178,7 +152,7 @@ def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 def _host_of(rows: Sequence[Mapping[str, Any]], path: str) -> str:
     """Return the host whose format most rows have. Raises MemtoolError where it is nobody's."""
-    known = {name: sum(map(format_of(name).knows, rows)) for name in FORMATS}
+    known = {name: sum(map(knows, rows)) for name, (knows, _read) in FORMATS.items()}
     host = max(known, key=lambda name: known[name])
     if not known[host]:
         raise foreign(path, "is JSON, but no transcript that is known")
@@ -207,7 +181,7 @@ def _lines(
     file: BinaryIO, path: str, host: str, context: TranscriptContext, offset: int
 ) -> Reading:
     """Read lines of JSON from an offset on; what is no whole line yet is left for later."""
-    form = format_of(host)
+    knows, read_row = FORMATS[host]
     found: list[Message] = []
     known = broken = 0
     at = offset
@@ -220,8 +194,8 @@ def _lines(
         at += len(line)
         if row:
             context.line += 1
-            known += form.knows(row)
-            found += form.read(row, context)
+            known += knows(row)
+            found += read_row(row, context)
     if not (offset or known):
         raise foreign(path, f"is no transcript of {host}")
     start, behind = _sample(file, 0)[:at], _before(file, at)
@@ -236,14 +210,14 @@ def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) 
     if not isinstance(held, dict | list):
         raise foreign(path, "is cut off or broken: it begins as JSON, and is none")
     rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else [held]
-    form = format_of(_host_of(rows, path))
-    if host not in (DOCUMENT, form.host):
+    writer = _host_of(rows, path)
+    if host not in (DOCUMENT, writer):
         raise foreign(path, f"is no transcript of {host}")
     found: list[Message] = []
     for row in rows:
         context.line += 1
-        found += form.read(row, context)
-    return _whole(form.host, context, found)
+        found += FORMATS[writer][1](row, context)
+    return _whole(writer, context, found)
 
 
 def _whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -> Reading:

@@ -1,0 +1,553 @@
+"""The formats of transcripts: for each host, which lines are its own, and the messages they make.
+
+Only what a person typed gets the role `user`. Hosts put answers of tools, summaries, reminders and
+commands of theirs under the same role; each reader says by what these are known.
+"""
+
+from __future__ import annotations
+
+import json
+
+from memtool.errors import MemtoolError
+from memtool.sessions.model import Message, hashed_id, json_row, json_value
+from memtool.sessions.transcripts.markup import (
+    dict_of,
+    inside,
+    list_of,
+    moment_of,
+    text_of,
+    without_tags,
+)
+from memtool.value import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from sqlite3 import Connection
+    from typing import Any
+
+    from memtool.sessions.transcripts.markup import TranscriptContext
+
+    Knows = Callable[[Mapping[str, Any]], bool]
+    Read = Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
+
+_CLAUDE_NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-title")
+"""Types of lines that may name no session."""
+_CLAUDE_NOT_TYPED = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain")
+_CLAUDE_TAGS = (
+    "system-reminder", "command-name", "command-message", "command-args", "command-contents",
+    "local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-input",
+    "bash-stdout", "bash-stderr", "task-notification", "user-prompt-submit-hook", "ide_opened_file",
+    "ide_selection", "ide_diagnostics", "persisted-output", "teammate-message",
+)  # fmt: skip
+"""Tags between which the host writes into what people typed."""
+_CLAUDE_REMINDERS = ("system-reminder", "persisted-output")
+"""Those between which it writes into what tools printed."""
+_CLAUDE_NOTICES = (
+    "[Request interrupted by user",
+    "Caveat: The messages below",
+    "Stop hook feedback:",
+    "This session is being continued from a previous conversation",
+)
+"""How texts begin that the host writes in the place of a person."""
+
+
+def knows_claude(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line is one of Claude Code."""
+    kind = row.get("type")
+    if kind in ("user", "assistant") and isinstance(row.get("message"), dict):
+        return "uuid" in row or "sessionId" in row
+    if kind in _CLAUDE_NOTES:
+        return True
+    return "sessionId" in row and isinstance(kind, str) and "startTime" not in row
+
+
+def read_claude(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages of a line of Claude Code; what the model only thought is left out.
+
+    A line of type `user` is what somebody typed only if nothing says otherwise: the answers of
+    tools, summaries, reminders and slash commands have that type as well.
+    """
+    context.enter("claude", row.get("timestamp"), row.get("sessionId"), row.get("cwd"))
+    message, kind, uuid = row.get("message"), row.get("type"), row.get("uuid")
+    if kind not in ("user", "assistant") or not isinstance(message, dict) or row.get("isSidechain"):
+        return
+    origin = uuid if isinstance(uuid, str) else f"line-{context.line}"
+    content = message.get("content")
+    if kind == "assistant":
+        if isinstance(content, str):
+            yield from context.spoken(content, origin)
+        yield from context.blocks(content, origin, has_texts=True)
+        return
+    for answer in context.blocks(content, origin, is_ok=True):
+        text = without_tags(answer.text, _CLAUDE_REMINDERS)
+        yield answer.replace(text=text or _claude_printed(row.get("toolUseResult")))
+    yield from context.typed(_claude_typed(content, row), origin)
+
+
+def _claude_typed(content: Any, row: Mapping[str, Any]) -> str:
+    """Return what a person typed on a line, empty where it was the host."""
+    if any(row.get(name) for name in _CLAUDE_NOT_TYPED):
+        return ""
+    if dict_of(row.get("origin")).get("kind") not in (None, "human"):
+        return ""
+    if isinstance(content, list):
+        content = [one for one in content
+                   if isinstance(one, str) or dict_of(one).get("type") == "text"]  # fmt: skip
+    text = without_tags(text_of(content), _CLAUDE_TAGS)
+    return "" if text.startswith(_CLAUDE_NOTICES) else text
+
+
+def _claude_printed(result: Any) -> str:
+    """Return what a tool printed, where the model was given nothing of it."""
+    printed = [dict_of(result).get(name) for name in ("stdout", "stderr")]
+    return "\n".join(part for part in printed if isinstance(part, str) and part)
+
+
+_CODEX_ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_CODEX_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_CODEX_ANSWERS = ("function_call_output", "custom_tool_call_output")
+_CODEX_ITEMS = ("message", "reasoning", *_CODEX_CALLS, *_CODEX_ANSWERS)
+_CODEX_TAGS = ("user_instructions", "environment_context", "permissions", "turn_aborted", "skill",
+               "INSTRUCTIONS", "subagent_notification", "user_shell_command")  # fmt: skip
+_CODEX_NOTICES = ("# AGENTS.md instructions", "<user_instructions>", "<environment_context>")
+_CODEX_EXIT_CODES = ("Exit code: ", "Process exited with code ")
+
+
+def knows_codex(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line is one of a rollout, with an envelope or, as once, without."""
+    if isinstance(row.get("payload"), dict):
+        return row.get("type") in _CODEX_ENVELOPES
+    return (row.get("type") in _CODEX_ITEMS and "sessionId" not in row) or _is_codex_meta(row)
+
+
+def _is_codex_meta(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line without envelope is the first one of an old rollout."""
+    return {"id", "timestamp", "instructions"} <= row.keys() and "type" not in row
+
+
+def read_codex(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages of a line of a rollout: an envelope of time, type and payload.
+
+    What a person typed is in events of its own; the items of role `user` hold the host's
+    scaffolding as well. Older files have no events, and no envelope: there the scaffolding is known
+    by how it begins.
+    """
+    payload = row.get("payload")
+    item = payload if isinstance(payload, dict) else row
+    kind = row.get("type") if isinstance(payload, dict) else "response_item"
+    is_about = kind in ("session_meta", "turn_context") or _is_codex_meta(row)
+    facts = (item.get("id"), item.get("cwd")) if is_about else ()
+    context.enter("codex", row.get("timestamp"), *facts)
+    # Rollouts name calls, but no messages.
+    origin = digest(json.dumps(row, sort_keys=True).encode())
+    if kind == "event_msg":
+        context.is_mirrored = True
+        yield from context.typed(without_tags(_codex_typed(item, context), _CODEX_TAGS), origin)
+    elif kind == "response_item":
+        yield from _codex_item(item, context, origin)
+
+
+def _codex_typed(event: Mapping[str, Any], context: TranscriptContext) -> str:
+    """Return what a person typed of an event: in an item of its own, or as older files have it."""
+    item, text = event.get("item"), event.get("message")
+    if event.get("type") == "item_completed" and isinstance(item, dict):
+        if item.get("type") != "UserMessage":
+            return ""
+        context.is_itemised = True
+        return text_of(item.get("content"))
+    is_typed = event.get("type") == "user_message" and not context.is_itemised
+    return text if is_typed and isinstance(text, str) else ""
+
+
+def _codex_item(
+    item: Mapping[str, Any], context: TranscriptContext, origin: str
+) -> Iterator[Message]:
+    kind = item.get("type")
+    call = str(item.get("call_id") or item.get("id") or "")
+    if kind == "message":
+        text = text_of(item.get("content"))
+        if item.get("role") == "assistant":
+            yield from context.spoken(text, origin)
+        elif item.get("role") == "user" and not context.is_mirrored:
+            typed = "" if text.startswith(_CODEX_NOTICES) else without_tags(text, _CODEX_TAGS)
+            yield from context.typed(typed, origin)
+    elif kind in _CODEX_CALLS:
+        yield context.called(call, str(item.get("name") or "shell"), _codex_arguments(item), origin)
+    elif kind in _CODEX_ANSWERS:
+        text, is_ok = _codex_output(item.get("output"))
+        yield context.answered(call, text, origin, is_ok=is_ok)
+
+
+def _codex_arguments(item: Mapping[str, Any]) -> Any:
+    """Return the arguments of a call: JSON text, the text of a patch, or an action."""
+    given = item.get("arguments", item.get("input", item.get("action")))
+    held = json_value(given) if isinstance(given, str) and given.lstrip().startswith("{") else None
+    return given if held is None else held
+
+
+def _codex_output(output: Any) -> tuple[str, bool | None]:
+    """Return what a call printed, and whether it worked, in each of the forms that it has had."""
+    if isinstance(output, str) and output.lstrip().startswith("{"):
+        output = json_row(output) or output
+    if isinstance(output, dict) and "output" in output:
+        code = dict_of(output.get("metadata")).get("exit_code")
+        return text_of(output["output"]), code == 0 if type(code) is int else None
+    if isinstance(output, dict) and isinstance(output.get("success"), bool):
+        return text_of(output.get("content")), output["success"]
+    text = text_of(output)
+    head, mark, body = text.partition("\nOutput:\n")
+    found = [line[len(start) :].strip() for line in head.split("\n")
+             for start in _CODEX_EXIT_CODES if line.startswith(start)]  # fmt: skip
+    code_text = found[-1] if found else ""
+    is_ok = code_text == "0" if code_text.lstrip("-").isdigit() else None
+    return (body if mark and is_ok is not None else text), is_ok
+
+
+_GEMINI_TYPES = ("user", "gemini", "info", "error", "warning")
+_GEMINI_TAGS = ("session_context", "hook_context", "state_snapshot", "system-reminder",
+                "user_query_meta")  # fmt: skip
+_GEMINI_OUTCOMES = {"success": True, "error": False, "cancelled": False}
+
+
+def knows_gemini(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line or a document is one of Gemini."""
+    if isinstance(row.get("sessionId"), str) and "startTime" in row:
+        return True
+    return "$set" in row or "$rewindTo" in row or _is_gemini_message(row)
+
+
+def read_gemini(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages of a line, or of a whole document as older versions wrote it.
+
+    A message is written again whenever a tool answers, and `$set` may bring all of them once more:
+    each part has a name of its own, so that it is taken once.
+    """
+    context.enter("gemini", None, row.get("sessionId"))
+    held = row.get("messages") or dict_of(row.get("$set")).get("messages")
+    for message in held if isinstance(held, list) else [row]:
+        if isinstance(message, dict) and _is_gemini_message(message):
+            yield from _gemini_message(message, context)
+
+
+def _is_gemini_message(row: Mapping[str, Any]) -> bool:
+    return row.get("type") in _GEMINI_TYPES and isinstance(row.get("id"), str) and "uuid" not in row
+
+
+def _gemini_message(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
+    origin = row["id"]
+    moment = moment_of(row.get("timestamp"))
+    context.moment = moment
+    if row["type"] == "user":
+        typed = text_of(row.get("displayContent") or row.get("content"))
+        yield from context.typed(without_tags(typed, _GEMINI_TAGS), origin)
+    if row["type"] != "gemini":
+        return
+    yield from context.spoken(text_of(row.get("content")), origin)
+    for number, call in enumerate(list_of(row.get("toolCalls"))):
+        if isinstance(call, dict):
+            context.moment = moment_of(call.get("timestamp")) or moment
+            yield from _gemini_call(call, context, f"{origin}:{call.get('id') or number}")
+
+
+def _gemini_call(
+    call: Mapping[str, Any], context: TranscriptContext, origin: str
+) -> Iterator[Message]:
+    """Yield a call, and its answer where it has come."""
+    yield context.called(origin, str(call.get("name")), call.get("args"), origin)
+    status, text = call.get("status"), _gemini_answer(call)
+    is_ok = _GEMINI_OUTCOMES.get(status) if isinstance(status, str) else None
+    if text or is_ok is not None:
+        yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
+
+
+def _gemini_answer(call: Mapping[str, Any]) -> str:
+    """Return what a tool gave back: the output or error of its response, or what was shown."""
+    parts = call.get("result")
+    texts = []
+    for part in parts if isinstance(parts, list) else [parts]:
+        given = dict_of(dict_of(part).get("functionResponse")).get("response")
+        if isinstance(given, dict):
+            texts += [text_of(given[name]) for name in ("output", "error") if name in given]
+        else:
+            texts.append(text_of(part))
+    shown = call.get("resultDisplay")
+    text = "\n".join(text for text in texts if text)
+    return text or (shown if isinstance(shown, str) else "")
+
+
+def knows_opencode(row: Mapping[str, Any]) -> bool:
+    """Tell whether a document is an exported session of OpenCode, or a line one of its messages."""
+    has_more = any(isinstance(row.get(name), list) for name in ("parts", "messages"))
+    return has_more and isinstance(row.get("info"), dict)
+
+
+def read_opencode(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages of an exported session, or of one message."""
+    if not knows_opencode(row):
+        return
+    info = row["info"]
+    is_whole = isinstance(row.get("messages"), list)
+    session = info.get("id" if is_whole else "sessionID")
+    context.enter("opencode", None, session, info.get("directory"))
+    for message in row["messages"] if is_whole else [row]:
+        if isinstance(dict_of(message).get("info"), dict):
+            yield from _opencode_message(message["info"], list_of(message.get("parts")), context)
+
+
+def _opencode_message(
+    info: Mapping[str, Any], parts: list[Any], context: TranscriptContext
+) -> Iterator[Message]:
+    said = {"user": context.typed, "assistant": context.spoken}.get(str(info.get("role")))
+    moment = _opencode_moment(info)
+    for number, part in enumerate(parts):
+        if not isinstance(part, dict) or part.get("synthetic") or part.get("ignored"):
+            continue  # what the host puts into a prompt
+        context.moment = moment
+        origin = str(part.get("id") or f"{info.get('id')}:{number}")
+        text, state = part.get("text"), part.get("state")
+        if part.get("type") == "text" and isinstance(text, str) and said is not None:
+            yield from said(text, origin)
+        elif part.get("type") == "tool" and isinstance(state, dict):
+            context.moment = _opencode_moment(state) or moment
+            yield context.called(origin, str(part.get("tool")), state.get("input"), origin)
+            yield from _opencode_answer(state, context, origin)
+
+
+def _opencode_answer(
+    state: Mapping[str, Any], context: TranscriptContext, origin: str
+) -> Iterator[Message]:
+    """Yield the answer to a call, where it has come; a command that it ran may have failed."""
+    status = state.get("status")
+    if status not in ("completed", "error"):
+        return
+    text = state.get("output" if status == "completed" else "error")
+    code = dict_of(state.get("metadata")).get("exit")
+    is_ok = status == "completed" and not (type(code) is int and code)
+    text = text if isinstance(text, str) else ""
+    yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
+
+
+def _opencode_moment(row: Mapping[str, Any]) -> int:
+    time = dict_of(row.get("time"))
+    return moment_of(time.get("created", time.get("start")))
+
+
+_MOST_ROWS = 20_000
+_MOST_SESSIONS = 1_000
+_WAIT_S = 5
+
+
+def opencode_document(path: str, session: str, tops: Sequence[str]) -> dict[str, Any]:
+    """Return a session as `opencode export` prints it: the one named, or the last in a worktree.
+
+    Where OpenCode keeps its sessions has changed more than once; what it exports has not. The
+    database is opened read only.
+
+    Raises:
+        MemtoolError: it is no database of OpenCode, or holds no such session.
+    """
+    import sqlite3
+
+    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    try:
+        held = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_WAIT_S)
+        try:
+            return _opencode_session(held, path, session, tops)
+        finally:
+            held.close()
+    except sqlite3.Error as error:
+        raise MemtoolError(
+            f"{path} is a database, but not one of OpenCode that can be read: {error}",
+            hint="opencode export SESSION | memtool capture -",
+            code="foreign-transcript",
+        ) from None
+
+
+def _opencode_session(
+    held: Connection, path: str, session: str, tops: Sequence[str]
+) -> dict[str, Any]:
+    if not session:
+        newest = "SELECT id, directory FROM session WHERE parent_id IS NULL "
+        found = held.execute(newest + "ORDER BY time_updated DESC LIMIT ?", (_MOST_SESSIONS,))
+        session = next((str(id_) for id_, place in found if _is_below(str(place), tops)), "")
+    session = _opencode_id(held, session)
+    row = held.execute("SELECT directory FROM session WHERE id = ?", (session,)).fetchone()
+    if row is None:
+        what = f"no session {session}" if session else "no session of this worktree"
+        raise MemtoolError(
+            f"{path} holds {what}",
+            hint="opencode session list shows them; name one as --session ID",
+            code="no-session",
+        )
+    parts: dict[str, list[dict[str, Any]]] = {}
+    by_message = "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY id"
+    for message, id_, data in held.execute(by_message, (session,)):
+        parts.setdefault(str(message), []).append((json_row(data) or {}) | {"id": str(id_)})
+    by_time = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT ?"
+    rows = held.execute(by_time, (session, _MOST_ROWS)).fetchall()
+    return {
+        "info": {"id": session, "directory": row[0]},
+        "messages": [
+            {"info": (json_row(data) or {}) | {"id": str(id_)}, "parts": parts.get(str(id_), [])}
+            for id_, data in rows
+        ],
+    }
+
+
+def _opencode_id(held: Connection, session: str) -> str:
+    """Return the id of OpenCode that a session is named for here, which may be a hash of it."""
+    if not session.startswith("opencode-"):
+        return session
+    newest = "SELECT id FROM session ORDER BY time_updated DESC LIMIT ?"
+    ids = [str(id_) for (id_,) in held.execute(newest, (_MOST_SESSIONS,))]
+    return next((id_ for id_ in ids if hashed_id("opencode", id_) == session), session)
+
+
+def _is_below(directory: str, tops: Sequence[str]) -> bool:
+    return any(directory == top or directory.startswith(f"{top}/") for top in tops if top)
+
+
+_CHAT_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool"}
+_CHAT_NAMES = (*_CHAT_ROLES, "system")
+_CURSOR_TAGS = ("timestamp", "system_reminder", "attached_files", "open_and_recently_viewed_files",
+                "user_info", "rules", "agent_skills", "git_status", "additional_data")  # fmt: skip
+_CURSOR_TYPED = "user_query"
+
+
+def knows_cursor(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line is one of Cursor."""
+    is_said = row.get("role") in _CHAT_NAMES and "content" in dict_of(row.get("message"))
+    return (is_said and "type" not in row) or row.get("type") == "turn_ended"
+
+
+def knows_chat(row: Mapping[str, Any]) -> bool:
+    """Tell whether a line is a role and a content."""
+    return row.get("role") in _CHAT_NAMES and "content" in row
+
+
+def read_chat(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages of a line.
+
+    Cursor writes no ids, no times and no answers of tools, and puts what was typed between tags.
+    """
+    content = (dict_of(row.get("message")) or row).get("content")
+    role = _CHAT_ROLES.get(str(row.get("role")), "")
+    name = row.get("agent", row.get("name"))
+    agent = name if isinstance(name, str) and role != "user" else ""
+    context.enter(agent, row.get("timestamp", row.get("created_at")))
+    origin = _chat_origin(row, context)
+    text = text_of(content)
+    if role == "tool":
+        yield context.answered(str(row.get("tool_call_id")), text, origin, is_ok=None)
+    elif role == "user":
+        yield from context.typed(without_tags(inside(text, _CURSOR_TYPED), _CURSOR_TAGS), origin)
+    elif role == "assistant":
+        yield from context.spoken(text, origin)
+    yield from context.blocks(content, origin)
+
+
+def _chat_origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
+    """Return the name of a line: its id, or its number and a hash of its content."""
+    given = row.get("id", row.get("uuid"))
+    if isinstance(given, str) and given:
+        return given
+    return f"{context.line}-{digest(json.dumps(row, sort_keys=True).encode(), 6)}"
+
+
+_SPEAKERS = {
+    "user": "user", "human": "user", "me": "user", "you": "user", "prompt": "user",
+    "assistant": "assistant", "ai": "assistant", "agent": "assistant", "claude": "assistant",
+    "codex": "assistant", "gemini": "assistant", "gpt": "assistant", "chatgpt": "assistant",
+    "cursor": "assistant", "opencode": "assistant", "model": "assistant", "tool": "tool",
+    "output": "tool", "system": "system",
+}  # fmt: skip
+"""Names that begin a turn as `User:`, `**User:**`, `## User` or `### Assistant`."""
+_MARKS = {"> ": "user", "\u276f ": "user", "⏺ ": "assistant", "● ": "assistant", "⎿ ": "tool"}
+"""How turns begin in what a terminal shows."""
+_FENCES = ("```", "~~~")
+
+
+def read_text(text: str) -> Iterator[Message]:
+    """Yield the turns of a conversation in plain text or markdown.
+
+    Who speaks is named before a turn; where nobody is, each paragraph is what a person wrote.
+    """
+    rows = text.replace("\r\n", "\n").split("\n")
+    turns = _turns(rows)
+    if turns is None:
+        turns = [("user", paragraph) for paragraph in _paragraphs(rows)]
+    seen: dict[str, int] = {}
+    for role, said in turns:
+        body = "\n".join(said).strip("\n")
+        if body.strip():
+            name = digest(f"{role}\n{body}".encode(errors="surrogatepass"))
+            seen[name] = seen.get(name, 0) + 1
+            yield Message(0, role, body, origin=f"{name}-{seen[name]}")
+
+
+def _turns(rows: list[str]) -> list[tuple[str, list[str]]] | None:
+    """Return who said what, None where nobody is named; what is said before is left out."""
+    is_screen = any(row.startswith(("⏺ ", "● ")) for row in rows)
+    turns: list[tuple[str, list[str]]] = []
+    fence = ""
+    for row in rows:
+        fence = _fence_after(fence, row)
+        role, rest = ("", "") if fence else _speaker(row, is_screen=is_screen)
+        if role:
+            turns.append((role, [rest] if rest else []))
+        elif turns:
+            turns[-1][1].append(row)
+    is_named = len(turns) > 1 and any(role == "user" for role, _said in turns)
+    return turns if is_named else None
+
+
+def _speaker(row: str, *, is_screen: bool) -> tuple[str, str]:
+    """Return the role that a line begins a turn of, and what it says already."""
+    if is_screen:
+        for mark, role in _MARKS.items():
+            if row.lstrip(" " if mark == "⎿ " else "").startswith(mark):
+                return role, row.partition(mark)[2]
+    line = row.strip()
+    is_heading = line.startswith("#")
+    bare = line.lstrip("#").strip()
+    is_bold = bare.startswith("**")
+    name, colon, rest = bare.strip("*" if is_bold else "").partition(":")
+    name = name.strip("* ").lower()
+    if name not in _SPEAKERS or not (colon or is_heading or (is_bold and bare.endswith("**"))):
+        return "", ""
+    return _SPEAKERS[name], rest.lstrip("* ") if colon else ""
+
+
+def _paragraphs(rows: list[str]) -> Iterator[list[str]]:
+    """Yield runs of lines between empty ones; what is fenced holds together."""
+    run: list[str] = []
+    fence = ""
+    for row in rows:
+        fence = _fence_after(fence, row)
+        if row.strip() or fence:
+            run.append(row)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _fence_after(fence: str, row: str) -> str:
+    """Return the fence that is open after a line."""
+    start = row.lstrip()[:3]
+    if fence:
+        return "" if start == fence and not row.strip().strip(fence[0]) else fence
+    return start if start in _FENCES else ""
+
+
+FORMATS: dict[str, tuple[Knows, Read]] = {
+    "claude": (knows_claude, read_claude),
+    "codex": (knows_codex, read_codex),
+    "gemini": (knows_gemini, read_gemini),
+    "opencode": (knows_opencode, read_opencode),
+    "cursor": (knows_cursor, read_chat),
+    "chat": (knows_chat, read_chat),
+}
+"""For each host, what recognises its lines or documents, and what yields their messages."""
