@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from memtool.errors import MemtoolError
 from memtool.value import Value, plain
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 ERROR = "error"
+SLOW_S = 0.4
+"""Seconds of CPU from which a check before a commit has read a large tree without an index."""
 _WITHOUT_WORK_TREE = "memtool check --range A..B, or memtool check --history"
 
 
@@ -99,7 +102,21 @@ def _staged(context: Context, path: tuple[str, ...]) -> Checked:
 
     with Progress(sys.stderr) as progress, context.repository.git.reading():
         content = sources.of_staged(context, sides, head)
-        return _checked(context, content, path, progress, is_quiet=True)
+        checked = _checked(context, content, path, progress, is_quiet=True)
+    _hasten(context)
+    return checked
+
+
+def _hasten(context: Context) -> None:
+    """Let another process build the index that a check lacked, so that the next one is fast."""
+    if time.process_time() < SLOW_S or not context.is_cached:
+        return
+    from memtool.index import index
+    from memtool.sessions import background
+
+    repository = context.repository
+    if index.last_reader(repository, context.directory, context.settings.categories) is None:
+        background.warm(repository.cache_dir, repository.top, context.env, time.time())
 
 
 def _checked(

@@ -93,7 +93,11 @@ def warm(directory: str, top: str, env: Mapping[str, str], now: float) -> bool:
     path = os.path.join(directory, INDEXING)
     if _is_under_way(path, now):
         return False
-    process = start(["-C", top, *SEARCH], {**env, "MEMTOOL_NO_LEDGER": "1"})
+    from memtool.store.git import LOCATION_VARIABLES  # a hook that is in time needs none of it
+
+    # A git hook is given the index of its commit, which will be gone.
+    inherited = {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
+    process = start(["-C", top, *SEARCH], {**inherited, "MEMTOOL_NO_LEDGER": "1"})
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         handle = os.open(path, flags, 0o600)

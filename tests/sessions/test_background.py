@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import Sandbox
 
+from memtool.commands import check
 from memtool.sessions import background
 
 if TYPE_CHECKING:
@@ -153,3 +154,28 @@ def test_a_hook_that_was_too_slow_leaves_an_index_behind(sandbox: Sandbox) -> No
         time.sleep(0.1)
     else:
         pytest.fail("no index was made")
+
+
+def test_a_commit_hook_that_had_no_index_leaves_one_behind(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a clone where nobody searches, each commit would read every memory again."""
+    sandbox.memory("dec-a")
+    sandbox.git("add", "--all")
+    monkeypatch.setattr(check, "SLOW_S", 0)
+    place = sandbox.path / ".git" / "memtool" / "index"
+    assert sandbox.run("check", "--staged", GIT_INDEX_FILE=".git/index").returncode == 0
+    ends = time.monotonic() + 30
+    while not place.exists() and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert place.exists()
+
+
+def test_a_commit_hook_leaves_out_what_the_commit_pointed_git_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index of a partial commit is gone when the search begins."""
+    given = []
+    monkeypatch.setattr(background, "start", lambda _args, env: given.append(env) or 0)
+    background.warm(str(tmp_path), "/top", {"GIT_INDEX_FILE": "next", "HOME": "/h"}, time.time())
+    assert given == [{"HOME": "/h", "MEMTOOL_NO_LEDGER": "1"}]
