@@ -103,7 +103,7 @@ class Store:
 
     def ask(self, text: str, **how: Any) -> list[str]:
         """Return the ids that a text finds, best first."""
-        from memtool.search.prompt import search_prose
+        from memtool.search.answer_gate import search_prose
         from memtool.search.scope import scope_of
 
         scope = scope_of(self.ws, self._all, self.ws.now)
@@ -131,7 +131,7 @@ class Store:
         """
         from memtool.memory import timestamps
         from memtool.search.features import Facts
-        from memtool.search.prompt import search_prose
+        from memtool.search.answer_gate import search_prose
         from memtool.search.scope import scope_of
 
         day = row["asof"]

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
-    from memtool.inject.block import Injected
+    from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import CandidateVerdict
-    from memtool.inject.gather import BlockItem
+    from memtool.inject.gather import BlockItem, Injected
     from memtool.store.context import Context
 
 MOST_NAMED = 20
@@ -156,21 +156,18 @@ class HookCall(Value):
     given: Given
     is_dry: bool
 
-    @property
-    def host(self) -> Any:
-        """The host, which is also a choice of `inject --for`."""
-        return self.contract.host
-
 
 def _start(context: Context, event: HookCall) -> Injected:
-    from memtool.inject import session_primer, session_seen
+    from memtool.inject import candidates, gather, session_primer, session_seen
 
     session = context_of(event.given)
     is_noted = bool(session) and not event.is_dry
     if is_noted:
         session_seen.forget(context.repository.cache_dir, session)
     primed = session_primer.prime(
-        context, for_=event.host, budget=_budget(context, event), session=session
+        gather.GatherRequest(context, session=session),
+        _form(event),
+        candidates.plan(context.settings, _budget(context, event), None),
     )
     if is_noted:
         session_primer.begin(context, session)
@@ -178,29 +175,26 @@ def _start(context: Context, event: HookCall) -> Injected:
 
 
 def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.inject import block, budget, gather
+    from memtool.inject import candidates, gather
 
     given = event.given
-    files = block.inside(context, (*given.files, *named_files(context, given.prompt)))
+    files = gather.inside(context, (*given.files, *named_files(context, given.prompt)))
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
     return gather.answer(
         gather.GatherRequest(context, prompt, files, context_of(given)),
-        block.BY_NAME[block.HOSTS[event.host]],
-        budget.plan(context.settings, _budget(context, event), None),
-        exact=False,
-        no_global=False,
+        _form(event),
+        candidates.plan(context.settings, _budget(context, event), None),
     )
 
 
 def _edit(context: Context, event: HookCall) -> Injected | None:
     if not event.given.files:
         return None
-    from memtool.inject import file_rules
+    from memtool.inject import gather
 
-    budget, session = _budget(context, event), context_of(event.given)
-    return file_rules.governing(
-        context, event.given.files, for_=event.host, budget=budget, session=session
-    )
+    files = gather.inside(context, event.given.files)
+    asked = gather.GatherRequest(context, "", files, context_of(event.given))
+    return gather.governing(asked, _form(event), _budget(context, event))
 
 
 def _compact(context: Context, event: HookCall) -> None:
@@ -239,6 +233,12 @@ def _budget(context: Context, event: HookCall) -> int:
     own = context.budget_tokens
     usual = context.settings.count("inject.budget_tokens") if own is None else own
     return min(usual, contracts.most_tokens(event.contract.host))
+
+
+def _form(event: HookCall) -> BlockFormat:
+    from memtool.inject import block
+
+    return block.BY_NAME[block.HOSTS[event.contract.host]]
 
 
 def named_files(context: Context, prompt: str) -> tuple[str, ...]:

@@ -5,24 +5,17 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
-from memtool.inject import budget as budgets
-from memtool.inject.block import Injected, inside
-from memtool.inject.gather import MAX_PROMPT, GatherRequest, answer
+from memtool.inject.candidates import plan
+from memtool.inject.gather import MAX_PROMPT, GatherRequest, Injected, answer, inside
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, Literal
+    from typing import Literal
 
     from memtool.inject.agents_md import Block
     from memtool.inject.candidates import CandidateVerdict
-
-PLAIN: dict[str, object] = {
-    "for_": "plain", "format": "", "budget": None, "remaining": None, "session": "", "at": None,
-    "as_of": None, "exact": False, "no_global": False,
-}  # fmt: skip
-"""The options of a block where none is given."""
 
 
 def inject(
@@ -87,26 +80,32 @@ def inject(
     """
     if context.is_off:
         return _silent(context, format, session)
-    if primer or write or dry_run:
-        shape = {
-            "for_": for_, "format": format, "budget": budget, "remaining": remaining,
-            "session": session, "at": at, "as_of": as_of, "exact": exact, "no_global": no_global,
-        }  # fmt: skip
-        return _unasked(context, shape, write=write, primer=primer, dry_run=dry_run,
-                        is_asked=bool(prompt or files or explain))  # fmt: skip
+    if dry_run and not write:
+        raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
+    if (primer or write) and (prompt or files or explain):
+        raise MemtoolError(
+            "--primer and --write answer no prompt: --prompt, --files and --explain say nothing",
+            hint="memtool inject --primer",
+        )
+    if write:
+        given = (primer, for_ != "plain", format, session, exact, no_global)
+        is_other = any(given) or (budget, remaining, at, as_of) != (None,) * 4
+        return _written(context, write, dry_run=dry_run, is_other=is_other)
     if budget is None and remaining is None:
         budget = context.budget_tokens
-    shares = budgets.plan(context.settings, budget, remaining)
+    shares = plan(context.settings, budget, remaining)
     form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
-    injected = answer(
-        GatherRequest(
-            context, _read_prompt(prompt), inside(context, files), session, at, as_of, explain
-        ),
-        form,
-        shares,
-        exact=exact,
-        no_global=no_global,
-    ).replace(format=format or form.name)
+    asked = GatherRequest(
+        context, _read_prompt(prompt), inside(context, files), session, at, as_of,
+        explain, exact, no_global,
+    )  # fmt: skip
+    if primer:
+        from memtool.inject import session_primer  # not at every prompt
+
+        injected = session_primer.prime(asked, form, shares)
+    else:
+        injected = answer(asked, form, shares)
+    injected = injected.replace(format=format or form.name)
     if explain:
         injected = injected.replace(explain=_final(injected.verdicts))
     if explain and format != "json":
@@ -116,35 +115,16 @@ def inject(
     return injected
 
 
-def _unasked(
-    context: Context,
-    shape: dict[str, Any],
-    *,
-    write: str,
-    primer: bool,
-    dry_run: bool,
-    is_asked: bool,
-) -> Injected | Block:
-    """Answer --primer and --write. Raises MemtoolError for options that mean nothing there."""
-    if dry_run and not write:
-        raise MemtoolError("--dry-run goes with --write", hint="memtool inject --write AGENTS.md")
-    if is_asked:
-        raise MemtoolError(
-            "--primer and --write answer no prompt: --prompt, --files and --explain say nothing",
-            hint="memtool inject --primer",
-        )
-    if not write:
-        from memtool.inject import session_primer  # not at every prompt
-
-        return session_primer.prime(context, **shape)
-    if primer or shape != PLAIN:
+def _written(context: Context, path: str, *, dry_run: bool, is_other: bool) -> Block:
+    """Answer --write. Raises MemtoolError where another option `is_other` is given with it."""
+    if is_other:
         raise MemtoolError(
             "the block of a file is the same for everybody: --write takes no other option",
-            hint=f"memtool inject --write {write}",
+            hint=f"memtool inject --write {path}",
         )
-    from memtool.inject import agents_md
+    from memtool.inject import agents_md  # not at every prompt
 
-    return agents_md.mark(context, write, dry_run=dry_run)
+    return agents_md.mark(context, path, dry_run=dry_run)
 
 
 def render(injected: Injected | Block) -> str:
@@ -172,7 +152,7 @@ def _read_prompt(prompt: str) -> str:
 
 def _silent(context: Context, format: str, session: str) -> Injected:
     """Return the answer of a memtool that is switched off."""
-    return Injected(budgets.plan(context.settings, 0, None), (), "", format, session, EXACT, None)
+    return Injected(plan(context.settings, 0, None), (), "", format, session, EXACT, None)
 
 
 def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]:

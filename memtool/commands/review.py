@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memtool.errors import MemtoolError
-from memtool.inject import file_rules
-from memtool.inject.file_rules import Rule
 from memtool.memory import lifecycle, sources
 from memtool.memory.memory import Memory, links
+from memtool.search import filters
+from memtool.search.filters import Rule
 from memtool.store import config as settings
 from memtool.store.context import Context
 from memtool.store.git import GitError
@@ -100,11 +100,11 @@ def review(context: Context, range: str) -> Review:
     living = [
         record
         for record in governing.records
-        if file_rules.is_ruling(record)
+        if filters.is_ruling(record)
         and governing.lineage.is_head(record.id)
         and lifecycle.state(record.memory, context.now, categories) == lifecycle.ALIVE
     ]
-    rules = file_rules.rules(living, {path: (path, old) for path, old in files.items()})
+    rules = filters.rules(living, {path: (path, old) for path, old in files.items()})
     rows = {rule.record.id for those in rules.values() for rule in those}
     states = _states(context, governing, base, new, rows) if rows else {}
     touched = tuple(
@@ -212,7 +212,7 @@ def _states(
             states[id_] = ("upheld", upheld[id_])
         elif id_ in referenced:
             states[id_] = ("referenced", referenced[id_])
-        elif status and status not in file_rules.RULING_STATUSES:
+        elif status and status not in filters.RULING_STATUSES:
             states[id_] = ("referenced", f"its status, {status}")
         else:
             states[id_] = (STATES[0], "")

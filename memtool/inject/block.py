@@ -9,22 +9,14 @@ A row is only templates. Everything that is put into them is escaped first.
 
 from __future__ import annotations
 
-import os
-
-from memtool.inject import budget as budgets
 from memtool.memory import timestamps
-from memtool.memory.memory import Memory
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
-    from memtool.inject.budget import Budget
-    from memtool.inject.candidates import CandidateVerdict
-    from memtool.inject.gather import BlockItem
-    from memtool.store.context import Context
+    from memtool.memory.memory import Memory
 
 Escapes = tuple[tuple[str, str], ...]
 """What to write instead of a character, in the order in which it is done: `&` comes first."""
@@ -262,53 +254,3 @@ def frame_bytes(form: BlockFormat, preamble: str = PREAMBLE) -> int:
 def boundary_of(content: str) -> str:
     """Name a block by its content: no memory can hold the name of the block that it is in."""
     return digest(content.encode(), _BOUNDARY_BYTES)
-
-
-class Injected(Value):
-    """The block with its items, in the order of the block, and what was decided on the way.
-
-    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `prompt` is
-    what was asked, `verdicts` all decisions, `versions` what the session has seen now; none of
-    them is part of the JSON.
-    """
-
-    budget: Budget
-    items: tuple[BlockItem, ...]
-    text: str
-    format: str
-    session: str
-    freshness: str
-    explain: tuple[CandidateVerdict, ...] | None
-    prompt: str = ""
-    verdicts: tuple[CandidateVerdict, ...] = ()
-    versions: tuple[tuple[str, str], ...] = ()
-
-    def plain(self) -> dict[str, Any]:
-        """Return the JSON shape: the shares, the items, the block."""
-        used = budgets.tokens(self.text)
-        shares = ("total", "pinned", "bridge", "retrieval", "summary")
-        shape = {
-            "budget": {name: getattr(self.budget, name) for name in shares} | {"used": used},
-            "items": [item.plain() for item in self.items],
-            "text": self.text,
-            "freshness": self.freshness,
-        }
-        if self.session:
-            shape["session"] = self.session
-        if self.explain is not None:
-            shape["explain"] = [verdict.plain() for verdict in self.explain]
-        return shape
-
-
-def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths from the top of the repository; those outside are no memory's concern."""
-    top = context.repository.top or context.cwd
-    found = []
-    for path in files:
-        if not path or "\0" in path:
-            continue
-        folder, name = os.path.split(os.path.normpath(os.path.join(context.cwd, path)))
-        place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
-        if place != ".." and not place.startswith("../"):
-            found.append(place)
-    return tuple(found)

@@ -2,22 +2,30 @@
 
 Pinned memories come first, then what answers the prompt. Each tier has a most number and a share
 of the tokens; what does not fit is left out whole, never cut off inside a sentence.
+
+A token is estimated as four bytes of UTF-8, rounded up. That is what English and code come to in
+the tokenizers of today's models; other scripts cost fewer tokens than this says, never many more.
 """
 
 from __future__ import annotations
 
-from memtool.inject import budget as budgets
-from memtool.inject.effective_lineage import EffectiveLineage
+from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
-from memtool.memory.fields import Category
-from memtool.memory.memory import Memory
-from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
+
+    from memtool.index.reader import Catalog
+    from memtool.inject.effective_lineage import EffectiveLineage
+    from memtool.memory.fields import Category
+    from memtool.memory.memory import Memory
+    from memtool.store.config import Config
+    from memtool.store.tree import Record
+
+BYTES_PER_TOKEN = 4
 
 WHOLE_TOKENS = 250
 """A memory is shown whole up to this size, else its first paragraph."""
@@ -87,7 +95,8 @@ class BlockEntry(Value):
 
     @property
     def tokens(self) -> int:
-        return budgets.tokens(self.text)
+        """What its text costs."""
+        return tokens(self.text)
 
 
 class Eligibility(Value):
@@ -96,7 +105,7 @@ class Eligibility(Value):
     `scope` says whose memories these are: the project's, or the user's global ones.
     """
 
-    tree: Tree
+    tree: Catalog
     standing: EffectiveLineage
     now: int
     categories: Mapping[str, Category]
@@ -146,25 +155,23 @@ def fill(
             verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
             continue
         brief = write(candidate, False)
-        is_long = _is_long(candidate.record.memory, brief)
-        whole = brief if is_long else write(candidate, True)
-        text = min(whole, brief, key=_size)
-        tokens = budgets.tokens(text)
-        if tokens > share or _size(text) > room:
-            left = max(0, min(share, room // budgets.BYTES_PER_TOKEN))
-            reason = f"over budget: {tokens} tokens, {left} left"
+        whole = brief if _is_long(candidate.record.memory, brief) else write(candidate, True)
+        one = BlockEntry(candidate, min(whole, brief, key=_size))
+        if one.tokens > share or _size(one.text) > room:
+            left = max(0, min(share, room // BYTES_PER_TOKEN))
+            reason = f"over budget: {one.tokens} tokens, {left} left"
             verdicts.append(verdict(candidate, reason, is_taken=False))
             continue
-        share -= tokens
-        room -= _size(text)
-        taken.append(BlockEntry(candidate, text))
+        share -= one.tokens
+        room -= _size(one.text)
+        taken.append(one)
         wholes.append(whole)
     for number, (one, text) in enumerate(zip(taken, wholes, strict=True)):
-        tokens, size = budgets.tokens(text), _size(text)
-        more = tokens - one.tokens
-        if tokens <= WHOLE_TOKENS and more <= share and size - _size(one.text) <= room:
+        cost = tokens(text)
+        more, bytes_more = cost - one.tokens, _size(text) - _size(one.text)
+        if cost <= WHOLE_TOKENS and more <= share and bytes_more <= room:
             share -= more
-            room -= size - _size(one.text)
+            room -= bytes_more
             taken[number] = BlockEntry(one.candidate, text)
     verdicts += [verdict(one.candidate, f"{one.tokens} tokens", is_taken=True) for one in taken]
     return taken, verdicts
@@ -200,8 +207,94 @@ def _is_long(memory: Memory, brief: str) -> bool:
     Most are, and a whole one of some pages need then not be written, only to be left out.
     """
     least = len(memory.body.strip("\r\n"))
-    return least > WHOLE_TOKENS * budgets.BYTES_PER_TOKEN and least > _size(brief)
+    return least > WHOLE_TOKENS * BYTES_PER_TOKEN and least > _size(brief)
 
 
 def _size(text: str) -> int:
     return len(text.encode())
+
+
+class Budget(Value):
+    """Tokens of one block. The shares never exceed the total.
+
+    `bridge` belongs to the agent, which keeps its own context in it: memtool leaves it empty.
+    `summary` belongs to the summaries of sessions. Whatever is short is taken from the last share
+    first, in the order pinned, bridge, retrieval, summary.
+    """
+
+    total: int
+    pinned: int
+    bridge: int
+    retrieval: int
+    summary: int
+    wanted: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """The shares before anything was cut, in the same order."""
+
+    def after_pinned(self, used: int) -> Budget:
+        """Return the shares with what the pinned tier left over given to those that were cut."""
+        if sum(self.wanted) <= self.total:
+            return self
+        return _cut(self.total, (used, *self.wanted[1:]))
+
+
+ROWS: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = (
+    (8_000, (640, 200, 500, 300, 200)),
+    (20_000, (1_600, 200, 700, 500, 200)),
+    (50_000, (4_000, 320, 1_840, 1_196, 600)),
+    (100_000, (5_000, 400, 2_300, 1_500, 600)),
+)
+"""Tokens that the agent's window still has, and the (total, pinned, bridge, retrieval, summary)
+that a block may take of them. Between rows the numbers lie on the straight line.
+"""
+
+
+def tokens(text: str) -> int:
+    """Estimate the tokens of a text."""
+    return -(-_size(text) // BYTES_PER_TOKEN)
+
+
+def plan(config: Config, budget: int | None, remaining: int | None) -> Budget:
+    """Share out the tokens that were given, or that what remains allows, or of the settings.
+
+    Raises:
+        MemtoolError: a number is negative.
+    """
+    for name, number in (("--budget", budget), ("--remaining", remaining)):
+        if number is not None and number < 0:
+            raise MemtoolError(
+                f"{name} {number} is negative",
+                hint=f"{name} takes a number of tokens, 0 or more",
+                code="bad-budget",
+            )
+    pinned_most = config.count("inject.pinned_tokens")
+    retrieval_most = config.count("inject.retrieval_tokens")
+    if budget is None and remaining is not None:
+        total, pinned, bridge, retrieval, summary = allowed(remaining)
+        shares = (min(pinned, pinned_most), bridge, min(retrieval, retrieval_most), summary)
+        return _cut(total, shares)
+    total = config.count("inject.budget_tokens") if budget is None else budget
+    return _cut(total, (pinned_most, 0, retrieval_most, 0))
+
+
+def allowed(remaining: int) -> tuple[int, ...]:
+    """Return the row of the table for a number of remaining tokens, rounded down.
+
+    Below the first row its numbers shrink in proportion, above the last they stay.
+    """
+    low, below = 0, (0, 0, 0, 0, 0)
+    for high, above in ROWS:
+        if remaining <= high:
+            part, whole = remaining - low, high - low
+            return tuple(b + (a - b) * part // whole for b, a in zip(below, above, strict=True))
+        low, below = high, above
+    return below
+
+
+def _cut(total: int, wanted: tuple[int, int, int, int]) -> Budget:
+    left = total
+    granted = []
+    for share in wanted:
+        granted.append(min(share, left))
+        left -= granted[-1]
+    pinned, bridge, retrieval, summary = granted
+    return Budget(total, pinned, bridge, retrieval, summary, wanted)

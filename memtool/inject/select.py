@@ -62,6 +62,10 @@ class Wording:
         """All words as they are written, the type first; case does not count."""
         return tuple(self.text.lower().split())
 
+    def is_equal(self, other: Wording) -> bool:
+        """Tell whether two memories have the same words, but for case and white space."""
+        return self.begin == other.begin and self.words == other.words
+
     @cached_property
     def rough(self) -> frozenset[str]:
         """The words of the body as they are written."""

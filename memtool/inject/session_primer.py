@@ -11,20 +11,17 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memtool.index.reader import Catalog
-from memtool.inject import block, candidates, select, session_seen
-from memtool.inject import budget as budgets
-from memtool.inject.block import PREAMBLE, Injected, escaped, frame_bytes, quoted, write_block
-from memtool.inject.candidates import Candidate, Eligibility
+from memtool.inject import candidates, session_seen
+from memtool.inject.block import PREAMBLE, escaped, frame_bytes, quoted, write_block
+from memtool.inject.candidates import Candidate
 from memtool.inject.gather import (
-    GatherRequest,
     choose,
-    items_of,
+    choose_from,
+    injected,
     origins_of,
     preamble_of,
     sides_of,
-    versions_of,
-    written,
+    writer,
 )
 from memtool.memory import timestamps
 from memtool.search import filters
@@ -37,15 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memtool.inject.block import BlockFormat
-    from memtool.inject.budget import Budget
-    from memtool.inject.candidates import BlockEntry, CandidateVerdict
-    from memtool.inject.gather import Side
+    from memtool.inject.candidates import BlockEntry, Budget, CandidateVerdict, Eligibility
+    from memtool.inject.gather import Chosen, GatherRequest, Injected, Side
     from memtool.inject.session_seen import Start
     from memtool.store.context import Context
     from memtool.store.provenance import Witness
     from memtool.store.tree import Record
 
-    Choose = Callable[[Sequence[Candidate]], tuple[list[Candidate], list[CandidateVerdict]]]
+    Choose = Callable[[Sequence[Candidate]], Chosen]
 
 GUIDE = (
     "`memtool remember TEXT` writes down what the user said, `memtool new decision TITLE` what was "
@@ -97,7 +93,7 @@ def compose(
 
     Where not even the guide fits, nothing is written.
     """
-    room = total_tokens * budgets.BYTES_PER_TOKEN - frame_bytes(form, preamble) - len(guide)
+    room = total_tokens * candidates.BYTES_PER_TOKEN - frame_bytes(form, preamble) - len(guide)
     if room < 0:
         return NOTHING
     sections: list[str] = []
@@ -163,70 +159,31 @@ class View(Value):
         return self.current((one for one in records if one.memory.status != "candidate"), most)
 
 
-def prime(
-    context: Context,
-    *,
-    for_: str = "plain",
-    format: str = "",
-    budget: int | None = None,
-    remaining: int | None = None,
-    session: str = "",
-    at: str | None = None,
-    as_of: str | None = None,
-    exact: bool = False,
-    no_global: bool = False,
-) -> Injected:
+def prime(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     """Return the primer. The same tree, ledger and moment give the same bytes.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
     """
-    if budget is None and remaining is None:
-        budget = context.budget_tokens
-    shares = budgets.plan(context.settings, budget, remaining)
-    form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
-    nothing_asked = GatherRequest(context, "", (), session, at, as_of, explain=False)
-    sides = sides_of(nothing_asked, with_global=at is None and not no_global, exact=exact)
-    by_scope = {side.grounds.scope: side for side in sides}
+    context = asked.context
+    sides = sides_of(asked)
     parts = [PrimerPart("Pinned", (), lambda taken: choose(sides, candidates.PINNED, shown=taken),
                   context.settings.count("inject.pinned_most"), shares.pinned)]  # fmt: skip
-    own = by_scope.get(candidates.PROJECT)
-    if own is not None:
+    own = sides[0]
+    if own.grounds.scope == candidates.PROJECT:
         tree = own.grounds.tree
-        assert isinstance(tree, Catalog)
         view = View(own, context.witness(tree))
-        seen, more = _own_parts(
-            view, shares, session_seen.last(context.repository.cache_dir, session)
-        )
-        if not exact and not tree.verify(seen):
-            return prime(context, for_=for_, format=format, budget=budget, remaining=remaining,
-                         session=session, at=at, as_of=as_of, exact=True,
-                         no_global=no_global)  # fmt: skip
+        since = session_seen.last(context.repository.cache_dir, asked.session)
+        seen, more = _own_parts(view, shares, since)
+        if not asked.exact and not tree.verify(seen):
+            return prime(asked.replace(exact=True), form, shares)
         parts += more
-
-    def text_of(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
-        side = by_scope[candidate.scope]
-        awaiting = candidate.record.memory.text("awaiting")
-        more = (f"[AWAITING] {awaiting}",) if awaiting else ()
-        is_whole = is_whole and not candidate.is_brief
-        return written(candidate.record, side.grounds, side.origins, form,
-                       is_whole=is_whole, more=more)  # fmt: skip
-
     preamble = preamble_of(one for side in sides for one in side.pinned)
     made = NOTHING
     if any(side.grounds.tree.by_id for side in sides) or any(part.lines for part in parts):
-        made = compose(parts, text_of, form, shares.total, preamble=preamble)
-    return Injected(
-        budget=shares,
-        items=items_of(made.taken, sides),
-        text=made.text,
-        format=format or form.name,
-        session=session,
-        freshness=sides[0].freshness,
-        explain=None,
-        verdicts=made.verdicts,
-        versions=versions_of(made.taken, sides),
-    )
+        write = writer(sides, form, with_awaiting=True)
+        made = compose(parts, write, form, shares.total, preamble=preamble)
+    return injected(asked, sides, shares, form, made.text, made.taken, made.verdicts)
 
 
 def begin(context: Context, session: str) -> None:
@@ -273,14 +230,13 @@ def _own_parts(
 def _passages(
     view: View, title: str, candidates: Sequence[Candidate], most: int, shares: Budget
 ) -> PrimerPart:
-    side = view.side
-
-    def chosen(taken: Sequence[Candidate]) -> tuple[list[Candidate], list[CandidateVerdict]]:
-        kept, dropped = select.choose(candidates, side.grounds, side.origins, shown=taken)
-        fresh, seen_before = side.once.fresh(kept)
-        return fresh, dropped + seen_before
-
-    return PrimerPart(title, (), chosen, most, shares.total)
+    return PrimerPart(
+        title,
+        (),
+        lambda taken: choose_from(view.side, candidates, shown=taken),
+        most,
+        shares.total,
+    )
 
 
 def _state(view: View) -> list[Candidate]:

@@ -203,27 +203,17 @@ class Once(Value):
 
     def versions(self, taken: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
         """Return what the session sees now."""
-        if not self.session:
-            return ()
-        return tuple(self._told(one.candidate) for one in taken)
-
-    def _told(self, candidate: Candidate) -> tuple[str, str]:
-        id_, version = self.version(candidate.record)
-        return id_, version + _BRIEF * candidate.is_brief
+        found = []
+        for one in taken if self.session else ():
+            id_, version = self.version(one.candidate.record)
+            found.append((id_, version + _BRIEF * one.candidate.is_brief))
+        return tuple(found)
 
 
-def once(
-    context: Context,
-    session: str,
-    marks: Callable[[Record], tuple[str, ...]],
-    *,
-    is_replay: bool = False,
-) -> Once:
-    """Return what a session has seen in this clone."""
-    if not session or is_replay:
-        return Once("", frozenset(), marks)
-
-    return Once(session, read(context.repository.cache_dir, session), marks)
+def once(context: Context, session: str, marks: Callable[[Record], tuple[str, ...]]) -> Once:
+    """Return what a session has seen in this clone: nothing where its name is empty."""
+    seen = read(context.repository.cache_dir, session) if session else frozenset()
+    return Once(session, seen, marks)
 
 
 def keep(context: Context, answer: Any) -> None:

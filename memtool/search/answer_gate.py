@@ -29,28 +29,35 @@ something.
 
 Settings choose the strictness and the order of an answer by name, from the tables `PRESETS` and
 `RERANKERS`. A repository cannot name code: a reranker of one's own is a function that is given to
-`retrieve.Scope` in Python.
+`Scope` in Python.
 """
 
 from __future__ import annotations
 
 from memtool.index import scoring
 from memtool.index.analyzer import is_stop
-from memtool.memory import lifecycle, timestamps
-from memtool.store.tree import Record
+from memtool.memory import lifecycle
+from memtool.search import expansion, ranking, retrieve
+from memtool.search.retrieve import (
+    MOST_MISSED,
+    Found,
+    Hit,
+    Match,
+    Missed,
+    Retriever,
+    by_score,
+    hidden,
+)
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from memtool.index.scoring import Question
     from memtool.search.features import Facts
-    from memtool.search.retrieve import Hit, Match, Retriever
+    from memtool.search.retrieve import Rerank, Scope
     from memtool.store.config import Config
-
-    Rerank = Callable[[Sequence[Hit]], Sequence[Hit]]
-    """Gets the best hits by score, at most as many as may be shown, and gives them in order."""
 
 
 LIMIT_S = 0.2
@@ -304,25 +311,6 @@ RERANKERS: dict[str, Rerank] = {
 confirmation. What is found does not depend on them."""
 
 
-MOST_MISSED = 15
-"""Memories that are named for one kind of reason."""
-
-
-class Missed(Value):
-    """A memory that was not found, and why, in one clause."""
-
-    record: Record
-    reason: str
-
-
-def missed_in_query(
-    reader: Retriever, asked: Question, is_hidden: Callable[[Record], bool]
-) -> tuple[Missed, ...]:
-    """Return what satisfies a query but is left out for the state that it is in, best first."""
-    found = reader.best(asked, MOST_MISSED, is_hidden)
-    return tuple(_hidden(found, reader.facts))
-
-
 def missed_in_prose(
     reader: Retriever,
     asked: Question,
@@ -331,9 +319,8 @@ def missed_in_prose(
 ) -> tuple[Missed, ...]:
     """Return what would have answered but is hidden, then what holds too little, best first."""
     facts = reader.facts
-    hidden = reader.best(asked, MOST_MISSED, lambda record: not facts.is_current(record))
-    answering = [match for match in hidden if keeper.share(facts.text(match.record)) >= FOLLOWING]
-    found = _hidden(answering, facts)
+    best = reader.best(asked, MOST_MISSED, lambda record: not facts.is_current(record))
+    answering = [match for match in best if keeper.share(facts.text(match.record)) >= FOLLOWING]
     texts = list(map(reader.text, candidates))
     shares = [keeper.share(text) for text in texts]
     passing = which_pass(shares)
@@ -342,22 +329,129 @@ def missed_in_prose(
         for match, share, text, passes in zip(candidates, shares, texts, passing, strict=True)
         if not passes
     ]
-    return (*found, *objections[:MOST_MISSED])
+    return (*hidden(answering, facts), *objections[:MOST_MISSED])
 
 
-def why_hidden(record: Record, facts: Facts) -> str:
-    """Return why a search leaves a memory out; empty where it does not."""
-    newer = facts.lineage.superseded_by.get(record.id)
-    if newer:
-        return f"superseded by {', '.join(newer)}"
-    state = facts.state(record)
-    if state == lifecycle.EXPIRED:
-        end = lifecycle.expires_at(record.memory, facts.categories)
-        return state if end is None else f"{state} on {timestamps.date(end)}"
-    if state == lifecycle.PENDING:
-        return f"{state}, valid from {record.memory.text('valid_from')}"
-    return "" if state == lifecycle.ALIVE else state
+WINNERS = 5
+"""How many of the best bring along what they are related to."""
+
+RELATIONS = ("related_to", "resolves", "parent", "derived_from")
 
 
-def _hidden(matches: Iterable[Match], facts: Facts) -> list[Missed]:
-    return [Missed(match.record, why_hidden(match.record, facts)) for match in matches]
+def search_prose(
+    scope: Scope,
+    text: str,
+    files: tuple[str, ...],
+    limit: int,
+    *,
+    is_gated: bool = True,
+    explain: bool = False,
+) -> Found:
+    """Find what answers a prompt or any other text, in which nothing is an operator.
+
+    `files` are the paths that are open: what governs one of them gains a little. Only living heads
+    are found, and only those that hold enough of what the text is about; there may be none. Where
+    the text asks for nothing, what governs the files is found. `is_gated=False` leaves the
+    gatekeeper out, which shows how well the ranking is.
+    """
+    deadline = Deadline(scope.clock)
+    facts = scope.facts()
+    said = scoring.question(text)
+    asked = said.replace(weights=expansion.expand(said.weights, scope.aliases))
+    if not retrieve.telling(asked):
+        return _governing(scope, facts, files, limit)
+    reader = Retriever(facts)
+    asked = retrieve.readable(asked, reader)
+    notes = list(filter(None, [reader.note]))
+    strictness = preset(scope.config).strictness
+    keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
+    most = min(max(limit, scoring.CANDIDATES), MOST_CANDIDATES)
+    ranked = scoring.led(asked, said, text)
+    candidates = reader.best(ranked, most, facts.is_current)
+    answers = candidates
+    if is_gated:
+        shares = _shares(candidates, keeper, reader, deadline)
+        if len(shares) < len(candidates):
+            notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, at {len(shares)} of "
+                         f"{len(candidates)} candidates: these are the best so far")  # fmt: skip
+        passing = which_pass(shares)
+        answers = [match for match, passes in zip(candidates, passing, strict=False) if passes]
+    at = retrieve.situation(scope, text, files, answers)
+    best = candidates[0].raw if candidates else 0.0
+    weighed = (retrieve.hit_of(match, best, facts, at) for match in answers)
+    hits = sorted(weighed, key=by_score)
+    total = len(answers)
+    if hits and not deadline.has_passed():
+        related = _related(hits[:WINNERS], candidates, reader, ranked, keeper,
+                           lambda match: retrieve.hit_of(match, best, facts, at))  # fmt: skip
+        total += len(related)
+        hits += related
+    hits = _reranked(scope, sorted(hits, key=by_score))
+    missed = missed_in_prose(reader, asked, keeper, candidates) if explain else ()
+    return Found(tuple(hits[: max(0, limit)]), total, tuple(notes), missed)
+
+
+def _shares(
+    candidates: Sequence[Match], keeper: Gatekeeper, reader: Retriever, deadline: Deadline
+) -> list[float]:
+    """Return how much candidates hold of what an answer must hold, as far as the time allows."""
+    shares: list[float] = []
+    for match in candidates:
+        if len(shares) >= LEADERS and deadline.has_passed():
+            break
+        shares.append(keeper.share(reader.text(match)))
+    return shares
+
+
+def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -> Found:
+    """Find what governs files, among the memories that name the most words of their paths."""
+    asked = scoring.question("\n".join(files))
+    if not retrieve.telling(asked):
+        return Found((), 0)
+    reader = Retriever(facts)
+    known = reader.best(reader.narrowed(asked), MOST_CANDIDATES, facts.is_current)
+    near = [match for match in known if ranking.is_near(match.record, files)]
+    for match in near:
+        match.raw = 1.0
+        match.through = ""
+    at = retrieve.situation(scope, "", files, near)
+    hits = sorted((retrieve.hit_of(match, 1.0, facts, at) for match in near), key=by_score)
+    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(filter(None, [reader.note])))
+
+
+def _related(
+    winners: Sequence[Hit],
+    candidates: Sequence[Match],
+    reader: Retriever,
+    asked: Question,
+    keeper: Gatekeeper,
+    hit: Callable[[Match], Hit],
+) -> list[Hit]:
+    """Return what the best hits are related to, and what answers by itself, too."""
+    facts = reader.facts
+    owners: dict[str, str] = {}
+    for winner in winners:
+        for relation in RELATIONS:
+            for id_ in winner.record.memory.items(relation):
+                owners.setdefault(id_, winner.record.id)
+    if not owners:
+        return []
+    for match in candidates:
+        owners.pop(match.record.id, None)
+    records = [facts.tree.by_id.get(id_) for id_ in sorted(owners)]
+    paths = {record.path for record in records if record is not None and facts.is_current(record)}
+    if not paths:
+        return []
+    found = reader.best(asked, len(paths), lambda record: record.path in paths)
+    return [
+        hit(match).replace(related=owners[match.record.id])
+        for match in found
+        if keeper.share(reader.text(match)) >= FOLLOWING
+    ]
+
+
+def _reranked(scope: Scope, hits: list[Hit]) -> list[Hit]:
+    """Return the hits with those that may be shown in the order of the reranker."""
+    rerank = scope.rerank or RERANKERS[scope.config.text("search.rerank")]
+    most = MOST_SHOWN
+    return [*rerank(hits[:most]), *hits[most:]]

@@ -16,6 +16,8 @@ few that matter (`picked`, `ruling_over`); each is then asked itself.
 
 from __future__ import annotations
 
+import os
+
 from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle, timestamps
@@ -39,7 +41,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
@@ -151,9 +153,7 @@ def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
     return [
         record
         for record in _stored(tree, naming)
-        if _has(record.memory, RULING)
-        and record.memory.status in RULING_STATUSES
-        and any(map(fits, governed(record)))
+        if is_ruling(record) and any(map(fits, governed(record)))
     ]
 
 
@@ -224,6 +224,74 @@ def ways_up(path: str) -> Iterator[str]:
     while path:
         yield path
         path = path.rpartition("/")[0]
+
+
+class Rule(Value):
+    """A memory that governs a file. `by` says how it names it: `files`, `source` or `link`."""
+
+    record: Record
+    by: str
+
+
+def is_ruling(record: Record) -> bool:
+    """Tell whether a memory is a decision or a warning that somebody vouches for."""
+    memory = record.memory
+    return _has(memory, RULING) and memory.status in RULING_STATUSES
+
+
+def rules(
+    records: Iterable[Record], files: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[Rule, ...]]:
+    """Return the memories that govern files, by the key of the file; files have several paths.
+
+    Memories are sorted by id; one that names a file in several ways is there once.
+    """
+    exact: dict[str, list[Rule]] = {}
+    patterns: dict[str, list[Rule]] = {}
+    for record in records:
+        for by, name in _named_files(record):
+            plain = "/".join(part for part in name.split("/") if part)
+            is_glob = by == "files" and ("*" in plain or "?" in plain)
+            table = patterns if is_glob else exact
+            table.setdefault(plain, []).append(Rule(record, by))
+    found = {}
+    for file, paths in files.items():
+        own = [rule for path in paths for above in ways_up(path) for rule in exact.get(above, ())]
+        for pattern, those in patterns.items():
+            if any(governs(pattern, path) for path in paths):
+                own += those
+        own.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
+        first = {rule.record.path: rule for rule in reversed(own)}
+        found[file] = tuple(first[path] for path in sorted(first, key=lambda p: first[p].record.id))
+    return found
+
+
+_WAYS = ("files", "source", "link")
+
+
+def _named_files(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield how a memory names files, and which: `files` may be globs, the others are paths."""
+    for pattern in record.memory.items("files"):
+        yield "files", pattern
+    from urllib.parse import unquote  # `memtool review` alone asks
+
+    from memtool.memory import memory, sources
+
+    for text in record.memory.items("source"):
+        source = sources.parse(text)
+        if source.kind == "file":
+            yield "source", os.path.normpath(source.target)
+    text = record.memory.body
+    if "](" not in text and "]:" not in text:  # reading markdown costs a millisecond
+        return
+    for link in memory.links(text):
+        target = unquote(link.target.partition("#")[0].partition("?")[0])
+        if link.kind == "url" and target and ":" not in target:
+            # Renderers start at the file, people often at the top.
+            for start in ("", os.path.dirname(record.path)):
+                path = os.path.normpath(os.path.join(start, target.lstrip("/")))
+                if path != "." and not path.startswith("../"):
+                    yield "link", path
 
 
 class FilterRow(Value):

@@ -152,7 +152,7 @@ def positive(node: Expression) -> Iterator[Word | Phrase | Filter]:
 
 
 MAX_LENGTH = 200_000
-"""Characters of a query; a prompt is not a query, and goes through `prompt.search_prose`."""
+"""Characters of a query; a prompt is not a query, and goes through `answer_gate.search_prose`."""
 
 _OPERATORS = frozenset('"():')
 """What makes more than a word of a word that does not begin with a dash."""

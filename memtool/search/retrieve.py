@@ -17,6 +17,7 @@ from memtool.index import scoring
 from memtool.index.analyzer import is_stop
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question
+from memtool.memory import lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.search import expansion, ranking
 from memtool.search.features import Current, Facts
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.memory.lineage import Lineage
-    from memtool.search.answer_gate import Missed, Rerank
     from memtool.search.query import Query
     from memtool.store.config import Config
     from memtool.store.provenance import Origin
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     Test = Callable[[Record], bool]
 
     Order = Callable[["Hit"], tuple[float | str, ...]]
+
+    Rerank = Callable[[Sequence["Hit"]], Sequence["Hit"]]
+    """Gets the best hits by score, at most as many as may be shown, and gives them in order."""
 
 
 BOTH = 0.1
@@ -330,6 +333,13 @@ class Hit(Value):
     related: str = ""
 
 
+class Missed(Value):
+    """A memory that was not found, and why, in one clause."""
+
+    record: Record
+    reason: str
+
+
 class Found(Value):
     """Hits in order. `total` counts them before the limit; `notes` is what the user should hear.
 
@@ -381,7 +391,6 @@ def search_query(
         notes = list(filter(None, [reader.note]))
         if explain and by_words:
             from memtool.search import filters  # only who asks pays for it
-            from memtool.search.answer_gate import missed_in_query
 
             missed = missed_in_query(reader, asked, filters.hidden_matcher(query, facts))
     elif asked.weights:
@@ -479,3 +488,34 @@ def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:
     text = facts.text(hit.record)
     held = (term for term in sorted(asked.weights) if b" %b " % term.encode() in text)
     return hit.replace(terms=tuple(held))
+
+
+MOST_MISSED = 15
+"""Memories that are named for one kind of reason."""
+
+
+def missed_in_query(
+    reader: Retriever, asked: Question, is_hidden: Callable[[Record], bool]
+) -> tuple[Missed, ...]:
+    """Return what satisfies a query but is left out for the state that it is in, best first."""
+    found = reader.best(asked, MOST_MISSED, is_hidden)
+    return tuple(hidden(found, reader.facts))
+
+
+def why_hidden(record: Record, facts: Facts) -> str:
+    """Return why a search leaves a memory out; empty where it does not."""
+    newer = facts.lineage.superseded_by.get(record.id)
+    if newer:
+        return f"superseded by {', '.join(newer)}"
+    state = facts.state(record)
+    if state == lifecycle.EXPIRED:
+        end = lifecycle.expires_at(record.memory, facts.categories)
+        return state if end is None else f"{state} on {timestamps.date(end)}"
+    if state == lifecycle.PENDING:
+        return f"{state}, valid from {record.memory.text('valid_from')}"
+    return "" if state == lifecycle.ALIVE else state
+
+
+def hidden(matches: Iterable[Match], facts: Facts) -> list[Missed]:
+    """Return matches that a search leaves out, each with the reason."""
+    return [Missed(match.record, why_hidden(match.record, facts)) for match in matches]

@@ -13,7 +13,7 @@ from conftest import Sandbox
 
 from memtool.commands.hook import answered, named_files
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
-from memtool.inject import budget as budgets
+from memtool.inject import candidates as budgets
 
 DATA = Path(__file__).parents[1] / "hosts" / "data"
 HOME = "/code/ada/project"

@@ -10,7 +10,7 @@ from conftest import Sandbox
 
 from memtool.commands.inject import inject
 from memtool.inject import session_seen
-from memtool.inject.block import Injected
+from memtool.inject.gather import Injected
 
 PROMPT = "where do sessions live, in redis?"
 ASKED = ("inject", "--prompt", PROMPT, "--session", "s")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.inject import inject
 from memtool.errors import MemtoolError
-from memtool.inject import budget as budgets
+from memtool.inject import candidates as budgets
 from memtool.inject import session_primer, session_seen
 
 ASKED = ("inject", "--primer")
@@ -252,7 +253,7 @@ def test_prime_refuses_where_there_is_no_memory_directory(sandbox: Sandbox):
     """The error has the code by which a hook knows that this is no failure."""
     (sandbox.path / ".memory").rmdir()
     with pytest.raises(MemtoolError) as caught:
-        session_primer.prime(sandbox.context())
+        inject(sandbox.context(), primer=True)
     assert caught.value.code == "no-memory"
 
 

@@ -11,8 +11,8 @@ from test_hot import HEAVY
 from watched import drive, libraries, warm
 
 from memtool.commands.inject import inject
-from memtool.inject import budget as budgets
-from memtool.inject.block import Injected
+from memtool.inject import candidates as budgets
+from memtool.inject.gather import Injected
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
-from memtool.inject import budget as budgets
-from memtool.inject.budget import allowed, plan, tokens
+from memtool.inject import candidates as budgets
+from memtool.inject.candidates import allowed, plan, tokens
 from memtool.store.config import DEFAULTS, Config
 
 

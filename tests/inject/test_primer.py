@@ -7,7 +7,7 @@ from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.inject import budget as budgets
+from memtool.inject import candidates as budgets
 from memtool.inject.block import FORMATS, BlockFormat
 from memtool.inject.candidates import Candidate
 from memtool.inject.session_primer import GUIDE, NOTHING, PrimerPart, compose

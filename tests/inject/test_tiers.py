@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtool.inject.block import FORMATS, BlockFormat, passage, write_passage
-from memtool.inject.budget import tokens
-from memtool.inject.candidates import RETRIEVAL, WHOLE_TOKENS, Candidate, fill
+from memtool.inject.candidates import RETRIEVAL, WHOLE_TOKENS, Candidate, fill, tokens
 from memtool.store.tree import Record
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.search.prompt import search_prose
+from memtool.search.answer_gate import search_prose
 from memtool.search.query import parse
 from memtool.search.retrieve import search_query
 

@@ -10,7 +10,7 @@ import pytest
 
 from memtool.index import index
 from memtool.search import retrieve
-from memtool.search.prompt import search_prose
+from memtool.search.answer_gate import search_prose
 from memtool.search.query import parse
 from memtool.search.retrieve import Found, search_query, select
 from memtool.store.config import Config

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.search.answer_gate import PRESETS, RERANKERS, preset
-from memtool.search.prompt import search_prose
+from memtool.search.answer_gate import PRESETS, RERANKERS, preset, search_prose
 from memtool.search.retrieve import Found
 from memtool.store import config
 from memtool.store.config import BY_KEY

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from conftest import make_memory
 
-from memtool.inject.file_rules import is_ruling, rules
 from memtool.memory.memory import FieldValue
+from memtool.search.filters import is_ruling, rules
 from memtool.store.tree import Record
 
 
