@@ -130,8 +130,8 @@ class Store:
         second at which records were closed: until then somebody had to act on them.
         """
         from memtool.memory import timestamps
-        from memtool.search.features import Facts
         from memtool.search.answer_gate import search_prose
+        from memtool.search.features import Facts
         from memtool.search.scope import scope_of
 
         day = row["asof"]
