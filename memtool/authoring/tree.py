@@ -15,7 +15,7 @@ import tempfile
 from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.memory.fields import TYPES
-from memtool.store import files, user_repository
+from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY, POINTER_NAME
 from memtool.store.context import Context
@@ -24,6 +24,7 @@ from memtool.store.repository import (
     GLOBAL_VARIABLE,
     Repository,
     discover,
+    global_repository,
     is_global_made,
     owner,
     refuse,
@@ -185,7 +186,7 @@ def make_global(context: Context) -> None:
             hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
             code="global",
         ) from None
-    context.enter(user_repository.repository(context.env))
+    context.enter(global_repository(context.env))
     context.notes.append(f"the global repository is {place}")
 
 

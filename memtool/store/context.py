@@ -13,7 +13,17 @@ from memtool.memory import timestamps
 from memtool.store import config as config_file
 from memtool.store import files
 from memtool.store.config import Config
-from memtool.store.repository import Repository, discover, global_directory, is_global_made
+from memtool.store.repository import (
+    FIRST_GLOBAL,
+    NO_GLOBAL,
+    Repository,
+    discover,
+    global_directory,
+    global_repository,
+    is_global_made,
+    local_environment,
+    refuse,
+)
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -63,13 +73,10 @@ class Context:
         Raises:
             MemtoolError: there is no place for it, or something else is there.
         """
-        from memtool.store import user_repository  # most calls have nothing to do with it
-
         env = os.environ if env is None else env
-        found = user_repository.repository(env)
-        return cls(
-            found, user_repository.local_environment(env), os.path.abspath("."), is_global=True
-        )
+        found = global_repository(env)
+        env = local_environment(env)
+        return cls(found, env, os.path.abspath("."), is_global=True)
 
     @cached_property
     def beside(self) -> Context | None:
@@ -316,9 +323,7 @@ class Context:
             if os.path.exists(os.path.join(self.repository.git_dir, "info", "sparse-checkout")):
                 return  # its files come from the index
             if self.is_global:
-                from memtool.store import user_repository
-
-                note = f"{user_repository.NOTHING}; {user_repository.FIRST}"
+                note = f"{NO_GLOBAL}; {FIRST_GLOBAL}"
                 self.notes += [note] if note not in self.notes else []
                 return
             raise MemtoolError(
@@ -329,9 +334,7 @@ class Context:
 
     def refuse_foreign(self) -> None:
         """Raise MemtoolError if the memory directory looks like another tool's."""
-        from memtool.store import repository
-
-        repository.refuse(self.repository.top, self.directory)
+        refuse(self.repository.top, self.directory)
 
 
 def directory_named_by(data: bytes) -> str:

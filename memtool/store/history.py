@@ -21,9 +21,9 @@ from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
-from memtool.store import snapshot, user_repository
+from memtool.store import snapshot
 from memtool.store.git import GitError, Objects, RawChange, hardened_environment
-from memtool.store.repository import Repository
+from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Snapshot, Stamp, stamps_of
 from memtool.store.tree import Tree
 from memtool.value import Value, cached_property
@@ -103,7 +103,7 @@ class History:
 
     def __init__(self, repository: Repository) -> None:
         if not repository.is_made:
-            raise user_repository.nothing()
+            raise no_global_memories()
         self._repository = repository
         self._git = repository.git
         self.boundary = repository.shallow_commits()

@@ -21,8 +21,9 @@ from bisect import bisect_left
 from zlib import crc32
 
 from memtool.errors import MemtoolError
-from memtool.store import cache, refs
+from memtool.store import cache
 from memtool.store.cache import CorruptCache, Sections
+from memtool.store.repository import branch_commit, head_commit, named_commit
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -452,7 +453,7 @@ class Witness:
 
 def head_of(repository: Repository) -> str:
     """Return the commit that is checked out, empty before the first one."""
-    return refs.head(repository) or repository.git.head()
+    return head_commit(repository) or repository.git.head()
 
 
 def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
@@ -464,10 +465,10 @@ def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
         MemtoolError: a ref is configured and does not exist.
     """
     if trusted_ref:
-        known = refs.branch(repository, trusted_ref) or refs.named(repository, trusted_ref)
+        known = branch_commit(repository, trusted_ref) or named_commit(repository, trusted_ref)
         return known or _asked(repository, trusted_ref)
     for candidate in DEFAULT_BRANCHES:
-        commit = refs.branch(repository, candidate)
+        commit = branch_commit(repository, candidate)
         if commit is None:
             answer = repository.git.run(
                 "rev-parse", "--verify", "--quiet", f"{candidate}^{{commit}}", allowed=(0, 1)

@@ -1,14 +1,10 @@
-"""The repository: where it is, what git directory it has, and whose memory directory it holds.
+"""The repository: where it is, which commits its refs name, whose memory directory it holds.
 
-Here also stands where the user's global repository is; `global_` opens it.
-
-An ordinary checkout or linked worktree is found by reading `.git`, without a child process. Every
-other case (variables, bare repositories, odd layouts, somebody else's files) is git's to decide.
-
-It is asked wherever `repository` does not know a layout: variables that move things, bare
-repositories, somebody else's files.
-
-They are read where they are needed; a test holds that none is missing here. Git reads its own.
+An ordinary checkout or linked worktree is found by reading `.git`, and refs are read from files,
+without a child process. Every other case (variables, bare repositories, odd layouts, somebody
+else's files, tags, reftables) is left to git. The user's global repository is an ordinary one in
+the user's data directory; as long as there is none, an absent one takes its place: it holds
+nothing, and nothing can be written below it.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ import sys
 from memtool.errors import MemtoolError
 from memtool.store import files
 from memtool.store.config import POINTER_NAME
-from memtool.store.git import Git, GitError
+from memtool.store.git import LOCATION_VARIABLES, Git, GitError
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -183,11 +179,7 @@ def _plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
     own = os.path.join(git_dir, "config.worktree")
     if _is_unusual(os.path.join(common_dir, "config")) or _is_unusual(own, required=False):
         return None
-    return Repository(top, git_dir, common_dir, lambda: _git(top, env))
-
-
-def _git(top: str, env: Mapping[str, str]) -> Git:
-    return Git(top, env)
+    return Repository(top, git_dir, common_dir, lambda: Git(top, env))
 
 
 def _is_mine(status: os.stat_result) -> bool:
@@ -283,6 +275,175 @@ def _bare(start: str, env: Mapping[str, str]) -> Repository:
     git = Git(start, dict(env) | {"GIT_DIR": start})
     git.run("rev-parse", "--git-dir")  # git's own refusal, if any, goes to the user
     return Repository("", start, common_dir_of(start) or start, lambda: git)
+
+
+ABSENT = ""
+"""There is certainly no such ref, or it points to one that is not there."""
+BRANCHES = ("refs/heads/", "refs/remotes/")
+"""Refs that hold commits themselves; a tag may have to be peeled."""
+_REFTABLE = b"ref: refs/heads/.invalid"
+_MOST_HOPS = 5
+_HEX = frozenset("0123456789abcdef")
+_EXPRESSION = frozenset(" ~^:?*[\\@{\0\n")
+
+
+def head_commit(repository: Repository) -> str | None:
+    """Return the commit that is checked out, None where git has to say."""
+    return _followed_ref(repository, _ref_line(repository.git_dir, "HEAD"), 0) or None
+
+
+def branch_commit(repository: Repository, name: str) -> str | None:
+    """Return the commit of a branch by its full name, `ABSENT`, or None where git has to say."""
+    if not name.startswith(BRANCHES) or not _EXPRESSION.isdisjoint(name) or ".." in name:
+        return None
+    return _ref(repository, name, 0)
+
+
+def named_commit(repository: Repository, name: str) -> str | None:
+    """Return the commit that a short name such as `origin/main` means, None where git has to say.
+
+    Git looks in the git directory itself, then for any ref and tag, before it takes a branch.
+    """
+    if not name or not _EXPRESSION.isdisjoint(name) or ".." in name or _HEX.issuperset(name):
+        return None
+    for before in ("", "refs/", "refs/tags/"):
+        if _ref(repository, before + name, 0) != ABSENT:
+            return None
+    for kind in BRANCHES:
+        commit = branch_commit(repository, kind + name)
+        if commit != ABSENT:
+            return commit
+    return None
+
+
+def _ref(repository: Repository, name: str, hops: int) -> str | None:
+    line = _ref_line(repository.common_dir, name)
+    return _packed_ref(repository, name) if line is None else _followed_ref(repository, line, hops)
+
+
+def _followed_ref(repository: Repository, line: bytes | None, hops: int) -> str | None:
+    """Return the commit that the content of a ref leads to."""
+    if line is None or line == _REFTABLE or hops > _MOST_HOPS:
+        return None
+    text = line.decode(errors="replace")
+    if not text.startswith("ref: "):
+        return text if len(text) in (40, 64) and _HEX.issuperset(text) else None
+    name = text[5:].strip()
+    if not name.startswith(BRANCHES) or ".." in name:
+        return None
+    return _ref(repository, name, hops + 1)
+
+
+def _ref_line(folder: str, name: str) -> bytes | None:
+    """Return the content of a ref's own file, None where there is none."""
+    try:
+        handle = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(handle, 4096).rstrip()
+    except OSError:  # a directory of refs
+        return None
+    finally:
+        os.close(handle)
+
+
+def _packed_ref(repository: Repository, name: str) -> str | None:
+    """Return the commit of a ref in `packed-refs`, a line `commit name` each."""
+    if _ref_line(repository.git_dir, "HEAD") in (None, _REFTABLE):
+        return None  # refs are no files here
+    try:
+        with open(os.path.join(repository.common_dir, "packed-refs"), "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return ABSENT
+    except OSError:
+        return None
+    at = data.find(b" " + os.fsencode(name) + b"\n")
+    if at < 0:
+        return ABSENT
+    commit = data[data.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")
+    return commit if _HEX.issuperset(commit) else None
+
+
+NO_GLOBAL = "there are no global memories yet"
+FIRST_GLOBAL = 'memtool remember --global "TEXT" writes the first'
+_LISTINGS = ("diff-index", "ls-files", "status")
+"""Commands that tell what is there, which is nothing."""
+
+
+def global_repository(env: Mapping[str, str]) -> Repository:
+    """Open the global repository, or what stands for an absent one.
+
+    Raises:
+        MemtoolError: there is no place for it, or something else is there.
+    """
+    place = global_directory(env)
+    if not place:
+        raise MemtoolError(
+            "there is no place for global memories, since HOME is not set",
+            hint=f"{GLOBAL_VARIABLE}=/path/to/a/directory names one",
+            code="global",
+        )
+    if not is_global_made(place):
+        if not _holds_files(place):
+            git = _NoGit(os.sep, local_environment(env))
+            return Repository(place, NOWHERE, NOWHERE, lambda: git)
+        if not is_global_made(place):  # else another process has made it meanwhile
+            raise MemtoolError(
+                f"{place} holds files and is no git repository",
+                hint=f"git init {place}, or name an empty directory with {GLOBAL_VARIABLE}",
+                code="global",
+            )
+    found = discover(place, local_environment(env))
+    if found.top != os.path.realpath(place):
+        raise MemtoolError(
+            f"{place} is not the top of a git repository with a work tree",
+            hint=f"git init {place}, or name another directory with {GLOBAL_VARIABLE}",
+            code="global",
+        )
+    return found
+
+
+def _holds_files(place: str) -> bool:
+    """Tell whether a directory holds anything: files that are not ours to put into git."""
+    try:
+        return bool(os.listdir(place))
+    except FileNotFoundError:
+        return False
+
+
+def no_global_memories() -> MemtoolError:
+    """Return the refusal of what an absent repository cannot answer."""
+    return MemtoolError(NO_GLOBAL, hint=FIRST_GLOBAL, code="no-memory")
+
+
+def local_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what points git at the repository that a hook runs for."""
+    return {key: value for key, value in env.items() if key not in LOCATION_VARIABLES}
+
+
+class _NoGit(Git):
+    """Git without a repository: it knows the user's settings, and of everything else nothing."""
+
+    def __init__(self, directory: str, env: Mapping[str, str]) -> None:
+        super().__init__(directory, dict(env) | {"GIT_DIR": NOWHERE})
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        allowed: Iterable[int] = (0,),
+        env: Mapping[str, str] | None = None,
+        with_hooks: bool = False,
+    ) -> bytes:
+        """Run git; a caller who takes 1 for `there is none`, or asks what there is, gets that."""
+        try:
+            return super().run(*args, stdin=stdin, allowed=allowed, env=env, with_hooks=with_hooks)
+        except GitError:
+            if 1 in allowed or args[0] in _LISTINGS:
+                return b""
+            raise no_global_memories() from None
 
 
 MARKS: tuple[tuple[str, str], ...] = (

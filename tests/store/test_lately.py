@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.store import cochange, refs
+from memtool.store import cochange
+from memtool.store.repository import head_commit
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> Non
     changed(project)
     trace = tmp_path / "trace"
     repository = project.context(GIT_TRACE=str(trace)).repository
-    head = refs.head(repository) or ""
+    head = head_commit(repository) or ""
     cochange.changed(repository, ".memory", head, "", is_checked_out=True, is_cached=True)
     ran = [line for line in trace.read_text().splitlines() if "built-in: git " in line]
     assert [line.partition("built-in: git ")[2].split()[0] for line in ran] == ["diff-index"]

@@ -275,3 +275,153 @@ def test_object_formats(sandbox: Sandbox, tmp_path: Path) -> None:
     sandbox.git("init", "--quiet", "--object-format=sha256", str(place))
     assert same_as_git(place, sandbox.env).object_format == "sha256"
     assert same_as_git(sandbox.path, sandbox.env).object_format == "sha1"
+
+
+@pytest.fixture
+def history(sandbox: Sandbox) -> Sandbox:
+    """Two commits, a branch, a tag, and a remote whose default branch is packed."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("branch", "side/one")
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
+    sandbox.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    sandbox.git("tag", "-m", "one", "v1")
+    return sandbox
+
+
+def rev(sandbox: Sandbox, name: str) -> str:
+    return sandbox.git(
+        "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False
+    ).strip()
+
+
+NAMES = (
+    "refs/heads/main", "refs/heads/side/one", "refs/heads/gone", "refs/heads/side",
+    "refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/gone",
+    "refs/tags/v1", "HEAD", "main~1", "refs/heads/../heads/main", "refs/heads/main^0", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_branch_is_what_git_says(history: Sandbox, name: str, *, packed: bool) -> None:
+    """Loose or packed, present or absent; None only hands the question over."""
+    if packed:
+        history.git("pack-refs", "--all")
+    found = repository.branch_commit(history.context().repository, name)
+    assert found in (None, rev(history, name))
+    assert (found is None) == (
+        not name.startswith(repository.BRANCHES) or ".." in name or "^" in name
+    )
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_head_is_what_git_says(history: Sandbox, *, packed: bool) -> None:
+    """On a branch, detached, in a linked worktree, and while a ref is being written."""
+    if packed:
+        history.git("pack-refs", "--all")
+    assert repository.head_commit(history.context().repository) == rev(history, "HEAD")
+    history.git("worktree", "add", "--quiet", "../other", "side/one")
+    other = Sandbox(history.path.parent / "other", history.env)
+    assert (
+        repository.head_commit(other.context().repository)
+        == rev(other, "HEAD")
+        != rev(history, "HEAD")
+    )
+    history.git("checkout", "--quiet", "--detach", "HEAD~1")
+    assert repository.head_commit(history.context().repository) == rev(history, "HEAD")
+    (history.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (history.path / ".git" / "refs" / "heads" / "main").write_text("half")
+    assert repository.head_commit(history.context().repository) is None
+
+
+def test_an_unborn_branch_is_left_to_git(sandbox: Sandbox) -> None:
+    """Nothing is claimed before the first commit."""
+    assert repository.head_commit(sandbox.context().repository) is None
+
+
+def test_a_reftable_is_left_to_git(history: Sandbox) -> None:
+    """Where refs are no files, that there is no file says nothing."""
+    history.git("pack-refs", "--all")
+    (history.path / ".git" / "HEAD").write_text("ref: refs/heads/.invalid\n")
+    found = history.context().repository
+    assert repository.head_commit(found) is None
+    assert repository.branch_commit(found, "refs/remotes/origin/main") is None
+
+
+SHORT = ("main", "side/one", "origin/main", "origin", "gone", "v1", "HEAD", "abcd", "main~1", "@",
+         "origin/../main", "heads/main")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_name_is_what_git_says(history: Sandbox, name: str) -> None:
+    """A tag before a branch, a branch before a remote's; what could be a commit is git's."""
+    assert repository.named_commit(history.context().repository, name) in (
+        None,
+        "",
+        rev(history, name),
+    )
+    history.git("tag", "main", "side/one")
+    assert repository.named_commit(history.context().repository, "main") is None
+
+
+def test_circles_of_refs_end(history: Sandbox) -> None:
+    """A ref that names itself is git's to complain about."""
+    place = history.path / ".git" / "refs" / "heads" / "loop"
+    place.write_text("ref: refs/heads/loop\n")
+    assert repository.branch_commit(history.context().repository, "refs/heads/loop") is None
+
+
+@pytest.mark.parametrize("mark", repository.MARKS, ids=lambda mark: mark[0])
+def test_trees_of_other_tools_are_known_by_a_file(sandbox: Sandbox, mark: tuple[str, str]) -> None:
+    """Each mark names its tool, and the refusal says so."""
+    name, tool = mark
+    sandbox.write(f".memory/{name}", "")
+    assert repository.owner(str(sandbox.path), ".memory") == tool
+    with pytest.raises(MemtoolError, match=rf"^\.memory belongs to {tool}, ") as caught:
+        repository.refuse(str(sandbox.path), ".memory")
+    assert caught.value.code == "foreign-tree"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [], [".gitkeep"], [".gitattributes", "README.md", "_decision.md"],
+        ["decision/2026-02/dec-a.md"], ["aliases.toml"], ["config.toml", "MEMORY.md"],
+        [".tmp-1-ab-x.md"], [".DS_Store"],
+    ],
+    ids=lambda names: ",".join(names) or "empty",
+)  # fmt: skip
+def test_our_trees_are_ours(sandbox: Sandbox, names: list[str]) -> None:
+    """An empty directory, our own files, and files that show nothing belong to memtool."""
+    for name in names:
+        sandbox.write(f".memory/{name}", "")
+    assert repository.owner(str(sandbox.path), ".memory") is None
+    repository.refuse(str(sandbox.path), ".memory")
+
+
+def test_unknown_files_belong_to_another_tool(sandbox: Sandbox) -> None:
+    """Where nothing is ours, memtool does not move in."""
+    sandbox.write(".memory/notes.md", "")
+    assert repository.owner(str(sandbox.path), ".memory") == "another tool"
+
+
+def test_a_directory_that_is_absent_belongs_to_nobody(sandbox: Sandbox) -> None:
+    """Neither an absent directory nor a file in its place shows an owner."""
+    sandbox.write("file", "")
+    assert (
+        repository.owner(str(sandbox.path), "absent")
+        is repository.owner(str(sandbox.path), "file")
+        is None
+    )
+
+
+def test_verbs_do_not_write_into_foreign_trees(sandbox: Sandbox) -> None:
+    """`new` refuses, and the directory keeps what it held."""
+    sandbox.write(".memory/MEMORY.md", "theirs")
+    done = sandbox.run("new", "semantic", "A fact", "--body", "It is so.")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "belongs to a MEMORY.md tool" in done.stderr
+    assert [path.name for path in (sandbox.path / ".memory").iterdir()] == ["MEMORY.md"]
