@@ -7,7 +7,7 @@ from pathlib import Path
 
 import memtool
 from memtool.errors import ERROR_CODES
-from memtool.memory.problem import CODES
+from memtool.memory.schema import CODES
 
 ROOT = Path(memtool.__file__).parent
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}

@@ -28,7 +28,7 @@ from memtool.store.commits import commit_files
 from memtool.store.config import Scalar
 from memtool.store.context import Context
 from memtool.store.repository import Repository
-from memtool.store.tree import Record, Tree, blob_hash
+from memtool.store.snapshot import Record, Tree, blob_hash
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -21,7 +21,7 @@ from memtool.cli.arguments import (
 from memtool.commands import GROUPS, VERBS, names
 from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
-from memtool.memory.problem import CODES
+from memtool.memory.schema import CODES
 from memtool.search.filters import FILTERS
 from memtool.search.query import FILTER_VALUES
 from memtool.store.config import OPTIONS, Option

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memtool.commands._render import Progress
     from memtool.gate.content import Content
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
     from memtool.store.context import Context
 
 ERROR = "error"

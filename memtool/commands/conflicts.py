@@ -13,7 +13,7 @@ from memtool.memory import timestamps
 from memtool.search.scope import day
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, plain
 
 

@@ -8,7 +8,7 @@ from memtool.sessions import findings
 from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, fitting
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memtool.memory.memory import Memory
-    from memtool.store.tree import Tree
+    from memtool.store.snapshot import Tree
 
 LEAST = 2
 """Living memories of a category that `--all` sums up."""

@@ -10,7 +10,7 @@ from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.search import evaluation
 from memtool.search.answer_gate import search_prose
 from memtool.search.evaluation import GOLDEN_NAME, Golden, parse

@@ -16,7 +16,7 @@ from memtool.importing.originals import ForeignRecord
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist
 from memtool.store.commits import commit_files
 from memtool.store.context import Context

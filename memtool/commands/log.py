@@ -17,8 +17,7 @@ from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
 from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trace
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Stamp, stamps_of
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Stamp, Tree, stamps_of
 from memtool.value import Value
 
 TYPE_CHECKING = False

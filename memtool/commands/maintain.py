@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memtool.store.repository import Repository
-    from memtool.store.tree import Tree
+    from memtool.store.snapshot import Tree
 
 LOCK = "maintain.lock"
 UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")

@@ -12,7 +12,7 @@ from memtool.errors import MemtoolError
 from memtool.gate.conflicts import contradictions
 from memtool.memory.memory import Memory
 from memtool.store.context import Context
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from memtool.value import Value
 
 

@@ -14,7 +14,7 @@ from memtool.store import config as settings
 from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from memtool.value import Value, plain
 
 TRAILER = "Upholds"

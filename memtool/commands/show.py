@@ -13,7 +13,7 @@ from memtool.search import filters
 from memtool.search.scope import MemoryRow, row_of
 from memtool.store.context import Context
 from memtool.store.provenance import cite
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 
 __all__ = ["render", "show"]
 

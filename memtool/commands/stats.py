@@ -14,7 +14,7 @@ from memtool.memory import timestamps
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.ledger import Counted, Latency
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from memtool.store.usage_log import INTERRUPTED
 from memtool.value import Value
 

@@ -11,12 +11,12 @@ from memtool.index import index
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.changes import stem
 from memtool.memory.fields import Category
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.search import filters
 from memtool.search.features import Facts
 from memtool.store import provenance
 from memtool.store.context import Context
-from memtool.store.tree import Record, Tree, lineage_problems
+from memtool.store.snapshot import Record, Tree, lineage_problems
 from memtool.value import Value
 
 EXPIRES_SOON_DAYS = 14

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memtool.index import index
-from memtool.memory import sources, timestamps
+from memtool.memory import timestamps
+from memtool.memory.schema import parse_source
 from memtool.store import evidence
 from memtool.store.context import Context
 from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT, Origin
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -176,7 +177,7 @@ class _Grounds:
 def _needs(record: Record) -> Iterator[tuple[str, str, str]]:
     """Yield (kind, target, text) of everything that a memory rests on, sources first."""
     for text in record.memory.items("source"):
-        source = sources.parse(text)
+        source = parse_source(text)
         yield source.kind, source.target, text
     for relation in RELATIONS:
         for id_ in record.memory.items(relation):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.fields import Category
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
 KIND = "clashes 1"
 """What is kept of oppositions."""

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.memory import Fields
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Kind, Stamp
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Kind, Record, Stamp
 
 
 class File(Value):

@@ -13,7 +13,7 @@ import os
 from memtool.gate.checks import duplicates, immutable_claims, lineage, links, schema, secrets
 from memtool.gate.checks.secrets import ROOM, RULES
 from memtool.gate.content import Known
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.store import cache
 
 TYPE_CHECKING = False

@@ -19,9 +19,8 @@ from itertools import count, repeat
 from memtool.gate.content import Row, row_of
 from memtool.memory.changes import stem
 from memtool.memory.fields import DEFAULT_CATEGORIES, RELATIONS
-from memtool.memory.problem import Problem
-from memtool.store.snapshot import is_memory_path
-from memtool.store.tree import Record
+from memtool.memory.schema import Problem
+from memtool.store.snapshot import Record, is_memory_path
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False

@@ -27,12 +27,12 @@ from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.content import Content, File, Kin, ParentStep, Text, read, row_of, version_of
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist
 from memtool.store import config as config_file
 from memtool.store import files, snapshot
 from memtool.store.repository import merged
-from memtool.store.tree import Record, blob_hash
+from memtool.store.snapshot import Record, blob_hash
 from memtool.value import Value
 
 TYPE_CHECKING = False

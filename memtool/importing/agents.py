@@ -12,7 +12,7 @@ from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
 from memtool.memory.memory import Fields, sections
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.value import Value
 
 NAMES = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md"})

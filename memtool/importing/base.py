@@ -21,12 +21,12 @@ from memtool.importing.originals import ForeignRecord
 from memtool.memory import document, ids, schema, timestamps
 from memtool.memory.fields import RELATIONS, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.redaction import find as redaction
 from memtool.redaction.find import NOTHING, Allowlist
 from memtool.store import files
 from memtool.store.repository import Repository
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from memtool.value import Value
 
 DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}

@@ -17,7 +17,7 @@ from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids, schema, strict
 from memtool.memory.memory import Fields, FieldValue, Section, sections
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.value import Value
 
 _FILE = re.compile(r"(?:adr[-_ ]*)?(\d{1,8})(?:[-_ .]+(.*))?$", re.IGNORECASE)

@@ -20,8 +20,8 @@ from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids, schema, timestamps
 from memtool.memory.fields import BY_NAME, LIST_KINDS, OWN_PREFIX, REQUIRED, order
 from memtool.memory.memory import Fields, FieldValue
-from memtool.memory.problem import Problem
-from memtool.store.tree import Record
+from memtool.memory.schema import Problem
+from memtool.store.snapshot import Record
 from memtool.value import plain
 
 MAX_LINE_BYTES = 4 << 20

@@ -20,7 +20,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import schema, timestamps
 from memtool.memory.fields import STATUSES
 from memtool.memory.memory import Fields
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.value import Value
@@ -37,7 +37,7 @@ CODES: dict[str, str] = {
     "unused-map": "a --map path that no record has",
     "duplicate-record": "the same record twice; the first one counts",
 }
-"""Problems that only importing finds, beside those of `memory.problem`."""
+"""Problems that only importing finds, beside those of `memory.schema`."""
 
 
 class Original(Value):

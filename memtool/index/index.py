@@ -46,7 +46,7 @@ from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
-from memtool.store.tree import Record, Tree, blob_hash
+from memtool.store.snapshot import Record, Tree, blob_hash
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from memtool.index.manifest import Changes, Folder, Stat
     from memtool.memory.fields import Category
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
     from memtool.store.context import Context
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Snapshot

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
 
     Stat = tuple[int, int, int, int]
     """Size, time of change of the content and of the inode in ns, and inode."""
@@ -145,7 +145,7 @@ class Manifest:
             """Memories of the segment that no file holds any more."""
             self.problems: dict[str, tuple[Problem, ...]] = {}
             for folder, path, line, *rest in self._table("problems"):
-                from memtool.memory.problem import Problem  # nearly every folder has none
+                from memtool.memory.schema import Problem  # nearly every folder has none
 
                 problem = Problem(path, int(line), *rest)
                 self.problems[folder] = (*self.problems.get(folder, ()), problem)
@@ -300,7 +300,7 @@ def pack(
     and the texts of what is in no segment. A status
     that was new when it was taken is doubtful: a change right after it may leave no trace in it.
     """
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
 
     doubt_ns = taken_ns - DOUBT_NS
     doubtful = []

@@ -6,7 +6,7 @@ scores are made of integers alone, an answer does not depend on how documents ar
 A `Delta` is an index of few documents, searched by reading all of them; it answers like a
 `Segment` of the same documents.
 
-A `Catalog` is used like a `store.tree.Tree`: `snapshot`, `records` (by id), `by_id`, `lineage`,
+A `Catalog` is used like a `store.snapshot.Tree`: `snapshot`, `records` (by id), `by_id`, `lineage`,
 `problems` and `find` mean the same and give the same. Its records are read when they are asked
 for, so iterating over all of them costs what reading the tree costs; a search touches few.
 `lineage` knows only the memories that supersede others or are superseded. See `index.open_catalog`.
@@ -23,7 +23,7 @@ from memtool.index.postings import IN_HEAD, MOST_TF
 from memtool.index.scoring import Statistics
 from memtool.memory.lineage import Lineage
 from memtool.store import cache
-from memtool.store.tree import Tree, duplicate
+from memtool.store.snapshot import Tree, duplicate
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from memtool.index.scoring import Hit, Question
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.fields import Category
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Snapshot
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record, Snapshot
 
     Answer = TypeVar("Answer")
     Lazy = Sequence[Record]

@@ -17,7 +17,7 @@ from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import Memory
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 from memtool.value import cached_property
 
 TYPE_CHECKING = False

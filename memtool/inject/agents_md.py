@@ -14,7 +14,7 @@ import os
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.inject.block import BY_NAME, boundary_of, passage, write_passage
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.store import files
 from memtool.store.files import read_regular
 from memtool.value import Value
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.candidates import Candidate, Eligibility
     from memtool.store.context import Context
-    from memtool.store.tree import Tree
+    from memtool.store.snapshot import Tree
 
 BEGIN = "<!-- memtool:begin -->"
 END = "<!-- memtool:end -->"

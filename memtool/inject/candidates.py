@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.store.config import Config
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
 BYTES_PER_TOKEN = 4
 

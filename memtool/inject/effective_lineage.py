@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Witness
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
 NAMED_MOST = 3
 """Ids in one warning; a fork of a hundred must not fill the block."""

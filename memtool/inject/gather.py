@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
     from memtool.store.provenance import Origin, Witness
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
     """What is worth showing, in order, and why the rest is not."""

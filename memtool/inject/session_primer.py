@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memtool.inject.session_seen import Start
     from memtool.store.context import Context
     from memtool.store.provenance import Witness
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
     Choose = Callable[[Sequence[Candidate]], Chosen]
 

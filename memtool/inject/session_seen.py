@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.candidates import BlockEntry, Candidate
     from memtool.store.context import Context
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
 FOLDER = "shown"
 STARTS = "starts"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
 _NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 LONGEST_WORD = 40

@@ -21,7 +21,7 @@ from memtool.mcp.transport import Turns
 
 if TYPE_CHECKING:
     from memtool.mcp.transport import RequestContext
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
 INSTRUCTIONS = (
     "The memory of this repository: decisions, facts, traces of failures and where the work "

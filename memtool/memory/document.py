@@ -10,7 +10,7 @@ from __future__ import annotations
 from memtool.memory import frontmatter, schema
 from memtool.memory.fields import BY_NAME, DEFAULT_CATEGORIES, order
 from memtool.memory.memory import Fields, FieldValue, Memory
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

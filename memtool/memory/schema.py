@@ -1,4 +1,7 @@
-"""The rules of the field table: which raw fields are a memory, and what is wrong where not."""
+"""The rules of the field table: which raw fields are a memory, what is wrong, and which codes.
+
+It also takes sources apart: `commit:SHA`, `file:PATH#L10-L24@SHA`, `memory:ID` and the like.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from memtool.memory.fields import (
     Field,
 )
 from memtool.memory.memory import Fields, FieldValue
-from memtool.memory.problem import Problem
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +30,66 @@ _HEX = frozenset("0123456789abcdef")
 _NUMBER_CHARS = frozenset("0123456789.eE+-")
 # Joiners that scripts and emoji need, and spaces that `isprintable` calls unprintable.
 _HARMLESS = frozenset("\u200c\u200d\u00a0\u202f\u3000")
+
+
+CODES: dict[str, str] = {
+    "unreadable": "the file cannot be opened or read",
+    "not-utf8": "the file is not UTF-8 text, or holds NUL bytes",
+    "too-large": "the file is larger than a memory may be",
+    "symlink": "a symbolic link, device or socket inside the memory tree",
+    "no-frontmatter": "the file does not begin with a closed `---` block",
+    "bad-yaml": "the frontmatter is not the strict YAML of memtool",
+    "conflict-markers": "the file still holds the markers of an unfinished merge",
+    "unknown-key": "a key that no memory has",
+    "missing-key": "a required key is absent",
+    "bad-value": "a value that its key cannot hold",
+    "bad-window": "the memory ends before it begins",
+    "wrong-name": "the file name is not the id",
+    "duplicate-id": "two files hold the same id",
+    "dangling": "a relation names a memory that is not there",
+    "cycle": "memories supersede each other in a circle",
+    "fork": "two heads supersede the same memory",
+    "not-a-head": "it supersedes a memory that another one superseded before",
+    "hidden-character": "a character that no reader sees, or that reorders the text",
+    "long-line": "a line that is too long to be read",
+    "html-comment": "text that people do not see, but agents do",
+    "file-mode": "the file is marked as a program",
+    "missing-section": "a section that memories of its type have is absent",
+    "secret": "something that looks like a password, key or token",
+    "personal-data": "something that looks like an address, or a phone or card number",
+    "silent-edit": "the claim of a confirmed, committed memory was changed in place",
+    "backdated": "the timestamp of a confirmed memory was set back",
+    "unconfirmed": "a confirmed memory became a candidate again",
+    "removed": "a committed memory is gone",
+    "moved": "a committed memory lies elsewhere, or has another name",
+    "broken-link": "it names a memory that is not there",
+    "broken-source": "a file or commit that it comes from is not there",
+    "no-such-file": "its files match nothing",
+    "duplicate": "another living memory says the same, in the same words or nearly so",
+    "conflict": "another living memory says the contrary, or gives another value",
+    "future": "a moment of the past lies in the future",
+    "stale-block": "the block in a file such as AGENTS.md is not what the memories say now",
+    "edited-block": "the block in such a file was edited by hand",
+    "broken-block": "the lines around such a block do not make one pair",
+    "unreachable": "a golden query expects a memory that no prose finds, such as a superseded one",
+}
+"""Every problem code and what it means. Codes are stable: scripts may match them."""
+
+
+class Problem(Value):
+    """One finding about one file. `line` counts from 1; 0 means the whole file."""
+
+    path: str
+    line: int
+    code: str
+    message: str
+    hint: str = ""
+    id: str = ""
+    severity: str = "error"
+
+    def text(self) -> str:
+        """Return the one-line form `path:line: CODE message`."""
+        return f"{self.path}:{self.line}: {self.code} {self.message}"
 
 
 def is_id(text: str) -> bool:
@@ -60,6 +123,49 @@ def source_fault(source: str) -> str:
     if kind == "memory" and not is_id(rest):
         return f"{source!r} does not name a memory by its id"
     return ""
+
+
+class Source(Value):
+    """One source, taken apart. `target` is what follows the kind, for files the path alone.
+
+    `lines` are the first and last line of a file, from 1, or None; `commit` is the hexadecimal id
+    that a commit or file source names, maybe shortened, empty where it names none.
+    """
+
+    kind: str
+    target: str
+    lines: tuple[int, int] | None = None
+    commit: str = ""
+
+
+def parse_source(text: str) -> Source:
+    """Take a valid source apart. What does not look like lines or a commit belongs to the path."""
+    kind, _colon, target = text.partition(":")
+    if kind == "commit":
+        return Source(kind, target, None, target)
+    if kind != "file":
+        return Source(kind, target)
+    commit = ""
+    path, at, behind = target.rpartition("@")
+    if at and path and 4 <= len(behind) <= 64 and set(behind) <= _HEX:
+        target, commit = path, behind
+    path, mark, span = target.rpartition("#")
+    lines = _lines(span) if mark and path else None
+    return Source(kind, path if lines else target, lines, commit)
+
+
+def _lines(span: str) -> tuple[int, int] | None:
+    first, dash, last = span.partition("-")
+    start = _line(first)
+    end = _line(last) if dash else start
+    return (start, end) if 0 < start <= end else None
+
+
+def _line(text: str) -> int:
+    """Return the number of `L12`, 0 for anything else."""
+    digits = text[1:]
+    is_number = digits.isascii() and digits.isdigit() and len(digits) < 10
+    return int(digits) if text[:1] == "L" and is_number else 0
 
 
 def _each(test: Callable[[str], bool], complaint: str) -> Callable[[tuple[str, ...]], str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Origin
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
 
 SUPERSEDED = "superseded"

@@ -36,7 +36,7 @@ from memtool.search.query import (
     bad_query,
 )
 from memtool.store.provenance import TRUST_LEVELS
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
     Predicate = Callable[[Record, Facts], bool]
 

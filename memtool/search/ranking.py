@@ -23,7 +23,7 @@ import math
 from memtool.memory import lifecycle
 from memtool.memory.lifecycle import Fading
 from memtool.search.features import flat, governed
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memtool.search.query import Query
     from memtool.store.config import Config
     from memtool.store.provenance import Origin
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
     Test = Callable[[Record], bool]
 

@@ -11,7 +11,7 @@ from memtool.search import expansion, retrieve
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
 from memtool.store.provenance import Origin
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False

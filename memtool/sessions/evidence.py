@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.index.analyzer import is_stop, terms
-from memtool.memory import sources, timestamps
+from memtool.memory import timestamps
+from memtool.memory.schema import parse_source
 from memtool.search.snippet import snippet
 from memtool.sessions import promote, store
 from memtool.sessions.findings import ever, known
@@ -35,7 +36,7 @@ def messages(context: Context, texts: Iterable[str]) -> dict[str, Evidence]:
     """
     wanted: dict[str, dict[str, str]] = {}
     for text in texts:
-        source = sources.parse(text)
+        source = parse_source(text)
         if source.kind == KIND:
             id_, _mark, number = source.target.partition("#")
             wanted.setdefault(id_, {})[text] = number

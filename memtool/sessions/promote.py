@@ -33,7 +33,7 @@ from memtool.sessions.model import (
 from memtool.sessions.store import Sessions
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from memtool.store.provenance import Origin, Witness
-    from memtool.store.snapshot import Snapshot
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Snapshot, Tree
 
 _DIGITS = 10
 """More than a number of tokens has."""
@@ -264,7 +263,7 @@ class Context:
         Raises:
             MemtoolError: there is no memory directory, or it belongs to another tool.
         """
-        from memtool.store.tree import Tree
+        from memtool.store.snapshot import Tree
 
         second = self.moment(as_of) if as_of is not None else None
         taken = self.snapshot(at)

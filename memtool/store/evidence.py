@@ -11,8 +11,7 @@ import posixpath
 import stat
 from collections.abc import Iterable
 
-from memtool.memory import sources
-from memtool.memory.sources import Source
+from memtool.memory.schema import Source, parse_source
 from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Snapshot
@@ -61,7 +60,7 @@ def resolve(
     that only a person, a site or a session can answer for are unknown, memories are not looked up.
     """
     texts = sorted(set(wanted))
-    parsed = {text: sources.parse(text) for text in texts}
+    parsed = {text: parse_source(text) for text in texts}
     named = {source.commit for source in parsed.values() if source.commit}
     commits = _commits(snapshot, named)
     found = {}

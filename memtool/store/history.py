@@ -24,8 +24,7 @@ from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
 from memtool.store.git import GitError, Objects, RawChange, hardened_environment
 from memtool.store.repository import Repository, no_global_memories
-from memtool.store.snapshot import Snapshot, Stamp, stamps_of
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
 from memtool.value import Value, cached_property
 
 if TYPE_CHECKING:

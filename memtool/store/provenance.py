@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Snapshot
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record, Snapshot
 
 LISTED_MOST = 50
 """Paths that are named to git one by one; for more the whole directory is walked."""

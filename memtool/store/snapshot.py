@@ -1,26 +1,31 @@
-"""Snapshots: the memory files of a worktree, an index or a commit, with their blob ids."""
+"""Snapshots and trees: the memory files of a worktree, an index or a commit, as listed and as read.
+
+A snapshot lists files with their blob ids. A tree holds the memories of one snapshot, with their
+lineage and with what is wrong. Versions are single files of a tree or a commit, for comparisons.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 
-from memtool.memory import document
+from memtool.errors import MemtoolError
 from memtool.memory.changes import Version, stem
-from memtool.memory.problem import Problem
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.memory.lineage import Lineage
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.git import IndexEntry, TreeEntry
-from memtool.store.repository import Repository
-from memtool.store.tree import Tree
-from memtool.value import Value
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Literal
 
     from memtool.memory.memory import Memory
+    from memtool.memory.schema import Problem
     from memtool.store.history import Touch  # importing it costs nine interpreter starts
+    from memtool.store.repository import Repository
 
     Kind = Literal["worktree", "index", "commit"]
 
@@ -64,11 +69,8 @@ class Snapshot(Value):
             return
         from memtool.memory.document import MAX_BYTES
 
-        yield from zip(
-            stored,
-            self.repository.git.blobs([entry.oid for entry in stored], MAX_BYTES),
-            strict=True,
-        )
+        blobs = self.repository.git.blobs([entry.oid for entry in stored], MAX_BYTES)
+        yield from zip(stored, blobs, strict=True)
 
 
 def is_memory_path(path: str, directory: str) -> bool:
@@ -177,7 +179,7 @@ def list_folder(
     except FileNotFoundError:
         found = []
     except OSError as error:
-        problems.append(Problem(folder, 0, "unreadable", os.strerror(error.errno or 0)))
+        problems.append(_problem(folder, 0, "unreadable", os.strerror(error.errno or 0)))
         found = []
     for item in found:
         path = f"{folder}/{item.name}"
@@ -185,7 +187,7 @@ def list_folder(
             problems.append(not_a_file(path))
         elif item.is_dir(follow_symlinks=False):
             if item.name == ".git" or depth >= _MAX_DEPTH:
-                problems.append(Problem(path, 0, "unreadable", "no memory lies this deep"))
+                problems.append(_problem(path, 0, "unreadable", "no memory lies this deep"))
             else:
                 folders.append(item.name)
         elif _is_memory_name(item.name):
@@ -205,7 +207,7 @@ def _is_intent(repository: Repository, path: str) -> bool:
 
 def unmerged(path: str) -> Problem:
     """Return the problem of a file whose merge is not finished."""
-    return Problem(
+    return _problem(
         path,
         0,
         "conflict-markers",
@@ -216,7 +218,7 @@ def unmerged(path: str) -> Problem:
 
 def not_a_file(path: str) -> Problem:
     """Return the problem of a link, device or submodule in the memory tree."""
-    return Problem(
+    return _problem(
         path,
         0,
         "symlink",
@@ -234,13 +236,218 @@ def read_file(top: str, path: str) -> bytes | Problem:
     except OSError as error:
         if error.errno == errno.ELOOP:
             return not_a_file(path)
-        return Problem(
+        return _problem(
             path,
             0,
             "unreadable",
             f"it cannot be read: {os.strerror(error.errno or 0)}",
             "give yourself permission to read it",
         )
+
+
+class Record(Value):
+    """A memory and where it lies: its path from the top, and the id of its bytes as a blob."""
+
+    memory: Memory
+    path: str
+    oid: str
+
+    @property
+    def id(self) -> str:
+        return self.memory.id
+
+
+class Tree:
+    """All readable memories of a snapshot, sorted by id. Files that are none become problems.
+
+    `as_of` leaves out what was written after that second, as if it had not happened yet.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        categories: Collection[str] = DEFAULT_CATEGORIES,
+        as_of: int | None = None,
+    ) -> None:
+        from memtool.memory import document  # a warm catalog reads no file
+        from memtool.memory.schema import Problem
+
+        self.snapshot = snapshot
+        records = []
+        problems = list(snapshot.problems)
+        hash_blob = blob_hash(snapshot.repository.object_format)
+        read = document.Reader(categories).read
+        for entry, data in snapshot.read():
+            if isinstance(data, Problem):
+                problems.append(data)
+                continue
+            try:
+                memory = read(data, entry.path)
+            except document.Unreadable as error:
+                problems.extend(error.problems)
+                continue
+            if as_of is None or memory.timestamp <= as_of:
+                records.append(Record(memory, entry.path, entry.oid or hash_blob(data)))
+        records.sort(key=lambda record: (record.memory.id, record.path))
+        self.records = tuple(records)
+        self.by_id: dict[str, Record] = {}
+        for record in self.records:
+            first = self.by_id.setdefault(record.id, record)
+            if first is not record:
+                problems.extend(
+                    duplicate(one, other) for one, other in ((first, record), (record, first))
+                )
+        problems.sort(key=lambda problem: (problem.path, problem.line, problem.code))
+        self.problems = tuple(problems)
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Who supersedes whom among these memories."""
+        return Lineage(record.memory for record in self.records)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids of all memories, sorted, each once."""
+        return list(self.by_id)
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        """The blob of each memory by its path."""
+        return {record.path: record.oid for record in self.records}
+
+    def count(self, key: str) -> dict[str, int]:
+        """Return how many memories have each value of `type`, `category` or `status`, sorted."""
+        found: dict[str, int] = {}
+        for record in self.records:
+            value = getattr(record.memory, key)
+            found[value] = found.get(value, 0) + 1
+        return dict(sorted(found.items()))
+
+    def with_ids(self, ids: Collection[str]) -> list[Record]:
+        """Return the memories with one of some ids, by id and then by path."""
+        return [record for record in self.records if record.id in ids] if ids else []
+
+    @property
+    def pinned(self) -> Sequence[Record]:
+        """The pinned memories, by path."""
+        found = [record for record in self.by_id.values() if record.memory.status == "pinned"]
+        return sorted(found, key=lambda record: record.path)
+
+    def find(self, wanted: str) -> Record:
+        """Return the memory with an id, or the only one whose id begins so.
+
+        Raises:
+            MemtoolError: none does, or several do; the hint names them.
+        """
+        if wanted in self.by_id:
+            return self.by_id[wanted]
+        if wanted.startswith(self.snapshot.directory + "/"):
+            wanted = wanted.rpartition("/")[2].removesuffix(".md")
+            if wanted in self.by_id:
+                return self.by_id[wanted]
+        known = self.ids
+        matches = [id_ for id_ in known if id_.startswith(wanted)] if wanted else []
+        if len(matches) == 1:
+            return self.by_id[matches[0]]
+        if matches:
+            shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
+            raise MemtoolError(
+                f"{len(matches)} memories begin with {wanted!r}",
+                hint=f"name one: {shown}",
+                code="ambiguous-id",
+            )
+        broken = [p for p in self.problems if wanted and p.path.endswith(f"/{wanted}.md")]
+        if broken:
+            raise MemtoolError(
+                f"{broken[0].path} is not readable: line {broken[0].line}, {broken[0].message}",
+                hint=broken[0].hint,
+                code=broken[0].code,
+            )
+        from memtool.memory import ids
+
+        near = ids.nearest(wanted, known)
+        raise MemtoolError(
+            f"no memory has the id {wanted!r}",
+            hint=f"did you mean {' or '.join(near)}?" if near else "memtool list shows every id",
+            code="unknown-id",
+        )
+
+
+def lineage_problems(tree: Tree, purged: Collection[str] = ()) -> list[Problem]:
+    """Return circles and dangling ids (errors) and forks (warnings) as problems, by path.
+
+    What was purged may be missing.
+    """
+    found = [
+        _of(
+            tree,
+            id_,
+            "cycle",
+            f"it supersedes itself through {', '.join(cycle)}",
+            "drop one supersedes of the circle",
+        )
+        for cycle in tree.lineage.cycles()
+        for id_ in cycle
+    ]
+    found += [
+        _of(
+            tree,
+            newer,
+            "dangling",
+            f"it supersedes {missing}, which is not here",
+            f"git log --all -- '*{missing}.md' tells where it went",
+        )
+        for newer, missing in tree.lineage.dangling()
+        if missing not in purged
+    ]
+    for fork in tree.lineage.forks():
+        for head in fork.heads:
+            problem = _of(
+                tree,
+                head,
+                "fork",
+                f"{' and '.join(fork.heads)} both replace {fork.ancestor}",
+                f"memtool supersede {fork.heads[0]} TITLE --supersedes {fork.heads[1]}",
+            )
+            found.append(problem.replace(severity="warning"))
+    return sorted(found, key=lambda problem: (problem.path, problem.code))
+
+
+def _of(tree: Tree, id_: str, code: str, message: str, hint: str) -> Problem:
+    return _problem(tree.by_id[id_].path, 1, code, message, hint, id_)
+
+
+def duplicate(one: Record, other: Record) -> Problem:
+    """Return the problem of a memory whose id another one has too."""
+    return _problem(
+        one.path,
+        1,
+        "duplicate-id",
+        f"{other.path} has the same id {one.id}",
+        "give one of them another id and file name",
+        one.id,
+    )
+
+
+def blob_hash(object_format: str) -> Callable[[bytes], str]:
+    """Return the function that names bytes as git does; `.memory` is never filtered."""
+    import hashlib
+
+    digest = getattr(hashlib, object_format)  # `hashlib.new` looks it up each time
+
+    def blob_id(data: bytes) -> str:
+        found: str = digest(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+        return found
+
+    return blob_id
+
+
+def _problem(
+    path: str, line: int, code: str, message: str, hint: str = "", id_: str = ""
+) -> Problem:
+    from memtool.memory.schema import Problem  # a warm search meets none
+
+    return Problem(path, line, code, message, hint, id_)
 
 
 Stamp = tuple[str, str]
@@ -251,8 +458,10 @@ def of_blobs(
     repository: Repository, wanted: Iterable[Stamp], categories: Collection[str]
 ) -> dict[Stamp, Version]:
     """Read versions of memory files from their blobs, with one git process."""
+    from memtool.memory.document import MAX_BYTES
+
     stamps = sorted(set(wanted))
-    blobs = repository.git.blobs([oid for _path, oid in stamps], document.MAX_BYTES)
+    blobs = repository.git.blobs([oid for _path, oid in stamps], MAX_BYTES)
     return {
         stamp: of_bytes(data, stamp[0], categories)
         for stamp, data in zip(stamps, blobs, strict=True)
@@ -282,6 +491,8 @@ def stamps_of(touches: Iterable[Touch]) -> Iterator[Stamp]:
 
 def of_bytes(data: bytes, path: str, categories: Collection[str]) -> Version:
     """Read one version of a memory file."""
+    from memtool.memory import document
+
     try:
         return Version(path, document.read(data, path, categories))
     except document.Unreadable as error:

@@ -19,7 +19,7 @@ from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.git import GitError
-from memtool.store.tree import blob_hash
+from memtool.store.snapshot import blob_hash
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.store.repository import Repository
-    from memtool.store.tree import Record
+    from memtool.store.snapshot import Record
 
 KINDS: dict[str, str] = {
     "renew": "renewed",

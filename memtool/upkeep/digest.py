@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Fields
     from memtool.redaction.find import Allowlist
     from memtool.sessions.extract.llm import Model
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
     Word = Callable[[Sequence[Memory]], Mapping[str, str]]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from memtool.memory.memory import Fields
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
     from memtool.upkeep.plan import PlanInputs
 
 _RANK = {"pinned": 2, "confirmed": 1}

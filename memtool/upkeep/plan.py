@@ -23,7 +23,7 @@ from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
 from memtool.sessions.promote import quarantine
 from memtool.store import ledger
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.upkeep import cleanup, digest, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import KINDS, UpkeepStep, changing
@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.memory.problem import Problem
+    from memtool.memory.schema import Problem
     from memtool.sessions.store import Sessions
     from memtool.store.config import Config
     from memtool.store.ledger import Counted

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from memtool.store.tree import Record, Tree
+    from memtool.store.snapshot import Record, Tree
 
 DUE, LATER, HELD = "due", "later", "held"
 """It may be removed now; from a later day on; or not, for the `reason`."""

@@ -11,7 +11,7 @@ from memtool.cli.arguments import interface
 from memtool.cli.manual import COMMAND, reference
 from memtool.commands import VERBS
 from memtool.memory.fields import CATEGORIES, FIELDS
-from memtool.memory.problem import CODES
+from memtool.memory.schema import CODES
 from memtool.search.filters import FILTERS
 from memtool.store.config import OPTIONS
 from memtool.store.repository import ENVIRONMENT

@@ -9,7 +9,7 @@ from memtool.commands.check import check
 from memtool.gate.checks.schema import headings, hidden_characters
 from memtool.gate.gate import CHECKS
 from memtool.memory import document
-from memtool.memory.problem import CODES
+from memtool.memory.schema import CODES
 
 SECTIONS = (
     "## Options considered\n\na\n\n## Chosen\n\nb\n\n## Constraints\n\nc\n\n## Rationale\n\nd\n"

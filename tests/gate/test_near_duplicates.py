@@ -22,9 +22,9 @@ from memtool.gate.near_duplicates import (
 )
 from memtool.memory import timestamps
 from memtool.memory.memory import Memory
-from memtool.memory.problem import CODES
+from memtool.memory.schema import CODES
 from memtool.store.config import option
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 THRESHOLD = float(str(option(THRESHOLD_KEY).default))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memtool.importing import decision_records
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.importing import jsonl
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 
 
 @pytest.fixture

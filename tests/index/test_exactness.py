@@ -18,7 +18,7 @@ from memtool.memory import document, timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from tests.conftest import NOW, Sandbox, make_memory
 
 WORDS = [

@@ -22,7 +22,7 @@ from memtool.search.retrieve import Retriever, question
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
 from memtool.store.repository import discover
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from tests.conftest import NOW, Sandbox
 
 SECOND = timestamps.parse(NOW)

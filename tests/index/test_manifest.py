@@ -9,7 +9,7 @@ import pytest
 
 from memtool.index import manifest, reader, stored_fields
 from memtool.index.manifest import NO_MEMORY, Folder, Manifest
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
 

@@ -12,9 +12,9 @@ from memtool.index import stored_fields
 from memtool.index.stored_fields import StoredFields
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.store.cache import CorruptCache
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 from tests.conftest import make_memory
 
 LINES = st.text(st.characters(min_codepoint=32, exclude_categories=["C"]), min_size=0, max_size=20)

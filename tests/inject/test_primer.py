@@ -11,7 +11,7 @@ from memtool.inject import candidates as budgets
 from memtool.inject.block import FORMATS, BlockFormat
 from memtool.inject.candidates import Candidate
 from memtool.inject.session_primer import GUIDE, NOTHING, PrimerPart, compose
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 FORM = FORMATS[-1]
 RECORDS = [

@@ -14,7 +14,7 @@ from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.store.provenance import Origin
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 if TYPE_CHECKING:
     from memtool.inject.candidates import CandidateVerdict

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memtool.inject.block import FORMATS, BlockFormat, passage, write_passage
 from memtool.inject.candidates import RETRIEVAL, WHOLE_TOKENS, Candidate, fill, tokens
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 
 def candidates(sizes: list[tuple[int, int]]) -> tuple[list[Candidate], dict[str, tuple[int, int]]]:

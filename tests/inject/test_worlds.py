@@ -7,7 +7,7 @@ from conftest import make_memory
 
 from memtool.inject.candidates import GLOBAL, PINNED, RETRIEVAL, Candidate
 from memtool.inject.gather import joined, yielding
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 
 def candidate(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memtool.memory import document, schema
 from memtool.memory.document import Unreadable
 from memtool.memory.memory import Fields, FieldValue, Memory
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 
 BASE = document.write(make_memory("dec-a", "One.\n\n---\n\nTwo.\n")).decode()
 

@@ -8,6 +8,7 @@ from conftest import make_memory
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME, DEFAULT_CATEGORIES, FIELDS, KINDS, REQUIRED, Field
 from memtool.memory.memory import Fields, FieldValue
+from memtool.memory.schema import Source, parse_source
 
 LONG = "a" * 501
 HIDDEN = ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041", "a\ufeff", LONG)
@@ -193,3 +194,28 @@ def test_every_breach_is_told_in_the_order_of_the_file() -> None:
     expected = ["bad-value", "unknown-key", "bad-value"] + ["missing-key"] * 4
     assert expected == [problem.code for problem in found]
     assert [problem.line for problem in found] == [2, 3, 5, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("commit:0123abcd", Source("commit", "0123abcd", None, "0123abcd")),
+        ("file:a/b.py", Source("file", "a/b.py")),
+        ("file:a/b.py#L10-L24", Source("file", "a/b.py", (10, 24))),
+        ("file:a/b.py#L10", Source("file", "a/b.py", (10, 10))),
+        ("file:a/b.py@0123abcd", Source("file", "a/b.py", None, "0123abcd")),
+        ("file:a/b.py#L1-L2@0123abcd", Source("file", "a/b.py", (1, 2), "0123abcd")),
+        ("file:a@b.py", Source("file", "a@b.py")),
+        ("file:c#.md", Source("file", "c#.md")),
+        ("file:a#L0", Source("file", "a#L0")),
+        ("file:a#L9-L2", Source("file", "a#L9-L2")),
+        ("file:a#L2-L\u00b2", Source("file", "a#L2-L\u00b2")),
+        ("file:@0123abcd", Source("file", "@0123abcd")),
+        ("url:https://x.y/a#L1", Source("url", "https://x.y/a#L1")),
+        ("human:Ada", Source("human", "Ada")),
+        ("memory:dec-a", Source("memory", "dec-a")),
+    ],
+)
+def test_sources_are_taken_apart(text: str, expected: Source) -> None:
+    """What does not look like lines or a commit belongs to the path."""
+    assert parse_source(text) == expected

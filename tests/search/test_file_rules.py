@@ -5,7 +5,7 @@ from conftest import make_memory
 
 from memtool.memory.memory import FieldValue
 from memtool.search.filters import is_ruling, rules
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 
 def record(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Record:

@@ -13,7 +13,7 @@ from memtool.index import index
 from memtool.search import filters
 from memtool.search.features import governed
 from memtool.search.filters import governs
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 
 names = st.lists(
     st.sampled_from(["a", "b", "*", "**", "?", "a*", ".", ""]), min_size=1, max_size=4

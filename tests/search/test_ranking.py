@@ -15,7 +15,7 @@ from memtool.memory.lineage import Lineage
 from memtool.search.features import Facts
 from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, situation, weigh
 from memtool.store.provenance import TRUST_LEVELS
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 if TYPE_CHECKING:
     from memtool.memory.memory import FieldValue

@@ -5,7 +5,7 @@ from conftest import make_memory
 from memtool.memory.lineage import Lineage
 from memtool.sessions import promote
 from memtool.sessions.promote import Action
-from memtool.store.tree import Record
+from memtool.store.snapshot import Record
 
 
 def record(id: str, body: str, **fields) -> Record:

@@ -12,7 +12,7 @@ from memtool.errors import MemtoolError
 from memtool.store import provenance, repository
 from memtool.store.git import HARDENING, Git, GitError, hardened_environment
 from memtool.store.repository import discover
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 
 
 def plant(sandbox: Sandbox, canary: Path) -> None:

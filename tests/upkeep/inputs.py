@@ -7,7 +7,7 @@ from conftest import NOW, Sandbox
 from memtool.memory import timestamps
 from memtool.store.config import DEFAULTS, Config, Setting
 from memtool.store.ledger import Counted
-from memtool.store.tree import Tree
+from memtool.store.snapshot import Tree
 from memtool.upkeep.plan import PlanInputs, Uses
 
 SECOND = timestamps.parse(NOW)

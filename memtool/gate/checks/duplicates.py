@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from memtool.gate import near_duplicates
 from memtool.gate.near_duplicates import DEAD, THRESHOLD_KEY
-from memtool.memory.problem import Problem
-from memtool.store.tree import Record
+from memtool.memory.schema import Problem
+from memtool.store.snapshot import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from memtool.gate.content import Content, ParentStep
 from memtool.memory import changes
 from memtool.memory.changes import Change, Version
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.gate.content import Content, File
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

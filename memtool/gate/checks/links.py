@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 
 from memtool.gate.content import Content, File
-from memtool.memory import sources
 from memtool.memory.fields import RELATIONS
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem, parse_source
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -97,7 +96,7 @@ def named(file: File, is_there: Callable[[str], bool] = lambda _id: False) -> It
             yield NamedTarget(file, "memory", id_, file.line_of(key), f"{key}: {id_}")
     line = file.line_of("source")
     for text in memory.items("source"):
-        source = sources.parse(text)
+        source = parse_source(text)
         if source.kind == "file" and source.commit:
             yield NamedTarget(file, "commit", f"{source.commit}:{source.target}", line, text)
         elif source.kind in ("memory", "commit", "file"):

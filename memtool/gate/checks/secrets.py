@@ -12,7 +12,7 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.gate.content import Content, Text
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.store import cache
 
 TYPE_CHECKING = False
