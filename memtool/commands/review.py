@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memtool.errors import MemtoolError
-from memtool.memory import lifecycle, sources
+from memtool.memory import lifecycle
 from memtool.memory.memory import Memory, links
+from memtool.memory.schema import parse_source
 from memtool.search import filters
 from memtool.search.filters import Rule
 from memtool.store import config as settings
@@ -223,7 +224,7 @@ def _referred(memory: Memory) -> Iterator[str]:
     for key in REFERRING:
         yield from memory.items(key) or filter(None, (memory.text(key),))
     for text in memory.items("source"):
-        source = sources.parse(text)
+        source = parse_source(text)
         if source.kind == "memory":
             yield source.target
     if "[[" in memory.body:

@@ -275,10 +275,11 @@ def _named_files(record: Record) -> Iterator[tuple[str, str]]:
         yield "files", pattern
     from urllib.parse import unquote  # `memtool review` alone asks
 
-    from memtool.memory import memory, sources
+    from memtool.memory import memory
+from memtool.memory.schema import parse_source
 
     for text in record.memory.items("source"):
-        source = sources.parse(text)
+        source = parse_source(text)
         if source.kind == "file":
             yield "source", os.path.normpath(source.target)
     text = record.memory.body
