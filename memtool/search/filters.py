@@ -276,7 +276,7 @@ def _named_files(record: Record) -> Iterator[tuple[str, str]]:
     from urllib.parse import unquote  # `memtool review` alone asks
 
     from memtool.memory import memory
-from memtool.memory.schema import parse_source
+    from memtool.memory.schema import parse_source
 
     for text in record.memory.items("source"):
         source = parse_source(text)
