@@ -96,7 +96,10 @@ def interface(verb: Verb, *, with_texts: bool = True) -> Interface:
     name = verb.module or verb.name
     module = __import__(f"memtool.commands.{name}", fromlist=[name])
     run = getattr(module, verb.function)
-    summary, description, sections = parse_docstring((run.__doc__ or "") if with_texts else "")
+    texts: tuple[str, str, dict[str, list[str]]] = "", "", {}
+    if with_texts:
+        texts = parse_docstring(run.__doc__ or "")
+    summary, description, sections = texts
     return Interface(
         name=verb.name,
         run=run,
@@ -118,40 +121,23 @@ def _parameters(run: Callable[..., Any], helps: dict[str, str]) -> tuple[Paramet
     given = run.__defaults__ or ()
     defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
     defaults |= run.__kwdefaults__ or {}
-    return tuple(
-        _parameter(
-            name,
-            run.__annotations__[name],
-            defaults,
-            is_positional=name not in options,
-            is_many=name in many,
-            help=helps.get(name, ""),
+    found = []
+    for name in (*positional, *many, *options):
+        kind, choices, is_tuple = _shape(run.__annotations__[name])
+        is_many = is_tuple or name in many
+        found.append(
+            Parameter(
+                name=name,
+                kind=kind,
+                choices=choices,
+                default=() if is_many else defaults.get(name),
+                is_positional=name not in options,
+                is_required=name not in defaults and not is_many,
+                is_many=is_many,
+                help=helps.get(name, ""),
+            )
         )
-        for name in (*positional, *many, *options)
-    )
-
-
-def _parameter(
-    name: str,
-    annotation: str,
-    defaults: dict[str, Any],
-    *,
-    is_positional: bool,
-    is_many: bool,
-    help: str,
-) -> Parameter:
-    kind, choices, is_tuple = _shape(annotation)
-    is_many = is_many or is_tuple
-    return Parameter(
-        name=name,
-        kind=kind,
-        choices=choices,
-        default=() if is_many else defaults.get(name),
-        is_positional=is_positional,
-        is_required=name not in defaults and not is_many,
-        is_many=is_many,
-        help=help,
-    )
+    return tuple(found)
 
 
 def _shape(annotation: str) -> tuple[type, tuple[str, ...], bool]:
@@ -170,28 +156,21 @@ def _shape(annotation: str) -> tuple[type, tuple[str, ...], bool]:
 
 def parse_docstring(text: str) -> tuple[str, str, dict[str, list[str]]]:
     """Split a docstring into its first line, its paragraphs, and the lines of its sections."""
+    from textwrap import dedent  # only pages of text and tools pay for it
+
     summary, _newline, rest = text.strip().partition("\n")
     paragraphs: list[str] = []
     sections: dict[str, list[str]] = {}
     current = paragraphs
-    for line in _dedented(rest.split("\n")):
+    for line in dedent(rest).split("\n"):
         if line.endswith(":") and line[:-1] in _SECTIONS:
             current = sections.setdefault(line[:-1], [])
         else:
             current.append(line)
-    blocks = {name: _dedented(_trimmed(rows)) for name, rows in sections.items()}
-    return summary, "\n".join(_trimmed(paragraphs)), blocks
-
-
-def _trimmed(rows: list[str]) -> list[str]:
-    """Drop the empty lines at both ends."""
-    full = [number for number, row in enumerate(rows) if row]
-    return rows[full[0] : full[-1] + 1] if full else []
-
-
-def _dedented(rows: list[str]) -> list[str]:
-    margin = min((len(row) - len(row.lstrip()) for row in rows if row.strip()), default=0)
-    return [row[margin:].rstrip() for row in rows]
+    blocks = {
+        name: dedent("\n".join(rows)).strip("\n").split("\n") for name, rows in sections.items()
+    }
+    return summary, "\n".join(paragraphs).strip("\n"), blocks
 
 
 def _arguments(rows: list[str]) -> dict[str, str]:
@@ -241,17 +220,6 @@ class HelpPage(Value):
     actions: str = ""
 
 
-class _Words(Value):
-    """The words of a call: options of every verb, then arguments, then values of options."""
-
-    directory: str
-    is_global: bool
-    as_json: bool
-    wants_help: bool
-    positional: tuple[str, ...]
-    options: dict[str, list[str]]
-
-
 def parse(args: list[str]) -> Call | HelpPage:
     """Return the call, or the page that was asked for.
 
@@ -279,10 +247,7 @@ def parse(args: list[str]) -> Call | HelpPage:
             name = next(verb.name for verb in VERBS if verb.name.startswith(f"{name} "))
     verb = _verb(name)
     face = interface(verb, with_texts=False)
-    words = _sort(face, before + after)
-    if words.wants_help:
-        return HelpPage("help", verb)
-    return _call(face, words)
+    return _call(face, before + after) or HelpPage("help", verb)
 
 
 def wants_json(args: list[str]) -> bool:
@@ -329,8 +294,37 @@ def _nearest(word: str, known: list[str]) -> str:
     return " or ".join(difflib.get_close_matches(word, known, n=2))
 
 
-def _sort(face: Interface, words: list[str]) -> _Words:
-    """Sort the words of a call. Raises MemtoolError for an unknown option, or one without value."""
+def _call(face: Interface, words: list[str]) -> Call | None:
+    """Return the call that some words make; None where they ask for help.
+
+    Raises:
+        MemtoolError: an option is unknown or has no value, or a value does not fit.
+    """
+    positional, options, directory, flags = _sort(face, words)
+    _refuse_undecodable([*positional, *(text for texts in options.values() for text in texts)])
+    is_global = "--global" in flags
+    if is_global and directory:
+        raise _misuse(face, "-C DIR and --global name two repositories", "give one of them")
+    if not flags.isdisjoint(("-h", "--help")):
+        return None
+    return Call(
+        face=face,
+        directory=directory or ".",
+        is_global=is_global,
+        as_json="--json" in flags,
+        positional=_positional(face, positional),
+        options={option.name: _chosen(face, option, options) for option in face.options},
+    )
+
+
+def _sort(
+    face: Interface, words: list[str]
+) -> tuple[list[str], dict[str, list[str]], str, set[str]]:
+    """Sort words into arguments, values by option, the directory of -C, and flags.
+
+    Raises:
+        MemtoolError: an option is unknown, or has no value.
+    """
     by_flag = {option.flag: option for option in face.options}
     known = {*by_flag, *ANYWHERE, "--"}
     is_greedy = not face.positional
@@ -364,18 +358,7 @@ def _sort(face: Interface, words: list[str]) -> _Words:
         else:
             positional.append(word)
     options |= {flag: [] for flag in flags if flag in by_flag}
-    _refuse_undecodable([*positional, *(text for texts in options.values() for text in texts)])
-    is_global = "--global" in flags
-    if is_global and directory:
-        raise _misuse(face, "-C DIR and --global name two repositories", "give one of them")
-    return _Words(
-        directory=directory or ".",
-        is_global=is_global,
-        as_json="--json" in flags,
-        wants_help="-h" in flags or "--help" in flags,
-        positional=tuple(positional),
-        options=options,
-    )
+    return positional, options, directory, flags
 
 
 def _is_argument(word: str, *, takes_any: bool) -> bool:
@@ -402,34 +385,27 @@ def _refuse_undecodable(words: list[str]) -> None:
             )
 
 
-def _call(face: Interface, words: _Words) -> Call:
-    """Give each parameter its value, in its type. Raises MemtoolError where it does not fit."""
-    texts = list(words.positional)
-    positional: list[Any] = []
+def _positional(face: Interface, texts: list[str]) -> tuple[Any, ...]:
+    """Give each positional parameter its value, in its type."""
+    rest = list(texts)
+    found: list[Any] = []
     for parameter in face.positional:
         if parameter.is_many:
-            positional += [_typed(face, parameter, text) for text in texts]
-            texts = []
-        elif texts:
-            positional.append(_typed(face, parameter, texts.pop(0)))
+            found += [_typed(face, parameter, text) for text in rest]
+            rest = []
+        elif rest:
+            found.append(_typed(face, parameter, rest.pop(0)))
         elif parameter.is_required:
             names = " ".join(p.metavar for p in face.positional if p.is_required)
             raise _misuse(face, f"{parameter.metavar} is missing", f"memtool {face.name} {names}")
         else:
-            positional.append(parameter.default)
-    if texts:
+            found.append(parameter.default)
+    if rest:
         raise MemtoolError(
-            f"{texts[0]!r} is one word too many for memtool {face.name}",
+            f"{rest[0]!r} is one word too many for memtool {face.name}",
             hint=f"put quotes around a text of several words; memtool {face.name} --help",
         )
-    return Call(
-        face=face,
-        directory=words.directory,
-        is_global=words.is_global,
-        as_json=words.as_json,
-        positional=tuple(positional),
-        options={option.name: _chosen(face, option, words.options) for option in face.options},
-    )
+    return tuple(found)
 
 
 def _chosen(face: Interface, option: Parameter, given: dict[str, list[str]]) -> Any:

@@ -15,10 +15,11 @@ from memtool.cli import output
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.sessions import background
+from memtool.store import process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from memtool.store.context import Context
@@ -62,10 +63,17 @@ class _HostCall:
 
 
 def main(args: Sequence[str]) -> int:
-    """Answer `hook HOST EVENT`, and return 0."""
+    """Answer `hook HOST EVENT`, and return 0; interrupted after the limit, at once after that."""
     call = _HostCall(args)
-    alarm = _Alarm()
-    alarm.set(call.give_up)
+    rings: list[int] = []
+
+    def ring(_number: int, _frame: Any) -> None:
+        rings.append(1)
+        if len(rings) > 1:
+            call.give_up()
+        raise _TooLate
+
+    before = process.set_alarm(ring, LIMIT_S, GRACE_S)
     try:
         failure = _attempt(call)
         call.answer()
@@ -74,7 +82,7 @@ def main(args: Sequence[str]) -> int:
     except _TooLate:  # while it was complaining
         pass
     finally:
-        alarm.clear()
+        process.end_alarm(before)
     return 0
 
 
@@ -134,30 +142,6 @@ def _answer(call: _HostCall) -> None:
     if contracts.is_kept(contracts.ALL, os.environ.get(contracts.LOG_VARIABLE, "")):
         shown = ", ".join(item.id for item in value.items) or "nothing"
         _log(context, call.args, f"{shown} in {elapsed_ms:.0f} ms")
-
-
-class _Alarm:
-    """Interrupts this process when its time is over."""
-
-    def set(self, give_up: Callable[[], None]) -> None:
-        """Raise `_TooLate` after the limit; give up where that did not help."""
-        from memtool.store import process
-
-        rings: list[int] = []
-
-        def ring(_number: int, _frame: Any) -> None:
-            rings.append(1)
-            if len(rings) > 1:
-                give_up()
-            raise _TooLate
-
-        self._before = process.set_alarm(ring, LIMIT_S, GRACE_S)
-
-    def clear(self) -> None:
-        """Let the process take its time again."""
-        from memtool.store import process
-
-        process.end_alarm(self._before)
 
 
 def _complain(call: _HostCall, failure: str) -> None:

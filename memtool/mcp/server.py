@@ -199,7 +199,6 @@ def serve(directory: str, env: Mapping[str, str], *, is_global: bool, read_only:
 
 
 def _described(tool: Tool) -> types.Tool:
-    effect = EFFECTS[tool.effect]
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -207,11 +206,7 @@ def _described(tool: Tool) -> types.Tool:
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(
-            title=tool.title,
-            read_only_hint=effect["read_only"],
-            destructive_hint=effect["destructive"],
-            idempotent_hint=effect["idempotent"],
-            open_world_hint=False,
+            title=tool.title, open_world_hint=False, **EFFECTS[tool.effect]
         ),
     )
 

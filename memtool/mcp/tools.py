@@ -113,10 +113,10 @@ SHAPES: dict[str, dict[str, Any]] = {name: schema(shape) for name, shape in _SHA
 READ, ADD, CHANGE, REMOVE = "read", "add", "change", "remove"
 
 EFFECTS: dict[str, dict[str, bool]] = {
-    READ: {"read_only": True, "destructive": False, "idempotent": True},
-    ADD: {"read_only": False, "destructive": False, "idempotent": False},
-    CHANGE: {"read_only": False, "destructive": False, "idempotent": True},
-    REMOVE: {"read_only": False, "destructive": True, "idempotent": True},
+    READ: {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True},
+    ADD: {"read_only_hint": False, "destructive_hint": False, "idempotent_hint": False},
+    CHANGE: {"read_only_hint": False, "destructive_hint": False, "idempotent_hint": True},
+    REMOVE: {"read_only_hint": False, "destructive_hint": True, "idempotent_hint": True},
 }
 """What a host may show of a tool before it asks its user. None reaches beyond the repository."""
 

@@ -35,7 +35,7 @@ def test_what_only_reads_is_told_apart():
     writing = {parameter for verb in READING for parameter in tools()[verb].parameters}
     assert not {"commit", "dry_run"} & writing
     assert set(tools(read_only=True)) == READING
-    assert [name for name, effect in EFFECTS.items() if effect["destructive"]] == ["remove"]
+    assert [name for name, effect in EFFECTS.items() if effect["destructive_hint"]] == ["remove"]
 
 
 def test_a_tool_that_writes_can_be_tried():
