@@ -35,7 +35,6 @@ from memtool.commands import new as _new
 from memtool.commands import promote as _promote
 from memtool.commands import purge as _purge
 from memtool.commands import redact as _redact
-from memtool.commands import remember as _remember
 from memtool.commands import resolve as _resolve
 from memtool.commands import review as _review
 from memtool.commands import search as _search
@@ -43,7 +42,6 @@ from memtool.commands import session as _session
 from memtool.commands import show as _show
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
-from memtool.commands import supersede as _supersede
 from memtool.commands import why as _why
 from memtool.commands._filters import options as _options
 from memtool.store.context import Context
@@ -76,8 +74,8 @@ class Project(Context):
     alias = _alias.alias
     auto = _auto.auto
     new = _new.new
-    remember = _remember.remember
-    supersede = _supersede.supersede
+    remember = _new.remember
+    supersede = _new.supersede
     confirm = _archive.confirm
     pin = _archive.pin
     unpin = _archive.unpin

@@ -13,8 +13,6 @@ from memtool.store import config
 from memtool.store.context import Context
 from memtool.value import Value
 
-__all__ = ["alias", "render"]
-
 
 class Alias(Value):
     """A word and what it stands for; `is_default` where the file does not say so."""

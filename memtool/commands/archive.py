@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memtool.authoring import write
 from memtool.authoring.write import Changed
 from memtool.commands._render import changed as render
@@ -9,10 +11,6 @@ from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.store.context import Context
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
 

@@ -8,8 +8,6 @@ from memtool.authoring import write
 from memtool.store.context import Context
 from memtool.value import Value
 
-__all__ = ["auto", "render"]
-
 KEY = "capture.auto"
 
 

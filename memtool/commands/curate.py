@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memtool.authoring import write
 from memtool.memory.memory import Fields, Memory
 from memtool.sessions import findings
@@ -10,10 +12,6 @@ from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class CurationStep(Value):

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from memtool.authoring import write
 from memtool.authoring.tree import is_dirty
 from memtool.errors import MemtoolError
 from memtool.memory import ids
+from memtool.memory.memory import Memory
 from memtool.redaction.find import allowlist
 from memtool.sessions import findings
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
+from memtool.store.snapshot import Tree
 from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, digests, memories, sum_up
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from memtool.memory.memory import Memory
-    from memtool.store.snapshot import Tree
 
 LEAST = 2
 """Living memories of a category that `--all` sums up."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Literal
+
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
+from memtool.hosts.install import Host, Site
+from memtool.store.context import Context
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Literal
-
-    from memtool.hosts.install import Host, Site
-    from memtool.store.context import Context
 
 MARKS = {GOOD: "ok", ABSENT: "-", WARNING: "!", BROKEN: "BROKEN"}
 MOST_ROWS = 6

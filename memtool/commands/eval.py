@@ -21,8 +21,6 @@ from memtool.store.context import Context
 from memtool.store.files import read_regular
 from memtool.value import Value
 
-__all__ = ["eval", "render"]
-
 DIGITS = 4
 """Digits of a measure behind the point."""
 SCORE_DIGITS = 6

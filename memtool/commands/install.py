@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from memtool.hosts.install import Installed
+from typing import Literal
+
+from memtool.hosts.install import Installed, InstallPlan
 from memtool.hosts.install import render_installed as render
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from memtool.hosts.install import InstallPlan
-    from memtool.store.context import Context
+from memtool.store.context import Context
 
 __all__ = ["install", "render", "uninstall"]
 

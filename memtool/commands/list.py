@@ -12,8 +12,6 @@ from memtool.search.scope import MemoryRow, day, first, row_of, scope_of, tell_r
 from memtool.store.context import Context
 from memtool.value import Value
 
-__all__ = ["list", "render"]
-
 
 class MemoryList(Value):
     """Rows in order; `total` counts all that match, before the limit."""

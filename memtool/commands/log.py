@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
@@ -19,10 +20,6 @@ from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trac
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Stamp, Tree, stamps_of
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 READ_AT_ONCE = 500
 """Changed files that are read and compared together."""

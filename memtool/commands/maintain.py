@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memtool.authoring import write
@@ -15,19 +16,14 @@ from memtool.store import ledger, usage_log
 from memtool.store.commits import message
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
+from memtool.store.repository import Repository
+from memtool.store.snapshot import Tree
 from memtool.upkeep import cleanup, commit
 from memtool.upkeep import plan as upkeep_plan
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import Branch, UpkeepStep
 from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan, PlanInputs, Uses
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memtool.store.repository import Repository
-    from memtool.store.snapshot import Tree
 
 LOCK = "maintain.lock"
 UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")

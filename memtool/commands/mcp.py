@@ -6,13 +6,10 @@ What stands here is what every surface reads: the name, the options and the help
 
 from __future__ import annotations
 
+from typing import Never, NoReturn
+
 from memtool.errors import MemtoolError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Never, NoReturn
-
-    from memtool.store.context import Context
+from memtool.store.context import Context
 
 
 def mcp(context: Context, *, read_only: bool = False) -> NoReturn:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from typing import Any, Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.sessions import findings, model, store
 from memtool.sessions import promote as promotion
+from memtool.sessions.model import Finding
 from memtool.sessions.promote import Judged, Made, judge, note_waiting
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Literal
-
-    from memtool.sessions.model import Finding
 
 MOST_AT_ONCE = 100
 """Memories of one run: more at a time is nothing that a person reads."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any, Literal
 
 from memtool.commands import _filters
 from memtool.commands._render import columns
@@ -23,13 +24,8 @@ from memtool.sessions import findings, journal, lifecycle, store
 from memtool.sessions.model import Head, Message, moment_text
 from memtool.sessions.store import MEGABYTE, MESSAGES, Sessions
 from memtool.store import usage_log
+from memtool.store.context import Context
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from memtool.store.context import Context
 
 MOST_TEXT = 1 << 20
 """Bytes of a message that is given by hand."""

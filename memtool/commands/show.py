@@ -15,8 +15,6 @@ from memtool.store.context import Context
 from memtool.store.provenance import cite
 from memtool.store.snapshot import Tree
 
-__all__ = ["render", "show"]
-
 REVERSE = {
     "resolved_by": "resolves",
     "children": "parent",

@@ -18,8 +18,6 @@ from memtool.store.snapshot import Tree
 from memtool.store.usage_log import INTERRUPTED
 from memtool.value import Value
 
-__all__ = ["render", "stats"]
-
 PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger",
                          "intents": "ledger"}  # fmt: skip
 """What a directory below memtool's own in the git directory is counted as."""

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.schema import parse_source
+from memtool.sessions.model import Finding
 from memtool.store import evidence
 from memtool.store.context import Context
+from memtool.store.evidence import Evidence
 from memtool.store.history import History, tip
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memtool.sessions.model import Finding
-    from memtool.store.evidence import Evidence
 
 MAX_DEPTH = 20
 """Memories that one chain may go through before it is cut."""

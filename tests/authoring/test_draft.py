@@ -7,8 +7,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.authoring import draft
-from memtool.commands.new import new
-from memtool.commands.supersede import supersede
+from memtool.commands.new import new, supersede
 from memtool.errors import MemtoolError
 from memtool.memory import document
 

@@ -17,10 +17,8 @@ from memtool.commands.archive import archive, confirm, deprecate, pin, render, r
 from memtool.commands.config import config
 from memtool.commands.digest import digest
 from memtool.commands.init import init
-from memtool.commands.new import new
-from memtool.commands.remember import remember
+from memtool.commands.new import new, remember, supersede
 from memtool.commands.resolve import resolve
-from memtool.commands.supersede import supersede
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory

@@ -4,9 +4,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.authoring.write import Written
-from memtool.commands.new import new
-from memtool.commands.remember import remember
-from memtool.commands.supersede import supersede
+from memtool.commands.new import new, remember, supersede
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory
