@@ -10,7 +10,7 @@ from memtool.memory import document
 from memtool.memory.changes import Version
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
-from memtool.value import Value, cached_property
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memtool.memory.schema import Problem
     from memtool.store.config import Config
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Kind, Record, Stamp
+    from memtool.store.snapshot import Kind, Stamp
 
 
 class File(Value):
@@ -75,88 +75,55 @@ class ParentStep(Value):
     after: tuple[Version, ...]
     where: dict[str, str]
 
+    def added(self) -> set[str]:
+        """Return the paths of the memories whose ids the commit does not have."""
+        before = {version.id for version in self.before}
+        return {version.path for version in self.after if version.id not in before}
 
-class Content:
+
+class Content(Value):
     """The content that is checked.
 
-    `files` are looked at one by one, sorted by path; where `is_whole`, they are all there are.
-    `texts` are searched for secrets, `steps` for changed claims. `kin` knows the lineage of every
-    memory of the tree that the files belong to, also of those not in `files`. `head` is the commit
-    of the tree, or the one that a new commit will stand on; empty for none.
+    Checks look at `files` one by one, sorted by path; where `is_whole`, they are all there are.
+    They search `texts` for secrets and `steps` for changed claims. `kin` knows the lineage of every
+    memory of the tree that the files belong to, also of those not in `files`.
     """
 
-    def __init__(
-        self,
-        *,
-        repository: Repository,
-        directory: str,
-        settings: Config,
-        now: int,
-        files: Sequence[File],
-        texts: Iterable[Text],
-        steps: Sequence[ParentStep],
-        kin: Kin,
-        head: str,
-        kind: Kind,
-        is_whole: bool,
-        problems: Sequence[Problem] = (),
-        records: Callable[[], Sequence[Record]],
-        earlier: Callable[[str], Sequence[Version]],
-        was_parted: Callable[[str], bool] = lambda _id: False,
-        warned: frozenset[str] | None = None,
-        added: frozenset[str] | None = None,
-        near: Neighbours | None = None,
-        known: Mapping[Stamp, Known] | None = None,
-        purges: frozenset[str] = frozenset(),
-    ) -> None:
-        self.repository = repository
-        self.directory = directory
-        self.settings = settings
-        self.now = now
-        self.files = tuple(files)
-        self.texts = texts
-        self.steps = tuple(steps)
-        self.kin = kin
-        self.head = head
-        self.kind = kind
-        """Where the files are: worktree, index, or commit."""
-        self.is_whole = is_whole
-        self.problems = tuple(problems)
-        """What was wrong before any file could be opened: links, devices, unfinished merges."""
-        self._records = records
-        self.earlier = earlier
-        """Returns the versions of an id before the last commit: going back to one is allowed."""
-        self.was_parted = was_parted
-        """Tells whether an id was there where the parents of a merge parted."""
-        self.warned = warned
-        """The paths of which warnings are told; None for all. Errors are told of every file."""
-        self.added = added
-        """The paths that a range of commits added; None where the steps tell."""
-        self.near = near
-        """The neighbours in the tree, where they were looked up before."""
-        self.known = known
-        """What was known of files before this check; None where nothing is to be kept."""
-        self.purges = purges
-        """The ids that a purge is about to remove: its commit will name them in its trailer."""
+    repository: Repository
+    directory: str
+    settings: Config
+    now: int
+    files: Sequence[File]
+    kin: Kin
+    head: str
+    """The commit of the tree, or the one that a new commit will follow; empty for none."""
+    kind: Kind
+    """Where the files are: worktree, index, or commit."""
+    is_whole: bool
+    texts: Iterable[Text] = ()
+    steps: Sequence[ParentStep] = ()
+    problems: Sequence[Problem] = ()
+    """What was wrong before any file could be opened: links, devices, unfinished merges."""
+    new: frozenset[str] = frozenset()
+    """The paths of memories that came with this content: no commit before has their ids."""
+    parents: Sequence[str] = ()
+    """The commits that a new commit will follow, HEAD first; none where commits are checked."""
+    warned: frozenset[str] | None = None
+    """The paths that get warnings; None for all. Errors are reported for every file."""
+    near: Neighbours | None = None
+    """The neighbours in the tree, where they were looked up before."""
+    known: Mapping[Stamp, Known] | None = None
+    """What was known of files before this check; None where nothing is to be kept."""
+    purges: frozenset[str] = frozenset()
+    """The ids that a purge is about to remove: its commit will name them in its trailer."""
 
-    @cached_property
-    def records(self) -> Sequence[Record]:
-        """Every readable memory of the whole tree, sorted by id and path. Reads it, if not yet."""
-        return self._records()
 
-    def is_new(self, path: str) -> bool:
-        """Tell whether a memory came with this content: no commit before has its id."""
-        return path in self._new
-
-    @cached_property
-    def _new(self) -> frozenset[str]:
-        if self.added is not None:
-            return self.added
-        found = frozenset(file.path for file in self.files)
-        for step in self.steps:
-            before = {version.id for version in step.before}
-            found &= {version.path for version in step.after if version.id not in before}
-        return found
+def new_paths(files: Iterable[File], steps: Iterable[ParentStep]) -> frozenset[str]:
+    """Return the paths of the files whose ids no parent has; of all where there is no parent."""
+    found = {file.path for file in files}
+    for step in steps:
+        found &= step.added()
+    return frozenset(found)
 
 
 def read(
@@ -318,3 +285,8 @@ def row_of(memory: Memory, path: str) -> Row:
     """Return the row of a memory that was read; a deleted one replaces nothing."""
     replaced = () if memory.status == "deleted" else memory.supersedes
     return Row(memory.id, path, memory.status, replaced)
+
+
+def kin_of(files: Iterable[File]) -> Kin:
+    """Return the lineage of all files of a tree."""
+    return Kin(row_of(file.memory, file.path) for file in files if file.memory is not None)

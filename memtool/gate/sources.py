@@ -24,7 +24,17 @@ from memtool.gate import gate, near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
-from memtool.gate.content import Content, File, Kin, ParentStep, Text, read, row_of, version_of
+from memtool.gate.content import (
+    Content,
+    File,
+    Kin,
+    ParentStep,
+    Text,
+    kin_of,
+    new_paths,
+    read,
+    version_of,
+)
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.schema import Problem
@@ -37,9 +47,9 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from memtool.gate.content import Known, Row
+    from memtool.gate.content import Known
     from memtool.memory.changes import Version
     from memtool.store.config import Config
     from memtool.store.context import Context
@@ -48,32 +58,15 @@ if TYPE_CHECKING:
     from memtool.store.snapshot import Snapshot, Stamp
 
 
-class WholeTree(Value):
-    """A whole tree that was read: its files by path, and what could not be opened."""
-
-    files: tuple[File, ...]
-    problems: tuple[Problem, ...]
-
-    def rows(self) -> list[Row]:
-        """Return what kin needs to know of each memory."""
-        return [row_of(file.memory, file.path) for file in self.files if file.memory is not None]
-
-    def records(self) -> Sequence[Record]:
-        """Return the readable memories, sorted by id and path."""
-        found = [Record(f.memory, f.path, f.oid) for f in self.files if f.memory is not None]
-        return tuple(sorted(found, key=lambda record: (record.memory.id, record.path)))
-
-    def texts(self) -> list[Text]:
-        """Return the texts of all files."""
-        return [Text(file.path, file.oid, file.text) for file in self.files]
-
-
 def read_whole(
     taken: Snapshot, categories: Collection[str], known: Mapping[Stamp, Known] | None = None
-) -> WholeTree:
-    """Read every file of a snapshot; of those that are known, no more than their bytes."""
+) -> tuple[list[File], list[Problem]]:
+    """Read every file of a snapshot, sorted by path; of those that are known only their bytes.
+
+    Also returns what could not be opened.
+    """
     known = known or {}
-    files = []
+    found = []
     problems = list(taken.problems)
     hash_blob = blob_hash(taken.repository.object_format)
     for entry, data in taken.read():
@@ -82,8 +75,8 @@ def read_whole(
             continue
         mode = entry.mode or _mode_of(os.path.join(taken.repository.top, entry.path))
         oid = entry.oid or hash_blob(data)
-        files.append(read(entry.path, oid, mode, data, categories, known.get((entry.path, oid))))
-    return WholeTree(tuple(sorted(files, key=lambda file: file.path)), tuple(problems))
+        found.append(read(entry.path, oid, mode, data, categories, known.get((entry.path, oid))))
+    return sorted(found, key=lambda file: file.path), problems
 
 
 def _mode_of(path: str) -> str:
@@ -93,76 +86,26 @@ def _mode_of(path: str) -> str:
         return "100644"
 
 
-def step_from(
-    repository: Repository,
-    directory: str,
-    commit: str,
-    files: Mapping[str, File],
+def _texts_of(found: Iterable[File]) -> list[Text]:
+    return [Text(file.path, file.oid, file.text) for file in found]
+
+
+def _steps_from(
+    context: Context,
+    parents: Iterable[str],
+    found: Sequence[File],
     categories: Collection[str],
-) -> ParentStep:
-    """Compare a whole tree with that of a commit."""
-    stored = {
-        entry.path: entry.oid for entry in snapshot.of_commit(repository, directory, commit).entries
-    }
-    gone = {
-        (path, oid) for path, oid in stored.items() if path not in files or files[path].oid != oid
-    }
-    before = snapshot.of_blobs(repository, gone, categories)
-    after = [file for path, file in files.items() if stored.get(path) != file.oid]
-    return ParentStep(
-        before=tuple(before[stamp] for stamp in sorted(before)),
-        after=tuple(map(version_of, after)),
-        where={},
-    )
-
-
-def earlier_versions(
-    repository: Repository, directory: str, head: str, categories: Collection[str]
-) -> Callable[[str], Sequence[Version]]:
-    """Return a function that gives the versions of an id in the parents of a commit."""
-
-    def find(id_: str) -> Sequence[Version]:
-        if not head:
-            return ()
-        parents = repository.git.line("rev-parse", f"{head}^@").split()
-        return versions_in(repository, directory, parents, categories, id_)
-
-    return find
-
-
-def versions_in(
-    repository: Repository,
-    directory: str,
-    commits: Iterable[str],
-    categories: Collection[str],
-    id_: str,
-) -> Sequence[Version]:
-    """Return the versions of an id in some commits."""
-    stamps: set[Stamp] = set()
-    for commit in commits:
-        for entry in snapshot.of_commit(repository, directory, commit).entries:
-            if entry.path.endswith(f"/{id_}.md"):
-                stamps.add((entry.path, entry.oid))
-    found = snapshot.of_blobs(repository, stamps, categories)
-    return tuple(found[stamp] for stamp in sorted(found))
-
-
-def parted(repository: Repository, directory: str, commits: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether an id was there where some commits parted."""
-    known: list[frozenset[str]] = []
-
-    def was_there(id_: str) -> bool:
-        if not known:
-            bases = repository.git.line("merge-base", "--octopus", *commits, allowed=(0, 1)).split()
-            paths = (
-                entry.path
-                for base in bases
-                for entry in snapshot.of_commit(repository, directory, base).entries
-            )
-            known.append(frozenset(p.rpartition("/")[2].removesuffix(".md") for p in paths))
-        return id_ in known[0]
-
-    return was_there
+) -> list[ParentStep]:
+    """Compare a whole tree with those of commits."""
+    steps = []
+    new = {file.path: file.oid for file in found}
+    for commit in parents:
+        taken = snapshot.of_commit(context.repository, context.directory, commit)
+        old = {entry.path: entry.oid for entry in taken.entries}
+        before = snapshot.of_blobs(context.repository, old.items() - new.items(), categories)
+        after = [version_of(file) for file in found if old.get(file.path) != file.oid]
+        steps.append(ParentStep(tuple(before[at] for at in sorted(before)), tuple(after), {}))
+    return steps
 
 
 MOST_BYTES = 1 << 20
@@ -173,103 +116,71 @@ _NO_FILE = "000000"
 
 
 def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str) -> Content:
-    """Take what is staged below the memory directory: what `staged_changes` returned.
+    """Take what is staged below the memory directory; `sides` and `head` are `staged_changes`.
+
+    Only the files that differ from HEAD are looked at, in a merge those that differ from any
+    parent; all are where the settings change, and in the first commit.
 
     Raises:
         MemtoolError: the staged settings cannot be read, or git refuses.
     """
-    settings = _settings(context.repository, context.config_path, head, sides[0])
+    repository, directory = context.repository, context.directory
+    settings = _staged_settings(context, head, sides[0])
+    categories = settings.categories
+    parents = [head, *merged(repository, context.env)] if head else []
     deciding = (context.config_path, config_file.POINTER_NAME)
-    if not head or any(row.path in deciding for row in sides[0]):
-        return _whole(context, settings, head, sides)
-    return _part(context, settings, sides)
+    is_whole = not head or any(row.path in deciding for row in sides[0])
+    near = None
+    if is_whole:
+        taken = snapshot.of_index(repository, directory)
+        found, problems = read_whole(taken, categories)
+        steps = _steps_from(context, parents, found, categories)
+        kin = kin_of(found)
+    else:
+        by_oid = _blobs(repository, directory, [row for side in sides for row in side])
+        by_path = {
+            row.path: read(row.path, row.oid, row.mode, by_oid[row.oid], categories)
+            for side in sides
+            for row in side
+            if row.oid in by_oid and row.mode != _NO_FILE and _is_memory(row, directory)
+        }
+        found, problems = [by_path[path] for path in sorted(by_path)], _faults(sides[0])
+        steps = [_staged_step(side, directory, by_path, by_oid, categories) for side in sides]
+        own = [Record(one.memory, one.path, one.oid) for one in found if one.memory is not None]
+        near = near_duplicates.of_index(repository, directory, categories, known=own)
+        kin = Kin((), near)
+    return Content(
+        repository=repository,
+        directory=directory,
+        settings=settings,
+        now=context.now,
+        files=found,
+        kin=kin,
+        head=head,
+        kind="index",
+        is_whole=is_whole,
+        texts=[*_texts_of(found), *_other_texts(repository, directory, sides[0])],
+        steps=steps,
+        problems=problems,
+        new=new_paths(found, steps),
+        parents=parents,
+        near=near,
+        purges=purged_by(context.env.get(PURGING, "")),
+    )
 
 
-def _settings(repository: Repository, path: str, head: str, rows: Sequence[RawChange]) -> Config:
+def _staged_settings(context: Context, head: str, rows: Sequence[RawChange]) -> Config:
     """Return the settings that the commit will hold."""
+    git, path = context.repository.git, context.config_path
     staged = next((row for row in rows if row.path == path), None)
     if staged is not None:
         name = staged.oid if staged.mode.startswith("100") and staged.status != "U" else ""
     else:
         name = f"{head}:{path}" if head else ""
-    (info,) = repository.git.infos([name]) if name else (None,)
+    (info,) = git.infos([name]) if name else (None,)
     if info is None or info[1] != "blob":
         return config_file.DEFAULTS
-    return config_file.parse(next(repository.git.blobs([info[0]], config_file.MOST_BYTES)), path)
-
-
-def _whole(
-    context: Context, settings: Config, head: str, sides: Sequence[Sequence[RawChange]]
-) -> Content:
-    """Look at every staged file: the settings changed, or it is the first commit."""
-    repository, directory = context.repository, context.directory
-    whole = read_whole(snapshot.of_index(repository, directory), settings.categories)
-    parents = [head, *merged(repository, context.env)] if head else []
-    by_path = {file.path: file for file in whole.files}
-    return Content(
-        repository=repository,
-        directory=directory,
-        settings=settings,
-        now=context.now,
-        files=whole.files,
-        texts=[*whole.texts(), *_other_texts(repository, directory, sides[0])],
-        steps=[
-            step_from(repository, directory, parent, by_path, settings.categories)
-            for parent in parents
-        ],
-        kin=Kin(whole.rows()),
-        head=head,
-        kind="index",
-        is_whole=True,
-        problems=whole.problems,
-        records=whole.records,
-        earlier=earlier_versions(repository, directory, head, settings.categories),
-        was_parted=parted(repository, directory, parents),
-        purges=purged_by(context.env.get(PURGING, "")),
-    )
-
-
-def _part(context: Context, settings: Config, sides: Sequence[Sequence[RawChange]]) -> Content:
-    """Look at the files that differ from HEAD, or in a merge from any parent."""
-    repository, directory = context.repository, context.directory
-    categories = settings.categories
-    by_oid = _blobs(repository, directory, [row for side in sides for row in side])
-    files = {
-        row.path: read(row.path, row.oid, row.mode, by_oid[row.oid], categories)
-        for side in sides
-        for row in side
-        if row.oid in by_oid and row.mode != _NO_FILE and _is_memory(row, directory)
-    }
-    steps = [_staged_step(side, directory, files, by_oid, categories) for side in sides]
-    parents = ["HEAD", *merged(repository, context.env)]
-    own = [
-        Record(file.memory, file.path, file.oid)
-        for file in files.values()
-        if file.memory is not None
-    ]
-    near = near_duplicates.of_index(repository, directory, settings.categories, known=own)
-    return Content(
-        repository=repository,
-        directory=directory,
-        settings=settings,
-        now=context.now,
-        files=[files[path] for path in sorted(files)],
-        texts=[
-            *(Text(file.path, file.oid, file.text) for file in files.values()),
-            *_other_texts(repository, directory, sides[0]),
-        ],
-        steps=steps,
-        kin=Kin((), near),
-        head="HEAD",
-        kind="index",
-        is_whole=False,
-        problems=_faults(sides[0]),
-        records=lambda: read_whole(snapshot.of_index(repository, directory), categories).records(),
-        earlier=earlier_versions(repository, directory, "HEAD", categories),
-        was_parted=parted(repository, directory, parents),
-        near=near,
-        purges=purged_by(context.env.get(PURGING, "")),
-    )
+    return config_file.parse(next(git.blobs([info[0]], config_file.MOST_BYTES)), path)
 
 
 def _is_memory(row: RawChange, directory: str) -> bool:
@@ -369,24 +280,23 @@ def of_range(context: Context, settings: Config, start: str, end: str) -> Conten
     if not touched:
         return None
     known = gate.load(repository, settings)
-    whole = read_whole(snapshot.of_commit(repository, directory, end), categories, known)
+    taken = snapshot.of_commit(repository, directory, end)
+    found, problems = read_whole(taken, categories, known)
     return Content(
         repository=repository,
         directory=directory,
         settings=settings,
         now=context.now,
-        files=whole.files,
-        texts=_texts(repository, touched),
-        steps=[_range_step(repository, directory, touched, whole, categories)],
-        kin=Kin(whole.rows()),
+        files=found,
+        kin=kin_of(found),
         head=end,
         kind="commit",
         is_whole=True,
-        problems=whole.problems,
-        records=whole.records,
-        earlier=lambda _id: (),
+        texts=_texts(repository, touched),
+        steps=[_range_step(repository, directory, touched, found, categories)],
+        problems=problems,
+        new=frozenset(row.path for row in touched if not row.olds),
         warned=frozenset(row.path for row in touched),
-        added=frozenset(row.path for row in touched if not row.olds),
         known=known,
     )
 
@@ -429,7 +339,7 @@ def _range_step(
     repository: Repository,
     directory: str,
     touched: Sequence[ChangedFile],
-    whole: WholeTree,
+    found: Sequence[File],
     categories: Collection[str],
 ) -> ParentStep:
     """Compare each memory as it was first confirmed with what it is at the end of the range."""
@@ -449,9 +359,7 @@ def _range_step(
         if _is_claimed(row, read):
             where[id_] = f"in commit {row.commit[:SHORT]}"
     touched_ids = {stem(row.path) for row in mine}
-    ends = {
-        stem(file.path): version_of(file) for file in whole.files if stem(file.path) in touched_ids
-    }
+    ends = {stem(file.path): version_of(file) for file in found if stem(file.path) in touched_ids}
     for id_ in _purged(repository.git, mine, ends):
         first.pop(id_, None)
     return ParentStep(
@@ -490,11 +398,11 @@ def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
     repository, directory, settings = context.repository, context.directory, context.settings
     categories = settings.categories
     known = gate.load(repository, settings)
-    whole = read_whole(snapshot.of_worktree(repository, directory), categories, known)
+    whole, problems = read_whole(snapshot.of_worktree(repository, directory), categories, known)
     head = repository.git.head()
     parents = [head, *merged(repository, context.env)] if head else []
-    by_path = {file.path: file for file in whole.files}
-    chosen = [file for file in whole.files if is_chosen(file.path, paths)]
+    steps = _steps_from(context, parents, whole, categories)
+    chosen = [file for file in whole if is_chosen(file.path, paths)]
     others = (text for text in _others(repository, directory) if is_chosen(text.path, paths))
     return Content(
         repository=repository,
@@ -502,16 +410,15 @@ def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
         settings=settings,
         now=context.now,
         files=chosen,
-        texts=[*(Text(file.path, file.oid, file.text) for file in chosen), *others],
-        steps=[step_from(repository, directory, parent, by_path, categories) for parent in parents],
-        kin=Kin(whole.rows()),
+        kin=kin_of(whole),
         head=head,
         kind="worktree",
         is_whole=not paths,
-        problems=whole.problems,
-        records=whole.records,
-        earlier=earlier_versions(repository, directory, head, categories),
-        was_parted=parted(repository, directory, parents),
+        texts=[*_texts_of(chosen), *others],
+        steps=steps,
+        problems=problems,
+        new=new_paths(chosen, steps),
+        parents=parents,
         known=None if paths else known,
     )
 

@@ -17,7 +17,7 @@ from bisect import bisect_left
 
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
-from memtool.gate.content import Content, Kin
+from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
@@ -346,20 +346,16 @@ def _digests(
 def dangling(tree: Tree, grounds: PlanInputs) -> list[Problem]:
     """Return a problem for each name that leads nowhere in the commit of a tree."""
     snapshot = tree.snapshot
-    whole = sources.read_whole(snapshot, grounds.config.categories)
+    files, _problems = sources.read_whole(snapshot, grounds.config.categories)
     content = Content(
         repository=snapshot.repository,
         directory=snapshot.directory,
         settings=grounds.config,
         now=grounds.now,
-        files=whole.files,
-        texts=(),
-        steps=(),
-        kin=Kin(whole.rows()),
+        files=files,
+        kin=kin_of(files),
         head=snapshot.name,
         kind=snapshot.kind,
         is_whole=True,
-        records=whole.records,
-        earlier=lambda _id: (),
     )
     return sorted(links.check(content), key=lambda one: (one.path, one.line, one.message))

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memtool.gate.content import Content, ParentStep
+    from memtool.gate.content import Content
     from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.memory import Memory
 
@@ -37,7 +37,7 @@ def check(content: Content) -> Iterator[Problem]:
         record
         for record in whole
         if _is_told(content, record.path)
-        and (content.is_new(record.path) or _is_in_use(content, record.memory))
+        and (record.path in content.new or _is_in_use(content, record.memory))
     ]
     if not records:
         return
@@ -48,7 +48,7 @@ def check(content: Content) -> Iterator[Problem]:
     for problem in near_duplicates.problems(
         records, near, threshold, content.now, categories, among=among
     ):
-        yield problem if content.is_new(problem.path) else problem.replace(severity="warning")
+        yield problem if problem.path in content.new else problem.replace(severity="warning")
     yield from _conflicts(content, [record for record in records if record.path in brought], near)
 
 
@@ -59,21 +59,14 @@ def _is_in_use(content: Content, memory: Memory) -> bool:
 
 def _brought(content: Content) -> frozenset[str]:
     """Return the paths of memories that came with the content: some parent has not their id."""
-    new = frozenset(file.path for file in content.files if content.is_new(file.path))
-    if content.added is not None:
-        return new
-    return new.union(*map(_lacking, content.steps))
-
-
-def _lacking(step: ParentStep) -> set[str]:
-    """Return the paths of memories that the parent of a step has not."""
-    before = {version.id for version in step.before}
-    return {version.path for version in step.after if version.id not in before}
+    if content.kind == "commit":
+        return content.new
+    return content.new.union(*(step.added() for step in content.steps))
 
 
 def _is_told(content: Content, path: str) -> bool:
     """Tell whether anybody hears of a memory: of one that is not new there are warnings only."""
-    return content.warned is None or path in content.warned or content.is_new(path)
+    return content.warned is None or path in content.warned or path in content.new
 
 
 def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neighbours:

@@ -11,36 +11,33 @@ from memtool.gate.content import Content, ParentStep
 from memtool.memory import changes
 from memtool.memory.changes import Change, Version
 from memtool.memory.schema import Problem
+from memtool.store import snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _RESET = "or, while the commit is not shared: git reset --soft HEAD^, and commit again"
+_UNDOABLE = frozenset({"silent-edit", "backdated"})
 
 
 def check(content: Content) -> Iterator[Problem]:
     """Yield memories that were edited behind their confirmation, removed, moved or backdated."""
     found = [_of_step(step, content.purges) for step in content.steps]
-    if not found:
-        return
+    parted: set[str] | None = None
     for id_ in sorted({id_ for problems, _new in found for id_ in problems}):
         mine = [problems[id_] for problems, _new in found if id_ in problems]
         # A parent that never had the memory, or in which it is as it is now, is no accuser.
-        accused = all(id_ in problems or id_ in new for problems, new in found)
-        if not accused and not (_is_loss(mine) and not content.was_parted(id_)):
-            continue
+        if not all(id_ in problems or id_ in new for problems, new in found):
+            if any(problem.code != "removed" for problems in mine for problem in problems):
+                continue
+            # Unless the merge left out what came with the other parent.
+            parted = _ids_where_parted(content) if parted is None else parted
+            if id_ in parted:
+                continue
         for problem in mine[0]:
             if problem.code not in _UNDOABLE or not _is_undone(content, id_):
                 yield problem
-
-
-_UNDOABLE = frozenset({"silent-edit", "backdated"})
-
-
-def _is_loss(mine: list[list[Problem]]) -> bool:
-    """Tell whether a merge left out a memory that a parent has."""
-    return all(problem.code == "removed" for problems in mine for problem in problems)
 
 
 def _of_step(
@@ -57,86 +54,82 @@ def _of_step(
         old, new = olds.get(from_id or change.id), news.get(change.id)
         if change.kind == "removed" and change.id in purges:
             continue
-        problem = _problem(change, old, new, step.where.get(change.id, ""))
+        where = step.where.get(change.id, "")
+        problem = _problem(change, old, new, f" {where}" if where else "")
         if problem is not None:
             found.setdefault(change.id, []).append(problem)
     return found, frozenset(news.keys() - olds.keys() - renamed)
 
 
 def _problem(
-    change: Change, old: Version | None, new: Version | None, where: str
+    change: Change, old: Version | None, new: Version | None, place: str
 ) -> Problem | None:
     """Return the problem that a change is; None for a change that is allowed."""
     if old is None or old.memory is None:
         return None
-    place = f" {where}" if where else ""
+    id_, path = change.id, change.path
     if change.kind == "removed":
+        message = f"{old.id} was removed{place}; memories stay"
         hint = f'git checkout HEAD -- {old.path}, then memtool forget {old.id} --why "…"'
         if old.memory.status == "deleted":
             hint = f"memtool purge {old.id} --apply --commit removes it, once it is due"
-        return _make(
-            change, old.path, 0, "removed", f"{old.id} was removed{place}; memories stay", hint
-        )
+        return Problem(old.path, 0, "removed", message, hint, id_)
     if change.kind == "moved":
-        lay = str(change.details["from"])
-        return _make(
-            change,
-            change.path,
-            0,
-            "moved",
-            f"it was {lay}; memories keep their place and name{place}",
-            f"git mv {change.path} {lay}",
-        )
+        message = f"it was {change.details['from']}; memories keep their place and name{place}"
+        return Problem(path, 0, "moved", message, f"git mv {path} {change.details['from']}", id_)
     if change.kind != "edited" or new is None or new.memory is None:
         return None
     if not change.details["silent"]:
-        if old.memory.status != "candidate" and new.memory.status == "candidate":
-            return _make(
-                change,
-                change.path,
-                1,
-                "unconfirmed",
-                f"a confirmed memory became a candidate again{place}",
-                f"memtool deprecate {change.id}, or memtool supersede {change.id} TITLE",
-            ).replace(severity="warning")
-        return None
-    keys = [key for key in _keys(change) if changes.is_claim(key)]
+        if old.memory.status == "candidate" or new.memory.status != "candidate":
+            return None
+        message = f"a confirmed memory became a candidate again{place}"
+        hint = f"memtool deprecate {id_}, or memtool supersede {id_} TITLE"
+        return Problem(path, 1, "unconfirmed", message, hint, id_, "warning")
+    all_keys = change.details["keys"]
+    keys = [key for key in all_keys if changes.is_claim(key)] if isinstance(all_keys, tuple) else []
+    hint = f"git checkout HEAD -- {path}"
     if "timestamp" in keys and new.memory.timestamp < old.memory.timestamp:
-        return _make(
-            change,
-            change.path,
-            1,
-            "backdated",
-            f"its timestamp was set back from {old.memory.text('timestamp')}{place}",
-            f"git checkout HEAD -- {change.path}",
-        )
-    return _make(
-        change,
-        change.path,
-        1,
-        "silent-edit",
-        f"a confirmed memory was changed in place: {', '.join(keys)}{place}",
-        f"git checkout HEAD -- {change.path}, then memtool supersede {change.id} TITLE; {_RESET}",
-    )
+        message = f"its timestamp was set back from {old.memory.text('timestamp')}{place}"
+        return Problem(path, 1, "backdated", message, hint, id_)
+    message = f"a confirmed memory was changed in place: {', '.join(keys)}{place}"
+    hint += f", then memtool supersede {id_} TITLE; {_RESET}"
+    return Problem(path, 1, "silent-edit", message, hint, id_)
 
 
-def _make(change: Change, path: str, line: int, code: str, message: str, hint: str) -> Problem:
-    return Problem(path, line, code, message, hint, id=change.id)
-
-
-def _keys(change: Change) -> tuple[str, ...]:
-    keys = change.details["keys"]
-    return keys if isinstance(keys, tuple) else ()
+def _ids_where_parted(content: Content) -> set[str]:
+    """Return the ids that were there where the parents of a merge parted."""
+    git = content.repository.git
+    bases = git.line("merge-base", "--octopus", *content.parents, allowed=(0, 1)).split()
+    return {
+        changes.stem(entry.path)
+        for base in bases
+        for entry in snapshot.of_commit(content.repository, content.directory, base).entries
+    }
 
 
 def _is_undone(content: Content, id_: str) -> bool:
     """Tell whether a memory is again what it was in a commit before the last one."""
-    news = [version for step in content.steps for version in step.after if version.id == id_]
-    for old in content.earlier(id_):
-        for new in news[:1]:
-            if old.memory is None or new.memory is None:
-                continue
-            keys = changes.changed_keys(old.memory, new.memory)
-            if not any(map(changes.is_claim, keys)):
-                return True
-    return False
+    new = next((v for step in content.steps for v in step.after if v.id == id_), None)
+    return (
+        new is not None
+        and new.memory is not None
+        and any(
+            old.memory is not None
+            and not any(map(changes.is_claim, changes.changed_keys(old.memory, new.memory)))
+            for old in _earlier(content, id_)
+        )
+    )
+
+
+def _earlier(content: Content, id_: str) -> Sequence[Version]:
+    """Return the versions of an id in the parents of the last commit."""
+    if not content.parents:
+        return ()
+    repository = content.repository
+    stamps = {
+        (entry.path, entry.oid)
+        for commit in repository.git.line("rev-parse", f"{content.parents[0]}^@").split()
+        for entry in snapshot.of_commit(repository, content.directory, commit).entries
+        if entry.path.endswith(f"/{id_}.md")
+    }
+    return list(snapshot.of_blobs(repository, stamps, content.settings.categories).values())

@@ -122,7 +122,7 @@ def check(content: Content) -> Iterator[Problem]:
             yield _warning(
                 file, 0, "file-mode", "it is marked as a program", f"chmod -x {file.path}"
             )
-        if content.is_new(file.path):  # what is committed can no longer be written better
+        if file.path in content.new:  # what is committed can no longer be written better
             yield from _sections(file)
 
 
