@@ -1,8 +1,8 @@
 """The duplicates check: does a new memory repeat or contradict a living one?
 
-Only memories that the commit before does not have are refused. What a merge joins is told as a
-warning, since each side had its own gate; so is what history holds twice already, and its
-conflicts are told by `memtool conflicts`.
+Only memories that the commit before does not have are refused. What a merge joins is a warning,
+since each side passed its own gate; so is what history holds twice already. The conflicts of that
+are listed by `memtool conflicts`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _brought(content: Content) -> frozenset[str]:
 
 
 def _is_told(content: Content, path: str) -> bool:
-    """Tell whether anybody hears of a memory: of one that is not new there are warnings only."""
+    """Tell whether problems of a memory are shown: one that is not new has warnings only."""
     return content.warned is None or path in content.warned or path in content.new
 
 
@@ -84,46 +84,31 @@ def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neigh
 
 
 def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:
-    now, categories = content.now, content.settings.categories
     told: set[tuple[str, ...]] = set()
-
-    def may_clash(mine: Memory, other: Memory) -> bool:
-        from memtool.memory import lifecycle  # most memories have no neighbours
-
-        is_accepted = other.id in mine.items("conflicts_accepted") or mine.id in other.items(
-            "conflicts_accepted"
-        )
-        return (
-            not is_accepted
-            and _pair(mine, other) not in told
-            and all(
-                lifecycle.state(memory, now, categories) == lifecycle.ALIVE
-                for memory in (mine, other)
-            )
-        )
-
     for record, found in zip(added, near.of(added), strict=True):
         mine = record.memory
         for other in (one.record.memory for one in found):
-            if not may_clash(mine, other):
+            if _pair(mine, other) in told or not _may_clash(content, mine, other):
                 continue
             from memtool.gate import contradictions  # most memories have no neighbours
 
             clash = contradictions.between(mine, other)
             if clash is not None:
                 told.add(_pair(mine, other))
-                yield _conflict(record, other, clash.reason)
+                message = f"it may contradict {other.id}: {clash.reason}"
+                hint = f"memtool resolve {record.id} {other.id} --keep newer --why REASON"
+                yield Problem(record.path, 1, "conflict", message, hint, record.id, "warning")
 
 
-def _conflict(record: Record, other: Memory, reason: str) -> Problem:
-    return Problem(
-        record.path,
-        1,
-        "conflict",
-        f"it may contradict {other.id}: {reason}",
-        f"memtool resolve {record.id} {other.id} --keep newer --why REASON",
-        id=record.id,
-        severity="warning",
+def _may_clash(content: Content, mine: Memory, other: Memory) -> bool:
+    """Tell whether two memories are in use, and neither accepts the other."""
+    from memtool.memory import lifecycle  # most memories have no neighbours
+
+    if other.id in mine.items("conflicts_accepted") or mine.id in other.items("conflicts_accepted"):
+        return False
+    return all(
+        lifecycle.state(memory, content.now, content.settings.categories) == lifecycle.ALIVE
+        for memory in (mine, other)
     )
 
 

@@ -46,12 +46,8 @@ def _circles(files: dict[str, File], lineage: Lineage) -> Iterator[Problem]:
         others = ", ".join(cycle[:5]) + (f" and {len(cycle) - 5} more" if len(cycle) > 5 else "")
         for id_ in cycle:
             if id_ in files:
-                yield _of(
-                    files[id_],
-                    "cycle",
-                    f"it supersedes itself, through {others}",
-                    "drop one supersedes of the circle",
-                )
+                message = f"it supersedes itself, through {others}"
+                yield _of(files[id_], "cycle", message, "drop one supersedes of the circle")
 
 
 def _dangling(
@@ -62,16 +58,11 @@ def _dangling(
             continue
         if missing in content.purges or _is_purged(content, missing):
             continue
-        paths = [row.path for row in content.kin.rows(newer)]
+        path = content.kin.rows(newer)[0].path
         line = files[newer].line_of("supersedes") if newer in files else 1
-        yield Problem(
-            paths[0],
-            line,
-            "dangling",
-            f"it supersedes {missing}, which is not here",
-            f"git log --all -- '*{missing}.md' tells where it went",
-            id=newer,
-        )
+        message = f"it supersedes {missing}, which is not here"
+        hint = f"git log --all -- '*{missing}.md' tells where it went"
+        yield Problem(path, line, "dangling", message, hint, newer)
 
 
 def _is_purged(content: Content, id_: str) -> bool:
@@ -90,49 +81,37 @@ def _passed_over(content: Content, files: dict[str, File], lineage: Lineage) -> 
     if content.kind == "commit" or len(content.steps) != 1:
         return
     (step,) = content.steps
-    before = {version.id for version in step.before}
-    new = {version.id for version in step.after} - before
+    new = {version.id for version in step.after} - {version.id for version in step.before}
     for id_ in sorted(new & files.keys()):
-        file = files[id_]
+        memory = files[id_].memory
+        if memory is None or memory.status == "deleted":
+            continue
         own = {id_, *lineage.predecessors(id_)}
-        for old in file.memory.supersedes if file.memory else ():
+        for old in memory.supersedes:
             others = [n for n in lineage.superseded_by.get(old, ()) if n not in own | new]
-            heads = [head for head in lineage.heads_of(old) if head not in own] or others
-            if others and file.memory is not None and file.memory.status != "deleted":
-                yield _of(
-                    file,
-                    "not-a-head",
-                    f"it supersedes {old}, which {', '.join(others)} superseded before",
-                    f"supersede {' and '.join(heads)} instead, or as well",
-                )
+            if others:
+                heads = [head for head in lineage.heads_of(old) if head not in own] or others
+                message = f"it supersedes {old}, which {', '.join(others)} superseded before"
+                hint = f"supersede {' and '.join(heads)} instead, or as well"
+                yield _of(files[id_], "not-a-head", message, hint)
 
 
 def _forks(files: dict[str, File], lineage: Lineage, told: set[str]) -> Iterator[Problem]:
     for fork in lineage.forks():
         named = " and ".join(fork.heads[:5]) + (" and more" if len(fork.heads) > 5 else "")
+        message = f"{named} both replace {fork.ancestor}"
+        hint = f"memtool supersede {fork.heads[0]} TITLE --supersedes {fork.heads[1]}"
         for head in fork.heads:
             if head in files and head not in told:
-                yield _of(
-                    files[head],
-                    "fork",
-                    f"{named} both replace {fork.ancestor}",
-                    f"memtool supersede {fork.heads[0]} TITLE --supersedes {fork.heads[1]}",
-                ).replace(severity="warning")
+                yield _of(files[head], "fork", message, hint).replace(severity="warning")
 
 
 def _doubled(content: Content) -> Iterator[Problem]:
+    hint = "give the newer one another id and file name"
     for file in content.files:
-        if file.memory is None:
-            continue
-        for row in content.kin.rows(file.memory.id):
+        for row in content.kin.rows(file.memory.id) if file.memory else ():
             if row.path != file.path:
-                yield _of(
-                    file,
-                    "duplicate-id",
-                    f"{row.path} has the same id {row.id}",
-                    "give the newer one another id and file name",
-                    "id",
-                )
+                yield _of(file, "duplicate-id", f"{row.path} has the same id {row.id}", hint, "id")
 
 
 def _alike(content: Content) -> Iterator[Problem]:
@@ -152,15 +131,11 @@ def _alike(content: Content) -> Iterator[Problem]:
         rows = content.kin.rows(folded.removesuffix(".md"))
         twin = plain.setdefault(folded, rows[0].path if rows else path)
         if twin != path:
-            yield Problem(
-                path,
-                0,
-                "duplicate-id",
-                f"{twin} has the same name but for case or Unicode form: many disks keep only one",
-                f"git mv {path} to another name, and give it another id",
-            )
+            message = f"{twin} has the same name but for case or Unicode form"
+            hint = f"git mv {path} to another name, and give it another id"
+            yield Problem(path, 0, "duplicate-id", f"{message}: many disks keep only one", hint)
 
 
 def _of(file: File, code: str, message: str, hint: str, key: str = "supersedes") -> Problem:
     id_ = file.memory.id if file.memory else ""
-    return Problem(file.path, file.line_of(key), code, message, hint, id=id_)
+    return Problem(file.path, file.line_of(key), code, message, hint, id_)

@@ -50,11 +50,9 @@ def check(content: Content) -> Iterator[Problem]:
             "commit": commits.__contains__,
         }.get(item.kind, paths.is_there)
         if not is_there(item.target):
-            id_ = item.file.memory.id if item.file.memory else ""
-            message = f"{item.said} {what}"
-            yield Problem(
-                item.file.path, item.line, code, message, hint, id=id_, severity="warning"
-            )
+            file, message = item.file, f"{item.said} {what}"
+            id_ = file.memory.id if file.memory else ""
+            yield Problem(file.path, item.line, code, message, hint, id_, "warning")
 
 
 def _is_current(memory: Memory, content: Content) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from memtool.gate.content import Content, File
 from memtool.memory import timestamps
 from memtool.memory.schema import Problem
@@ -21,7 +23,7 @@ _STAMPED = ("checked", "deleted")
 def check_dates(content: Content) -> Iterator[Problem]:
     """Yield moments of the past that lie in the future, and memories that ended before they began.
 
-    A window that ends before it begins is no valid memory, and the schema check tells so.
+    A window that ends before it begins is no valid memory, which reading it reports.
     """
     limit = content.now + SLACK_S
     for file in content.files:
@@ -29,40 +31,25 @@ def check_dates(content: Content) -> Iterator[Problem]:
         if memory is None or (file.known is not None and file.known.latest <= limit):
             continue
         if memory.timestamp > limit:
-            yield _date_warning(
-                file,
-                "timestamp",
-                "future",
-                f"it is dated {memory.text('timestamp')}, which is in the future",
-                "correct the timestamp before it is committed, or the clock",
-            )
+            message = f"it is dated {memory.text('timestamp')}, which is in the future"
+            hint = "correct the timestamp before it is committed, or the clock"
+            yield _warning(file, file.line_of("timestamp"), "future", message, hint)
         for key in _STAMPED:
             at = memory.table(key).get("at")
             if at and timestamps.parse(at) > limit:
-                yield _date_warning(
-                    file, key, "future", f"{key}.at is {at}, which is in the future",
-                    f"correct {key}.at",
-                )  # fmt: skip
+                message = f"{key}.at is {at}, which is in the future"
+                yield _warning(file, file.line_of(key), "future", message, f"correct {key}.at")
         end = memory.text("valid_through")
         if end and timestamps.end(end) < memory.timestamp:
-            yield _date_warning(
-                file,
-                "valid_through",
-                "bad-window",
-                f"it is valid through {end}, before it was written",
-                "correct valid_through, or date the memory to when it held",
-            )
+            message = f"it is valid through {end}, before it was written"
+            hint = "correct valid_through, or date the memory to when it held"
+            yield _warning(file, file.line_of("valid_through"), "bad-window", message, hint)
 
 
 def latest(memory: Memory) -> int:
     """Return the last second that a memory speaks of as past."""
     stamps = (memory.table(key).get("at") for key in _STAMPED)
     return max([memory.timestamp, *(timestamps.parse(at) for at in stamps if at)])
-
-
-def _date_warning(file: File, key: str, code: str, message: str, hint: str) -> Problem:
-    id_ = file.memory.id if file.memory else ""
-    return Problem(file.path, file.line_of(key), code, message, hint, id=id_, severity="warning")
 
 
 REQUIRED: dict[str, tuple[str, ...]] = {
@@ -73,7 +60,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 
 
 def outside_code(body: str) -> Iterator[tuple[int, str]]:
-    """Yield each line that stands in no fenced code, with its number from 0."""
+    """Yield each line outside of fenced code, with its number from 0."""
     fence = ""
     for number, line in enumerate(body.split("\n")):
         start = line.lstrip(" ")
@@ -105,7 +92,7 @@ def headings(body: str) -> list[str]:
 MOST_IN_LINE = 8_000
 """Characters of one line: what is longer is data, and no review shows it."""
 MOST_TOLD = 5
-"""Problems of one kind that are told of one file."""
+"""Problems of one kind that are reported for one file."""
 _UNSEEN = ("<!--", "<details")
 
 
@@ -115,66 +102,44 @@ def check(content: Content) -> Iterator[Problem]:
     for file in content.files:
         if file.known is None:
             yield from file.problems
-            yield from _hidden(file)
-            yield from _long_lines(file)
-            yield from _unseen(file)
+            for found in (_hidden(file), _long_lines(file), _unseen(file)):
+                yield from islice(found, MOST_TOLD)
         if file.mode == "100755":
-            yield _warning(
-                file, 0, "file-mode", "it is marked as a program", f"chmod -x {file.path}"
-            )
+            message = "it is marked as a program"
+            yield _warning(file, 0, "file-mode", message, f"chmod -x {file.path}")
         if file.path in content.new:  # what is committed can no longer be written better
             yield from _sections(file)
 
 
 def _hidden(file: File) -> Iterator[Problem]:
-    for number, (line, name, is_error) in enumerate(hidden_characters(file.text)):
-        if number == MOST_TOLD:
-            return
-        yield Problem(
-            file.path,
-            line,
-            "hidden-character",
-            f"it holds {name}, which no reader sees",
-            f"take the character out of line {line}",
-            severity="error" if is_error else "warning",
-        )
+    for line, name, is_error in hidden_characters(file.text):
+        message = f"it holds {name}, which no reader sees"
+        hint = f"take the character out of line {line}"
+        severity = "error" if is_error else "warning"
+        yield Problem(file.path, line, "hidden-character", message, hint, severity=severity)
 
 
 def _long_lines(file: File) -> Iterator[Problem]:
     if len(file.text) <= MOST_IN_LINE:
         return
-    found = 0
+    hint = "break the line, or keep the data in a file that the memory names as its source"
     for number, line in enumerate(file.text.split("\n"), 1):
-        if len(line) > MOST_IN_LINE and found < MOST_TOLD:
-            found += 1
-            yield Problem(
-                file.path,
-                number,
-                "long-line",
-                f"a line of {len(line):,} characters, {MOST_IN_LINE:,} are allowed",
-                "break the line, or keep the data in a file that the memory names as its source",
-            )
+        if len(line) > MOST_IN_LINE:
+            message = f"a line of {len(line):,} characters, {MOST_IN_LINE:,} are allowed"
+            yield Problem(file.path, number, "long-line", message, hint)
 
 
 def _unseen(file: File) -> Iterator[Problem]:
     body = file.memory.body if file.memory else ""
     if not any(mark in body for mark in _UNSEEN):
         return
-    found = 0
+    hint = "write it as plain text, or leave it out"
     for number, line in outside_code(body):
         for mark in _UNSEEN:
-            at = line.find(mark)
-            if at < 0 or line[at + len(mark) :].lstrip().startswith("memtool: allow"):
-                continue
-            found += 1
-            if found <= MOST_TOLD:
-                yield _warning(
-                    file,
-                    file.body_line + number,
-                    "html-comment",
-                    f"{mark} hides text from people, but not from agents",
-                    "write it as plain text, or leave it out",
-                )
+            _before, found, after = line.partition(mark)
+            if found and not after.lstrip().startswith("memtool: allow"):
+                message = f"{mark} hides text from people, but not from agents"
+                yield _warning(file, file.body_line + number, "html-comment", message, hint)
 
 
 def _sections(file: File) -> Iterator[Problem]:
@@ -190,13 +155,9 @@ def _sections(file: File) -> Iterator[Problem]:
     there = {title.casefold() for title in headings(memory.body)}
     missing = [title for title in wanted if title.casefold() not in there]
     if there and missing:
-        yield _warning(
-            file,
-            0,
-            "missing-section",
-            f"a memory of type {memory.type} has no section {', '.join(missing)}",
-            f"while it is not committed, add ## {missing[0]}; memtool new offers each section",
-        )
+        message = f"a memory of type {memory.type} has no section {', '.join(missing)}"
+        hint = f"while it is not committed, add ## {missing[0]}; memtool new offers each section"
+        yield _warning(file, 0, "missing-section", message, hint)
 
 
 def _warning(file: File, line: int, code: str, message: str, hint: str) -> Problem:
