@@ -1,13 +1,19 @@
-"""Lifecycle: alive, or why not, at a moment."""
+"""Lifecycle: alive, or why not, at a moment; how memories fade by three formulas."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from conftest import make_memory
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CATEGORIES, DEFAULT_CATEGORIES, Category
+from memtool.memory.lifecycle import FORMULAS, Age, Fading
 from memtool.memory.memory import FieldValue
+from memtool.store.config import BY_KEY
 
 WRITTEN = timestamps.parse("2026-02-22T19:33:00Z")
 DAY_S = 86_400
@@ -70,3 +76,92 @@ def test_confirming_renews_from_the_moment_of_the_check() -> None:
     memory = make_memory("dec-a", checked={"at": "2026-05-01T00:00:00Z"})
     assert lifecycle.confirmed_at(memory) == timestamps.parse("2026-05-01T00:00:00Z")
     assert lifecycle.confirmed_at(make_memory("dec-a")) == WRITTEN
+
+
+DAYS = st.floats(0, 40_000)
+ACCESSES = st.none() | st.integers(0, 10_000)
+STATUS = st.sampled_from(("candidate", "confirmed"))
+
+
+def kept(days: float, formula: str = "exponential", accesses: int | None = None, **fields: str):
+    """What is left of a decision after some days."""
+    memory = make_memory("dec-a", **fields)
+    now = WRITTEN + round(days * DAY_S)
+    return lifecycle.kept(memory, now, DEFAULT_CATEGORIES, Fading(formula, 90.0), accesses)
+
+
+def test_the_settings_name_the_formulas():
+    """Each may be chosen, and the first is the one that was always there."""
+    assert BY_KEY["decay.formula"].choices == tuple(FORMULAS)
+    assert BY_KEY["decay.formula"].default == lifecycle.USUAL.formula == next(iter(FORMULAS))
+    assert BY_KEY["decay.half_life_days"].default == lifecycle.USUAL.half_life_days
+
+
+@pytest.mark.parametrize(
+    ("formula", "days", "accesses", "expected"),
+    [
+        ("exponential", 100, None, math.exp(-0.3)),
+        ("exponential", 100, 0, math.exp(-0.3)),
+        ("exponential", 100, 4, math.exp(-0.3) * 1.2),
+        ("exponential", 100, 1000, 1.0),
+        ("half-life", 90, None, 0.5),
+        ("half-life", 270, 7, 0.25),
+        ("weekly", 7, None, 0.95),
+        ("weekly", 70, 0, 0.95**10 * 0.5),
+        ("weekly", 70, 4, 0.95**10 * 0.7),
+        ("weekly", 70, 99, 0.95**10),
+    ],
+)
+def test_each_formula_is_what_it_says(
+    formula: str, days: float, accesses: int | None, expected: float
+):
+    """The figures are those of the formulas as they are written down."""
+    assert kept(days, formula, accesses) == pytest.approx(expected)
+
+
+def test_a_candidate_keeps_less_by_the_weekly_formula():
+    """0.9 of it, whatever its age."""
+    assert kept(7, "weekly", status="candidate") == pytest.approx(0.95 * 0.9)
+    assert kept(7, "half-life", status="candidate") == kept(7, "half-life")
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("fields", [{"status": "pinned"}, {"fade_rate": "0"}])
+def test_what_is_pinned_never_fades(formula: str, fields: dict[str, str]):
+    """Nor does what says so itself."""
+    assert kept(10_000, formula, 0, **fields) == 1.0
+
+
+def test_the_rate_of_the_memory_goes_before_that_of_the_category():
+    """Both are per day; a category without a row has one as well."""
+    assert kept(10, fade_rate="0.1") == pytest.approx(math.exp(-1))
+    assert kept(10, category="task_progress") == pytest.approx(math.exp(-1))
+    assert kept(100, category="unheard-of") == pytest.approx(math.exp(-0.3))
+
+
+def test_age_counts_from_the_last_confirmation():
+    """Who vouches for a memory makes it fresh."""
+    checked = {"at": "2026-03-24T19:33:00Z", "by": "Ada"}
+    memory = make_memory("dec-a", checked=checked)
+    assert lifecycle.kept(memory, WRITTEN + 30 * DAY_S, DEFAULT_CATEGORIES) == 1.0
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@given(days=DAYS, more=DAYS, accesses=ACCESSES, rate=st.floats(1e-6, 10), status=STATUS)
+def test_nothing_gets_fresher_with_age(
+    formula: str, days: float, more: float, accesses: int | None, rate: float, status: str
+):
+    """Each formula stays between 0 and 1, falls with age and rises with accesses."""
+    age = Age(days, rate, 90.0, accesses, status == "candidate")
+    here = FORMULAS[formula](age)
+    assert 0 <= FORMULAS[formula](age.replace(days=days + more)) <= here <= 1
+    assert FORMULAS[formula](age.replace(accesses=(accesses or 0) + 1)) >= (
+        here if accesses is not None else 0
+    )
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@given(days=st.floats(-10_000, 0))
+def test_clocks_that_run_ahead_do_no_harm(formula: str, days: float):
+    """What was written in the future is as fresh as what is written now."""
+    assert kept(days, formula) == 1.0

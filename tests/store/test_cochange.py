@@ -1,22 +1,19 @@
-"""Files that change together, as git tells it of real histories."""
+"""Files that change together, and files that the work at hand changed, in real histories."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from conftest import Sandbox
 
 from memtool.store import cochange
 from memtool.store.git import Git
-from memtool.store.repository import discover
-
-if TYPE_CHECKING:
-    from conftest import Sandbox
+from memtool.store.repository import discover, head_commit
 
 
-def changed(sandbox: Sandbox, *paths: str, times: int = 1) -> str:
+def touch(sandbox: Sandbox, *paths: str, times: int = 1) -> str:
     """Change some files in one commit, several times, and return the last commit."""
     commit = ""
     for _time in range(times):
@@ -36,9 +33,9 @@ def companions(
 
 def test_what_changes_together_is_found_from_both_sides(sandbox: Sandbox) -> None:
     """Three commits in common say so, two do not."""
-    changed(sandbox, "src/a.py", "tests/a.py", times=2)
+    touch(sandbox, "src/a.py", "tests/a.py", times=2)
     assert companions(sandbox, "src/a.py") == ()
-    changed(sandbox, "src/a.py", "tests/a.py", "README")
+    touch(sandbox, "src/a.py", "tests/a.py", "README")
     assert companions(sandbox, "src/a.py") == ("tests/a.py",)
     assert companions(sandbox, "tests/a.py") == ("src/a.py",)
     assert companions(sandbox, "README") == companions(sandbox, "src", "no/such") == ()
@@ -46,16 +43,16 @@ def test_what_changes_together_is_found_from_both_sides(sandbox: Sandbox) -> Non
 
 def test_what_is_open_is_nobodys_companion(sandbox: Sandbox) -> None:
     """Of several open files only others are named, each once and in order."""
-    changed(sandbox, "a", "b", "c", times=3)
+    touch(sandbox, "a", "b", "c", times=3)
     assert companions(sandbox, "b", "a") == ("c",)
     assert companions(sandbox, "b") == ("a", "c")
 
 
 def test_a_file_that_every_commit_touches_belongs_to_none(sandbox: Sandbox) -> None:
     """The share counts the commits of both, so that a change log says nothing."""
-    changed(sandbox, "CHANGES", "a", "b", "versions", times=3)
-    changed(sandbox, "CHANGES", times=20)
-    changed(sandbox, "versions", times=20)
+    touch(sandbox, "CHANGES", "a", "b", "versions", times=3)
+    touch(sandbox, "CHANGES", times=20)
+    touch(sandbox, "versions", times=20)
     assert companions(sandbox, "a") == ("b",)
     assert companions(sandbox, "CHANGES") == companions(sandbox, "versions") == ()
 
@@ -63,20 +60,20 @@ def test_a_file_that_every_commit_touches_belongs_to_none(sandbox: Sandbox) -> N
 def test_large_commits_and_memories_say_nothing(sandbox: Sandbox) -> None:
     """Formatting everything relates no two files, nor does noting a memory beside the code."""
     many = [f"src/{number:02}" for number in range(cochange.MOST_FILES)]
-    changed(sandbox, *many, "one-more", times=3)
+    touch(sandbox, *many, "one-more", times=3)
     assert companions(sandbox, "src/00") == ()
-    changed(sandbox, *many, ".memory/note.md", times=3)
+    touch(sandbox, *many, ".memory/note.md", times=3)
     assert companions(sandbox, "src/00") == tuple(many[1 : 1 + cochange.MOST_COMPANIONS])
     assert companions(sandbox, ".memory/note.md") == ()
 
 
 def test_merges_are_not_counted_twice(sandbox: Sandbox) -> None:
     """What a branch did counts by its commits, not by the merge that brings them."""
-    changed(sandbox, "base")
+    touch(sandbox, "base")
     sandbox.git("switch", "--quiet", "--create", "topic")
-    changed(sandbox, "a", "b", times=2)
+    touch(sandbox, "a", "b", times=2)
     sandbox.git("switch", "--quiet", "main")
-    changed(sandbox, "base")
+    touch(sandbox, "base")
     sandbox.git("merge", "--quiet", "--no-ff", "--message", "merge", "topic")
     assert companions(sandbox, "a") == ()
 
@@ -84,15 +81,15 @@ def test_merges_are_not_counted_twice(sandbox: Sandbox) -> None:
 def test_strange_names_are_names(sandbox: Sandbox) -> None:
     """Spaces, quotes, other scripts and bytes that are no text; only a line feed is passed over."""
     odd = ("with space", 'q"uote', "größe", "commit", "-x", os.fsdecode(b"raw\xff"))
-    changed(sandbox, *odd, "two\nlines", times=3)
+    touch(sandbox, *odd, "two\nlines", times=3)
     assert companions(sandbox, "-x") == tuple(sorted(set(odd) - {"-x"}))
     assert companions(sandbox, "two\nlines") == ()
 
 
 def test_only_what_leads_to_the_commit_counts(sandbox: Sandbox) -> None:
     """An older commit knows what was before it; a checked out one has no branch."""
-    old = changed(sandbox, "a", "b", times=3)
-    changed(sandbox, "a", "c", times=3)
+    old = touch(sandbox, "a", "b", times=3)
+    touch(sandbox, "a", "c", times=3)
     assert companions(sandbox, "a", head=old) == ("b",)
     assert companions(sandbox, "a") == ("b", "c")
     sandbox.git("switch", "--quiet", "--detach", old)
@@ -101,9 +98,9 @@ def test_only_what_leads_to_the_commit_counts(sandbox: Sandbox) -> None:
 
 def test_where_a_shallow_clone_ends_nothing_is_counted(sandbox: Sandbox, tmp_path: Path) -> None:
     """The last commit that a clone holds seems to write everything, and says nothing."""
-    changed(sandbox, "a", "b")
-    changed(sandbox, "a", times=2)
-    changed(sandbox, "a", "b", times=3)
+    touch(sandbox, "a", "b")
+    touch(sandbox, "a", times=2)
+    touch(sandbox, "a", "b", times=3)
     clone = tmp_path / "clone"
     for depth, expected in ((3, ()), (4, ("b",))):
         sandbox.git("clone", "--quiet", f"--depth={depth}", f"file://{sandbox.path}", str(clone))
@@ -117,7 +114,7 @@ def test_where_a_shallow_clone_ends_nothing_is_counted(sandbox: Sandbox, tmp_pat
 @pytest.mark.parametrize("harm", [b"", b"?" * 100, b"00000000\n\na\0wrong\n"])
 def test_the_cache_changes_no_answer(sandbox: Sandbox, harm: bytes) -> None:
     """It is read without git, made anew where it is damaged, and another commit has its own."""
-    changed(sandbox, "a", "b", times=3)
+    touch(sandbox, "a", "b", times=3)
     cold = companions(sandbox, "a", is_cached=True)
     head = sandbox.git("rev-parse", "HEAD").strip()
     unable = discover(str(sandbox.path), sandbox.env | {"PATH": "/nowhere"})
@@ -127,7 +124,7 @@ def test_the_cache_changes_no_answer(sandbox: Sandbox, harm: bytes) -> None:
     kept.write_bytes(harm)
     assert companions(sandbox, "a", is_cached=True) == cold
     assert cochange.companions(*asked, is_cached=True) == cold
-    changed(sandbox, "a", "c", times=3)
+    touch(sandbox, "a", "c", times=3)
     assert companions(sandbox, "a", is_cached=True) == companions(sandbox, "a") == ("b", "c")
 
 
@@ -144,7 +141,7 @@ def test_a_memory_about_a_companion_comes_before_one_that_is_about_neither(
     sandbox: Sandbox,
 ) -> None:
     """The factor of files shows it, in `inject` as in its explanation."""
-    changed(sandbox, "src/login.py", "etc/session.toml", times=3)
+    touch(sandbox, "src/login.py", "etc/session.toml", times=3)
     sandbox.memory("dec-a", "The session cookie lives a day.\n", title="Cookie", files=("lib/x",))
     sandbox.memory(
         "dec-b", "The session cookie lives a day or two.\n", title="Cookie",
@@ -157,3 +154,130 @@ def test_a_memory_about_a_companion_comes_before_one_that_is_about_neither(
         verdicts = sandbox.json(*asked, *files)["explain"]
         factors = {one["id"]: one["factors"]["files"] for one in verdicts}
         assert factors == {"dec-a": 1.0, "dec-b": expected}
+
+
+@pytest.fixture
+def project(sandbox: Sandbox) -> Sandbox:
+    sandbox.write("a.py", "1\n")
+    sandbox.write("b.py", "1\n")
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    return sandbox
+
+
+def changed(sandbox: Sandbox, trusted: str = "", *, is_checked_out: bool = True) -> list[str]:
+    repository = sandbox.context().repository
+    head = repository.git.head()
+    trusted_at = repository.git.rev(trusted) if trusted else ""
+    found = [
+        cochange.changed(repository, ".memory", head, trusted_at, is_checked_out=is_checked_out,
+                       is_cached=is_cached)
+        for is_cached in (False, True, True)
+    ]  # fmt: skip
+    assert found == 3 * found[:1]
+    return list(found[0])
+
+
+def test_a_branch_is_what_parted_from_the_trusted_ref(project: Sandbox) -> None:
+    """Its commits and what differs on disk; neither memories nor what the trusted ref did."""
+    project.git("checkout", "--quiet", "-b", "work")
+    project.write("c é.py", "1\n")
+    project.memory("dec-b")
+    project.commit()
+    project.git("checkout", "--quiet", "main")
+    project.write("a.py", "2\n")
+    project.commit()
+    project.git("checkout", "--quiet", "work")
+    assert changed(project, "main") == ["c é.py"]
+    project.write("b.py", "3\n")
+    project.write("new.py", "unknown to git\n")
+    assert changed(project, "main") == ["b.py", "c é.py"]
+    assert changed(project, "main", is_checked_out=False) == ["c é.py"]
+
+
+def test_without_a_branch_it_is_the_last_commits(project: Sandbox) -> None:
+    """On the trusted ref, and where there is none."""
+    for number in range(cochange.BRANCH_COMMITS):
+        project.write(f"n{number}.py", "1\n")
+        project.commit()
+    expected = [f"n{number}.py" for number in range(cochange.BRANCH_COMMITS)]
+    assert changed(project) == expected
+    assert changed(project, "HEAD") == expected
+    assert changed(project, is_checked_out=False) == expected
+
+
+def test_what_git_cannot_say_is_nothing(sandbox: Sandbox) -> None:
+    """No commit yet, or one that is not here."""
+    repository = sandbox.context().repository
+    assert cochange.changed(repository, ".memory", "", "", is_checked_out=True) == ()
+    assert cochange.changed(repository, ".memory", "0" * 40, "1" * 40, is_checked_out=True) == ()
+    assert cochange.arrived(repository, ".memory", "0" * 40, "1" * 40) == frozenset()
+
+
+def test_memories_arrive_with_commits(project: Sandbox) -> None:
+    """Those that came, also with a merge; neither changed ones nor other files."""
+    old = project.git("rev-parse", "HEAD").strip()
+    project.memory("dec-a", "Changed.\n")
+    path = project.memory("dec-new")
+    project.write(".memory/config.toml", "")
+    project.write("x.py", "1\n")
+    new = project.commit()
+    repository = project.context().repository
+    assert cochange.arrived(repository, ".memory", old, new) == {path}
+    assert cochange.arrived(repository, ".memory", new, new) == frozenset()
+
+
+def test_every_commit_counts_among_the_last(project: Sandbox) -> None:
+    """One of memories alone, an empty one and a merge too; a merge adds no file of its own."""
+    project.git("checkout", "--quiet", "-b", "work")
+    project.write("work.py", "1\n")
+    project.commit()
+    project.git("checkout", "--quiet", "main")
+    for number in range(cochange.BRANCH_COMMITS - 4):
+        project.write(f"n{number}.py", "1\n")
+        project.commit()
+    project.memory("dec-c")
+    project.commit()
+    project.git("merge", "--quiet", "--no-edit", "work")
+    project.git("commit", "--quiet", "--allow-empty", "-m", "nothing")
+    numbered = [f"n{number}.py" for number in range(cochange.BRANCH_COMMITS - 4)]
+    assert changed(project) == [*numbered, "work.py"]
+    project.git("commit", "--quiet", "--allow-empty", "-m", "nothing again")
+    assert len(changed(project)) == len(numbered)
+
+
+def test_a_memory_directory_of_odd_name_is_left_out(sandbox: Sandbox) -> None:
+    """Its name is no pattern, and one that begins alike is another directory."""
+    sandbox.write("[a]*/dec-a.md", "1\n")
+    sandbox.write("[a]*b/c.py", "1\n")
+    sandbox.write("a/d.py", "1\n")
+    sandbox.commit()
+    repository = sandbox.context().repository
+    sandbox.write("[a]*/dec-a.md", "2\n")
+    found = cochange.changed(repository, "[a]*", repository.git.head(), "", is_checked_out=True)
+    assert found == ("[a]*b/c.py", "a/d.py")
+
+
+@pytest.mark.parametrize("harm", [b"", b"00000000\nmain", b"?" * 40])
+def test_a_damaged_cache_changes_no_answer(project: Sandbox, harm: bytes) -> None:
+    """What is not what was written is asked of git again, and kept again."""
+    expected = changed(project)
+    (kept,) = (project.path / ".git" / "memtool" / "lately").iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(harm)
+    assert changed(project) == expected == ["a.py", "b.py"]
+    assert kept.read_bytes() == whole
+
+
+def test_what_commits_say_is_asked_once(project: Sandbox, tmp_path: Path) -> None:
+    """A second look starts git for what differs on disk alone; each head has its own file."""
+    changed(project)
+    trace = tmp_path / "trace"
+    repository = project.context(GIT_TRACE=str(trace)).repository
+    head = head_commit(repository) or ""
+    cochange.changed(repository, ".memory", head, "", is_checked_out=True, is_cached=True)
+    ran = [line for line in trace.read_text().splitlines() if "built-in: git " in line]
+    assert [line.partition("built-in: git ")[2].split()[0] for line in ran] == ["diff-index"]
+    project.write("c.py", "1\n")
+    project.commit()
+    assert changed(project) == ["a.py", "b.py", "c.py"]
