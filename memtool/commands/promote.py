@@ -145,7 +145,7 @@ def promote(
 def _note_denied(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:
     """Log what was denied, and note what contradicts a living memory."""
     for one in judged:
-        if one.is_denied:
+        if one.blocker:
             usage_log.tell(context, "deny", (one.finding.id, one.blocker), one.lack)
     new = {one.id for one in made.values() if one.is_new}
     if new:
@@ -201,9 +201,9 @@ def _refuse_settled(judged: Sequence[Judged], chosen: frozenset[str]) -> None:
             raise MemtoolError(
                 f"{one.finding.id} is not promoted: {one.lack}",
                 hint=f"memtool restore {one.blocker}, or memtool remember says it anew"
-                if one.is_denied
+                if one.blocker
                 else f"memtool show {one.memory}",
-                code="denied" if one.is_denied else "promoted",
+                code="denied" if one.blocker else "promoted",
             )
 
 

@@ -39,6 +39,16 @@ def json_row(text: Any) -> dict[str, Any] | None:
     return held if isinstance(held, dict) else None
 
 
+def dict_of(value: Any) -> dict[str, Any]:
+    """Return a value that is a dict; for anything else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """Return a value that is a list; for anything else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 _EMPTY: tuple[object, ...] = (None, "", 0, [])
 
 
@@ -286,25 +296,20 @@ SIGNALS: tuple[Signal, ...] = (
     Signal(TWO_AGENTS, 1, "two or more agents say so"),
     Signal(IMPORTANT, 1, f"its importance is {LEAST_IMPORTANT:g} or more"),
 )  # fmt: skip
-SIGNAL_BY_NAME: dict[str, Signal] = {signal.name: signal for signal in SIGNALS}
 
 
 class PromotionPreset(Value):
     """What a finding needs to be promoted: points, importance, and characters of its statement."""
 
-    name: str
     points: int
     importance: float
     characters: int
 
 
-PRESETS: dict[str, PromotionPreset] = {
-    preset.name: preset
-    for preset in (
-        PromotionPreset("conservative", 4, 0.4, 50),
-        PromotionPreset("balanced", 3, 0.25, 30),
-        PromotionPreset("aggressive", 2, 0.15, 20),
-    )
+PRESETS = {
+    "conservative": PromotionPreset(4, 0.4, 50),
+    "balanced": PromotionPreset(3, 0.25, 30),
+    "aggressive": PromotionPreset(2, 0.15, 20),
 }
 
 
@@ -324,7 +329,8 @@ def signals_of(finding: Finding, sessions: int, agents: int) -> tuple[str, ...]:
 
 def points_of(signals: Iterable[str]) -> int:
     """Return the points of signals; unknown ones have none."""
-    return sum(SIGNAL_BY_NAME[name].points for name in set(signals) if name in SIGNAL_BY_NAME)
+    names = set(signals)
+    return sum(signal.points for signal in SIGNALS if signal.name in names)
 
 
 def shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:

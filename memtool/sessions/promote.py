@@ -152,11 +152,7 @@ class Judged(Value):
     lack: str
     memory: str = ""
     blocker: str = ""
-    """The memory for whose sake it is denied."""
-
-    @property
-    def is_denied(self) -> bool:
-        return bool(self.blocker)
+    """The memory for whose sake it is denied, empty where it is not."""
 
 
 def judge(
@@ -413,36 +409,26 @@ def commit(context: Context, made: Sequence[Made]) -> str:
     )
 
 
-class Quarantine(Value):
-    """`wait`, `confirm`, `fade`, or `none` for what is no candidate; and the importance by then.
+def quarantine(
+    status: str, written: int, accesses: int, now: int
+) -> Literal["none", "wait", "confirm", "fade"]:
+    """Return what becomes of a memory: `none` for what is no candidate.
 
-    Nothing is written here. `memtool maintain` proposes the change of the file, and commits it when
-    it is asked to; a file that says `faded` does so no second time.
-    """
-
-    state: Literal["none", "wait", "confirm", "fade"]
-    importance: float
-
-
-def quarantine(status: str, importance: float, written: int, accesses: int, now: int) -> Quarantine:
-    """Return what becomes of a memory; `written` and `now` are seconds, accesses since then.
-
-    A clock that runs behind the one that wrote it lets it wait.
+    `written` and `now` are seconds, `accesses` how often it was looked at since it was written. A
+    clock that runs behind the one that wrote it lets it wait. Nothing is written here:
+    `memtool maintain` proposes the change of the file.
     """
     if status != "candidate":
-        return Quarantine("none", importance)
+        return "none"
     if now - written < QUARANTINE_S:
-        return Quarantine("wait", importance)
-    if accesses > 0:
-        return Quarantine("confirm", importance)
-    return Quarantine("fade", round(importance * FADE, 4))
+        return "wait"
+    return "confirm" if accesses else "fade"
 
 
 PROMPT = "prompts/curate.md"
 RELATIONS = ("supersedes", "resolves", "related_to")
 PIN = "pin"
 MOST_ACTIONS = 50
-MOST_SENT = 120_000
 MOST_SAID = 400
 MOST_WHY = 200
 MOST_STEPS = 1_000
@@ -486,14 +472,10 @@ def curation_prompt(candidates: Sequence[Record], others: Sequence[Record]) -> s
 
     Those that share most words with a candidate come first.
     """
-    import json
-
     wanted: set[str] = set().union(*(content_of(record.memory) for record in candidates))
     near = sorted(others, key=lambda r: (-len(wanted & content_of(r.memory)), r.id))
-    rows, room = [], MOST_SENT
-    for record in (*candidates, *near):
-        memory = record.memory
-        said = {
+    rows = (
+        {
             "id": memory.id,
             "candidate": memory.status == "candidate",
             "type": memory.type,
@@ -501,12 +483,9 @@ def curation_prompt(candidates: Sequence[Record], others: Sequence[Record]) -> s
             "title": memory.title,
             "says": memory.statement[:MOST_SAID],
         }
-        row = json.dumps(said, ensure_ascii=False)
-        if len(row) > room:
-            break
-        rows.append(row)
-        room -= len(row)
-    return templates.read(PROMPT) + "\n".join(rows) + "\n"
+        for memory in (record.memory for record in (*candidates, *near))
+    )
+    return templates.read(PROMPT) + "\n".join(llm.fitting_rows(rows)) + "\n"
 
 
 def _action(row: Any) -> Action | None:

@@ -21,7 +21,7 @@ from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
-from memtool.sessions.promote import quarantine
+from memtool.sessions.promote import FADE, quarantine
 from memtool.store import ledger
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep import cleanup, digest, merge
@@ -314,15 +314,16 @@ def _candidate_of(record: Record, grounds: PlanInputs) -> UpkeepStep | None:
     memory = record.memory
     count = grounds.uses.count_asked(memory)
     often = grounds.config.count("maintain.often")
-    verdict = quarantine(memory.status, memory.importance, memory.timestamp, count, grounds.now)
-    if verdict.state == "confirm" or count >= often:
+    state = quarantine(memory.status, memory.timestamp, count, grounds.now)
+    if state == "confirm" or count >= often:
         times = "once" if count == 1 else f"{count} times"
         return changing("confirm", record, f"it was looked at {times}", status="confirmed")
-    if verdict.state == "fade" and not memory.table("faded"):
+    if state == "fade" and not memory.table("faded"):
         now = timestamps.render(grounds.now)
         faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
         why = "nobody looked at it on its first day"
-        return changing("fade", record, why, importance=f"{verdict.importance:g}", faded=faded)
+        importance = round(memory.importance * FADE, 4)
+        return changing("fade", record, why, importance=f"{importance:g}", faded=faded)
     return None
 
 

@@ -4,6 +4,7 @@ from conftest import make_memory
 
 from memtool.memory.lineage import Lineage
 from memtool.sessions import promote
+from memtool.sessions.extract import llm
 from memtool.sessions.promote import Action
 from memtool.store.snapshot import Record
 
@@ -80,5 +81,5 @@ def test_a_prompt_holds_the_candidates_and_what_is_near_to_them():
     """However many memories stand, the prompt is bounded and the nearest come first."""
     many = [record(f"dec-{n:04}", f"Memory {n}: " + "word " * 60) for n in range(2_000)]
     text = promote.curation_prompt([NEW], [*many, OLD])
-    assert len(text) < promote.MOST_SENT + 5_000
+    assert len(text) < llm.MOST_SENT + 5_000
     assert text.index("dec-new") < text.index("dec-old") < text.index("Memory 1")

@@ -61,23 +61,22 @@ def test_ten_thousand_findings_are_compared():
 
 
 @pytest.mark.parametrize(
-    ("status", "age", "accesses", "state", "importance"),
+    ("status", "age", "accesses", "state"),
     [
-        ("candidate", QUARANTINE_S - 1, 9, "wait", 0.5),
-        ("candidate", -QUARANTINE_S, 9, "wait", 0.5),
-        ("candidate", QUARANTINE_S, 1, "confirm", 0.5),
-        ("candidate", QUARANTINE_S, 0, "fade", 0.4),
-        ("candidate", 100 * QUARANTINE_S, 0, "fade", 0.4),
-        ("confirmed", QUARANTINE_S, 0, "none", 0.5),
-        ("archived", QUARANTINE_S, 5, "none", 0.5),
+        ("candidate", QUARANTINE_S - 1, 9, "wait"),
+        ("candidate", -QUARANTINE_S, 9, "wait"),
+        ("candidate", QUARANTINE_S, 1, "confirm"),
+        ("candidate", QUARANTINE_S, 0, "fade"),
+        ("candidate", 100 * QUARANTINE_S, 0, "fade"),
+        ("confirmed", QUARANTINE_S, 0, "none"),
+        ("archived", QUARANTINE_S, 5, "none"),
     ],
 )
 def test_after_a_day_a_candidate_is_confirmed_or_fades(
-    status: str, age: int, accesses: int, state: str, importance: float
+    status: str, age: int, accesses: int, state: str
 ):
-    """Accessed means confirmed; not accessed, its importance is 0.8 of what it was, once."""
-    verdict = quarantine(status, 0.5, 1_000_000, accesses, 1_000_000 + age)
-    assert (verdict.state, verdict.importance) == (state, importance)
+    """Accessed means confirmed, not accessed means faded, and both wait for a day."""
+    assert quarantine(status, 1_000_000, accesses, 1_000_000 + age) == state
 
 
 def test_a_number_is_noted_until_another_one_is(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ from memtool.sessions.model import (
     RESOLVED,
     Finding,
     finding_id,
-    json_value,
+    json_row,
+    list_of,
     printable,
 )
 from memtool.sessions.transcripts.markup import without_own
@@ -93,25 +94,23 @@ def answer_of(text: str, key: str) -> list[Any]:
     Raises:
         Unusable: it holds none.
     """
-    for candidate in (text, _fenced(text), _braced(text)):
-        found = json_value(candidate)
-        if isinstance(found, dict) and key not in found:
-            inner = next((found[name] for name in _WRAPPERS if name in found), None)
-            if isinstance(inner, str):
-                forms = map(json_value, (inner, _fenced(inner), _braced(inner)))
-                found = next(filter(None, forms), None)
-        if isinstance(found, dict) and isinstance(found.get(key), list):
-            return list(found[key])
+    for found in _objects(text):
+        inner = next((found[name] for name in _WRAPPERS if name in found), None)
+        if key not in found and isinstance(inner, str):
+            rows = _objects(inner)
+        else:
+            rows = [found]
+        for row in rows:
+            if isinstance(row.get(key), list):
+                return list(row[key])
     raise Unusable(f'did not answer with JSON {{"{key}": […]}}')
 
 
-def _fenced(text: str) -> str:
-    _before, _fence, rest = text.partition("```")
-    return rest.partition("\n")[2].partition("```")[0]
-
-
-def _braced(text: str) -> str:
-    return text[text.find("{") : text.rfind("}") + 1]
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Return the JSON objects that a text may be: all of it, in a fence, or between braces."""
+    fenced = text.partition("```")[2].partition("\n")[2].partition("```")[0]
+    braced = text[text.find("{") : text.rfind("}") + 1]
+    return [row for one in (text, fenced, braced) if (row := json_row(one)) is not None]
 
 
 def _answer(model: Model, prompt: str) -> str:
@@ -173,7 +172,7 @@ _CATEGORIES = (
 )  # fmt: skip
 """A tuple: what a model answers need not be hashable."""
 MOST_SENT = 120_000
-"""Characters of a log that are sent: those of the last messages."""
+"""Characters of the rows that are sent with an instruction."""
 MOST_SAID = 4_000
 MOST_PRINTED = 1_200
 """Characters of one message: of what was said, and of what a tool printed."""
@@ -225,25 +224,36 @@ def extract(
 
 def prompt(messages: Sequence[Message]) -> str:
     """Return what is sent: the instruction, and the last messages as far as they fit."""
+    rows = fitting_rows(map(_sent, reversed(messages)))
+    return templates.read(PROMPT) + "\n".join(reversed(rows)) + "\n"
+
+
+def fitting_rows(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the first rows as lines of JSON, as many as fit into `MOST_SENT` characters."""
     import json
 
-    rows: list[str] = []
+    lines: list[str] = []
     room = MOST_SENT
-    for message in reversed(messages):
-        said = {
-            "n": message.number,
-            "role": message.role,
-            "tool": message.tool,
-            "call": message.call[:MOST_PRINTED],
-            "ok": message.is_ok,
-            "text": _clipped(message),
-        }
-        row = json.dumps({k: v for k, v in said.items() if v not in ("", None)}, ensure_ascii=False)
-        if len(row) > room:
+    for row in rows:
+        line = json.dumps(row, ensure_ascii=False)
+        room -= len(line)
+        if room < 0:
             break
-        rows.append(row)
-        room -= len(row)
-    return templates.read(PROMPT) + "\n".join(reversed(rows)) + "\n"
+        lines.append(line)
+    return lines
+
+
+def _sent(message: Message) -> dict[str, Any]:
+    """Return what is sent of a message."""
+    said = {
+        "n": message.number,
+        "role": message.role,
+        "tool": message.tool,
+        "call": message.call[:MOST_PRINTED],
+        "ok": message.is_ok,
+        "text": _clipped(message),
+    }
+    return {name: value for name, value in said.items() if value not in ("", None)}
 
 
 def _clipped(message: Message) -> str:
@@ -271,8 +281,7 @@ def _finding(
         return None
     if not is_supported(content, cited):
         return None
-    given = row.get("tags")
-    tags = [tag for tag in given if isinstance(tag, str)] if isinstance(given, list) else []
+    tags = [tag for tag in list_of(row.get("tags")) if isinstance(tag, str)]
     known = {message.agent for message in cited if message.agent}
     who = min(known) if known else agent
     return Finding(
@@ -284,7 +293,7 @@ def _finding(
         confidence=CONFIDENCES[2] if confidence >= HIGH else CONFIDENCES[1],
         importance=round(max(importance, 0.0), 2),
         messages=tuple(sorted({message.number for message in cited})),
-        files=tuple(path for path in paths_in(content)),
+        files=paths_in(content),
         tags=tags_of(" ".join([content, *tags])),
         fields=(("agent", who),) if who else (),
     )

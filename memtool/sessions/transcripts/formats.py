@@ -9,15 +9,8 @@ from __future__ import annotations
 import json
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import Message, hashed_id, json_row, json_value
-from memtool.sessions.transcripts.markup import (
-    dict_of,
-    inside,
-    list_of,
-    moment_of,
-    text_of,
-    without_tags,
-)
+from memtool.sessions.model import Message, dict_of, hashed_id, json_row, json_value, list_of
+from memtool.sessions.transcripts.markup import inside, moment_of, text_of, without_tags
 from memtool.value import digest
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ import re
 
 from memtool.inject.block import FORMATS
 from memtool.memory import timestamps
-from memtool.sessions.model import Message
+from memtool.sessions.model import Message, dict_of, list_of
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -201,16 +201,6 @@ def text_of(content: Any) -> str:
     texts = [block if isinstance(block, str) else block.get("text") for block in content
              if isinstance(block, str | dict)]  # fmt: skip
     return "\n".join(text for text in texts if isinstance(text, str) and text)
-
-
-def dict_of(value: Any) -> dict[str, Any]:
-    """Return a value that is a dict; for anything else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def list_of(value: Any) -> list[Any]:
-    """Return a value that is a list; for anything else an empty one."""
-    return value if isinstance(value, list) else []
 
 
 def moment_of(value: Any) -> int:
