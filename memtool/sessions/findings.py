@@ -1,4 +1,4 @@
-"""Findings: what sessions taught, extracted by rules or a model and stored beside each session.
+"""Findings: what sessions taught, extracted by rules or a model and stored with each session.
 
 It owns the journal of findings, and who reads a session when. The journal only grows: a finding is
 what its last row says; one that later messages took back is withdrawn by a row of its own. All of
@@ -124,7 +124,7 @@ def _news(
 ) -> list[dict[str, Any]]:
     """Return the rows that bring findings up to date.
 
-    Those of a parent stay, and those that stand on messages before the first that was read.
+    Those of a parent stay, and those backed by messages before the first that was read.
     """
     there = {one.id: one for one in before.findings}
     gone = [

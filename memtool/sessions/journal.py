@@ -1,8 +1,8 @@
 """Journals: files of JSON lines that only grow, in the git directory, for their owner alone.
 
 A writer holds an exclusive lock, so that it knows where the file ends. A process that was killed
-may leave half a line: the next writer sets it aside in a file beside the journal, and everything
-before it is whole. Where the disk is full, the journal is what it was. Older messages of a session
+may leave half a line: the next writer moves it to a file next to the journal, and everything before
+it is whole. Where the disk is full, the journal is what it was. Older messages of a session
 move into compressed parts, each named by the numbers that it holds: whoever compresses holds the
 lock, and empties the journal only when the part is on the disk. If it is killed between, messages
 are in both; the name of the part says which ones.
@@ -36,37 +36,28 @@ FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TORN_SUFFIX = ".torn"
-"""Ends the name of the file beside a journal that keeps the half lines that were cut off it."""
+"""Ends the name of the file, next to a journal, with the half lines that were cut off it."""
 _APPEND = os.O_APPEND | os.O_CREAT | FLAGS
 _BLOCK = 65_536
 
 
 @contextmanager
 def refused(path: str, done: str) -> Iterator[None]:
-    """Raise what the operating system refuses as one sentence; `done` is read or written."""
+    """Raise what the operating system refuses as one MemtoolError; `done` is read or written."""
     try:
         yield
     except OSError as error:
-        raise refusal(path, done, error) from None
-
-
-def refusal(path: str, done: str, error: OSError) -> MemtoolError:
-    """Return an error of the operating system as one sentence; `done` is read or written."""
-    if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
-        return MemtoolError(
-            f"{path} cannot be {done}: a link or something else that is no file is in the way",
-            hint="remove it; sessions never leave their directory",
-            code="symlink",
-        )
-    reason = os.strerror(error.errno or 0)
-    if done == "read":
-        return MemtoolError(f"{path} cannot be read: {reason}",
-                            hint="make it a file that you may read", code="disk")  # fmt: skip
-    return MemtoolError(
-        f"{path} cannot be written: {reason}; nothing was changed",
-        hint="free space or permissions, then run the same command again",
-        code="disk",
-    )
+        code = "disk"
+        reason = os.strerror(error.errno or 0)
+        hint = "make it a file that you may read"
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
+            code = "symlink"
+            reason = "a link or something else that is no file is in the way"
+            hint = "remove it; sessions never leave their directory"
+        elif done == "written":
+            reason += "; nothing was changed"
+            hint = "free space or permissions, then run the same command again"
+        raise MemtoolError(f"{path} cannot be {done}: {reason}", hint=hint, code=code) from None
 
 
 def put(path: str, data: bytes) -> None:
@@ -187,10 +178,8 @@ def whole(handle: int | None) -> bytes:
     if handle is None:
         return b""
     os.lseek(handle, 0, os.SEEK_SET)
-    pieces = []
-    while piece := os.read(handle, 1 << 20):
-        pieces.append(piece)
-    return b"".join(pieces)
+    with open(handle, "rb", closefd=False) as file:
+        return file.read()
 
 
 def last_lines(handle: int, end: int, count: int = 1) -> bytes:

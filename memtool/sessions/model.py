@@ -353,17 +353,13 @@ MOST_LINE = 120
 """Characters of a text in one short line, for checkpoints, summaries and lists."""
 
 
-def line(text: str, most: int = MOST_LINE) -> str:
+def line(text: str) -> str:
     """Return the first line that says something, cut between words if it is long."""
-    for row in text.split("\n"):
-        words = " ".join(row.split())
-        if words.strip("#`*->|= "):
-            break
-    else:
-        return ""
-    if len(words) <= most:
+    rows = (" ".join(row.split()) for row in text.split("\n"))
+    words = next((row for row in rows if row.strip("#`*->|= ")), "")
+    if len(words) <= MOST_LINE:
         return words
-    cut = words[: most - 2]
+    cut = words[: MOST_LINE - 2]
     return f"{cut.rpartition(' ')[0] or cut} …"
 
 

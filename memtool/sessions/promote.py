@@ -1,10 +1,13 @@
 """Promotion: findings with enough evidence become candidates, once.
 
-It owns how findings support each other, what each lacks, the memory that one becomes, what becomes
-of a candidate after its first day, and how candidates fit in with the memories that exist, as a
-plan that a person accepts. The journal of promotions is beside the sessions and
+It owns how findings support each other, what each lacks, the memory that one becomes, and what
+becomes of a candidate after its first day. The journal of promotions is next to the sessions and
 maps findings to memories, so that nothing is promoted twice, and nothing again that somebody has
 forgotten since. Nothing is promoted that the gate refuses.
+
+Curation is how candidates fit in with the memories that exist: a plan that a person accepts. Its
+actions are kept where their ids exist and fit, they close no circle, and the two memories speak of
+the same: a model's word alone is not enough.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from memtool.gate import contradictions, near_duplicates
 from memtool.gate.near_duplicates import content_of
 from memtool.inject import session_seen
 from memtool.memory import lifecycle, timestamps
+from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
 from memtool.sessions import findings, journal, model
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    from memtool.memory.lineage import Lineage
     from memtool.sessions.extract.llm import Model
 
 JOURNAL = "promotions.jsonl"
@@ -196,16 +199,15 @@ class _Before:
         rows = promotions(sessions)
         self.by_finding = {row.finding: row.memory for row in rows}
         self.by_fingerprint = {row.fingerprint: row.memory for row in rows}
-        self.tree = _tree(context)
-        records = self.tree.records if self.tree is not None else ()
+        records, self.lineage = _memories(context)
+        self.by_id = {record.id: record for record in reversed(records)}
         self.by_source = {
             (record.memory.items("source"), record.memory.title): record.id for record in records
         }
         self.dead = [
             record
             for record in records
-            if record.memory.status == "deleted"
-            or (self.tree is not None and not self.tree.lineage.is_head(record.id))
+            if record.memory.status == "deleted" or not self.lineage.is_head(record.id)
         ]
         self.threshold = context.settings.number(near_duplicates.THRESHOLD_KEY)
 
@@ -232,24 +234,24 @@ class _Before:
         return judged
 
     def _is_deleted(self, id_: str) -> bool:
-        record = self.tree.by_id.get(id_) if self.tree is not None else None
+        record = self.by_id.get(id_)
         return record is not None and record.memory.status == "deleted"
 
     def _newest_successor(self, id_: str) -> Record | None:
-        assert self.tree is not None
-        heads = self.tree.lineage.heads_of(id_)
-        found = [self.tree.by_id[head] for head in heads if head in self.tree.by_id]
+        heads = self.lineage.heads_of(id_)
+        found = [self.by_id[head] for head in heads if head in self.by_id]
         return max(found, key=lambda record: (record.memory.timestamp, record.id), default=None)
 
 
-def _tree(context: Context) -> Tree | None:
-    """Return the memories of the worktree, None where there is no place for them yet."""
+def _memories(context: Context) -> tuple[tuple[Record, ...], Lineage]:
+    """Return the memories of the worktree; none where there is no place for them yet."""
     try:
-        return context.tree()
+        tree = context.tree()
     except MemtoolError as error:
         if error.code != "no-memory":
             raise
-        return None
+        return (), Lineage(())
+    return tree.records, tree.lineage
 
 
 def _denied(judged: Judged, id_: str, why: str) -> Judged:
@@ -540,7 +542,7 @@ def speaks_of(one: Record, other: Record) -> bool:
 
 
 def _closes(action: Action, replaced: dict[str, str], lineage: Lineage) -> bool:
-    """Tell whether a candidate would come to supersede itself, by this plan and what stands."""
+    """Tell whether a candidate would come to supersede itself, by this plan and what is stored."""
     seen: set[str] = set()
     todo = [action.id]
     while todo and len(seen) < MOST_STEPS:

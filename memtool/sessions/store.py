@@ -53,7 +53,7 @@ _MOST_HEAD = 1 << 20
 
 
 class Sessions(Value):
-    """The sessions of one clone, with what may stand in them and how large they may be.
+    """The sessions of one clone, with what may be stored in them and how large they may be.
 
     `directory` is where they are; `allowed` what is no secret; `most_bytes` the most of one
     session, `most_total` of all.
@@ -68,7 +68,7 @@ class Sessions(Value):
         """Return the directory of a session, by its whole id.
 
         Raises:
-            MemtoolError: there is none, or a link stands in its place.
+            MemtoolError: there is none, or a link is in its place.
         """
         if not is_id(id):
             raise _unknown(id)
@@ -257,7 +257,7 @@ def write_head(folder: str, head: Head) -> None:
 
 
 NEARLY_FULL = 0.9
-"""From this share of its limit on, a session is compressed, and said to be nearly full."""
+"""From this share of its limit on, a session is compressed, and reported as nearly full."""
 _WORTH_COMPRESSING = 0.05
 """Share of the limit from which compressing is worth a part of its own."""
 _TORN = (
@@ -267,7 +267,7 @@ _TORN = (
 
 
 class Added(Value):
-    """What was added, as it is kept, and what should be said about the session."""
+    """What was added, as it is stored, and notes about the session for the user."""
 
     messages: tuple[Message, ...]
     notes: tuple[str, ...] = ()

@@ -96,17 +96,14 @@ def answer_of(text: str, key: str) -> list[Any]:
     """
     for found in _objects(text):
         inner = next((found[name] for name in _WRAPPERS if name in found), None)
-        if key not in found and isinstance(inner, str):
-            rows = _objects(inner)
-        else:
-            rows = [found]
-        for row in rows:
+        is_wrapped = isinstance(inner, str) and key not in found
+        for row in _objects(inner) if is_wrapped else [found]:
             if isinstance(row.get(key), list):
                 return list(row[key])
     raise Unusable(f'did not answer with JSON {{"{key}": […]}}')
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
+def _objects(text: Any) -> list[dict[str, Any]]:
     """Return the JSON objects that a text may be: all of it, in a fence, or between braces."""
     fenced = text.partition("```")[2].partition("\n")[2].partition("```")[0]
     braced = text[text.find("{") : text.rfind("}") + 1]
@@ -117,7 +114,7 @@ def _answer(model: Model, prompt: str) -> str:
     """Run the program once and return its answer.
 
     It runs in an empty directory, so that it reads no settings of the repository, and with
-    MEMTOOL_OFF, so that an agent neither hears nor tells anything of its own session.
+    MEMTOOL_OFF, so that an agent is neither given memories nor captured.
 
     Raises:
         Unusable: it cannot be started, takes too long, says too much, or fails.
@@ -180,7 +177,7 @@ _MOST_FINDINGS = 50
 _MOST_CITED = 12
 LEAST_TERMS = 3
 LEAST_SUPPORT = 0.6
-"""Share of the words of a finding that stand in the messages it names."""
+"""Share of the words of a finding that are in the messages it names."""
 LEAST_SAME = 0.5
 """Share of its words that a finding of the rules has in common with one that rewords it."""
 _DENIALS = frozenset((
@@ -331,9 +328,9 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 
 def _is_opposite(made: Finding, one: Finding) -> bool:
-    """Tell whether a model says of the same what the rules heard denied, or the other way round.
+    """Tell whether a model claims what the rules found denied, or the other way round.
 
-    All words of `never retry payments` but one stand in `retry payments`.
+    Words alone do not show it: all of `never retry payments` but one are in `retry payments`.
     """
     return _is_same(made, one) and is_denial(made.content) != is_denial(one.content)
 

@@ -480,7 +480,7 @@ def read_text(text: str) -> Iterator[Message]:
 
 
 def _turns(rows: list[str]) -> list[tuple[str, list[str]]] | None:
-    """Return who said what, None where nobody is named; what is said before is left out."""
+    """Return who said what, without what is before the first turn; None where nobody is named."""
     is_screen = any(row.startswith(("⏺ ", "● ")) for row in rows)
     turns: list[tuple[str, list[str]]] = []
     fence = ""

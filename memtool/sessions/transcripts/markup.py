@@ -284,7 +284,7 @@ def without_tags(text: str, tags: Iterable[str]) -> str:
 
 
 def inside(text: str, tag: str) -> str:
-    """Return what stands between a tag, or the whole text where it has none."""
+    """Return what is between a tag and its end, or the whole text where it has none."""
     start = text.find(f"<{tag}>")
     if start < 0:
         return text
