@@ -24,7 +24,7 @@ __all__ = ["MemtoolError", "__version__", "open"]
 def open(  # noqa: A001  # `memtool.open` reads as it should
     directory: str = ".", *, global_: bool = False
 ) -> Project:
-    """Open the repository that a directory lies in, or the one of the user's global memories.
+    """Open the repository that a directory is in, or the one of the user's global memories.
 
     What a method writes there is committed, as by `memtool --global`.
 

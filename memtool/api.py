@@ -62,7 +62,7 @@ class Project(Context):
     method returns the value that `--json` prints: its fields are attributes, and `plain()` gives
     the dict. A refusal is a `MemtoolError` with `message`, `hint` and `code`.
 
-    Nothing is printed. What the command line tells beside an answer is collected in `notes`.
+    Nothing is printed. What the command line prints on stderr is collected in `notes`.
     Each call reads the files as they are then; only the settings and the clock are read once, so
     a program that runs for long opens a new project from time to time.
     """

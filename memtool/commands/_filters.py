@@ -78,8 +78,8 @@ def refuse_negative(limit: int) -> None:
 def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a verb as it is run in a repository.
 
-    What is written to the global one is committed: nobody else would do it. A dry run leaves it
-    unmade.
+    What is written to the global one is committed, since no user works in it. A dry run does not
+    create it.
     """
     found = dict(given)
     context.is_dry = bool(found.get("dry_run"))

@@ -1,6 +1,6 @@
 """Recording: every answer and change goes into the usage log.
 
-Nothing here may disturb an answer: where notes cannot be kept, none are, without a word.
+Nothing here may disturb an answer: where notes cannot be kept, none are, and no error is shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FAILED = "hook-failed"
 """The verb under which a hook is noted that could not answer."""
 HASH_BYTES = 8
 HOT = ("check", "hook", "inject", "search")
-"""Verbs that somebody waits for at every prompt and commit."""
+"""Verbs that an agent or a commit waits for."""
 FULL_BYTES = {True: 256 * 1024, False: 16 * 1024}
 """Size of the file of notes from which a hot verb and any other take it over: the notes of some
 500 and 30 injections. It takes as long as several interpreter starts, so that the others do it."""
@@ -53,7 +53,7 @@ def note(context: Context, verb: str, answer: object, elapsed_ms: float) -> None
 
 
 def note_failure(context: Context) -> None:
-    """Note that a hook failed, so that the statistics and the audit tell."""
+    """Note that a hook failed, for the statistics and the audit."""
     try:
         if usage_log.is_kept(context):
             usage_log.append_note(context.repository.cache_dir, Note(context.now, FAILED, 0.0))
@@ -106,5 +106,5 @@ _SHOWN: dict[str, Callable[[Any], tuple[ShownItem, ...]]] = {
 }
 """The memories that an answer showed, by verb; the other verbs only took their time.
 
-Who says again what a memory says has used it as well.
+A new memory that repeats an old one counts as a use of the old one.
 """

@@ -15,7 +15,7 @@ from memtool.value import Value
 
 
 class Alias(Value):
-    """A word and what it stands for; `is_default` where the file does not say so."""
+    """A word and its expansions; `is_default` where the file does not set them."""
 
     word: str
     expansions: tuple[str, ...]

@@ -58,7 +58,7 @@ def auto(
 
 
 def render(shown: Auto) -> str:
-    """Return one line: on, or off and by whom; then whether the file was changed."""
+    """Return one line: on, or off and what switched it off; then whether the file was changed."""
     off = f"off, by {' and '.join(shown.off_by)}"
     rows = [f"automatic capture is {'on' if shown.on else off}"]
     if shown.changed:

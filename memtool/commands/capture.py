@@ -1,4 +1,4 @@
-"""`memtool capture`: what an agent's transcript tells, into a session."""
+"""`memtool capture`: take an agent's transcript into a session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOBODY = ("chat", "plain")
 class CaptureReport(Value):
     """What was captured: how many messages, from number `first` to `last`, 0 for none.
 
-    `broken` counts lines that could not be read, `future` messages whose time has not come, `lost`
+    `broken` counts lines that could not be read, `future` messages dated later than now, `lost`
     those that the session has no room for.
     """
 

@@ -143,7 +143,7 @@ def _checked(
 def _blocks(context: Context, content: Content) -> list[Problem]:
     """Return what is wrong with the blocks of files such as AGENTS.md; where there are none, none.
 
-    Before a commit those on disk are looked at, beside the memories on disk.
+    Before a commit the files on disk are compared with the memories on disk.
     """
     from memtool.inject import agents_md
 
@@ -179,22 +179,17 @@ def render(checked: Checked) -> str:
 def _content(context: Context, path: tuple[str, ...], range_: str) -> Content | None:
     if range_:
         from memtool.gate import sources
+        from memtool.store import config
 
         start, end = _ends(context, range_)
-        settings = _settings_at(context, end)
+        stored = context.stored_file(context.config_path, end) or b""
+        settings = config.parse(stored, context.config_path)
         return sources.of_range(context, settings, start, end)
     context.repository.refuse_bare(_WITHOUT_WORK_TREE)
     from memtool.gate import sources
 
     context.refuse_absent()
     return sources.of_worktree(context, _inside(context, path))
-
-
-def _settings_at(context: Context, commit: str) -> Any:
-    from memtool.store import config as config_file
-
-    data = context.stored_file(context.config_path, commit)
-    return config_file.DEFAULTS if data is None else config_file.parse(data, context.config_path)
 
 
 def _inside(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -219,7 +214,7 @@ def _inside(context: Context, paths: tuple[str, ...]) -> tuple[str, ...]:
 def _ends(context: Context, range_: str) -> tuple[str, str]:
     """Return the commits that a range starts behind and ends with.
 
-    A start of only zeros, which forges send for a new branch, stands for no commit.
+    A start of only zeros, which forges send for a new branch, means no commit.
     """
     git = context.repository.git
     left, dots, right = range_.partition("..")

@@ -13,7 +13,7 @@ from memtool.value import Value
 class SettingRow(Value):
     """One setting with its value; `is_default` says that no file sets it.
 
-    `is_personal` says that it is set beside the user's global memories, for all projects.
+    `is_personal` says that the user's own file sets it, for all projects.
     """
 
     key: str

@@ -95,7 +95,10 @@ def conflicts(
     now, categories = context.now, context.settings.categories
     wanted = {tree.find(id_).id for id_ in ids}
     found: list[gate.Conflict] = []
-    new = _new_since(context, tree, base) if since else None
+    new: set[str] | None = None
+    if since:
+        there = _names(context, base)
+        new = {record.id for record in tree.records if f"{record.id}.md" not in there}
     if new is None or new:
         cache_dir = context.repository.cache_dir if context.is_cached else ""
         found = gate.contradictions(tree, now, categories, cache_dir)
@@ -119,12 +122,6 @@ def conflicts(
     return Conflicts(_with_sides(context, tree, found), base)
 
 
-def _new_since(context: Context, tree: Tree, base: str) -> set[str]:
-    """Return the ids of the memories that a commit does not have."""
-    there = _names(context, base)
-    return {record.id for record in tree.records if f"{record.id}.md" not in there}
-
-
 def _names(context: Context, at: str | None) -> set[str]:
     """Return the names of the files of a tree that may be memories."""
     return {entry.path.rpartition("/")[2] for entry in context.snapshot(at).entries}
@@ -137,11 +134,11 @@ def _with_sides(
     origins = context.origins(tree, records.values())
     return tuple(
         ConflictRow(
-            kind=conflict.kind,
-            ids=conflict.ids,
-            reason=conflict.reason,
-            accepted=conflict.accepted,
-            sides=tuple(_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
+            conflict.kind,
+            conflict.ids,
+            conflict.reason,
+            conflict.accepted,
+            tuple(_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
         )
         for conflict in found
     )

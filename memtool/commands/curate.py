@@ -1,8 +1,6 @@
-"""`memtool curate`: how candidates fit in with the memories that stand."""
+"""`memtool curate`: how candidates fit in with the confirmed memories."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from memtool.authoring import write
 from memtool.memory.memory import Fields, Memory
@@ -112,14 +110,11 @@ def _proposed(
 
 def _applied(context: Context, action: Action) -> str:
     """Carry out one action, and return the path of the file that it changed."""
-    verb = "pin" if action.do == PIN else "relate"
-    return write.change(context, action.id, _changes(action), verb).path
 
-
-def _changes(action: Action) -> Callable[[Memory], Fields]:
     def changes(memory: Memory) -> Fields:
         if action.do == PIN:
             return {"status": "pinned"}
         return {action.do: (*memory.items(action.do), action.to)}
 
-    return changes
+    verb = "pin" if action.do == PIN else "relate"
+    return write.change(context, action.id, changes, verb).path

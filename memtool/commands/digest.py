@@ -26,7 +26,7 @@ LEAST = 2
 class DigestChange(Value):
     """What became of the digest of a category: `new`, `changed`, `unchanged`, or `archived`.
 
-    `id` and `path` are those of the digest that holds now. `told` counts the memories on it,
+    `id` and `path` are those of the digest that holds now. `told` counts its memories,
     `left_out` those beyond its bounds, `replaces` the digests before it.
     """
 

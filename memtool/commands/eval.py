@@ -41,14 +41,10 @@ class QueryResult(Value):
     results: tuple[str, ...]
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON, with the measures beside the others."""
+        """Return the fields of the JSON, with each measure as a field of its own."""
         fields = super().plain()
         found = _rounded(fields.pop("measures"))
         return {"qid": fields.pop("qid"), "query": fields.pop("query"), **found, **fields}
-
-    def cut(self, limit: int) -> QueryResult:
-        """Return the same with so many results at most."""
-        return self.replace(results=self.results[:limit])
 
 
 class KeptScope(Scope):
@@ -82,7 +78,7 @@ class Evaluated(Value):
         return 1 if self.below or errors else 0
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON, with the measures beside the others."""
+        """Return the fields of the JSON, with each measure as a field of its own."""
         fields = super().plain()
         found = _rounded(fields.pop("measures"))
         shape = {"queries": fields.pop("queries"), **found, **fields}
@@ -152,7 +148,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         measures=means,
         below={measure: least for measure, least in floors.items() if means[measure] < least},
         problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.id))),
-        asked=tuple(one.cut(limit) for one in asked) if verbose else None,
+        asked=tuple(one.replace(results=one.results[:limit]) for one in asked) if verbose else None,
     )
 
 

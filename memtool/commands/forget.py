@@ -97,7 +97,7 @@ def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[st
     scope = scope_of(context, index.open(context, exact=True), context.now)
     answer = retrieve.search_query(scope, query, MOST)
     context.notes.extend(answer.notes)
-    # A digest only quotes what is meant; the next one does not.
+    # A digest only quotes the memory that is meant.
     found = tuple(
         hit.record.id for hit in answer.hits if not memory.is_generated(hit.record.memory)
     )

@@ -30,7 +30,7 @@ _AROUND = "\"'`<>()[]{},;:!?*@"
 
 
 class Hooked(Value):
-    """What a host is told. `answer` is for stdout; `meaning` says what the event was for memtool.
+    """The answer to a host: `answer` is for stdout, `meaning` what the event is for memtool.
 
     `session` names the one context that saw the memories: the session, or a helper inside it.
     """
@@ -46,7 +46,7 @@ class Hooked(Value):
 
     @property
     def noted_as(self) -> str:
-        """The verb under which it stands in the ledger: a prompt is an injection like any other."""
+        """The verb that the ledger counts it under: a prompt is an injection like any other."""
         return "inject" if self.meaning == contracts.PROMPT else f"hook-{self.meaning}"
 
     def plain(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def hook(
 
 def answered(context: Context, host: str, event: str, given: Given, *, is_dry: bool) -> Hooked:
     """Answer an event that was read already, in the repository that it is about."""
-    contract = contract_of(host, event)
+    contract = _contract(host, event)
     session = context_of(given)
     happened = HookCall(contract, given, is_dry)
     injected = None if context.is_off else _REPLIES[contract.meaning](context, happened)
@@ -118,11 +118,11 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
 
 
 def render(hooked: Hooked) -> str:
-    """Return exactly what the host is told."""
+    """Return exactly the answer to the host."""
     return hooked.answer
 
 
-def contract_of(host: str, event: str) -> Contract:
+def _contract(host: str, event: str) -> Contract:
     """Return the row of an event. Raises MemtoolError where the host has no such event."""
     found = contracts.BY_EVENT.get((host, event))
     if found is None:
@@ -150,7 +150,7 @@ def context_of(given: Given) -> str:
 
 
 class HookCall(Value):
-    """What happened: the contract, what the host said, and whether nothing may be noted of it."""
+    """An event: its contract, what the host sent, and whether it is a dry run."""
 
     contract: Contract
     given: Given

@@ -192,8 +192,8 @@ def _injection_cells(row: InjectionRow) -> tuple[str, ...]:
 
 def _details(event: LogEntry) -> str:
     change = Change(event.kind, event.id, event.title, event.path, event.details)
-    told = [sentence(change), event.reason if event.details.get("reason") != event.reason else ""]
-    said = "; ".join(filter(None, told))
+    reason = event.reason if event.details.get("reason") != event.reason else ""
+    said = "; ".join(filter(None, (sentence(change), reason)))
     return f"{event.title} ({said})" if said and event.title else said or event.title
 
 
@@ -205,8 +205,7 @@ def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
     names: frozenset[str] | None = None
     wanted = ""
     with History(context.repository) as history:
-        walk: Iterator[tuple[str, tuple[Touch, ...]]]
-        walk = iter(())
+        walk: Iterator[tuple[str, tuple[Touch, ...]]] = iter(())
         if id:
             traced, whole = _traced(context, tree, history, head, pending, id)
             wanted, names = traced.id, traced.names

@@ -30,7 +30,7 @@ UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", 
 """Names in a git directory that say that something else must be finished before a commit."""
 
 
-def is_here(repository: Repository, target: Branch | None) -> bool:
+def _is_here(repository: Repository, target: Branch | None) -> bool:
     """Return whether the commit goes to the branch of this worktree.
 
     Raises:
@@ -50,7 +50,7 @@ def is_here(repository: Repository, target: Branch | None) -> bool:
 
 
 @contextmanager
-def alone(repository: Repository) -> Iterator[None]:
+def _alone(repository: Repository) -> Iterator[None]:
     """Hold the lock of upkeep. Raises MemtoolError where another process does."""
     path = os.path.join(repository.cache_dir, LOCK)
     try:
@@ -62,7 +62,7 @@ def alone(repository: Repository) -> Iterator[None]:
             hint="give yourself permission; without --apply only the plan is shown",
             code="disk",
         ) from None
-    try:
+    with open(handle, "wb"):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -72,11 +72,9 @@ def alone(repository: Repository) -> Iterator[None]:
                 code="busy",
             ) from None
         yield
-    finally:
-        os.close(handle)
 
 
-def refuse_unready(repository: Repository) -> None:
+def _refuse_unready(repository: Repository) -> None:
     """Raise MemtoolError where a commit would be lost, or would get in the way of another one."""
     repository.refuse_bare("memtool maintain --apply --branch memtool/maintain")
     if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
@@ -93,12 +91,12 @@ def refuse_unready(repository: Repository) -> None:
         )
 
 
-def recover(context: Context) -> None:
+def _recover(context: Context) -> None:
     """Take back what a run wrote that was killed, and say so."""
     found = commit.recover(context.repository)
     if found.undone:
         count = len(found.undone)
-        files = "1 file" if count == 1 else f"{count} files"
+        files = f"{count} file{'' if count == 1 else 's'}"
         context.notes.append(
             f"an earlier run was interrupted: {files} that it wrote are taken back"
         )
@@ -108,7 +106,7 @@ def recover(context: Context) -> None:
         )
 
 
-def accesses(context: Context) -> Uses:
+def _accesses(context: Context) -> Uses:
     """Return what the ledger has counted; nothing where it cannot be read."""
     directory = context.repository.cache_dir
     try:
@@ -119,7 +117,7 @@ def accesses(context: Context) -> Uses:
         return Uses()
 
 
-def dirty_memories(context: Context) -> tuple[str, ...]:
+def _dirty_memories(context: Context) -> tuple[str, ...]:
     """Return the memory files that are not as HEAD has them, or not in this checkout, by path."""
     git = context.repository.git
     found = {path for _letters, path in git.status(context.directory)}
@@ -192,13 +190,13 @@ def maintain(
     if not context.repository.is_bare:
         write.prepare(context, begins=False) if does else context.refuse_absent()
     target = commit.find(context.repository, branch) if branch else None
-    here = is_here(context.repository, target)
+    here = _is_here(context.repository, target)
     if not does:
         return _planned(context, periods, target, here=here)[0].replace(dry_run=dry_run)
-    with alone(context.repository):
+    with _alone(context.repository):
         if here:
-            refuse_unready(context.repository)
-            recover(context)
+            _refuse_unready(context.repository)
+            _recover(context)
         found, tree, plan = _planned(context, periods, target, here=here)
         ids = [step.id for step in plan.steps]
         with usage_log.act(context, "maintain", *ids, detail=" ".join(periods), dry_run=not ids):
@@ -227,11 +225,11 @@ def _planned(
     if here and commit.is_interrupted(repository):
         context.notes.append("an earlier run was interrupted; --apply takes back what it wrote")
     tree = context.tree(base)
-    dirty = dirty_memories(context) if here and not repository.is_bare else ()
+    dirty = _dirty_memories(context) if here and not repository.is_bare else ()
     odd = {record.path for record in tree.records if "\n" in record.path}  # git takes one a line
     frozen = odd.union(dirty)
     grounds = PlanInputs(
-        context.now, context.settings, accesses(context), context.directory, frozenset(frozen)
+        context.now, context.settings, _accesses(context), context.directory, frozenset(frozen)
     )
     plan = upkeep_plan.plan(
         tree, grounds, store.opened(context), repository.cache_dir, periods, context.random

@@ -1,7 +1,7 @@
 """`memtool mcp`: the verbs as tools of an agent, over the Model Context Protocol.
 
 The server is a surface like the command line, which starts it in place of calling a function here.
-What stands here is what every surface reads: the name, the options and the help.
+Here is only what every surface reads: the name, the options and the help.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`memtool purge`: what was forgotten goes for good, or a leak is taken out of history."""
+"""`memtool purge`: remove for good what was forgotten, or plan how a leak leaves history."""
 
 from __future__ import annotations
 
@@ -219,7 +219,8 @@ def _note_rest(
     if not going:
         return
     if along and not is_cascade:
-        context.notes.append(f"--cascade also removes what was derived from them: {_listed(along)}")
+        derived = _few([record.id for record, _origin in along])
+        context.notes.append(f"--cascade also removes what was derived from them: {derived}")
     for id_ in held:
         context.notes.append(f"{id_} has changes that are not committed")
     for record in purge_rules.mentions(here, going.keys()):
@@ -231,16 +232,14 @@ def _note_rest(
         "refs/remotes", allowed=(0, 128, 129),
     ).decode(errors="replace").split()  # fmt: skip
     if rows:
-        more = ", …" if len(rows) > _SHOWN else ""
         context.notes.append(
-            f"merge {', '.join(rows[:_SHOWN])}{more} first: where a branch edited a similar "
-            "memory, git may take the removed file for it"
+            f"merge {_few(rows)} first: where a branch edited a similar memory, "
+            "git may take the removed file for it"
         )
     context.notes.append("history keeps what is removed; memtool purge --history ID plans that")
 
 
-def _listed(along: Sequence[tuple[Record, str]]) -> str:
-    names = [record.id for record, _origin in along]
+def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 

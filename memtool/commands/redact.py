@@ -1,4 +1,4 @@
-"""`memtool redact`: what must not be kept goes, in the files and in what git has staged."""
+"""`memtool redact`: take secrets and personal data out of files and of what git has staged."""
 
 from __future__ import annotations
 

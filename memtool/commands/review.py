@@ -1,4 +1,4 @@
-"""`memtool review`: does a change know of the decisions that govern the files it touches."""
+"""`memtool review`: whether a change mentions the decisions that govern its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
 from memtool.search import filters
 from memtool.search.filters import Rule
-from memtool.store import config as settings
+from memtool.store import config
 from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
@@ -179,18 +179,16 @@ def _ends(context: Context, range_: str) -> tuple[str, str, str]:
 
 
 def _touched(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Yield each file that differs, with the path that it had; memories are none of them."""
+    """Yield path and old path of each file that differs, memories left out."""
     for row in context.repository.git.diff_raw("diff-tree", "-r", "-M", old, new):
         if not row.path.startswith(context.directory + "/"):
             yield row.path, row.old_path
 
 
 def _policy(context: Context, commit: str) -> str:
-    """Return the policy of a commit's settings: no change excuses itself."""
-    data = context.stored_file(context.config_path, commit)
-    if data is None:
-        return settings.DEFAULTS.text("review.policy")
-    return settings.parse(data, context.config_path).text("review.policy")
+    """Return review.policy of a commit's settings, so that a change cannot relax its own policy."""
+    data = context.stored_file(context.config_path, commit) or b""
+    return config.parse(data, context.config_path).text("review.policy")
 
 
 def _states(

@@ -25,6 +25,7 @@ from memtool.sessions.model import Head, Message, moment_text
 from memtool.sessions.store import MEGABYTE, MESSAGES, Sessions
 from memtool.store import usage_log
 from memtool.store.context import Context
+from memtool.store.files import read_regular
 from memtool.value import Value
 
 MOST_TEXT = 1 << 20
@@ -134,7 +135,7 @@ class SessionView(Value):
     messages: tuple[Line, ...]
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields of the session beside the others, with the times as text."""
+        """Return the fields of the session and the others in one object, with the times as text."""
         fields = super().plain()
         for row in fields["checkpoints"]:
             row["moment"] = moment_text(row["moment"])
@@ -487,8 +488,6 @@ def _row(sessions: Sessions, head: Head, size: int, last: Message | None) -> Ses
 
 def _torn_before(folder: str) -> int:
     """Return how many half lines were cut off the messages of a session."""
-    from memtool.store.files import read_regular
-
     try:
         return read_regular(os.path.join(folder, MESSAGES + journal.TORN_SUFFIX)).count(b"\n")
     except OSError:

@@ -27,8 +27,8 @@ REVERSE = {
 class MemoryView(MemoryRow):
     """A memory in full.
 
-    `fields` are the keys as they stand in the file. `heads` are the memories that it leads to,
-    itself where nothing supersedes it, none where it lies in a circle. `relations` holds the ids
+    `fields` are the keys of the file. `heads` are the memories that it leads to, itself where
+    nothing supersedes it, none where it is part of a circle. `relations` holds the ids
     that name this memory, by the reverse name of the relation. `expires_at` is the last second of
     its life, None where it has no end.
     """

@@ -1,4 +1,4 @@
-"""`memtool status`: how the memories stand."""
+"""`memtool status`: counts of the memories, what waits for the user, and what is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPIRES_SOON_DAYS = 14
 
 
 class Status(Value):
-    """Counts of one tree, what waits for somebody, and what is wrong.
+    """Counts of one tree, what waits for the user, and what is wrong.
 
     `alive` are heads that list and search show; the other counts are of all memories. `revision`
     is the commit that HEAD or --at names, empty before the first commit. `global_directory` is
@@ -66,7 +66,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         as_of: the moment to look from: a date, an RFC 3339 moment, or an age such as 30d
     """
     beside = context if context.is_global else context.beside
-    said = [*context.notes]
+    before = [*context.notes]
     tree = index.open(context, at, as_of, exact=True)
     now = context.moment_of(as_of)
     categories = context.settings.categories
@@ -77,7 +77,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     states = Counter(map(facts.state, past))
     states[lifecycle.ALIVE] = total - len(past)
     head = context.repository.git.head()
-    context.notes[:] = said  # the problems are the answer here
+    context.notes[:] = before  # the problems are the answer here
     return Status(
         directory=context.directory,
         revision=tree.snapshot.name if at else head,
@@ -137,7 +137,7 @@ def _expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iter
 
 
 def render(status: Status) -> str:
-    """Return a short report: counts first, then what somebody should do."""
+    """Return a short report: counts first, then what the user should do."""
     rows = [
         f"{status.directory} at {status.revision[: provenance.SHORT] or 'no commit yet'}",
         f"{status.alive} alive of {status.total} memories, {status.superseded} superseded",
@@ -167,11 +167,11 @@ def _purged(context: Context, tree: Tree, head: str) -> frozenset[str]:
     """Return the ids that commits have removed for good, where something is missing."""
     if not (head and tree.lineage.dangling()):
         return frozenset()
-    said = context.repository.git.run(
+    trailers = context.repository.git.run(
         "log", f"--grep=^{PURGES}: ",
         f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", head, "--",
     )  # fmt: skip
-    return purged_by(said.decode(errors="replace"))
+    return purged_by(trailers.decode(errors="replace"))
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -193,10 +193,10 @@ class ServedRepository(Value):
 
 
 class Answer(Value):
-    """What a tool answers: the verb's text, what it tells beside it, and its value as JSON.
+    """What a tool answers: the verb's text, its notes, and its value as JSON.
 
-    A refusal has no value, but the error as programs read it: some clients hold whatever stands in
-    the place of the value to the shape that the tool promises.
+    A refusal has no value but an error for programs, since some clients check any value against
+    the output schema of the tool.
     """
 
     text: str

@@ -105,7 +105,7 @@ async def roots(context: RequestContext) -> list[str]:
 
 
 class _InputLines:
-    """Standard input, line by line. A read that nobody waits for any longer is left behind."""
+    """Standard input, line by line. A read that is cancelled is abandoned in its thread."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
