@@ -18,12 +18,12 @@ import fcntl
 import os
 import re
 import stat
-import time
 from contextlib import contextmanager
 
 from memtool.errors import MemtoolError
 from memtool.sessions.model import json_row
-from memtool.store.files import STALE_S, TEMP_PREFIX, read_regular
+from memtool.store import files
+from memtool.store.files import read_regular, write_all
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -67,41 +67,8 @@ def put(path: str, data: bytes) -> None:
         MemtoolError: the disk refuses; what was there is there still.
     """
     folder, name = os.path.split(path)
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name}")
     with refused(path, "written"):
-        handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, FILE_MODE)
-        try:
-            write_all(handle, data)
-            os.fsync(handle)
-            os.replace(temp, path)
-        except BaseException:
-            os.unlink(temp)
-            raise
-        finally:
-            os.close(handle)
-        folder_handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder_handle)
-        finally:
-            os.close(folder_handle)
-        _sweep(folder)
-
-
-def _sweep(folder: str) -> None:
-    """Remove what writers that were killed left behind. Raises OSError."""
-    now = time.time()
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            is_left = entry.name.startswith(TEMP_PREFIX) and entry.is_file(follow_symlinks=False)
-            if is_left and now - entry.stat(follow_symlinks=False).st_mtime > STALE_S:
-                os.unlink(entry.path)
-
-
-def write_all(handle: int, data: bytes) -> None:
-    """Write all bytes, however often the system takes only some. Raises OSError."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
+        files.put(folder, name, data, is_lasting=True)
 
 
 def append(path: str, rows: Iterable[Mapping[str, Any]]) -> int:

@@ -1,8 +1,8 @@
-"""Files of the worktree: safe reads, and atomic writes below one directory.
+"""Files: safe reads, and atomic writes of memories and of private files.
 
-A new file is written beside its place, synced, and linked under its name, which fails if the name
-is taken; a change is written beside and renamed over. Every directory is opened without following
-links, so no write can leave the tree, whatever somebody has put there.
+A new memory is written next to its place, synced, and linked under its name, which fails if the
+name is taken; a change is written next to the old file and renamed over it. Every directory is
+opened without following links, so no write can leave the tree, whatever somebody has put there.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 TEMP_PREFIX = ".tmp-"
 """Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
-
-
+STALE_S = 86_400
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What file systems without hard links answer: exFAT and some network mounts."""
+_PRIVATE = 0o600
 _writes = [0]
 
 
@@ -63,11 +67,6 @@ def _read(handle: int, size: int, most: int) -> bytes:
             return found
 
 
-STALE_S = 86_400
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
 class NameTaken(MemtoolError):
     """A file of that name is already there."""
 
@@ -76,19 +75,15 @@ def create(root: str, path: str, data: bytes) -> None:
     """Write a new file below `root`; `path` is relative, its directories are made.
 
     Raises:
-        Taken: the file is already there; it keeps its bytes.
+        NameTaken: the file is already there; it keeps its bytes.
         MemtoolError: the disk is full or read-only, or a link stands in the way.
     """
     with _DiskErrors(path), _Folder(root, path) as (folder, name):
-        temp = _write_beside(folder, name, data)
+        temp = _write_temporary(folder, name, data)
         try:
-            os.link(temp, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            _link(folder, temp, name, data)
         except FileExistsError:
             raise NameTaken(f"{path} is already there", code="exists") from None
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
-                raise
-            _create_without_links(folder, name, data)  # exFAT and some network mounts
         finally:
             _remove(temp, folder)
         _writes[0] += 1
@@ -124,7 +119,7 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
         MemtoolError: the file holds other bytes by now, or the disk refuses.
     """
     with _DiskErrors(path), _Folder(root, path) as (folder, name):
-        temp = _write_beside(folder, name, data, _mode_of(folder, name))
+        temp = _write_temporary(folder, name, data, _mode_of(folder, name))
         try:
             if _bytes_of(folder, name) != expected:
                 raise MemtoolError(
@@ -139,25 +134,31 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
         os.fsync(folder)
 
 
-def put(folder: str, name: str, data: bytes) -> None:
+def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> None:
     """Put a private file in its place below the git directory, in one step, whatever was there.
 
+    `is_lasting` syncs it to the disk and sweeps what killed writers left in the folder.
+
     Raises:
-        OSError: it cannot be written there.
+        OSError: it cannot be written there; what was there is there still.
     """
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name[:60]}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(folder, _DIRECTORY)
     try:
-        with open(os.open(temp, flags, 0o600), "wb") as file:
-            file.write(data)
-        os.replace(temp, os.path.join(folder, name))
-    except BaseException:
-        _remove(temp)
-        raise
+        temp = _write_temporary(handle, name, data, _PRIVATE, is_synced=is_lasting)
+        try:
+            os.replace(temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+        except BaseException:
+            _remove(temp, handle)
+            raise
+        if is_lasting:
+            os.fsync(handle)
+            _sweep(handle)
+    finally:
+        os.close(handle)
 
 
-class Lock:
-    """An exclusive lock among memtool processes; none where it cannot be made."""
+class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
+    """Hold an exclusive lock among memtool processes during a `with`; none if it cannot be made."""
 
     def __init__(self, directory: str, name: str) -> None:
         self._directory = directory
@@ -183,42 +184,41 @@ class Lock:
             self._handle = -1
 
 
-def locked(directory: str, name: str) -> Lock:
-    """Hold an exclusive lock during a `with`; `contextlib` would cost a cold search two modules."""
-    return Lock(directory, name)
-
-
-def _write_beside(folder: int, name: str, data: bytes, mode: int | None = None) -> str:
+def _write_temporary(
+    folder: int, name: str, data: bytes, mode: int | None = None, *, is_synced: bool = True
+) -> str:
+    """Write a file that is to get a name later, with some permissions; return its present name."""
     temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name[:60]}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(temp, flags, 0o666, dir_fd=folder)
-    try:
-        if mode is not None:
-            os.fchmod(handle, mode)
-        _write_all(handle, data)
-        os.fsync(handle)
-    except BaseException:
-        os.unlink(temp, dir_fd=folder)
-        raise
-    finally:
-        os.close(handle)
+    _write_new(folder, temp, data, mode, is_synced=is_synced)
     return temp
 
 
-def _create_without_links(folder: int, name: str, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+def _write_new(
+    folder: int, name: str, data: bytes, mode: int | None = None, *, is_synced: bool = True
+) -> None:
+    """Write a file that is not there yet; nothing is left of one that cannot be written whole."""
+    handle = os.open(name, _NEW, 0o666 if mode is None else _PRIVATE, dir_fd=folder)
     try:
-        handle = os.open(name, flags, 0o666, dir_fd=folder)
-    except FileExistsError:
-        raise NameTaken(f"{name} is already there", code="exists") from None
-    try:
-        _write_all(handle, data)
-        os.fsync(handle)
+        if mode is not None:
+            os.fchmod(handle, mode)
+        write_all(handle, data)
+        if is_synced:
+            os.fsync(handle)
     except BaseException:
         os.unlink(name, dir_fd=folder)
         raise
     finally:
         os.close(handle)
+
+
+def _link(folder: int, temp: str, name: str, data: bytes) -> None:
+    """Give a temporary file its name. Raises FileExistsError where the name is taken."""
+    try:
+        os.link(temp, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _write_new(folder, name, data)
 
 
 def _sweep(folder: int) -> None:
@@ -227,10 +227,10 @@ def _sweep(folder: int) -> None:
     for name in os.listdir(folder):
         if name.startswith(TEMP_PREFIX):
             try:
-                age_s = now - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            if age_s > STALE_S:
+            if stat.S_ISREG(status.st_mode) and now - status.st_mtime > STALE_S:
                 _remove(name, folder)
 
 
@@ -241,7 +241,8 @@ def _remove(name: str, folder: int | None = None) -> None:
         return
 
 
-def _write_all(handle: int, data: bytes) -> None:
+def write_all(handle: int, data: bytes) -> None:
+    """Write all bytes, however often the system takes only some. Raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
@@ -274,7 +275,7 @@ class _Folder:
 
     def __enter__(self) -> tuple[int, str]:
         """Open it step by step. Raises OSError where a step is a link or no directory."""
-        self._handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._handle = os.open(self._root, _DIRECTORY)
         try:
             for folder in self._folders:
                 self._enter(folder)
@@ -289,7 +290,7 @@ class _Folder:
             os.fsync(self._handle)
         except FileExistsError:
             pass
-        inner = os.open(folder, _DIRECTORY, dir_fd=self._handle)
+        inner = os.open(folder, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self._handle)
         os.close(self._handle)
         self._handle = inner
 

@@ -140,7 +140,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     cache.write(str(tmp_path), "x", DATA)
     code = (
         "import os, sys\nfrom memtool.store import cache\n"
-        "os.replace = lambda *_args: os._exit(9)\n"
+        "os.replace = lambda *_, **__: os._exit(9)\n"
         f"cache.write({str(tmp_path)!r}, 'x', b'new')\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9

@@ -224,4 +224,4 @@ def test_only_the_ledger_imports_sqlite() -> None:
     """Half an interpreter start is paid here, and where a host keeps its sessions in a database."""
     root = Path(usage_log.__file__).parents[1]
     users = {path.name for path in root.rglob("*.py") if "import sqlite3" in path.read_text()}
-    assert users == {"ledger.py", "opencode.py"}
+    assert users == {"ledger.py", "formats.py"}
