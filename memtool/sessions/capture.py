@@ -101,7 +101,7 @@ def capture(
                 new = [one for one in named if one.origin not in known]
                 return _capture(id_, read, new, now, is_new=True)
             with suppress(Exists):  # another capture may have begun it just now
-                lifecycle.fork(sessions, head, findings)
+                sessions.create(head, findings)
                 is_new = True
     path = os.path.join(sessions.folder(id_), CAPTURES)
     if dry_run:
@@ -154,7 +154,7 @@ def _capture(
 
 def name_for(sessions: Sessions, host: str, given: str) -> str:
     """Return the name for the id that a host gave its session, never one that is a secret."""
-    is_clean = clean_texts({given}, sessions.allowed)[given] == given
+    is_clean = sessions.clean(given) == given
     return id_of_host(host, given) if is_clean else hashed_id(host, given)
 
 
@@ -169,8 +169,7 @@ def _name(transcript: Transcript) -> str:
 def _place(transcript: Transcript, sessions: Sessions) -> str:
     """Return the name of a transcript in the journal of captures: its path, if it is no secret."""
     path = transcript.path
-    is_clean = clean_texts({path}, sessions.allowed)[path] == path
-    return path if is_clean else digest(os.fsencode(path))
+    return path if sessions.clean(path) == path else digest(os.fsencode(path))
 
 
 def _rows(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -69,14 +69,14 @@ def new_head(
 def start(
     context: Context, sessions: Sessions, head: Head, findings: Sequence[dict[str, Any]] = ()
 ) -> Head:
-    """Create a session under the first drawn id that is free, and return its head.
+    """Create a session under the first drawn id that is free; return its head.
 
     Raises:
         MemtoolError: the disk refuses.
     """
     for _draw in range(_DRAWS):
         try:
-            fork(sessions, head, findings)
+            sessions.create(head, findings)
         except Exists:
             head = head.replace(id=model.draw_id(context.now, context.random(3)))
         else:
@@ -101,7 +101,7 @@ def end(
         MemtoolError: there is no such session, it has ended, or the disk refuses.
     """
     folder = sessions.folder(id)
-    clean = clean_texts({summary}, sessions.allowed)[summary]
+    clean = sessions.clean(summary)
     if dry_run:
         head = sessions.head(id)
         refuse_ended(head)
@@ -135,18 +135,6 @@ def forked(sessions: Sessions, parent: str, child: Head) -> tuple[Head, list[dic
     rows, _torn = journal.read(sessions.path(parent, FINDINGS))
     last = sessions.last(parent)
     return child.replace(parent=parent, parent_messages=last.number if last else 0), rows
-
-
-def fork(sessions: Sessions, head: Head, findings: Sequence[dict[str, Any]] = ()) -> None:
-    """Create a session with the findings of its parent, if it has one.
-
-    Raises:
-        Exists: there is one of that id.
-        MemtoolError: the disk refuses.
-    """
-    sessions.create(head)
-    if findings:
-        journal.append(sessions.path(head.id, FINDINGS), findings)
 
 
 def prune(sessions: Sessions, *, dry_run: bool = False) -> Pruned:

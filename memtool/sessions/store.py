@@ -91,6 +91,10 @@ class Sessions(Value):
         """Return the path of a file of a session, such as `FINDINGS`. Raises as `folder` does."""
         return os.path.join(self.folder(id), name)
 
+    def clean(self, text: str) -> str:
+        """Return a text without secrets. Raises MemtoolError where it is too long to search."""
+        return clean_texts({text}, self.allowed)[text]
+
     def ids(self) -> list[str]:
         """Return the ids of all sessions, sorted. Raises MemtoolError if they cannot be listed."""
         with journal.refused(self.directory, "read"):
@@ -151,8 +155,8 @@ class Sessions(Value):
                 wrong.append(error.message)
         return found, wrong
 
-    def create(self, head: Head) -> None:
-        """Make the directory of a new session.
+    def create(self, head: Head, findings: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Make the directory of a new session, with the findings of its parent if it has one.
 
         Raises:
             Exists: there is one of that id.
@@ -168,6 +172,8 @@ class Sessions(Value):
                     raise Exists(f"there is a session {head.id} already", code="exists") from None
                 self.folder(head.id)  # refuses a link; what a killed process left is taken over
         write_head(path, head)
+        if findings:
+            journal.append(os.path.join(path, FINDINGS), findings)
 
     def messages(self, id: str) -> tuple[list[Message], int]:
         """Return the messages of a session in order, and how many lines were torn.
@@ -310,7 +316,7 @@ def add(
         writer.write(data)
         if head.status != "open":
             write_head(folder, head.replace(status="open", ended=0, summary=""))
-        write_checkpoints(folder, writer, _automatic([*before, *numbered], last, now))
+        _write_checkpoints(folder, writer, _automatic([*before, *numbered], last, now))
     return Added(tuple(numbered), tuple(notes))
 
 
@@ -404,14 +410,14 @@ def mark(sessions: Sessions, id: str, note: str, now: int) -> Checkpoint:
         MemtoolError: there is no such session, it has ended, or the disk refuses.
     """
     folder = sessions.folder(id)
-    clean = clean_texts({note}, sessions.allowed)[note]
+    clean = sessions.clean(note)
     with Writer(os.path.join(folder, MESSAGES)) as writer:
         refuse_ended(sessions.head(id))
         known, _torn = gathered(folder, writer.whole())
         done = max((one.message for one in checkpoints(sessions, id)[0]), default=0)
         made = _checkpoint([one for one in known if one.number > done], now, clean)
         made = made.replace(message=known[-1].number if known else 0)
-        write_checkpoints(folder, writer, [made])
+        _write_checkpoints(folder, writer, [made])
     return made
 
 
@@ -438,7 +444,7 @@ def _checkpoint(messages: Sequence[Message], moment: int, note: str = "") -> Che
     )
 
 
-def write_checkpoints(folder: str, writer: Writer, made: Sequence[Checkpoint]) -> None:
+def _write_checkpoints(folder: str, writer: Writer, made: Sequence[Checkpoint]) -> None:
     """Sync the messages, then append checkpoints. Raises MemtoolError where the disk refuses."""
     if made:
         writer.sync()

@@ -65,7 +65,7 @@ def test_a_fork_keeps_the_findings_of_its_parent_and_reads_its_own_messages(sess
     say(sessions, "ses-a", RULE, "fine", "fine")
     learned(sessions)
     head, rows = lifecycle.forked(sessions, "ses-a", Head("ses-b", 2))
-    lifecycle.fork(sessions, head, rows)
+    sessions.create(head, rows)
     say(sessions, "ses-b", OTHER)
     found = findings.learn(sessions, "ses-b").findings
     assert [one.session for one in found] == ["ses-a", "ses-b"]

@@ -363,7 +363,8 @@ def _opencode_session(
     if not session:
         newest = "SELECT id, directory FROM session WHERE parent_id IS NULL "
         found = held.execute(newest + "ORDER BY time_updated DESC LIMIT ?", (_MOST_SESSIONS,))
-        session = next((str(id_) for id_, place in found if _is_below(str(place), tops)), "")
+        below = tuple(f"{top}/" for top in tops if top)
+        session = next((str(id_) for id_, place in found if f"{place}/".startswith(below)), "")
     session = _opencode_id(held, session)
     row = held.execute("SELECT directory FROM session WHERE id = ?", (session,)).fetchone()
     if row is None:
@@ -395,10 +396,6 @@ def _opencode_id(held: Connection, session: str) -> str:
     newest = "SELECT id FROM session ORDER BY time_updated DESC LIMIT ?"
     ids = [str(id_) for (id_,) in held.execute(newest, (_MOST_SESSIONS,))]
     return next((id_ for id_ in ids if hashed_id("opencode", id_) == session), session)
-
-
-def _is_below(directory: str, tops: Sequence[str]) -> bool:
-    return any(directory == top or directory.startswith(f"{top}/") for top in tops if top)
 
 
 _CHAT_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool"}
