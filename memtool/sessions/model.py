@@ -270,32 +270,20 @@ def read_finding(row: Mapping[str, Any]) -> Finding | None:
 
 
 INTENT = "user-intent"
+"""A person stated it as a rule, decision or wish, asked to keep it, or promotes it by hand."""
 PIN = "pin"
+"""A person asked to pin it."""
 TWO_SESSIONS = "two-sessions"
+"""Two or more sessions say so, forks of one counting once."""
 RESOLVED = "resolved"
+"""An error with what resolved it: the same command failed, then worked."""
 TWO_AGENTS = "two-agents"
+"""Two or more agents say so."""
 IMPORTANT = "important"
-
+"""Its importance is `LEAST_IMPORTANT` or more."""
+SIGNALS = {INTENT: 5, PIN: 5, TWO_SESSIONS: 2, RESOLVED: 2, TWO_AGENTS: 1, IMPORTANT: 1}
+"""The reasons to keep a finding, with the points of each."""
 LEAST_IMPORTANT = 0.7
-
-
-class Signal(Value):
-    """A reason to keep a finding."""
-
-    name: str
-    points: int
-    doc: str
-
-
-SIGNALS: tuple[Signal, ...] = (
-    Signal(INTENT, 5, "a person stated it as a rule, decision or wish, asked to keep it, or "
-           "promotes it by hand"),
-    Signal(PIN, 5, "a person asked to pin it"),
-    Signal(TWO_SESSIONS, 2, "two or more sessions say so, forks of one counting once"),
-    Signal(RESOLVED, 2, "an error with what resolved it: the same command failed, then worked"),
-    Signal(TWO_AGENTS, 1, "two or more agents say so"),
-    Signal(IMPORTANT, 1, f"its importance is {LEAST_IMPORTANT:g} or more"),
-)  # fmt: skip
 
 
 class PromotionPreset(Value):
@@ -320,17 +308,12 @@ def signals_of(finding: Finding, sessions: int, agents: int) -> tuple[str, ...]:
     """
     derived = {TWO_SESSIONS: sessions > 1, TWO_AGENTS: agents > 1,
                IMPORTANT: finding.importance >= LEAST_IMPORTANT}  # fmt: skip
-    return tuple(
-        signal.name
-        for signal in SIGNALS
-        if derived.get(signal.name, signal.name in finding.signals)
-    )
+    return tuple(name for name in SIGNALS if derived.get(name, name in finding.signals))
 
 
 def points_of(signals: Iterable[str]) -> int:
     """Return the points of signals; unknown ones have none."""
-    names = set(signals)
-    return sum(signal.points for signal in SIGNALS if signal.name in names)
+    return sum(SIGNALS.get(name, 0) for name in set(signals))
 
 
 def shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:

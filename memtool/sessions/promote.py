@@ -81,17 +81,10 @@ def promotions(sessions: Sessions) -> list[Promotion]:
     return [one for row in rows if (one := read_row(Promotion, row)) is not None]
 
 
-class Support(Value):
-    """How many sessions and agents say what a finding says, its own included."""
+def supports(all_: Sequence[Finding], heads: Iterable[Head]) -> dict[str, tuple[int, int]]:
+    """Return by the id of each finding how many sessions and agents say so, its own included.
 
-    sessions: int
-    agents: int
-
-
-def supports(all_: Sequence[Finding], heads: Iterable[Head]) -> dict[str, Support]:
-    """Return the support of each finding by its id.
-
-    A fork repeats what its parent heard, and is no second witness.
+    A fork repeats what its parent found, and is no second witness.
     """
     roots = _roots(heads)
     exact: dict[str, list[Finding]] = {}
@@ -99,13 +92,12 @@ def supports(all_: Sequence[Finding], heads: Iterable[Head]) -> dict[str, Suppor
         exact.setdefault(fingerprint(one.content), []).append(one)
     groups = list(exact.values())
     near = _near([group[0] for group in groups])
-    found: dict[str, Support] = {}
+    found: dict[str, tuple[int, int]] = {}
     for number, group in enumerate(groups):
         same = [one for other in (number, *near[number]) for one in groups[other]]
         sessions = {roots.get(one.session, one.session) for one in same}
         agents = {name for one in same if (name := one.field("agent"))}
-        support = Support(len(sessions), max(1, len(agents)))
-        found |= dict.fromkeys((one.id for one in group), support)
+        found |= dict.fromkeys((one.id for one in group), (len(sessions), max(1, len(agents))))
     return found
 
 
@@ -179,9 +171,9 @@ def judge(
     by_id = {head.id: head for head in heads}
     judged = []
     for one in read.values():
-        witness, is_chosen = support[one.id], one.id in chosen
+        is_chosen = one.id in chosen
         meant = one.replace(signals=(*one.signals, model.INTENT)) if is_chosen else one
-        signals = model.signals_of(meant, witness.sessions, witness.agents)
+        signals = model.signals_of(meant, *support[one.id])
         total = model.points_of(signals)
         lack = "" if is_chosen else model.shortfall(one, total, preset)
         judged.append(before.verdict(Judged(one, by_id.get(one.session), signals, total, lack)))

@@ -27,7 +27,7 @@ def made(session: str, content: str, agent: str = "claude") -> Finding:
 def counts(*all_: Finding, **parents: str) -> list[tuple[int, int]]:
     heads = [Head(one.session, 1, parent=parents.get(one.session, "")) for one in all_]
     found = promote.supports(all_, heads)
-    return [(found[one.id].sessions, found[one.id].agents) for one in all_]
+    return [found[one.id] for one in all_]
 
 
 USES = "Every endpoint has an integration test in tests/api of the shop."
