@@ -116,7 +116,7 @@ def template_of(context: Context, type_: str) -> str:
 
 
 def make_body(template: str, statement: str, section: Sequence[str]) -> str:
-    """Join the statement and the sections; without either the template stands as it is.
+    """Join the statement and the sections; without either the template stays as it is.
 
     Sections are matched to the headings of the template by name, whatever the case; others follow.
     """

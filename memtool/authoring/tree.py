@@ -1,9 +1,9 @@
 """The tree that memories are written to: beginning it in a project, and the user's global one.
 
-Beginning adds what is missing and changes nothing that is there. The global repository is made
-complete in a directory beside its place, with its first commit, and then renamed: a reader sees all
-of it or nothing, and of two processes that make it at once one is the first. It is not made inside
-another repository, nor where git does not know who commits.
+Beginning adds what is missing and changes nothing that is there. The global repository is made in a
+directory next to its place, with its first commit, and then renamed: a reader sees all of it or
+nothing, and of two processes that make it at once one is the first. It is not made inside another
+repository, nor where git does not know who commits.
 """
 
 from __future__ import annotations
@@ -177,7 +177,11 @@ def make_global(context: Context) -> None:
         temp = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent)
         try:
             _fill(context, temp)
-            _move(temp, place)
+            try:
+                os.rename(temp, place)
+            except OSError:
+                if not is_global_made(place):  # otherwise another process was faster
+                    raise
         finally:
             shutil.rmtree(temp, ignore_errors=True)
     except OSError as error:
@@ -204,15 +208,6 @@ def _fill(context: Context, directory: str) -> None:
         ) from None
     made = Context(discover(directory, context.env), context.env, directory)
     begin(made, "", commit=True, dry_run=False)
-
-
-def _move(made: str, place: str) -> None:
-    """Put what was made into its place, unless another process was faster."""
-    try:
-        os.rename(made, place)
-    except OSError:
-        if not is_global_made(place):
-            raise
 
 
 def _sweep(parent: str) -> None:

@@ -37,7 +37,7 @@ KINDS: dict[str, str] = {
     signs.VALUES: "they give different values to the same thing",
     DUPLICATE: "they say the same",
 }
-"""What a conflict may be, in the order in which they are told."""
+"""What a conflict may be, in the order in which they are listed."""
 _ORDER = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -112,8 +112,8 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
         ]
     found = signs.find([record.memory for record in records])
     if cache_dir:
-        told = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
-        cache.keep_json(folder, name, KIND, [stamps, told], 1, "clashes-")
+        rows = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
+        cache.keep_json(folder, name, KIND, [stamps, rows], 1, "clashes-")
     return found
 
 

@@ -1,7 +1,7 @@
 """What a check looks at: the files, where they come from, and what came before them.
 
-However it is taken (the worktree, what git's index stages, a range of commits), the checks see it
-in this one form. So each rule is written once, and every door of the gate has the same ones.
+The checks see every source (the worktree, what git's index stages, a range of commits) in this one
+form. So each rule is written once and holds for all of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class File(Value):
     known: Known | None = None
 
     def line_of(self, key: str) -> int:
-        """Return the line on which a key of the frontmatter stands, from 1."""
+        """Return the line of a key of the frontmatter, from 1."""
         at = self.text.find(f"\n{key}:")
         return self.text.count("\n", 0, at + 1) + 1 if at >= 0 else 1
 
@@ -156,7 +156,7 @@ def version_of(file: File) -> Version:
 
 
 Name = tuple[str, str, int, str]
-"""What a file names: kind, target, line, and how it says so (see `links.Wanted`)."""
+"""What a file names: kind, target, line, and the text that names it (see `links.NamedTarget`)."""
 
 
 class Known(Value):

@@ -2,8 +2,8 @@
 
 `memtool check`, the hook and CI differ in the content that they bring. The rules are the same.
 
-By path and blob, under the rules and settings of that check. So a check of a whole tree reads the
-bytes of every file, and takes apart only those that it has not seen.
+Files in which a check of a whole tree found nothing wrong are remembered by path and blob, as long
+as rules and settings stay the same. The next check reads their bytes and parses only the others.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ def problems(
 ) -> tuple[Problem, ...]:
     """Return what every check finds, each once, sorted by path, line and code.
 
-    `begin` hears the name of each check before it runs.
+    `begin` is called with the name of each check before it runs.
     """
     ids = {file.path: file.memory.id for file in content.files if file.memory is not None}
     found = set()
     spoiled: set[str] = set()
     for name, check in CHECKS.items():
         begin(name)
-        told = list(check(content))
+        faults = list(check(content))
         if name in _OF_FILES:
-            spoiled.update(problem.path for problem in told)
+            spoiled.update(problem.path for problem in faults)
         found |= {
             problem.replace(
                 id=problem.id or ids.get(problem.path, ""),
                 hint=problem.hint or f"edit {problem.path}",
             )
-            for problem in told
+            for problem in faults
         }
     if content.known is not None:
         keep(content, content.known, spoiled)
@@ -109,7 +109,7 @@ def _known(file: File) -> Known:
         memory.status,
         memory.supersedes,
         schema.latest(memory),
-        tuple((one.kind, one.target, one.line, one.said) for one in links.named(file)),
+        tuple((one.kind, one.target, one.line, one.text) for one in links.named(file)),
     )
 
 

@@ -4,7 +4,7 @@ All other bytes stay as they were, and a memory stays a memory: where a mark in 
 would not read back as the same key, the key is written again, in quotes. In the index an entry
 keeps its mode; the worktree is not touched and no filter is run, so what is not staged stays so.
 
-What a secret is, and its mark, is for `redaction` to say, which knows texts alone.
+`redaction`, which knows texts alone, decides what a secret is and how it is marked.
 """
 
 from __future__ import annotations
@@ -270,14 +270,14 @@ def key(directory: str) -> bytes:
 def _make(directory: str, path: str) -> None:
     """Write a whole key, or leave the one that another process wrote first."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
-    beside = os.path.join(directory, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{KEY_NAME}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    temp = os.path.join(directory, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{KEY_NAME}")
+    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.write(handle, os.urandom(KEY_LENGTH))
         os.fsync(handle)
-        os.link(beside, path)
+        os.link(temp, path)
     except FileExistsError:
         pass
     finally:
         os.close(handle)
-        os.unlink(beside)
+        os.unlink(temp)

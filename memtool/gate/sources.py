@@ -387,10 +387,10 @@ def _purged(git: Git, touched: Sequence[ChangedFile], ends: dict[str, Version]) 
         if not row.oid and stem(row.path) not in ends:
             removed.setdefault(row.commit, set()).add(stem(row.path))
     for commit, ids in removed.items():
-        said = git.line(
+        ids_named = git.line(
             "log", "-1", f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", commit
         )
-        yield from ids & purged_by(said)
+        yield from ids & purged_by(ids_named)
 
 
 def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
@@ -431,7 +431,7 @@ def is_chosen(path: str, paths: tuple[str, ...]) -> bool:
 
 
 def _others(repository: Repository, directory: str) -> Iterator[Text]:
-    """Yield the texts beside the memories: settings, templates, and what else git would take."""
+    """Yield the texts that are no memories: settings, templates, and what else git would take."""
     listed = repository.git.names(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", directory
     )
@@ -441,7 +441,7 @@ def _others(repository: Repository, directory: str) -> Iterator[Text]:
         try:
             data = files.read_regular(os.path.join(repository.top, path), MOST_BYTES)
         except OSError:
-            continue  # it is gone, or a link, which is told elsewhere
+            continue  # it is gone, or a link, which is reported elsewhere
         yield Text(path, "", data.decode(errors="replace"))
 
 
@@ -503,8 +503,8 @@ def _batches(git: Git, rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[s
     )
     batch: list[tuple[str, str]] = []
     size = 0
-    for row, told in zip(rows, answer.decode().splitlines(), strict=True):
-        kind, _space, length = told.partition(" ")
+    for row, info in zip(rows, answer.decode().splitlines(), strict=True):
+        kind, _space, length = info.partition(" ")
         if kind != "blob":
             continue
         batch.append(row)
@@ -518,9 +518,9 @@ def _batches(git: Git, rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[s
 
 def _where(git: Git, oid: str, directory: str) -> str:
     """Say which commit first held a blob, and who wrote it."""
-    said = git.line(
+    found = git.line(
         "log", "--all", "--full-history", "--reverse", f"--find-object={oid}",
         "--format=%h%x00%an%x00%as", "--abbrev=10", "--", directory,
     ).split("\n")[0]  # fmt: skip
-    short, author, day = (*said.split("\0"), "", "")[:3]
+    short, author, day = (*found.split("\0"), "", "")[:3]
     return f"in commit {short} by {author} on {day}"

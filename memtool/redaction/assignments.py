@@ -1,4 +1,4 @@
-"""Secrets that only the words beside them give away: `the admin password is …`, `API_KEY=…`.
+"""Secrets that only the words next to them give away: `the admin password is …`, `API_KEY=…`.
 
 An announcing word is found first; then one anchored look to the right, over at most 60 characters,
 and one to the left. Every repeat is bounded, and so is the work for each word, so a text full of
@@ -215,7 +215,7 @@ def is_announced(_text: str, lower: str) -> bool:
 
 
 def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of every secret beside an announcing word, or below one."""
+    """Yield (kind, start, end) of every secret next to an announcing word, or below one."""
     for kind, pattern in _patterns(lower):
         line_end = seen = 0
         for hit in pattern.finditer(lower):
@@ -228,14 +228,14 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
                 continue
             start = _announced_from(lower, *hit.span())
             if start is not None:
-                span = _beside(Announcement(text, lower, start, hit.end(), kind))
+                span = _next_to(Announcement(text, lower, start, hit.end(), kind))
                 if span is not None:
                     yield kind, *span
     yield from _table_cells(text, lower)
 
 
-def _beside(here: Announcement) -> Span | None:
-    """Return the span of the secret beside an announcement."""
+def _next_to(here: Announcement) -> Span | None:
+    """Return the span of the secret next to an announcement."""
     span = None
     if _has_sign(here.lower[here.end : here.end + 110]):
         span = _assigned(here) or _given(here) or _in_sentence(here)

@@ -33,23 +33,12 @@ class Pattern:
 
     if TYPE_CHECKING:
 
-        def match(self, text: str, start: int = 0, end: int = 0) -> Match[str] | None:
-            """Match at the start."""
-
-        def search(self, text: str, start: int = 0, end: int = 0) -> Match[str] | None:
-            """Match anywhere."""
-
-        def finditer(self, text: str, start: int = 0, end: int = 0) -> Iterator[Match[str]]:
-            """Match everywhere, in order."""
-
-        def findall(self, text: str) -> list[str]:
-            """Return every match as text."""
-
-        def split(self, text: str) -> list[str]:
-            """Return the text between the matches."""
-
-        def sub(self, new: Any, text: str) -> str:
-            """Replace every match."""
+        def match(self, text: str, start: int = 0, end: int = 0) -> Match[str] | None: ...
+        def search(self, text: str, start: int = 0, end: int = 0) -> Match[str] | None: ...
+        def finditer(self, text: str, start: int = 0, end: int = 0) -> Iterator[Match[str]]: ...
+        def findall(self, text: str) -> list[str]: ...
+        def split(self, text: str) -> list[str]: ...
+        def sub(self, new: Any, text: str) -> str: ...
 
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.redaction import assignments, entropy, personal, shapes, tokens
 from memtool.redaction.entropy import Pattern
-from memtool.value import Value
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ DETECTORS = (
         frozenset(("url-password",)), shapes.has_userinfo, shapes.userinfo,
     ),
     Detector(
-        "assignments", "values beside a word such as password, token or key",
+        "assignments", "values next to a word such as password, token or key",
         frozenset(("password", "secret")), assignments.is_announced, assignments.find,
     ),
     Detector(
@@ -263,9 +263,7 @@ def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
 
 def fingerprint(secret: str) -> str:
     """Return 16 hex digits that name a secret in the allowlist without showing it."""
-    from hashlib import blake2b
-
-    return blake2b(secret.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return digest(secret.encode(errors="surrogatepass"))
 
 
 def redact(

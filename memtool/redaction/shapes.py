@@ -95,7 +95,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )  # fmt: skip
 
 LEAST_WORD = {"-": 50, ".": 59, "|": 43, "/1": 47, "-us": 36, "pat": 82}
-"""Needles of any text: they count beside a word that is as long as the shortest such secret."""
+"""Needles of any text count only with a word as long as the shortest such secret."""
 
 _PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern in ROWS)
 

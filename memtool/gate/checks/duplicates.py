@@ -36,7 +36,7 @@ def check(content: Content) -> Iterator[Problem]:
     records = [
         record
         for record in whole
-        if _is_told(content, record.path)
+        if _is_shown(content, record.path)
         and (record.path in content.new or _is_in_use(content, record.memory))
     ]
     if not records:
@@ -64,7 +64,7 @@ def _brought(content: Content) -> frozenset[str]:
     return content.new.union(*(step.added() for step in content.steps))
 
 
-def _is_told(content: Content, path: str) -> bool:
+def _is_shown(content: Content, path: str) -> bool:
     """Tell whether problems of a memory are shown: one that is not new has warnings only."""
     return content.warned is None or path in content.warned or path in content.new
 
@@ -84,17 +84,17 @@ def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neigh
 
 
 def _conflicts(content: Content, added: Sequence[Record], near: Neighbours) -> Iterator[Problem]:
-    told: set[tuple[str, ...]] = set()
+    reported: set[tuple[str, ...]] = set()
     for record, found in zip(added, near.of(added), strict=True):
         mine = record.memory
         for other in (one.record.memory for one in found):
-            if _pair(mine, other) in told or not _may_clash(content, mine, other):
+            if _pair(mine, other) in reported or not _may_clash(content, mine, other):
                 continue
             from memtool.gate import contradictions  # most memories have no neighbours
 
             clash = contradictions.between(mine, other)
             if clash is not None:
-                told.add(_pair(mine, other))
+                reported.add(_pair(mine, other))
                 message = f"it may contradict {other.id}: {clash.reason}"
                 hint = f"memtool resolve {record.id} {other.id} --keep newer --why REASON"
                 yield Problem(record.path, 1, "conflict", message, hint, record.id, "warning")

@@ -66,18 +66,21 @@ def _dangling(
 
 
 def _is_purged(content: Content, id_: str) -> bool:
-    """Tell whether a commit of the past removed a memory for good, and says so."""
+    """Tell whether an earlier commit removed a memory for good and names it in its trailer."""
     if not content.head:
         return False
-    said = content.repository.git.run(
+    answer = content.repository.git.run(
         "log", "--fixed-strings", f"--grep={id_}",
         f"--format=%(trailers:key={PURGES},valueonly,separator=%x20)", content.head, "--",
     )  # fmt: skip
-    return id_ in purged_by(said.decode(errors="replace"))
+    return id_ in purged_by(answer.decode(errors="replace"))
 
 
 def _passed_over(content: Content, files: dict[str, File], lineage: Lineage) -> Iterator[Problem]:
-    """In a merge and in old commits this is a fork, which nobody could have known of."""
+    """Yield new memories that supersede one which another memory superseded before.
+
+    In a merge and in old commits this is a fork, which nobody could have known of.
+    """
     if content.kind == "commit" or len(content.steps) != 1:
         return
     (step,) = content.steps
@@ -96,13 +99,13 @@ def _passed_over(content: Content, files: dict[str, File], lineage: Lineage) -> 
                 yield _of(files[id_], "not-a-head", message, hint)
 
 
-def _forks(files: dict[str, File], lineage: Lineage, told: set[str]) -> Iterator[Problem]:
+def _forks(files: dict[str, File], lineage: Lineage, reported: set[str]) -> Iterator[Problem]:
     for fork in lineage.forks():
         named = " and ".join(fork.heads[:5]) + (" and more" if len(fork.heads) > 5 else "")
         message = f"{named} both replace {fork.ancestor}"
         hint = f"memtool supersede {fork.heads[0]} TITLE --supersedes {fork.heads[1]}"
         for head in fork.heads:
-            if head in files and head not in told:
+            if head in files and head not in reported:
                 yield _of(files[head], "fork", message, hint).replace(severity="warning")
 
 

@@ -33,7 +33,7 @@ class NamedTarget(Value):
     kind: str
     target: str
     line: int
-    said: str
+    text: str
 
 
 def check(content: Content) -> Iterator[Problem]:
@@ -41,16 +41,16 @@ def check(content: Content) -> Iterator[Problem]:
     # What is superseded or deleted may speak of what is gone.
     current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
     wanted = [item for file in current for item in _wanted(file, content)]
-    paths = _Paths(content, [item.target for item in wanted if item.kind in ("file", "glob")])
+    paths = _present(content, [item.target for item in wanted if item.kind in ("file", "glob")])
     commits = _resolved(content, [item.target for item in wanted if item.kind == "commit"])
     for item in wanted:
         code, what, hint = _FAULTS[item.kind]
-        is_there = {
-            "memory": content.kin.is_there,
-            "commit": commits.__contains__,
-        }.get(item.kind, paths.is_there)
-        if not is_there(item.target):
-            file, message = item.file, f"{item.said} {what}"
+        if item.kind == "memory":
+            is_there = content.kin.is_there(item.target)
+        else:
+            is_there = item.target in (commits if item.kind == "commit" else paths)
+        if not is_there:
+            file, message = item.file, f"{item.text} {what}"
             id_ = file.memory.id if file.memory else ""
             yield Problem(file.path, item.line, code, message, hint, id_, "warning")
 
@@ -119,42 +119,39 @@ def _linked(body: str) -> list[str]:
     return [part.partition("]]")[0].strip() for part in body.split("[[")[1:]]
 
 
-class _Paths:
-    """The files of the tree that names are looked up in, as far as names ask for them."""
+def _present(content: Content, wanted: Iterable[str]) -> frozenset[str]:
+    """Return which paths and globs name a file of the tree, or a directory with files."""
+    names = sorted(set(wanted))
+    # Only a commit is a tree that git can look names up in.
+    tree = content.head if content.kind == "commit" else ""
+    known = _stored(content, tree, names) if tree else {}
+    folders = sorted({_folder(path) for path in names if path not in known})
+    paths = _listed(content, tree, folders) if folders else []
+    top = content.repository.top if content.kind == "worktree" else ""
+    return frozenset(
+        name for name in names if (known[name] if name in known else _is_there(name, paths, top))
+    )
 
-    def __init__(self, content: Content, wanted: Iterable[str]) -> None:
-        self._top = content.repository.top if content.kind == "worktree" else ""
-        tree = _tree(content)
-        names = sorted(set(wanted))
-        self._known = _stored(content, tree, names) if tree else {}
-        folders = sorted({_folder(path) for path in names if path not in self._known})
-        self._paths = _listed(content, tree, folders) if folders else []
 
-    def is_there(self, pattern: str) -> bool:
-        """Tell whether a path or glob names a file, or a directory with files."""
-        if pattern not in self._known:
-            self._known[pattern] = self._is_there(pattern)
-        return self._known[pattern]
+def _is_there(pattern: str, paths: Sequence[str], top: str) -> bool:
+    from bisect import bisect_left
 
-    def _is_there(self, pattern: str) -> bool:
-        from bisect import bisect_left
+    from memtool.search import filters
 
-        from memtool.search import filters
-
-        if self._top and os.path.lexists(os.path.join(self._top, pattern)):
+    if top and os.path.lexists(os.path.join(top, pattern)):
+        return True
+    clean = _clean(pattern)
+    start = _fixed(clean)
+    for path in paths[bisect_left(paths, start) :]:
+        if not path.startswith(start):
+            return False
+        if filters.governs(clean, path):
             return True
-        clean = _clean(pattern)
-        start = _fixed(clean)
-        for path in self._paths[bisect_left(self._paths, start) :]:
-            if not path.startswith(start):
-                return False
-            if filters.governs(clean, path):
-                return True
-        return not clean  # the top itself
+    return not clean  # the top itself
 
 
 def _fixed(pattern: str) -> str:
-    """Return what stands before the first wildcard."""
+    """Return what is before the first wildcard."""
     ends = [at for at in (pattern.find("*"), pattern.find("?")) if at >= 0]
     return pattern[: min(ends)] if ends else pattern
 
@@ -166,11 +163,6 @@ def _folder(pattern: str) -> str:
 
 def _clean(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
-
-
-def _tree(content: Content) -> str:
-    """Return a name by which git knows the files as a tree, empty where they are not in one."""
-    return content.head if content.kind == "commit" else ""
 
 
 def _stored(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
