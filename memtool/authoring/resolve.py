@@ -65,12 +65,11 @@ def keep(
 ) -> Settled:
     """Write a new memory with the text of the winner, which replaces all of them."""
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
-    settler = write.speaker(context)
-    sources = tuple(dict.fromkeys((*winner.items("source"), settler)))
+    sources = dict.fromkeys((*winner.items("source"), write.speaker(context)))
     fields: Fields = kept | {
         "id": write.draw_id(context, winner.type, winner.title),
         "timestamp": timestamps.render(context.now),
-        "source": sources,
+        "source": tuple(sources),
         "supersedes": tuple(ids),
     }
     memory = Memory(fields=fields, body=with_reason(winner.body, why))
@@ -231,14 +230,14 @@ def _split_unmerged(
             hint=f"keep one side with git checkout --ours or --theirs -- {path}, then git add it",
             code="merging",
         )
-    blobs = context.repository.git.blobs([sides["2"], sides["3"]], document.MAX_BYTES)
-    ours, theirs = blobs
+    git = context.repository.git
+    ours, theirs = git.blobs([sides["2"], sides["3"]], document.MAX_BYTES)
     memory = write.read(context, ours, path)
     new_id, new_path, data = _renamed(context, theirs, path, dry_run=dry_run)
     if not dry_run:
         top = context.repository.top
         files.replace(top, path, ours, expected=bytes_of(top, path))
-        context.repository.git.run("add", "--force", "--", path, new_path)
+        git.run("add", "--force", "--", path, new_path)
         context.notes.append(f"git commit concludes the merge; what names {memory.id} means {path}")
     paths = () if dry_run else (path, new_path)
     return Settled((memory.id, new_id), BOTH, new_id, new_path, None, paths, data.decode(), dry_run)
@@ -261,35 +260,23 @@ def _split_tree(
             new_id, new_path, renamed = _renamed(context, data, record.path, dry_run=dry_run)
             done = None
             if not dry_run:
-                _remove(top, record.path)
-                if commit:
-                    done = _committed(context, record.path, new_path, record.memory, new_id)
+                try:
+                    os.unlink(os.path.join(top, record.path))
+                except OSError as error:
+                    raise MemtoolError(
+                        f"{record.path} cannot be removed: {os.strerror(error.errno or 0)}",
+                        hint=f"git rm {record.path}",
+                        code="disk",
+                    ) from None
+            if commit and not dry_run:
+                known = context.repository.git.names("ls-files", "-z", "--", record.path)
+                line = write.subject("give another id to", record.memory)
+                trailers = {"Memory-Id": new_id, "Reason": f"{first.id} was made twice"}
+                done = commit_files(context.repository, [*known, new_path], line, trailers)
             paths = () if dry_run else (record.path, new_path)
-            settled.append(
-                Settled((first.id, new_id), BOTH, new_id, new_path, done, paths,
-                        renamed.decode(), dry_run)
-            )  # fmt: skip
+            both, text = (first.id, new_id), renamed.decode()
+            settled.append(Settled(both, BOTH, new_id, new_path, done, paths, text, dry_run))
     return settled
-
-
-def _committed(context: Context, old_path: str, new_path: str, memory: Memory, new_id: str) -> str:
-    trailers = {"Memory-Id": new_id, "Reason": f"{memory.id} was made twice"}
-    line = write.subject("give another id to", memory)
-    known = context.repository.git.run("ls-files", "-z", "--", old_path)
-    return commit_files(
-        context.repository, [old_path, new_path] if known else [new_path], line, trailers
-    )
-
-
-def _remove(top: str, path: str) -> None:
-    try:
-        os.unlink(os.path.join(top, path))
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
-            hint=f"git rm {path}",
-            code="disk",
-        ) from None
 
 
 def _renamed(context: Context, data: bytes, path: str, *, dry_run: bool) -> tuple[str, str, bytes]:

@@ -173,7 +173,10 @@ def _placed(
     for _attempt in range(DRAWS):
         path = f"{context.directory}/{ids.place(memory)}"
         try:
-            _refuse_taken(context, memory.id)
+            for entry in context.snapshot().entries:
+                # An id may be taken in another month's directory, which `create` does not look at.
+                if entry.path.endswith(f"/{memory.id}.md"):
+                    raise files.NameTaken(f"{entry.path} is already there", code="exists")
             if not dry_run:
                 files.create(context.repository.top, path, data)
                 _note_clean(context, data)
@@ -202,13 +205,6 @@ def _note_clean(context: Context, data: bytes) -> None:
         verdicts = Verdicts(context.repository.cache_dir, context.settings)
         verdicts.add(blob_hash(context.repository.object_format)(data))
         verdicts.save()
-
-
-def _refuse_taken(context: Context, id_: str) -> None:
-    """An id may lie in another month's directory, where create-only would not see it."""
-    for entry in context.snapshot().entries:
-        if entry.path.endswith(f"/{id_}.md"):
-            raise files.NameTaken(f"{entry.path} is already there", code="exists")
 
 
 def _twin(context: Context, memory: Memory) -> Twin | None:
@@ -304,7 +300,10 @@ def change(
         after = before
         if new:
             after = document.edit(before, new, record.path)
-            _refuse_changed(context, before, after, record.path)
+            read(context, after, record.path)
+            # A secret that the file holds already keeps nobody from archiving it.
+            known = before.decode(errors="replace")
+            secrets.refuse_secrets(after.decode(), allowlist(context.settings), known=known)
         shown = {
             key: (as_text(memory.fields.get(key)), as_text(value)) for key, value in new.items()
         }
@@ -327,16 +326,6 @@ def _committed(repository: Repository, path: str, line: str, trailers: Mapping[s
             raise
     # Another process has changed the same file at the same time, and committed both changes.
     return repository.git.line("log", "-1", "--format=%H", "--", path)
-
-
-def _refuse_changed(context: Context, before: bytes, after: bytes, path: str) -> None:
-    """Refuse a change that no reader would take, or that adds a secret.
-
-    A secret that the file holds already keeps nobody from archiving it.
-    """
-    read(context, after, path)
-    known = before.decode(errors="replace")
-    secrets.refuse_secrets(after.decode(), allowlist(context.settings), known=known)
 
 
 def edit_file(

@@ -12,10 +12,11 @@ from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.gate import rewrite
-from memtool.gate.rewrite import Rewrite, Rules, Staged
+from memtool.gate.rewrite import Rewrite, Rules
 from memtool.redaction.find import allowlist
 from memtool.store import files, usage_log
 from memtool.store.context import Context
+from memtool.store.git import IndexEntry
 from memtool.store.snapshot import is_memory_path
 from memtool.value import Value
 
@@ -181,7 +182,7 @@ def _spots(on_disk: _Side, in_index: _Side) -> tuple[Spot, ...]:
 def _write(
     context: Context,
     found: dict[str, tuple[_Side, _Side]],
-    entries: dict[str, Staged],
+    entries: dict[str, IndexEntry],
     *,
     may_stage: bool,
 ) -> None:
@@ -199,7 +200,7 @@ def _write(
 
 
 def _paths(
-    context: Context, named: tuple[str, ...], entries: dict[str, Staged], *, only_staged: bool
+    context: Context, named: tuple[str, ...], entries: dict[str, IndexEntry], *, only_staged: bool
 ) -> list[str]:
     """Return the paths to look at, those of all memories unless some are named, sorted."""
     found = set(named)
@@ -212,7 +213,7 @@ def _paths(
 def _sides(
     context: Context,
     names: Sequence[str],
-    entries: dict[str, Staged],
+    entries: dict[str, IndexEntry],
     rules: Rules,
     *,
     is_strict: bool,

@@ -88,17 +88,8 @@ def keep(content: Content, known: Mapping[Stamp, Known], spoiled: Collection[str
             rows[file.path, file.oid] = file.known or _known(file)
     if rows.keys() != known.keys():
         folder, name = os.path.split(_path(content.repository, content.settings))
-        cache.keep_json(
-            folder,
-            name,
-            KIND,
-            [
-                (*stamp, one.id, one.status, one.supersedes, one.latest, one.names)
-                for stamp, one in rows.items()
-            ],
-            1,
-            "right-",
-        )
+        data = [(*stamp, *one.plain().values()) for stamp, one in rows.items()]
+        cache.keep_json(folder, name, KIND, data, 1, "right-")
 
 
 def _known(file: File) -> Known:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from memtool.memory.memory import FieldValue, Memory
     from memtool.redaction.find import Strategy
+    from memtool.store.git import IndexEntry
     from memtool.store.repository import Repository
 
 MOST_BYTES = MOST_CHARACTERS
@@ -157,15 +158,6 @@ def _without(text: str, secrets: Sequence[tuple[str, str]]) -> str:
     return text
 
 
-class Staged(Value):
-    """A regular file of the index. `is_sparse` says that the worktree is not to hold it."""
-
-    path: str
-    mode: str
-    oid: str
-    is_sparse: bool
-
-
 def refuse_partial_commit(env: Mapping[str, str]) -> None:
     """Raise MemtoolError inside `git commit -- PATH`: its index is a copy that git throws away.
 
@@ -180,13 +172,13 @@ def refuse_partial_commit(env: Mapping[str, str]) -> None:
         )
 
 
-def staged(repository: Repository, paths: Sequence[str]) -> dict[str, Staged]:
+def staged(repository: Repository, paths: Sequence[str]) -> dict[str, IndexEntry]:
     """Return the regular files that the index holds at some paths, or below them.
 
     Raises:
         MemtoolError: a merge is unfinished at one of them.
     """
-    found: dict[str, Staged] = {}
+    found: dict[str, IndexEntry] = {}
     for first in range(0, len(paths), _ARGUMENTS):
         some = paths[first : first + _ARGUMENTS]
         for entry in repository.git.ls_files(*some):
@@ -197,43 +189,38 @@ def staged(repository: Repository, paths: Sequence[str]) -> dict[str, Staged]:
                     code="conflict-markers",
                 )
             if entry.mode in _REGULAR:
-                found[entry.path] = Staged(entry.path, entry.mode, entry.oid, entry.is_skipped)
+                found[entry.path] = entry
     return found
 
 
 def changed(repository: Repository) -> set[str]:
     """Return the paths whose staged content differs from HEAD, without deleted ones."""
-    tree = repository.git.head()
+    git = repository.git
+    tree = git.head()
     if not tree:
-        return {*repository.git.names("ls-files", "-z")}
-    return {
-        *repository.git.names(
-            "diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=d", "-z", tree
-        )
-    }
+        return set(git.names("ls-files", "-z"))
+    options = ("--cached", "--name-only", "--no-renames", "--diff-filter=d", "-z")
+    return set(git.names("diff-index", *options, tree))
 
 
-def restage(repository: Repository, contents: Iterable[tuple[Staged, bytes]]) -> None:
+def restage(repository: Repository, contents: Iterable[tuple[IndexEntry, bytes]]) -> None:
     """Put new bytes into the index, all at once.
 
     Raises:
         GitError: the index is locked or cannot be written; it is as it was.
     """
-    rows = []
-    sparse = []
+    git = repository.git
+    rows = b""
+    sparse = b""
     for entry, data in contents:
-        oid = repository.git.run(
-            "hash-object", "-w", "--stdin", "--no-filters", stdin=data
-        ).decode()
-        raw = os.fsencode(entry.path)
-        rows.append(b"%s %s\t%s\0" % (entry.mode.encode(), oid.strip().encode(), raw))
-        sparse += [raw + b"\0"] if entry.is_sparse else []
+        oid = git.run("hash-object", "-w", "--stdin", "--no-filters", stdin=data).strip()
+        path = os.fsencode(entry.path) + b"\0"
+        rows += b"%s %s\t%s" % (entry.mode.encode(), oid, path)
+        sparse += path if entry.is_skipped else b""
     if rows:
-        repository.git.run("update-index", "-z", "--index-info", stdin=b"".join(rows))
+        git.run("update-index", "-z", "--index-info", stdin=rows)
     if sparse:  # a new entry has forgotten that the worktree leaves it out
-        repository.git.run(
-            "update-index", "-z", "--skip-worktree", "--stdin", stdin=b"".join(sparse)
-        )
+        git.run("update-index", "-z", "--skip-worktree", "--stdin", stdin=sparse)
 
 
 def key(directory: str) -> bytes:
