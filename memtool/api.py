@@ -9,7 +9,6 @@ from typing import Any
 from memtool.cli.main import undamaged as _undamaged
 from memtool.commands import alias as _alias
 from memtool.commands import archive as _archive
-from memtool.commands import auto as _auto
 from memtool.commands import blame as _blame
 from memtool.commands import capture as _capture
 from memtool.commands import check as _check
@@ -20,7 +19,6 @@ from memtool.commands import diff as _diff
 from memtool.commands import digest as _digest
 from memtool.commands import doctor as _doctor
 from memtool.commands import eval as _eval
-from memtool.commands import export as _export
 from memtool.commands import forget as _forget
 from memtool.commands import hook as _hook
 from memtool.commands import import_ as _import
@@ -72,7 +70,7 @@ class Project(Context):
     stats = _stats.stats
     config = _config.config
     alias = _alias.alias
-    auto = _auto.auto
+    auto = _config.auto
     new = _new.new
     remember = _new.remember
     supersede = _new.supersede
@@ -117,7 +115,7 @@ class Project(Context):
     maintain = _maintain.maintain
     digest = _digest.digest
     import_ = _import.import_
-    export = _export.export
+    export = _import.export
 
 
 class GlobalProject(Project):

@@ -33,7 +33,9 @@ VERBS: tuple[Verb, ...] = (
     Verb("stats", "start", "sizes, latencies, and which memories are used"),
     Verb("config", "start", "show or change a setting"),
     Verb("alias", "start", "words that mean the same in a search"),
-    Verb("auto", "start", "whether sessions are captured and promoted without being asked"),
+    Verb(
+        "auto", "start", "whether sessions are captured and promoted without being asked", "config"
+    ),
     Verb("new", "write", "write a memory from the template of its type"),
     Verb("remember", "write", "write down what the user said, in one line", "new"),
     Verb("supersede", "write", "correct a memory: a new one takes its place", "new"),
@@ -80,7 +82,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("digest", "learn", "the living memories of a category on one page"),
     Verb("maintain", "learn", "merge, archive and look after memories, as one commit"),
     Verb("import", "move", "take over ADRs, PEPs, agent files or JSON lines", "import_"),
-    Verb("export", "move", "write the memories as JSON lines"),
+    Verb("export", "move", "write the memories as JSON lines", "import_"),
 )
 """Every verb in the order of the help page. Rows are explicit: importing registers nothing."""
 

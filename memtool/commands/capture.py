@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections import Counter
 
 from memtool.commands import _filters
 from memtool.sessions import store
@@ -104,16 +105,13 @@ def capture(
         if learned != before:
             promote.count(context, sessions)
     numbers = [one.number for one in done.messages]
-    roles: dict[str, int] = {}
-    for one in done.messages:
-        roles[one.role] = roles.get(one.role, 0) + 1
     return CaptureReport(
         session=done.session,
         host=done.host,
         captured=len(numbers),
         first=numbers[0] if numbers else 0,
         last=numbers[-1] if numbers else 0,
-        roles=roles,
+        roles=dict(Counter(one.role for one in done.messages)),
         broken=done.broken,
         future=done.future,
         lost=done.lost,

@@ -1,6 +1,8 @@
-"""`memtool config`: the settings, where they come from, and how to change one."""
+"""`memtool config`: show or change a setting; `memtool auto`, the switch of automatic capture."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
@@ -8,6 +10,8 @@ from memtool.store import config as config_file
 from memtool.store.config import Option, Scalar, Setting
 from memtool.store.context import Context
 from memtool.value import Value
+
+AUTO_KEY = "capture.auto"
 
 
 class SettingRow(Value):
@@ -29,6 +33,20 @@ class SettingsReport(Value):
 
     path: str
     settings: tuple[SettingRow, ...]
+    changed: bool = False
+    commit: str | None = None
+    dry_run: bool = False
+
+
+class Auto(Value):
+    """Whether sessions are captured and promoted unasked; `off_by` names each who says no.
+
+    `changed` says that the settings file is another one now.
+    """
+
+    on: bool
+    off_by: tuple[str, ...]
+    path: str
     changed: bool = False
     commit: str | None = None
     dry_run: bool = False
@@ -81,16 +99,55 @@ def config(
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
 
 
-def render(shown: SettingsReport) -> str:
-    """Return one line per setting: `key = value`, what it means, and the default."""
-    rows = []
-    for row in shown.settings:
-        where = "for all your projects" if row.is_personal else "set"
-        origin = "default" if row.is_default else f"{where}; default {_shown(row.default)}"
-        rows.append(f"{row.key} = {_shown(row.value)}  ({origin}) {row.doc}")
+def auto(
+    context: Context,
+    switch: Literal["", "on", "off"] = "",
+    *,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Auto:
+    """Say whether sessions are captured and promoted unasked, or switch that on or off.
+
+    It is the setting capture.auto. Off stops all capture and promotion that nobody asked for, at
+    once; what is there stays, and memtool capture, promote and remember work as before. With
+    --global it holds in all projects: what the user has switched off, no project switches on. The
+    variable MEMTOOL_OFF does the same for one process, and silences inject and the hooks as well.
+
+    Example:
+        memtool auto off
+        memtool auto --global off
+
+    Args:
+        switch: on or off; without it nothing is changed
+        commit: commit just the settings file
+        dry_run: say what would change, write nothing
+    """
+    if not switch:
+        return Auto(context.is_capturing, _off_by(context), context.config_path)
+    is_on = switch == "on"
+    done = write.set_option(context, AUTO_KEY, is_on, commit=commit, dry_run=dry_run)
+    off_by = tuple(who for who in _off_by(context) if who != context.config_path)
+    off_by = off_by if is_on else (context.config_path, *off_by)
+    return Auto(not off_by, off_by, context.config_path, done.changed, done.commit, dry_run)
+
+
+def render(shown: SettingsReport | Auto) -> str:
+    """Return one line per setting or for the switch, and whether the file was changed."""
+    if isinstance(shown, Auto):
+        off = f"off, by {' and '.join(shown.off_by)}"
+        rows = [f"automatic capture is {'on' if shown.on else off}"]
+    else:
+        rows = list(map(_setting_text, shown.settings))
     if shown.changed:
         rows.append(("would change " if shown.dry_run else "changed ") + shown.path)
     return "\n".join(rows)
+
+
+def _setting_text(row: SettingRow) -> str:
+    """Return `key = value`, where it is set, the default, and what it means."""
+    where = "for all your projects" if row.is_personal else "set"
+    origin = "default" if row.is_default else f"{where}; default {_shown(row.default)}"
+    return f"{row.key} = {_shown(row.value)}  ({origin}) {row.doc}"
 
 
 def _row(option: Option, config: config_file.Config) -> SettingRow:
@@ -148,3 +205,12 @@ def _reason(option: Option, key: str, text: str) -> str:
         )
     config_file.checked(option, {name: text}, "the value")
     return text
+
+
+def _off_by(context: Context) -> tuple[str, ...]:
+    switches = (
+        (context.config_path, context.settings.given.get(AUTO_KEY, True)),
+        ("your global settings", context.settings.personal.get(AUTO_KEY, True)),
+        ("MEMTOOL_OFF", not context.is_off),
+    )
+    return tuple(who for who, is_on in switches if not is_on)

@@ -133,10 +133,8 @@ def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[
 def _sample(context: Context) -> str:
     """Return a prompt that some memory answers, where there is one."""
     try:
-        records = context.tree().records
+        memories = [one.memory for one in context.tree().records]
     except MemtoolError:
-        return "What do we know about this project?"
-    return next(
-        (one.memory.title for one in reversed(records) if one.memory.status == "confirmed"),
-        "What do we know about this project?",
-    )
+        memories = []
+    confirmed = [memory.title for memory in memories if memory.status == "confirmed"]
+    return confirmed[-1] if confirmed else "What do we know about this project?"

@@ -1,16 +1,16 @@
-"""`memtool import`: records of other homes become memories."""
+"""`memtool import` and `export`: memories from other homes, and as JSON lines."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Literal
+from typing import Any, Literal
 
 from memtool.authoring import draft, write
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
-from memtool.importing import base, originals
+from memtool.importing import base, jsonl, originals
 from memtool.importing.base import Target
 from memtool.importing.originals import ForeignRecord
 from memtool.memory import schema
@@ -18,6 +18,9 @@ from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist
+from memtool.search import retrieve
+from memtool.search.query import parse
+from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import is_memory_path
@@ -51,7 +54,24 @@ class Imported(Value):
         return int(any(problem.severity == "error" for problem in self.problems))
 
 
-def render(imported: Imported) -> str:
+class Exported(Value):
+    """One row per memory, sorted by id; as JSON just the list of them."""
+
+    rows: tuple[dict[str, Any], ...]
+
+    def plain(self) -> Any:
+        """Return the rows as a list."""
+        return list(self.rows)
+
+
+def render(answer: Imported | Exported) -> str:
+    """Return one line of JSON per exported memory, or the counts and problems of an import."""
+    if isinstance(answer, Exported):
+        return "".join(f"{jsonl.line(row)}\n" for row in answer.rows)
+    return _imported_text(answer)
+
+
+def _imported_text(imported: Imported) -> str:
     """Return the counts, then what was wrong with records, errors before warnings."""
     verb = "would be written" if imported.dry_run else "written"
     counts = (
@@ -192,3 +212,30 @@ def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
         if fault:
             raise MemtoolError(f"--set {key}: {fault}", hint=field.doc if field else "")
     return found
+
+
+def export(
+    context: Context, *filters: str, at: str | None = None, no_body: bool = False
+) -> Exported:
+    """Write memories as JSON lines: every key, the body and the path.
+
+    From all of them memtool import jsonl makes the same files again. Without filters everything
+    is written, also what is superseded, archived or deleted; with filters what list finds with
+    them.
+
+    Example:
+        memtool export > memories.jsonl
+        memtool export type:decision is:pinned --at v1.0
+
+    Args:
+        filters: what they must match, as in memtool list; everything without any
+        at: the memories of this revision instead of the worktree
+        no_body: leave the bodies out
+    """
+    tree = context.tree(at)
+    records = list(tree.records)
+    if filters:
+        scope = scope_of(context, tree, context.now)
+        records = retrieve.select(scope, parse(" ".join(filters)))
+    rows = [jsonl.row(record, has_body=not no_body) for record in records]
+    return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

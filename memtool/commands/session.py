@@ -161,8 +161,7 @@ def session_list(
     context.notes.extend(wrong)
     sizes = {head.id: sessions.size(head.id) for head in heads}
     wanted = [head for head in heads if status in ("", head.status)]
-    wanted.sort(key=lambda head: head.id)
-    wanted.sort(key=lambda head: head.started, reverse=True)
+    wanted.sort(key=lambda head: (-head.started, head.id))
     rows = tuple(
         _row(sessions, head, sizes[head.id], sessions.last(head.id))
         for head in (wanted[:limit] if limit else wanted)
