@@ -20,7 +20,7 @@ import os
 import stat
 
 from memtool.errors import MemtoolError
-from memtool.redaction.find import NOTHING, Allowlist, allowlist, find, marks
+from memtool.redaction.find import NOTHING, Allowlist, allowlist, find, redact
 from memtool.sessions import journal
 from memtool.sessions.journal import MessagesPart, Writer
 from memtool.sessions.model import (
@@ -455,7 +455,7 @@ REDACTED_FIELDS = ("text", "call", "tool", "agent", "origin")
 MOST_CALL = 2_000
 """Characters of the line that says what a tool was called with, where messages are cut at all."""
 _BETWEEN = "\n\0\n"
-"""Separates the texts of one search: no detector's pattern reaches across it."""
+"""Separates the texts of one search; hardly any detector's pattern reaches across it."""
 _MOST_AT_ONCE = 1_000_000
 """Characters of one search; one search of many texts takes less than many searches."""
 
@@ -496,25 +496,14 @@ def clean_texts(texts: set[str], allowed: Allowlist = NOTHING) -> dict[str, str]
     Raises:
         MemtoolError: one is longer than can be looked through.
     """
-    found = {}
+    found: dict[str, str] = {}
     for together in _batches(sorted(texts)):
         joined = _BETWEEN.join(together)
-        replaced = marks(joined, find(joined, allowed))
-        at = number = 0
-        for text in together:
-            end = at + len(text)
-            pieces: list[str] = []
-            done = at
-            while number < len(replaced) and replaced[number][0].start < end:
-                secret, mark = replaced[number]
-                if secret.end > at:
-                    pieces += (joined[done : secret.start], mark)
-                    done = min(secret.end, end)
-                if secret.end > end:
-                    break  # it reaches into the next text
-                number += 1
-            found[text] = "".join((*pieces, joined[done:end]))
-            at = end + len(_BETWEEN)
+        clean = redact(joined, find(joined, allowed)).split(_BETWEEN)
+        if not joined.count(_BETWEEN) + 1 == len(clean) == len(together):
+            # A text holds the separator, or a secret reaches across it.
+            clean = [redact(text, find(text, allowed)) for text in together]
+        found.update(zip(together, clean, strict=True))
     return found
 
 

@@ -385,6 +385,15 @@ def test_no_finding_goes_missing_between_two_looks() -> None:
     assert not any(KEY in clean for clean in store.clean_texts(texts).values())
 
 
+def test_texts_that_look_like_the_end_of_one_are_cleaned_as_well() -> None:
+    """Neither what separates texts nor the halves of a key mix one text with the next."""
+    begin, end = (f"-----{edge} RSA PRIVATE KEY-----" for edge in ("BEGIN", "END"))
+    texts = {f"{begin}\nMIIEpAIBAAKCAQEA7bq9Xz3\n", f"a\n\0\nb {KEY}", f"tail\n{end}", "z"}
+    together = store.clean_texts(texts)
+    assert together == {text: store.clean_texts({text})[text] for text in texts}
+    assert together[f"a\n\0\nb {KEY}"] == "a\n\0\nb [REDACTED:aws-access-key]"
+
+
 def test_what_the_settings_allow_stays() -> None:
     """An address that may stand in memories may stand in sessions."""
     message = Message(0, "user", "Ask ada@kestrel-labs.io or bob@kestrel-labs.io.")
