@@ -1,7 +1,7 @@
 """Capture: a transcript into a session, only what is new, any number of captures at once.
 
-The journal of captures is the lock: it says how far each transcript was read. Messages know the
-line that they came from, so that nothing is taken twice even where that is not known any more. A
+The journal of captures is the lock: it says how far each transcript was read. Messages keep
+the name of their line, so that nothing is taken twice even where that journal is lost. A
 host that forks a session copies its lines into a new transcript, under their own names: such a
 copy goes on from the session that it was made of, and does not look like a second witness.
 """
@@ -55,7 +55,7 @@ class Transcript(Value):
 class Capture(Value):
     """What a capture took into a session, as it is stored.
 
-    `broken` counts lines that could not be read, `future` messages whose time has not come,
+    `broken` counts lines that could not be read, `future` messages whose time lies in the future,
     `lost` those that the session has no room for.
     """
 

@@ -1,8 +1,9 @@
 """Evidence: what the private sessions of this clone hold about a memory or a question.
 
 It answers which messages and findings are behind a memory, and searches findings and messages for
-the words of a question. Nobody has vouched for any of it, so that it is asked only on demand and
-shown apart. On another machine nothing is known of these sessions; that is no fault of the memory.
+the words of a question. Nobody has reviewed any of it, so it is searched only on demand and shown
+apart. Sessions are private to a clone: that another machine has none of them is no fault of the
+memory.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def _texts(sessions: Sessions, head: Head) -> Iterator[tuple[str, int, int, str]
 
 
 def _share(wanted: Collection[str], text: str) -> float:
-    """Return the share of terms that a text holds; 0 where a look at its letters tells enough."""
+    """Return the share of terms that a text holds; 0 where its letters alone rule it out."""
     plain = text.lower()
     likely = sum(term[: max(3, len(term) - 2)] in plain for term in wanted)
     if likely < LEAST * len(wanted):

@@ -1,6 +1,6 @@
 """Findings: what sessions taught, extracted by rules or a model and stored with each session.
 
-It owns the journal of findings, and who reads a session when. The journal only grows: a finding is
+It owns the journal of findings, and when a session is read and by what. The journal only grows: a finding is
 what its last row says; one that later messages took back is withdrawn by a row of its own. All of
 it is derived from the messages, so that a lost journal costs nothing but the words of a model.
 """

@@ -147,7 +147,7 @@ class Judged(Value):
     lack: str
     memory: str = ""
     blocker: str = ""
-    """The memory for whose sake it is denied, empty where it is not."""
+    """The memory because of which it is denied, empty where it is not."""
 
 
 def judge(
@@ -364,7 +364,7 @@ def _sections(finding: Finding, head: Head | None) -> Iterable[str]:
 
 
 def _code(text: str) -> str:
-    """Return a text as code that no part of it can end."""
+    """Return a text in a code fence that nothing in it can close."""
     fence = "```"
     while fence in text:
         fence += "`"

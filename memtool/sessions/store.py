@@ -129,7 +129,7 @@ class Sessions(Value):
         return found[0]
 
     def head(self, id: str) -> Head:
-        """Return what a session is. Raises MemtoolError where there is none, or it is damaged."""
+        """Return the head of a session. Raises MemtoolError where it is absent or damaged."""
         path = self.path(id, HEAD)
         with journal.refused(path, "read"):
             try:
@@ -334,7 +334,7 @@ def refuse_ended(head: Head, *, reopen: bool = False) -> None:
 def _last_number(writer: Writer, older: Sequence[MessagesPart]) -> int:
     """Return the last number that was given; what is in a part already leaves the journal."""
     behind = older[-1].last if older else 0
-    # Where another hand wrote the last line, all are read.
+    # Where the last line is no message of ours, all are read.
     known = _messages_of(writer.last()) or _messages_of(writer.whole())
     last = max((one.number for one in known), default=0)
     if writer.size and 0 < last <= behind:
@@ -350,7 +350,7 @@ def _with_room(
     last: int,
     length: int,
 ) -> list[str]:
-    """Compress what is there when the session is nearly full; return what to say.
+    """Compress what is there when the session is nearly full; return notes for the user.
 
     Raises:
         MemtoolError: there is no room for so many bytes even then.

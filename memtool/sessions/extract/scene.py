@@ -29,7 +29,7 @@ _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 
 
 class ToolRun(Value):
-    """A call of a tool with its answer; `is_ok` None where nothing tells whether it worked."""
+    """A call of a tool with its answer; `is_ok` None where it is unknown whether it worked."""
 
     call: Message
     answer: Message
@@ -37,7 +37,7 @@ class ToolRun(Value):
 
     @property
     def is_edit(self) -> bool:
-        """Whether it changed files and said that it did."""
+        """Whether it changed files, as far as it reported."""
         named = {self.call.tool.lower(), *self.call.call.split(" ", 1)[:1]}
         return not named.isdisjoint(EDITORS) and self.is_ok is not False
 

@@ -1,4 +1,4 @@
-"""The sentences that a person typed, without what they pasted, quoted or only wondered.
+"""The sentences that a person typed, without what they pasted, quoted or only considered.
 
 It owns what counts as a person's own claim. Code, logs, quotes, tags of hosts and the blocks that
 memtool injected are taken out first; questions, guesses, reports of others, jokes and what holds
@@ -271,7 +271,7 @@ MOST_TAGS = 5
 
 
 def paths_in(text: str) -> tuple[str, ...]:
-    """Return the paths that a text names, in order; hosts of the net are none."""
+    """Return the paths that a text names, in order; URLs are none."""
     found = (match[0].strip("/") for match in _PATH.finditer(text))
     return tuple(dict.fromkeys(path for path in found if not path.startswith("..")))[:MOST_FILES]
 

@@ -1,1 +1,1 @@
-"""Transcripts: what agent hosts write down, one module per format."""
+"""Transcripts: what agent hosts write down, read as messages."""

@@ -144,14 +144,14 @@ def is_document(start: bytes) -> bool:
 
 
 def _rows_of(start: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Return the JSON objects among some lines, and whether most lines are some."""
+    """Return the JSON objects among some lines, and whether at least half of the lines are one."""
     lines = [line for line in start.split(b"\n") if line.strip()]
     rows = [row for row in map(_row_of, lines) if row is not None]
     return rows, bool(rows) and len(rows) * 2 >= len(lines)
 
 
 def _host_of(rows: Sequence[Mapping[str, Any]], path: str) -> str:
-    """Return the host whose format most rows have. Raises MemtoolError where it is nobody's."""
+    """Return the host whose format most rows have. Raises MemtoolError where none has."""
     known = {name: sum(map(knows, rows)) for name, (knows, _read) in FORMATS.items()}
     host = max(known, key=lambda name: known[name])
     if not known[host]:
