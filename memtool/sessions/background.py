@@ -37,9 +37,9 @@ def capture_hook(
 ) -> bool:
     """Start a capture of a transcript in the background; return whether one was started.
 
-    None is started where it is switched off, or where the path is no file of this user. `event` is what
-    the host reported: at the end of a session nothing more will come, and it is ended. A host that
-    names no transcript may keep all of them in one place.
+    None is started where it is switched off, or where the path is no file of this user. `event` is
+    what the host reported: at the end of a session nothing more will come, and it is ended. A host
+    that names no transcript may keep all of them in one place.
     """
     transcript_path = transcript_path or kept_by(host, context.env)
     if not context.is_capturing or not is_own(transcript_path):

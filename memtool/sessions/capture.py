@@ -15,7 +15,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import hashed_id, id_of_host, read_row
+from memtool.sessions.model import Head, Message, hashed_id, id_of_host, read_row
 from memtool.sessions.store import MESSAGES, Exists, Sessions, clean_row, clean_texts
 from memtool.sessions.transcripts import reader
 from memtool.sessions.transcripts.reader import Mark, Reading
@@ -26,8 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, BinaryIO
-
-    from memtool.sessions.model import Head, Message
 
 CAPTURES = "captures.jsonl"
 MOST_TEXT = 16_000

@@ -15,7 +15,7 @@ from memtool.memory.schema import parse_source
 from memtool.search.snippet import snippet
 from memtool.sessions import promote, store
 from memtool.sessions.findings import ever, known
-from memtool.sessions.model import Finding, moment_text
+from memtool.sessions.model import Finding, Head, moment_text
 from memtool.sessions.store import Sessions
 from memtool.store.context import Context
 from memtool.store.evidence import EXCERPT, Evidence
@@ -24,8 +24,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from memtool.sessions.model import Head
 
 KIND = "session"
 

@@ -1,8 +1,9 @@
 """Findings: what sessions taught, extracted by rules or a model and stored with each session.
 
-It owns the journal of findings, and when a session is read and by what. The journal only grows: a finding is
-what its last row says; one that later messages took back is withdrawn by a row of its own. All of
-it is derived from the messages, so that a lost journal costs nothing but the words of a model.
+It owns the journal of findings, and when a session is read and by what. The journal only grows: a
+finding is what its last row says; one that later messages took back is withdrawn by a row of its
+own. All of it is derived from the messages, so that a lost journal costs nothing but the words of a
+model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from memtool.errors import MemtoolError
 from memtool.sessions import journal
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import Finding, read_finding
+from memtool.sessions.model import Finding, Message, read_finding
 from memtool.sessions.store import FINDINGS, Sessions, clean_texts
 from memtool.store.config import Config
 from memtool.store.context import Context
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.sessions.extract.llm import Model
-    from memtool.sessions.model import Message
 
     Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
 

@@ -11,7 +11,7 @@ import os
 from memtool.errors import MemtoolError
 from memtool.sessions import findings, journal, model
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import Head, line
+from memtool.sessions.model import Head, Message, line
 from memtool.sessions.store import (
     FINDINGS,
     MEGABYTE,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from memtool.sessions.model import Message
     from memtool.store.context import Context
 
 PRUNE_TO = 0.8

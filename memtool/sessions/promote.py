@@ -26,6 +26,7 @@ from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
 from memtool.sessions import findings, journal, model
 from memtool.sessions.extract import llm
+from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import (
     Finding,
     Head,
@@ -44,8 +45,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any, Literal
-
-    from memtool.sessions.extract.llm import Model
 
 JOURNAL = "promotions.jsonl"
 TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic"}

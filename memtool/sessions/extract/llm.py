@@ -27,6 +27,7 @@ from memtool.sessions.model import (
     PIN,
     RESOLVED,
     Finding,
+    Message,
     finding_id,
     json_row,
     list_of,
@@ -40,8 +41,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
-
-    from memtool.sessions.model import Message
 
 MOST_ANSWER = 1_000_000
 """Bytes of an answer; a program that says more is stopped."""

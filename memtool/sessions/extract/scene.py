@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from memtool.memory import timestamps
 from memtool.memory.memory import title_of
-from memtool.sessions.extract.sentences import sentences, tags_of
-from memtool.sessions.model import MOST_CONTENT, Finding, finding_id, printable
+from memtool.sessions.extract.sentences import Sentence, sentences, tags_of
+from memtool.sessions.model import MOST_CONTENT, Finding, Message, finding_id, printable
 from memtool.sessions.transcripts.markup import is_own_call
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from memtool.sessions.extract.sentences import Sentence
-    from memtool.sessions.model import Message
 
 MOST_MOMENT = 250_000_000_000
 """No calendar of ours goes further."""

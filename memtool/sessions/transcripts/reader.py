@@ -10,7 +10,7 @@ import os
 import stat
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import json_row, json_value
+from memtool.sessions.model import Message, json_row, json_value
 from memtool.sessions.transcripts import markup
 from memtool.sessions.transcripts.formats import (
     FORMATS,
@@ -25,8 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO
-
-    from memtool.sessions.model import Message
 
 PLAIN = "plain"
 DOCUMENT = "document"
