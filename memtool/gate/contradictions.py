@@ -225,15 +225,11 @@ def _is_related(one: Memory, other: Memory) -> bool:
 
     Only then is a subject of one term the same in both.
     """
-    titles = (frozenset(_content(memory.title)) for memory in (one, other))
-    return any(
-        not set(mine).isdisjoint(theirs)
-        for mine, theirs in (
-            (one.items("files"), other.items("files")),
-            (one.items("tags"), other.items("tags")),
-            tuple(titles),
-        )
+    mine, theirs = (
+        (memory.items("files"), memory.items("tags"), _content(memory.title))
+        for memory in (one, other)
     )
+    return any(not set(some).isdisjoint(others) for some, others in zip(mine, theirs, strict=True))
 
 
 def _quoted(statement: Statement) -> str:

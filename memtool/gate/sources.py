@@ -38,7 +38,7 @@ from memtool.gate.content import (
 from memtool.memory.changes import changed_keys, is_claim, stem
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.schema import Problem
-from memtool.redaction.find import allowlist
+from memtool.redaction.find import allowlist, find
 from memtool.store import config as config_file
 from memtool.store import files, snapshot
 from memtool.store.repository import merged
@@ -470,7 +470,7 @@ def scan(context: Context) -> HistoryScan:
         contents = git.blobs([oid for oid, _path in unseen], MOST_BYTES)
         for (oid, path), data in zip(unseen, contents, strict=True):
             text = Text(path, oid, data.decode(errors="replace"))
-            found = secrets.find(text, allowed)
+            found = find(text.text, allowed)
             if found:
                 where = _where(git, oid, directory)
                 problems.extend(secrets.problems(text.replace(where=where), found))

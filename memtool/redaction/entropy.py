@@ -226,9 +226,9 @@ def is_placeholder(value: str) -> bool:
 
 def is_dense(value: str, least: int = 16) -> bool:
     """Return whether a machine drew the value: long, letters and digits mixed, no words."""
-    if len(value) < least or is_placeholder(value) or not _is_ascii_token(value):
+    if len(value) < least or is_placeholder(value):
         return False
-    if UUID.match(value) or HEX.match(value):
+    if not value.isascii() or _NO_TOKEN.search(value) or UUID.match(value) or HEX.match(value):
         return False
     digits = sum(char.isdigit() for char in value)
     letters = sum(char.isalpha() for char in value)
@@ -297,10 +297,6 @@ def is_phrase(value: str) -> bool:
         and all(word.isalpha() and 3 <= len(word) <= 12 for word in words)
         and not STOP_WORDS & {word.lower() for word in words}
     )
-
-
-def _is_ascii_token(value: str) -> bool:
-    return value.isascii() and not _NO_TOKEN.search(value)
 
 
 def is_mixed(value: str) -> bool:
@@ -457,15 +453,9 @@ _NAME_PART = Pattern(r"(?:[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|[0-9a-f]{6,}|v
 def _is_in_address(text: str, start: int) -> bool:
     """Return whether the word up to here holds `://`, a host with a path, or a digest mark."""
     word = text[max(0, start - 300) : start]
-    cut = max(word.rfind(mark) for mark in " \n\t\"'`<>(|")
-    word = word[cut + 1 :]
-    return (
-        "://" in word
-        or "www." in word
-        or "@sha" in word
-        or "arn:" in word
-        or (word[:1] in "/~" and len(word) > 1)
-    )
+    word = word[max(word.rfind(mark) for mark in " \n\t\"'`<>(|") + 1 :]
+    is_path = word[:1] in "/~" and len(word) > 1
+    return is_path or any(mark in word for mark in ("://", "www.", "@sha", "arn:"))
 
 
 def _is_encoded_text(token: str) -> bool:

@@ -41,15 +41,17 @@ def check(content: Content) -> Iterator[Problem]:
     # What is superseded or deleted may speak of what is gone.
     current = [file for file in content.files if file.memory and _is_current(file.memory, content)]
     wanted = [item for file in current for item in _wanted(file, content)]
-    paths = _present(content, [item.target for item in wanted if item.kind in ("file", "glob")])
-    commits = _resolved(content, [item.target for item in wanted if item.kind == "commit"])
+    targets = {kind: [item.target for item in wanted if item.kind == kind] for kind in _FAULTS}
+    paths = _present(content, [*targets["file"], *targets["glob"]])
+    found = {
+        "memory": frozenset(filter(content.kin.is_there, targets["memory"])),
+        "commit": _resolved(content, targets["commit"]),
+        "file": paths,
+        "glob": paths,
+    }
     for item in wanted:
-        code, what, hint = _FAULTS[item.kind]
-        if item.kind == "memory":
-            is_there = content.kin.is_there(item.target)
-        else:
-            is_there = item.target in (commits if item.kind == "commit" else paths)
-        if not is_there:
+        if item.target not in found[item.kind]:
+            code, what, hint = _FAULTS[item.kind]
             file, message = item.file, f"{item.text} {what}"
             id_ = file.memory.id if file.memory else ""
             yield Problem(file.path, item.line, code, message, hint, id_, "warning")
@@ -62,17 +64,11 @@ def _is_current(memory: Memory, content: Content) -> bool:
 _FAULTS: dict[str, tuple[str, str, str]] = {
     "memory": ("broken-link", "names a memory that is not here", "memtool list shows every id"),
     "commit": ("broken-source", "is not in this clone", "git fetch --all brings what is missing"),
-    "file": (
-        "broken-source",
-        "is not there",
-        "write the path from the top of the repository, as git ls-files shows it",
-    ),
-    "glob": (
-        "no-such-file",
-        "matches no file",
-        "write paths from the top of the repository, as git ls-files shows them",
-    ),
-}
+    "file": ("broken-source", "is not there",
+             "write the path from the top of the repository, as git ls-files shows it"),
+    "glob": ("no-such-file", "matches no file",
+             "write paths from the top of the repository, as git ls-files shows them"),
+}  # fmt: skip
 """Code, message and hint for each kind of name that leads nowhere."""
 
 
@@ -106,10 +102,8 @@ def named(file: File, is_there: Callable[[str], bool] = lambda _id: False) -> It
 
         for link in links(memory.body):
             if link.kind == "memory":
-                shown = f"[[{link.target}]]"
-                yield NamedTarget(
-                    file, "memory", link.target, file.body_line + link.line - 1, shown
-                )
+                at, shown = file.body_line + link.line - 1, f"[[{link.target}]]"
+                yield NamedTarget(file, "memory", link.target, at, shown)
 
 
 def _linked(body: str) -> list[str]:

@@ -42,22 +42,14 @@ def check(content: Content) -> Iterator[Problem]:
     for text in content.texts:
         if verdicts.is_clean(text.oid):
             continue
-        if allowed is None:
-            from memtool.redaction.find import allowlist  # most commits have no new text
+        from memtool.redaction import find as detectors  # most commits have no new text
 
-            allowed = allowlist(content.settings)
-        found = find(text, allowed)
+        allowed = allowed or detectors.allowlist(content.settings)
+        found = detectors.find(text.text, allowed)
         if not found:
             verdicts.add(text.oid)
         yield from problems(text, found)
     verdicts.save()
-
-
-def find(text: Text, allowed: Allowlist) -> Sequence[Detection]:
-    """Return what a text must not hold."""
-    from memtool.redaction import find as detectors
-
-    return detectors.find(text.text, allowed)
 
 
 def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
@@ -82,24 +74,24 @@ def refuse_secrets(text: str, allowed: Allowlist | None = None, *, known: str = 
     """
     from memtool.redaction import find as detectors
 
-    def names(text: str, found: Sequence[Detection]) -> list[str]:
-        return [detectors.fingerprint(text[one.start : one.end]) for one in found]
+    def named(text: str, allowed: Allowlist) -> list[tuple[str, Detection]]:
+        found = detectors.find(text, allowed)
+        return [(detectors.fingerprint(text[one.start : one.end]), one) for one in found]
 
-    found = detectors.find(text, allowed or detectors.NOTHING)
-    fingerprints = names(text, found)
+    found = named(text, allowed or detectors.NOTHING)
     if found and known:
-        before = set(names(known, detectors.find(known)))
-        new = [row for row in zip(found, fingerprints, strict=True) if row[1] not in before]
-        found, fingerprints = tuple(one for one, _name in new), [name for _one, name in new]
+        before = {name for name, _one in named(known, detectors.NOTHING)}
+        found = [(name, one) for name, one in found if name not in before]
     if not found:
         return
-    places = [f"{_described(one.kind)} in line {one.line}" for one in found[:MOST_NAMED]]
+    places = [f"{_described(one.kind)} in line {one.line}" for _name, one in found[:MOST_NAMED]]
     places += [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    name, first = found[0]
     raise MemtoolError(
         f"the memory would hold {', '.join(places)}; nothing was written",
-        hint=f"take it out, or write [REDACTED:{found[0].kind}] in its place; if it is harmless: "
-        f'memtool config redaction.allow.{fingerprints[0]} "the reason"',
-        code=code(found[0].kind),
+        hint=f"take it out, or write [REDACTED:{first.kind}] in its place; if it is harmless: "
+        f'memtool config redaction.allow.{name} "the reason"',
+        code=code(first.kind),
     )
 
 
