@@ -46,7 +46,7 @@ from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import Record, Tree, blob_hash
+from memtool.store.snapshot import Record, Tree, blob_hash, take
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from memtool.memory.schema import Problem
     from memtool.store.context import Context
     from memtool.store.repository import Repository
-    from memtool.store.snapshot import Snapshot
 
 
 MOST_SEGMENTS = 4
@@ -410,7 +409,7 @@ def open_catalog(
     if at is None and cached and not repository.is_bare and _is_ordinary(repository, directory):
         request = OpenRequest(repository, directory, categories, exact, key)
         return _open_worktree(request, as_of)
-    tree = Tree(_snapshot(repository, directory, at), categories, as_of)
+    tree = Tree(take(repository, directory, at), categories, as_of)
     cache_dir = repository.cache_dir if cached else ""
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
 
@@ -441,16 +440,6 @@ def drop(repository: Repository) -> bool:
     for place in places:
         cache.drop(place)
     return not any(map(os.path.lexists, places))
-
-
-def _snapshot(repository: Repository, directory: str, at: str | None) -> Snapshot:
-    from memtool.store import snapshot
-
-    if at == ":index":
-        return snapshot.of_index(repository, directory)
-    if at is not None:
-        return snapshot.of_commit(repository, directory, at)
-    return snapshot.of_worktree(repository, directory)
 
 
 def _is_ordinary(repository: Repository, directory: str) -> bool:

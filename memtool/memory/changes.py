@@ -34,7 +34,7 @@ KINDS: dict[str, str] = {
     "removed": "its file is gone",
     "unknown": "history is cut off before it was written (shallow clone)",
 }
-"""Every kind of change, in the order in which those of one memory are told."""
+"""Every kind of change, in the order in which those of one memory are listed."""
 
 BODY = "body"
 """The name of the body among the keys that changed."""
@@ -109,7 +109,7 @@ def compare(
 def changes(before: Version | None, after: Version | None) -> tuple[Change, ...]:
     """Return what happened to one memory; None means that there was or is no file.
 
-    What it newly supersedes is told as a change of those memories, with no title or path.
+    What it newly supersedes is a change of those memories, with no title or path.
     """
     if before == after:
         return ()
@@ -153,9 +153,9 @@ def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
     by: dict[str, Detail] = {"by": vouched["by"]} if vouched.get("by") else {}
     if was != now:
         if now in _PUT_AWAY:
-            said = new.table("deleted") if now == "deleted" else {}
-            told: dict[str, Detail] = {k: said[k] for k in ("by", "reason") if said.get(k)}
-            yield _change(_PUT_AWAY[now], after, **{"from": was}, **told)
+            table = new.table("deleted") if now == "deleted" else {}
+            why: dict[str, Detail] = {k: table[k] for k in ("by", "reason") if table.get(k)}
+            yield _change(_PUT_AWAY[now], after, **{"from": was}, **why)
         elif was in _PUT_AWAY:
             yield _change("restored", after, **{"from": was})
         elif now == "pinned":
@@ -169,7 +169,6 @@ def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
 
 
 def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
-
     keys = changed_keys(old, new)
     redacted = tuple(key for key in keys if is_redacted(_value(old, key), _value(new, key)))
     edited = tuple(key for key in keys if key not in redacted)
@@ -181,7 +180,7 @@ def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
 
 
 def _superseded(old: Memory | None, new: Memory) -> Iterator[Change]:
-    """A deleted memory supersedes nothing, so only what takes effect now is told."""
+    """A deleted memory supersedes nothing, so only what takes effect now counts."""
     before = old.supersedes if old and old.status != "deleted" else ()
     for id_ in new.supersedes if new.status != "deleted" else ():
         if id_ not in before:
@@ -196,10 +195,10 @@ def is_claim(key: str) -> bool:
 def changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
     """Return the keys that differ, in the table's order, `body` last.
 
-    The id is left out, and what a change of the lifecycle tells: status, checked, deleted.
+    The id is left out, and what a change of the lifecycle says: status, checked, deleted.
     """
     names = (old.fields.keys() | new.fields.keys()) - _TOLD_OTHERWISE
-    if new.table("checked"):  # else it was taken away, which no change of the lifecycle tells
+    if new.table("checked"):  # else it was taken away, which no change of the lifecycle says
         names -= {"checked"}
     if old.status != new.status:
         names -= {"deleted"}
@@ -264,14 +263,14 @@ def is_renamed(old: Version, new: Version) -> bool:
 
 def sentence(change: Change) -> str:
     """Return the details of a change as a clause for people, empty where there is nothing more."""
-    told = []
+    clauses = []
     for key, words in _WORDS.items():
         value = change.details.get(key)
         if isinstance(value, tuple):
             value = ", ".join(value)
         if value:
-            told.append(words.format(value))
-    return "; ".join(told)
+            clauses.append(words.format(value))
+    return "; ".join(clauses)
 
 
 _WORDS: dict[str, str] = {
@@ -291,7 +290,7 @@ MARK = "[REDACTED:"
 LONGEST = 54
 """Characters of kind and label; what is longer or has other characters is text, not a mark."""
 MOST_MARKS = 1_000
-"""Of a text that is told from an edit: each old mark is looked for among all new ones."""
+"""Most marks of a text that may be a redaction: each old mark is looked for among all new ones."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-:")
 
 

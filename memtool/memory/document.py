@@ -146,28 +146,18 @@ def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") 
 
 def _text(data: bytes, path: str) -> str:
     if len(data) > MAX_BYTES:
-        raise Unreadable(
-            [
-                _problem(
-                    path,
-                    "too-large",
-                    f"{len(data):,} bytes, {MAX_BYTES:,} are allowed",
-                    "split it, or keep the long text in a file that the memory names as its source",
-                )
-            ]
-        )
+        message = f"{len(data):,} bytes, {MAX_BYTES:,} are allowed"
+        hint = "split it, or keep the long text in a file that the memory names as its source"
+        raise _refusal(path, 1, "too-large", message, hint)
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise Unreadable(
-            [Problem(path, line, "not-utf8", "it holds NUL bytes", "save it as UTF-8")]
-        )
+        raise _refusal(path, line, "not-utf8", "it holds NUL bytes", "save it as UTF-8")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(
-            [Problem(path, line, "not-utf8", "it is not UTF-8 text", "save it as UTF-8")]
-        ) from None
+        hint = "save it as UTF-8"
+        raise _refusal(path, line, "not-utf8", "it is not UTF-8 text", hint) from None
     return text.removeprefix("\ufeff")
 
 
@@ -175,17 +165,8 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
     first = 0 if text.startswith("<<<<<<< ") else text.find("\n<<<<<<< ")
     if first >= 0 and "\n>>>>>>> " in text:
         line = text.count("\n", 0, first + 1) + 1
-        raise Unreadable(
-            [
-                Problem(
-                    path,
-                    line,
-                    "conflict-markers",
-                    "a merge is unfinished here",
-                    "keep one side, then git add it",
-                )
-            ]
-        )
+        hint = "keep one side, then git add it"
+        raise _refusal(path, line, "conflict-markers", "a merge is unfinished here", hint)
     parts = frontmatter.split_plain(text)
     if parts is not None and len(parts[0]) <= MAX_HEADER:
         known = frontmatter.read(parts[0])
@@ -201,18 +182,13 @@ def _split_strictly(text: str, path: str) -> tuple[str, str]:
 
     parts = strict.split(text)
     if parts is None:
-        raise Unreadable([_no_frontmatter(path)])
+        message = "it does not begin with a block between two lines of ---"
+        hint = "memtool new writes one; a file that is no memory begins with _ or README"
+        raise _refusal(path, 1, "no-frontmatter", message, hint)
     header, body = parts
     if len(header) > MAX_HEADER:
-        raise Unreadable(
-            [
-                _problem(
-                    path,
-                    "too-large",
-                    f"the frontmatter has {len(header):,} characters, {MAX_HEADER:,} are allowed",
-                )
-            ]
-        )
+        message = f"the frontmatter has {len(header):,} characters, {MAX_HEADER:,} are allowed"
+        raise _refusal(path, 1, "too-large", message)
     return header, body
 
 
@@ -222,27 +198,10 @@ def _read_strictly(header: str, path: str) -> Header:
     try:
         return strict.read_header(header)
     except strict.NotStrict as error:
-        raise Unreadable(
-            [
-                Problem(
-                    path,
-                    error.line,
-                    "bad-yaml",
-                    f"the frontmatter cannot be read: {error}",
-                    "quote the value, or write it on one line",
-                )
-            ]
-        ) from None
+        message = f"the frontmatter cannot be read: {error}"
+        hint = "quote the value, or write it on one line"
+        raise _refusal(path, error.line, "bad-yaml", message, hint) from None
 
 
-def _problem(path: str, code: str, message: str, hint: str = "") -> Problem:
-    return Problem(path, 1, code, message, hint)
-
-
-def _no_frontmatter(path: str) -> Problem:
-    return _problem(
-        path,
-        "no-frontmatter",
-        "it does not begin with a block between two lines of ---",
-        "memtool new writes one; a file that is no memory begins with _ or README",
-    )
+def _refusal(path: str, line: int, code: str, message: str, hint: str = "") -> Unreadable:
+    return Unreadable([Problem(path, line, code, message, hint)])

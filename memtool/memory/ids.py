@@ -33,7 +33,7 @@ def slug(text: str, length: int = SLUG_LENGTH) -> str:
 def make_id(type_: str, second: int, title: str, random: bytes) -> str:
     """Return `<type>-<date>-<slug>-<4 base32 characters>`; `random` gives at least 3 bytes.
 
-    Twenty random bits beside the day and the words of the title: files are created create-only,
+    Twenty random bits follow the day and the words of the title: files are created create-only,
     so a collision inside one tree is drawn again, and between branches it needs the same title
     on the same day and the same suffix, one in a million.
     """

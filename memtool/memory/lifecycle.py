@@ -88,62 +88,11 @@ UNSEEN = 0.5
 CANDIDATE = 0.9
 
 
-class Age(Value):
-    """What formulas are of. `accesses` is None where nobody counts them."""
-
-    days: float
-    rate_per_day: float
-    half_life_days: float
-    accesses: int | None = None
-    is_candidate: bool = False
-
-
 class Fading(Value):
     """How memories fade: the name of a formula, and the days in which half is lost."""
 
     formula: str = "exponential"
     half_life_days: float = 90.0
-
-
-def exponential(age: Age) -> float:
-    """Return e^(-rate x days) x (1 + 0.05 x accesses), 1 at most."""
-    kept = math.exp(-age.rate_per_day * age.days)
-    return min(1.0, kept * (1 + PER_ACCESS * (age.accesses or 0)))
-
-
-def half_life(age: Age) -> float:
-    """Return 1 / (1 + days / half-life)."""
-    return 1 / (1 + age.days / age.half_life_days)
-
-
-def weekly(age: Age) -> float:
-    """Return 0.95^(days / 7), less for a candidate and for what is seldom looked at."""
-    kept = math.pow(WEEKLY, age.days / 7)
-    if age.is_candidate:
-        kept *= CANDIDATE
-    return kept if age.accesses is None else kept * min(1.0, UNSEEN + PER_ACCESS * age.accesses)
-
-
-FORMULAS: dict[str, Callable[[Age], float]] = {
-    "exponential": exponential,
-    "half-life": half_life,
-    "weekly": weekly,
-}
-"""Each formula by its name in the settings; the first is the one that was always there."""
-USUAL = Fading()
-
-
-def rate_per_day(memory: Memory, categories: Mapping[str, Category]) -> float:
-    """Return how fast a memory fades: its own rate, else its category's.
-
-    What is eternal has no end, but of two that say something about the same the newer one is
-    still likelier to be meant; a fade rate of 0 says that it is not.
-    """
-    own = memory.text("fade_rate")
-    if own:
-        return float(own)
-    row = categories.get(memory.category)
-    return DEFAULT_PER_DAY if row is None else row.decay_per_day
 
 
 class Pace(Value):
@@ -158,9 +107,48 @@ class Pace(Value):
         if self.rate_per_day == 0:
             return 1.0
         days = max(0, seconds) / timestamps.DAY_S
-        half_life = self.fading.half_life_days
-        age = Age(days, self.rate_per_day, half_life, accesses, self.is_candidate)
-        return FORMULAS[self.fading.formula](age)
+        return FORMULAS[self.fading.formula](self, days, accesses)
+
+
+def exponential(pace: Pace, days: float, accesses: int | None) -> float:
+    """Return e^(-rate x days) x (1 + 0.05 x accesses), 1 at most."""
+    return min(1.0, math.exp(-pace.rate_per_day * days) * (1 + PER_ACCESS * (accesses or 0)))
+
+
+def half_life(pace: Pace, days: float, _accesses: int | None) -> float:
+    """Return 1 / (1 + days / half-life)."""
+    return 1 / (1 + days / pace.fading.half_life_days)
+
+
+def weekly(pace: Pace, days: float, accesses: int | None) -> float:
+    """Return 0.95^(days / 7), less for a candidate and for what is seldom looked at."""
+    kept = math.pow(WEEKLY, days / 7)
+    if pace.is_candidate:
+        kept *= CANDIDATE
+    return kept if accesses is None else kept * min(1.0, UNSEEN + PER_ACCESS * accesses)
+
+
+FORMULAS: dict[str, Callable[[Pace, float, int | None], float]] = {
+    "exponential": exponential,
+    "half-life": half_life,
+    "weekly": weekly,
+}
+"""Each formula by its name in the settings: of a pace, the days since the last confirmation, and
+accesses, None where nobody counts them. The first is the default."""
+USUAL = Fading()
+
+
+def rate_per_day(memory: Memory, categories: Mapping[str, Category]) -> float:
+    """Return how fast a memory fades: its own rate, else its category's.
+
+    What is eternal has no end, but of two that say something about the same the newer one is
+    still likelier to be meant; a fade rate of 0 says that it is not.
+    """
+    own = memory.text("fade_rate")
+    if own:
+        return float(own)
+    row = categories.get(memory.category)
+    return DEFAULT_PER_DAY if row is None else row.decay_per_day
 
 
 def pace(memory: Memory, categories: Mapping[str, Category], fading: Fading = USUAL) -> Pace:

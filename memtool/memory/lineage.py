@@ -30,7 +30,7 @@ class Lineage:
         newer: dict[str, set[str]] = {}
         for memory in memories:
             effective = () if memory.status == "deleted" else memory.supersedes
-            if memory.id in self.supersedes:  # an id that stands twice: both files count
+            if memory.id in self.supersedes:  # an id that two files have: both count
                 both = {*self.supersedes[memory.id], *effective}
                 self.supersedes[memory.id] = tuple(sorted(both))
             else:

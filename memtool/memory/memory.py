@@ -1,7 +1,8 @@
 """A memory as a value: its fields, its body and the sections in it.
 
-Its source names the tool, with a fingerprint of what was summed up. It says nothing of its own:
-it repeats nobody, contradicts nobody, and is written anew when the fingerprint changes.
+A digest that memtool wrote names the tool as its source, with a fingerprint of what it sums up. It
+claims nothing of its own: it repeats and contradicts no memory, and is rebuilt when the fingerprint
+changes.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Memory(Value):
 
     @property
     def importance(self) -> float:
-        """0 to 1; 0.5 where nobody said."""
+        """0 to 1; 0.5 where it is absent."""
         return float(self.text("importance", "0.5"))
 
     @property
@@ -140,7 +141,7 @@ def _paragraphs(body: str) -> Iterator[tuple[str, str]]:
 
 
 class Section(Value):
-    """A heading and what stands below it. Lines count from 1 within the body, both inclusive.
+    """A heading and the text below it. Lines count from 1 within the body, both inclusive.
 
     The text before the first heading is the section with level 0 and an empty title.
     """

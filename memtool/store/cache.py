@@ -181,10 +181,8 @@ def write_folder(
 
     A folder of that name which `is_whole` stays: another process has written the same.
     """
-    place, temp = (
-        os.path.join(folder, name),
-        f"{folder}/{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}",
-    )
+    place = os.path.join(folder, name)
+    temp = f"{folder}/{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
     aside = f"{temp}-damaged"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -271,7 +269,7 @@ def digest(*parts: str, size: int = 8) -> str:
 
 
 def code_version(rooms: Collection[str], *given: object) -> str:
-    """Return a hash of what an answer depends on beside the files it is made of.
+    """Return a hash of what an answer depends on, apart from the files it is made of.
 
     That is the code in some rooms of the package, by size and time, and the settings `given`.
     """

@@ -2,15 +2,15 @@
 
 One file for each commit that is read from, `<cache>/cochange/<scope>-<commit>`, with a line for
 each path that has companions. A warm answer finds its few lines here and starts no git; without
-the cache the answer is the same. `cochanging` counts.
+the cache the answer is the same.
 
 How closely two files belong together is the share of commits that they have in common, of the
 average number of both: a file that every commit touches belongs to none. Bounds are those of
 code-maat, but for fewer commits in common, as young repositories have few.
 
-What commits say is kept in one small file for each, `<cache>/lately/<scope>-<commit>`, so that a
-session which starts asks git only for what differs on disk; without the cache the answer is the
-same. Where git cannot say, nothing was changed.
+What a branch changed is kept in one small file for each commit, `<cache>/lately/<scope>-<commit>`,
+so that a session which starts asks git only for what differs on disk; without the cache the answer
+is the same. Where git cannot say, nothing was changed.
 """
 
 from __future__ import annotations
@@ -155,23 +155,24 @@ def changed(
     others = _others(directory)
     try:
         past = _kept_past if is_cached else _past
-        base, answer = past(repository, directory, head, trusted_at)
+        base, paths = past(repository, directory, head, trusted_at)
         ends = (base,) if is_checked_out else (base, head)
         if is_checked_out or base != head:
             compare = "diff-index" if is_checked_out else "diff-tree"
-            answer += repository.git.run(compare, "-r", "--name-only", "-z", "--no-renames", *ends,
-                                         "--", *others, env=_MAGIC)  # fmt: skip
+            paths += repository.git.names(compare, "-r", "--name-only", "-z", "--no-renames", *ends,
+                                          "--", *others, env=_MAGIC)  # fmt: skip
     except MemtoolError:
         return ()
-    kept = sorted({raw for raw in answer.split(b"\0") if raw})
-    return tuple(map(os.fsdecode, kept[:MOST]))
+    return tuple(sorted(set(paths), key=os.fsencode)[:MOST])
 
 
 def _others(directory: str) -> tuple[str, str]:
     return ":(top)", f":(top,exclude,literal){directory}"
 
 
-def _past(repository: Repository, directory: str, head: str, trusted_at: str) -> tuple[str, bytes]:
+def _past(
+    repository: Repository, directory: str, head: str, trusted_at: str
+) -> tuple[str, list[str]]:
     """Return the commit from which on a branch counts, and the files of commits before it.
 
     Where no branch parted from the trusted ref, that is the head, with its last few commits.
@@ -179,28 +180,28 @@ def _past(repository: Repository, directory: str, head: str, trusted_at: str) ->
     git = repository.git
     base = git.line("merge-base", head, trusted_at, allowed=(0, 1)) if trusted_at else ""
     if base and base != head:
-        return base, b""
+        return base, []
     # By themselves paths leave out commits too; every one of the last few is to count.
-    return head, git.run("log", f"--max-count={BRANCH_COMMITS}", "--format=", "--name-only", "-z",
-                         "--no-renames", "--no-ext-diff", "--full-history", "--sparse",
-                         "--end-of-options", head, "--", *_others(directory),
-                         env=_MAGIC)  # fmt: skip
+    return head, git.names("log", f"--max-count={BRANCH_COMMITS}", "--format=", "--name-only", "-z",
+                           "--no-renames", "--no-ext-diff", "--full-history", "--sparse",
+                           "--end-of-options", head, "--", *_others(directory),
+                           env=_MAGIC)  # fmt: skip
 
 
 def _kept_past(
     repository: Repository, directory: str, head: str, trusted_at: str
-) -> tuple[str, bytes]:
+) -> tuple[str, list[str]]:
     """Return what `_past` says, from the cache or from git, which is then kept."""
     folder = os.path.join(repository.cache_dir, "lately")
     cut = ",".join(sorted(repository.shallow_commits()))
     name = f"{cache.digest(CHANGED_VERSION, directory, cut, trusted_at)}-{head}"
     kept = cache.read(os.path.join(folder, name), CHANGED_VERSION)
     if kept is None:
-        base, answer = _past(repository, directory, head, trusted_at)
-        kept = b"%b\0%b" % (base.encode(), answer)
-        cache.keep(folder, name, CHANGED_VERSION, kept, KEPT)
-    start, _end, files = kept.partition(b"\0")
-    return start.decode(), files
+        base, paths = _past(repository, directory, head, trusted_at)
+        cache.keep(folder, name, CHANGED_VERSION, os.fsencode("\0".join([base, *paths])), KEPT)
+        return base, paths
+    base, *paths = os.fsdecode(kept).split("\0")
+    return base, [path for path in paths if path]
 
 
 def arrived(repository: Repository, directory: str, old: str, new: str) -> frozenset[str]:

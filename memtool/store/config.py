@@ -4,9 +4,9 @@ The table is the only place that names an option: it gives defaults, and through
 validates, and is printed by `memtool config` and in the manual. Anything unknown is an error, never
 a silent default.
 
-It answers None for anything else, and `config.read_toml` then asks `tomllib`, at one and a half
-times the cost of an interpreter start. Whatever this reader accepts means the same to `tomllib`: a
-property test holds it.
+`read` knows plain TOML only and answers None for anything else; `read_toml` then asks `tomllib`, at
+one and a half times the cost of an interpreter start. Whatever `read` accepts means the same to
+`tomllib`: a property test holds it.
 
     # a comment
     [section]  [section.name]
@@ -124,7 +124,7 @@ PERSONAL = frozenset(
         "extractor.confidence",
     )
 )
-"""Options about the user: where a project is silent, the settings beside their global memories
+"""Options about the user: where a project is silent, the settings of their global repository
 hold."""
 _DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
 MOST_BYTES = 256 * 1024
@@ -142,7 +142,7 @@ class Config(Value):
 
     def setting(self, key: str) -> Setting:
         """Return a setting or its default. Raises MemtoolError for an unknown key."""
-        default = _DEFAULT[key] if key in _DEFAULT else _table_of(key)
+        default = _DEFAULT[key] if key in _DEFAULT else option(key).default
         return self.given.get(key, self.personal.get(key, default))
 
     def over(self, user: Config) -> Config:
@@ -176,11 +176,6 @@ class Config(Value):
 DEFAULTS = Config(given={}, categories=DEFAULT_CATEGORIES)
 
 
-def _table_of(key: str) -> Setting:
-    """Return the default of the table that a key is an entry of. Raises MemtoolError for none."""
-    return option(key).default
-
-
 def parse(data: bytes, path: str) -> Config:
     """Read a config file.
 
@@ -188,10 +183,7 @@ def parse(data: bytes, path: str) -> Config:
         MemtoolError: it is not TOML, or holds a setting that does not exist or cannot be so.
     """
     tables = read_toml(data, path)
-    if not tables:
-        return DEFAULTS
-
-    return parsed(tables, path)
+    return parsed(tables, path) if tables else DEFAULTS
 
 
 def read_toml(data: bytes, path: str) -> dict[str, Any]:
@@ -201,7 +193,6 @@ def read_toml(data: bytes, path: str) -> dict[str, Any]:
                            hint=f"edit {path}", code="config")  # fmt: skip
     try:
         text = data.decode()
-
         known = read(text)
         if known is not None:
             return known
@@ -224,8 +215,8 @@ class Option(Value):
     """One setting `section.name`. Numbers lie between `least` and `most`, both allowed.
 
     No text of a list or table is empty; the keys of a table are fingerprints of secrets.
-    `is_personal` says that it is about the user: where a project is silent, the settings beside
-    their global memories hold.
+    `is_personal` says that it is about the user: where a project is silent, the settings of
+    their global repository hold.
     """
 
     key: str

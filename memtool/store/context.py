@@ -56,7 +56,7 @@ class Context:
         self.is_dry = False
         """Whether the verb that runs only says what it would do."""
         self.notes: list[str] = []
-        """What the user should hear beside the answer, such as files that could not be read."""
+        """What the user should know apart from the answer, such as files that could not be read."""
         self._drawn = 0
 
     @classmethod
@@ -93,7 +93,7 @@ class Context:
             found = Context.at_global(self.env)
             if found.repository.common_dir == self.repository.common_dir:
                 return None
-            _ = found.settings  # a broken file is told here, once
+            _ = found.settings  # a broken file is reported here, once
         except MemtoolError as error:
             where = f" in {place}" if place else ""
             self.notes.append(f"global memories{where} are passed over: {error}")
@@ -108,12 +108,12 @@ class Context:
 
     @property
     def is_off(self) -> bool:
-        """Whether agents are to hear and tell nothing."""
+        """Whether hooks answer nothing and capture nothing."""
         return bool(self.env.get("MEMTOOL_OFF"))
 
     @property
     def is_capturing(self) -> bool:
-        """Whether sessions are captured and promoted unasked: nobody has said no.
+        """Whether sessions are captured and promoted unasked: nobody has switched it off.
 
         A project may not switch on what its user has switched off.
         """
@@ -251,11 +251,7 @@ class Context:
         """Return the worktree's files, or those of a revision; `:index` is git's index."""
         from memtool.store import snapshot  # a catalog lists no file where nothing changed
 
-        if at == ":index":
-            return snapshot.of_index(self.repository, self.directory)
-        if at is not None:
-            return snapshot.of_commit(self.repository, self.directory, at)
-        return snapshot.of_worktree(self.repository, self.directory)
+        return snapshot.take(self.repository, self.directory, at)
 
     def tree(self, at: str | None = None, as_of: str | None = None) -> Tree:
         """Read the memories of the worktree or a revision, as they stood at a moment.

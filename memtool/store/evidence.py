@@ -36,7 +36,7 @@ _WORDS = {
 
 
 class Evidence(Value):
-    """What became of one source. `status` is ok, missing, or unknown where git cannot tell.
+    """What became of one source. `status` is ok, missing, or unknown where git cannot say.
 
     `detail` is one clause for people; commit, author and date are those of the commit that is the
     source, or that last changed the file or the lines; empty where there is none.
@@ -155,7 +155,7 @@ def _file(
 def _lines(
     history: History, at: str, text: str, source: Source, present: Stored, committed: Stored
 ) -> Evidence:
-    """Say what stands in the lines of a file, and who wrote them last."""
+    """Return the text of some lines of a file, and who wrote them last."""
     assert source.lines is not None
     first, last = source.lines
     path = posixpath.normpath(source.target)

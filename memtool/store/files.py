@@ -76,7 +76,7 @@ def create(root: str, path: str, data: bytes) -> None:
 
     Raises:
         NameTaken: the file is already there; it keeps its bytes.
-        MemtoolError: the disk is full or read-only, or a link stands in the way.
+        MemtoolError: the disk is full or read-only, or a link is in the way.
     """
     with _DiskErrors(path), _Folder(root, path) as (folder, name):
         temp = _write_temporary(folder, name, data)

@@ -392,7 +392,7 @@ MAX_COMPARED = 3_000
 def lines(history: History, snapshot: Snapshot, head: str, path: str, data: bytes) -> list[str]:
     """Return the commit of each line of a file, in order, UNCOMMITTED for lines that have none.
 
-    `data` is the file as it stands in the snapshot, `head` the commit that the snapshot belongs
+    `data` is the file as the snapshot has it, `head` the commit that the snapshot belongs
     to. Git is never asked about the worktree itself, where it would run the filters of the
     repository; lines of the worktree are matched with those of the commit.
     """
@@ -406,7 +406,7 @@ def lines(history: History, snapshot: Snapshot, head: str, path: str, data: byte
     for old, new in _matches(stored.data.split(b"\n"), rows):
         found[new] = blamed.get(old + 1, UNCOMMITTED)
     if len(rows) > 1 and rows[-1] == b"":
-        found[-1] = found[-2]  # what stands behind the last line feed is no line
+        found[-1] = found[-2]  # what follows the last line feed is no line
     return found
 
 

@@ -1,6 +1,6 @@
 """The ledger: usage counts, latencies and audited acts in SQLite, filled from the usage log.
 
-Nothing depends on it: deleting it, or any file beside it, loses statistics only. It never holds a
+Nothing depends on it: deleting it, or any file next to it, loses statistics only. It never holds a
 prompt, only its hash. Audited acts are bounded: beyond `MOST` the oldest go until `LEFT` remain,
 but for deletions and redactions of the last 90 days.
 """
@@ -31,10 +31,6 @@ from memtool.store.usage_log import (
 )
 from memtool.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 MOST = 5_000
 LEFT = 4_000
 ONCE = "deny"
@@ -56,52 +52,6 @@ class Act(Value):
     subjects: tuple[str, ...]
     detail: str
     operation: str
-
-
-def prepare(connection: Connection) -> None:
-    """Make the table where it is absent: a ledger may be older than the audit."""
-    connection.execute(_AUDIT_SCHEMA)
-
-
-def insert(connection: Connection, events: Iterable[AuditEvent]) -> None:
-    """Take events over, inside a transaction of the caller, and drop what is too old."""
-    for event in events:
-        subjects = " ".join(event.subjects)
-        if event.kind == ONCE and _is_known(connection, event.kind, subjects):
-            continue
-        connection.execute(
-            "INSERT INTO audit (moment, operation, kind, phase, subjects, detail) "
-            "VALUES (?,?,?,?,?,?)",
-            (event.moment, event.operation, event.kind, event.phase, subjects, event.detail),
-        )
-    count, last, newest = connection.execute(
-        "SELECT count(*), max(number), max(moment) FROM audit"
-    ).fetchone()
-    if count > MOST:
-        marks = ",".join("?" * len(KEPT_KINDS))
-        connection.execute(
-            f"DELETE FROM audit WHERE number <= ? AND NOT (kind IN ({marks}) AND moment >= ?)",  # noqa: S608  # question marks alone
-            (last - LEFT, *KEPT_KINDS, newest - KEPT_DAYS * DAY_S),
-        )
-
-
-def audited_acts(connection: Connection) -> list[Act]:
-    """Return the acts, those that began last first. A ledger without the table has none."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit'").fetchone():
-        return []
-    query = "SELECT moment, operation, kind, phase, subjects, detail FROM audit ORDER BY number"
-    found: dict[str, Act] = {}
-    for moment, operation, kind, phase, subjects, detail in connection.execute(query):
-        began = found.get(operation)
-        outcome = RUNNING if phase == INTENT else phase
-        at = began.moment if began else moment
-        found[operation] = Act(at, kind, outcome, tuple(subjects.split()), detail, operation)
-    return sorted(found.values(), key=lambda act: (-act.moment, act.operation))
-
-
-def _is_known(connection: Connection, kind: str, subjects: str) -> bool:
-    query = "SELECT 1 FROM audit WHERE kind = ? AND subjects = ?"
-    return connection.execute(query, (kind, subjects)).fetchone() is not None
 
 
 NAME = "ledger.db"
@@ -240,8 +190,18 @@ class Ledger:
         return [Injection(*row) for row in rows]
 
     def acts(self) -> list[Act]:
-        """Return what was done that git alone does not tell, newest first."""
-        return audited_acts(self._connection)
+        """Return what was done that git alone does not show, newest first."""
+        audit = "SELECT 1 FROM sqlite_master WHERE name = 'audit'"
+        if not self._connection.execute(audit).fetchone():
+            return []  # a ledger may be older than the audit
+        query = "SELECT moment, operation, kind, phase, subjects, detail FROM audit ORDER BY number"
+        found: dict[str, Act] = {}
+        for moment, operation, kind, phase, subjects, detail in self._connection.execute(query):
+            began = found.get(operation)
+            outcome = RUNNING if phase == INTENT else phase
+            at = began.moment if began else moment
+            found[operation] = Act(at, kind, outcome, tuple(subjects.split()), detail, operation)
+        return sorted(found.values(), key=lambda act: (-act.moment, act.operation))
 
 
 def fold(directory: str, *, is_patient: bool = True) -> None:
@@ -297,11 +257,11 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         connection = sqlite3.connect(":memory:")
         connection.executescript(_SCHEMA)
-        prepare(connection)
+        connection.execute(_AUDIT_SCHEMA)
         return connection
     from urllib.parse import quote
 
-    # Even a reader writes beside a database in WAL mode; where it may not, nobody writes.
+    # Even a reader writes next to a database in WAL mode; where it may not, nobody writes.
     mode = "mode=ro" if os.access(os.path.dirname(path), os.W_OK) else "immutable=1"
     return sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=PATIENCE_S)
 
@@ -339,7 +299,7 @@ def _connect(path: str) -> sqlite3.Connection:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("PRAGMA synchronous = NORMAL")
-        prepare(connection)
+        connection.execute(_AUDIT_SCHEMA)
     except BaseException:
         connection.close()
         raise
@@ -354,12 +314,12 @@ def _take(connection: sqlite3.Connection, path: str, handle: int) -> None:
     with _transaction(connection):
         row = connection.execute("SELECT bytes FROM taken WHERE name = ?", (name,)).fetchone()
         new = data[row[0] if row else 0 :]
-        _insert(connection, read_notes(new))
-        insert(connection, read_events(new))
+        _insert_notes(connection, read_notes(new))
+        _insert_events(connection, read_events(new))
         connection.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (name, len(data)))
 
 
-def _insert(connection: sqlite3.Connection, notes: Iterable[Note]) -> None:
+def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None:
     newest = 0
     for note in notes:
         newest = connection.execute(
@@ -381,6 +341,29 @@ def _insert(connection: sqlite3.Connection, notes: Iterable[Note]) -> None:
     oldest = newest - KEPT_ANSWERS
     connection.execute("DELETE FROM shown WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM answers WHERE number <= ?", (oldest,))
+
+
+def _insert_events(connection: sqlite3.Connection, events: Iterable[AuditEvent]) -> None:
+    """Take events over, and drop what is too old; what is kept once only is not repeated."""
+    known = "SELECT 1 FROM audit WHERE kind = ? AND subjects = ?"
+    for event in events:
+        subjects = " ".join(event.subjects)
+        if event.kind == ONCE and connection.execute(known, (event.kind, subjects)).fetchone():
+            continue
+        connection.execute(
+            "INSERT INTO audit (moment, operation, kind, phase, subjects, detail) "
+            "VALUES (?,?,?,?,?,?)",
+            (event.moment, event.operation, event.kind, event.phase, subjects, event.detail),
+        )
+    count, last, newest = connection.execute(
+        "SELECT count(*), max(number), max(moment) FROM audit"
+    ).fetchone()
+    if count > MOST:
+        marks = ",".join("?" * len(KEPT_KINDS))
+        connection.execute(
+            f"DELETE FROM audit WHERE number <= ? AND NOT (kind IN ({marks}) AND moment >= ?)",  # noqa: S608  # question marks alone
+            (last - LEFT, *KEPT_KINDS, newest - KEPT_DAYS * DAY_S),
+        )
 
 
 @contextmanager

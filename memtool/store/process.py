@@ -33,7 +33,7 @@ def set_alarm(ring: Callable[[int, Any], None], first_s: float, then_s: float) -
 
 
 def end_alarm(before: Any) -> None:
-    """Call the function no more, and give the signal back to who had it before."""
+    """Call the function no more, and restore what handled the signal before."""
     signals.setitimer(signals.ITIMER_REAL, 0)
     signals.signal(signals.SIGALRM, before)
 
@@ -69,7 +69,7 @@ def run(
 
 
 class Child:
-    """A program that runs beside this process; `pipes` are its stdin, stdout and stderr.
+    """A program that runs next to this process; `pipes` are its stdin, stdout and stderr.
 
     Raises:
         OSError: it cannot be started.
@@ -104,7 +104,7 @@ class Child:
         """Write a question, and return the next lines, or bytes, of what the program answers.
 
         Raises:
-            EOFError: it ended instead; with what it said on stderr.
+            EOFError: it ended instead; the message is its stderr.
             TimeoutError: it took too long.
         """
         feed, heard, told = self.pipes

@@ -465,28 +465,23 @@ def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
     """
     if trusted_ref:
         known = branch_commit(repository, trusted_ref) or named_commit(repository, trusted_ref)
-        return known or _asked(repository, trusted_ref)
+        try:
+            return known or repository.git.rev(trusted_ref)
+        except MemtoolError:
+            raise MemtoolError(
+                f"the trusted ref {trusted_ref!r} of the settings does not exist here",
+                hint="git fetch, or memtool config trust.ref REF",
+                code="config",
+            ) from None
     for candidate in DEFAULT_BRANCHES:
         commit = branch_commit(repository, candidate)
         if commit is None:
-            answer = repository.git.run(
+            commit = repository.git.line(
                 "rev-parse", "--verify", "--quiet", f"{candidate}^{{commit}}", allowed=(0, 1)
             )
-            commit = answer.decode().strip()
         if commit:
             return commit
     return ""
-
-
-def _asked(repository: Repository, trusted_ref: str) -> str:
-    try:
-        return repository.git.rev(trusted_ref)
-    except MemtoolError:
-        raise MemtoolError(
-            f"the trusted ref {trusted_ref!r} of the settings does not exist here",
-            hint="git fetch, or memtool config trust.ref REF",
-            code="config",
-        ) from None
 
 
 TRIED = 2
@@ -658,7 +653,7 @@ def _numbers(values: Iterable[int]) -> bytes:
 
 
 def ask_signed(basis: Basis, commits: set[str], known: dict[str, bool]) -> dict[str, bool]:
-    """Ask whether an allowed key signed some commits, and keep the answers beside known ones."""
+    """Ask whether an allowed key signed some commits, and keep the answers with known ones."""
     good = signed_by_git(basis.repository, commits, basis.trusted_at, basis.allowed_signers)
     both = known | {commit: commit in good for commit in commits}
     text = "".join(f"{commit} {'+' if both[commit] else '-'}\n" for commit in sorted(both))

@@ -132,7 +132,7 @@ def is_global_made(directory: str) -> bool:
     """Tell whether the global repository is there, by one look.
 
     Raises:
-        MemtoolError: nobody can tell, or it is no directory.
+        MemtoolError: it cannot be read, or is no directory.
     """
     try:
         os.stat(os.path.join(directory, ".git"))
@@ -369,11 +369,11 @@ def _packed_ref(repository: Repository, name: str) -> str | None:
 NO_GLOBAL = "there are no global memories yet"
 FIRST_GLOBAL = 'memtool remember --global "TEXT" writes the first'
 _LISTINGS = ("diff-index", "ls-files", "status")
-"""Commands that tell what is there, which is nothing."""
+"""Commands that list what is there, which is nothing."""
 
 
 def global_repository(env: Mapping[str, str]) -> Repository:
-    """Open the global repository, or what stands for an absent one.
+    """Open the global repository, or a stand-in for an absent one.
 
     Raises:
         MemtoolError: there is no place for it, or something else is there.

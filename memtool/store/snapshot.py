@@ -82,6 +82,19 @@ def _is_memory_name(name: str) -> bool:
     return name.endswith(".md") and not name.startswith(("_", "README", TEMP_PREFIX))
 
 
+def take(repository: Repository, directory: str, at: str | None) -> Snapshot:
+    """Return the files of the worktree, of git's index (`:index`) or of a revision.
+
+    Raises:
+        MemtoolError: the revision names no commit, or there is no worktree.
+    """
+    if at == ":index":
+        return of_index(repository, directory)
+    if at is not None:
+        return of_commit(repository, directory, at)
+    return of_worktree(repository, directory)
+
+
 def of_worktree(repository: Repository, directory: str) -> Snapshot:
     """Take the files on disk. Sparse checkouts get the files they left out from the index."""
     repository.refuse_bare("add --at REV to read the memories of a commit, such as --at HEAD")
@@ -302,7 +315,7 @@ class Tree:
 
     @cached_property
     def lineage(self) -> Lineage:
-        """Who supersedes whom among these memories."""
+        """Which of these memories supersedes which."""
         return Lineage(record.memory for record in self.records)
 
     @cached_property

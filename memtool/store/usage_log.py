@@ -3,7 +3,7 @@
 Importing SQLite costs half an interpreter start, so an answer only appends a line to the spool;
 `ledger.fold` takes the lines over now and then. Nobody waits: writers share a lock, whoever takes
 a file over renames it first, and where a lock is held the next file is taken. Counts of accesses
-lie beside it in a small file that a hot verb can read.
+are next to it in a small file that a hot verb can read.
 
 An audited act has two lines, its intent and its outcome. While it runs, a locked file marks it;
 where the file is there and nobody holds it, the act was cut off, and the next act reports it.
@@ -315,7 +315,7 @@ class AuditEvent(Value):
 
 
 class RunningAct:
-    """An act that runs: its intent is noted, and a locked file stands for it until `end`."""
+    """An act that runs: its intent is noted, and a locked file marks it until `end`."""
 
     def __init__(self, directory: str, event: AuditEvent) -> None:
         """Note the intent below the cache directory; where that refuses, nothing is kept."""
@@ -355,7 +355,7 @@ def append_event(directory: str, event: AuditEvent) -> None:
 def cut_off(directory: str, now: int) -> list[AuditEvent]:
     """Note what was begun and never ended, since its process is gone, and return it.
 
-    Of what had ended only the outcome is noted, which may not have reached the spool.
+    Of what has ended only the outcome is noted, which may not have reached the spool.
     """
     try:
         names = sorted(os.listdir(os.path.join(directory, INTENTS_FOLDER)))
@@ -402,7 +402,7 @@ def _event(fields: list[str]) -> AuditEvent | None:
 
 
 def _begun(directory: str, event: AuditEvent) -> int:
-    """Note an intent, and return the locked file that stands for it; -1 where there is none."""
+    """Note an intent, and return the locked file that marks it; -1 where there is none."""
     path = _path(directory, event.operation)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = -1
@@ -436,7 +436,7 @@ def _abandoned(path: str) -> AuditEvent | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         event = max(read_events(os.read(handle, AUDIT_BYTES)), key=_is_outcome, default=None)
-        is_mine = os.fstat(handle).st_nlink > 0  # else somebody else has told it just now
+        is_mine = os.fstat(handle).st_nlink > 0  # else another process has reported it just now
         _removed(path)
     except OSError:
         return None
@@ -495,7 +495,7 @@ def act(
 ) -> Acting:
     """Return a block whose begin and end are noted; a dry run leaves nothing behind.
 
-    `kind` is one of `audit.KINDS`; neither subjects nor detail may hold a secret.
+    `kind` is one of `KINDS`; neither subjects nor detail may hold a secret.
     """
     if dry_run or not is_kept(context):
         return Acting(context, None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CATEGORIES, DEFAULT_CATEGORIES, Category
-from memtool.memory.lifecycle import FORMULAS, Age, Fading
+from memtool.memory.lifecycle import FORMULAS, Fading, Pace
 from memtool.memory.memory import FieldValue
 from memtool.store.config import BY_KEY
 
@@ -152,10 +152,10 @@ def test_nothing_gets_fresher_with_age(
     formula: str, days: float, more: float, accesses: int | None, rate: float, status: str
 ):
     """Each formula stays between 0 and 1, falls with age and rises with accesses."""
-    age = Age(days, rate, 90.0, accesses, status == "candidate")
-    here = FORMULAS[formula](age)
-    assert 0 <= FORMULAS[formula](age.replace(days=days + more)) <= here <= 1
-    assert FORMULAS[formula](age.replace(accesses=(accesses or 0) + 1)) >= (
+    pace = Pace(rate, status == "candidate", Fading(formula, 90.0))
+    here = FORMULAS[formula](pace, days, accesses)
+    assert 0 <= FORMULAS[formula](pace, days + more, accesses) <= here <= 1
+    assert FORMULAS[formula](pace, days, (accesses or 0) + 1) >= (
         here if accesses is not None else 0
     )
 
