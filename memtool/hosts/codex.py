@@ -7,6 +7,7 @@ calls, as `$remember`.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from memtool.hosts.contracts import EDIT
 from memtool.hosts.edits import (
@@ -19,13 +20,7 @@ from memtool.hosts.edits import (
     commands,
     skill,
 )
-from memtool.hosts.install import Host, home_of, hooks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memtool.hosts.install import Site
+from memtool.hosts.install import Host, Site, home_of, hooks
 
 MATCHERS = {EDIT: "apply_patch|Edit|Write"}
 EXPLICIT = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"

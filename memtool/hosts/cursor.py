@@ -7,17 +7,12 @@ tells every agent what the skill tells elsewhere.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
 from memtool.hosts.edits import SKILL, ConfigEdit, WholeFile, commands, skill
-from memtool.hosts.install import Host, home_of, hooks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memtool.hosts.install import Site
+from memtool.hosts.install import Host, Site, home_of, hooks
 
 MATCHERS = {EDIT: "Write"}
 

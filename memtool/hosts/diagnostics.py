@@ -13,20 +13,15 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping
 
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
-from memtool.hosts.contracts import CONTRACTS, PROMPT, START
+from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
 from memtool.hosts.edits import Hook
+from memtool.hosts.install import Host, Site
+from memtool.store.context import Context
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from memtool.hosts.contracts import Contract
-    from memtool.hosts.install import Host, Site
-    from memtool.store.context import Context
 
 LIMIT_S = 10
 COMPLAINT = "memtool: "

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Iterator
+from typing import Any
 
 from memtool import templates
 from memtool.errors import MemtoolError
@@ -18,9 +20,6 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from memtool.hosts.install import Site
 
 MARK = "installed by memtool"

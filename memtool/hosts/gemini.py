@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
 from memtool.hosts.edits import SKILL, ConfigEdit, WholeFile, commands, skill
-from memtool.hosts.install import Host, home_of, hooks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memtool.hosts.install import Site
+from memtool.hosts.install import Host, Site, home_of, hooks
 
 SETTINGS = "settings.json"
 MATCHERS = {EDIT: "write_file|replace"}

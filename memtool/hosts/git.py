@@ -14,10 +14,7 @@ import sys
 from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.hosts.install import FileStep, InstallPlan, bytes_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from memtool.store.repository import Repository
+from memtool.store.repository import Repository
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
 """The hooks that memtool has a template for. Git runs no pre-commit hook for a merge of its own."""

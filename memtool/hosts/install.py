@@ -14,22 +14,18 @@ import os
 import shlex
 import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent
 from memtool.hosts.contracts import CONTRACTS, END, START
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
 from memtool.store import files
+from memtool.store.context import Context
 from memtool.store.files import read_regular
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
-
-    from memtool.store.context import Context
 
 
 class FileStep(Value):

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.value import Value, cached_property
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    Path = Sequence[str | int]
+Path = Sequence[str | int]
 
 MOST_DEPTH = 100
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")

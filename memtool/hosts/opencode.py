@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 
 from memtool import templates
 from memtool.hosts.edits import SKILL, ConfigEdit, Server, WholeFile, commands, skill
-from memtool.hosts.install import Host, home_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memtool.hosts.install import Site
+from memtool.hosts.install import Host, Site, home_of
 
 PLUGIN = "plugins/memtool.js"
 SETTINGS = ("opencode.json", "opencode.jsonc")

@@ -11,17 +11,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.hosts import PRE_COMMIT
 from memtool.hosts.edits import ConfigEdit
-from memtool.hosts.install import Host, bytes_at, home_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from memtool.hosts.install import Site
+from memtool.hosts.install import Host, Site, bytes_at, home_of
 
 CONFIG = ".pre-commit-config.yaml"
 HOOK = "memtool-check"

@@ -9,21 +9,17 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Iterable, Iterator
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import journal, lifecycle, model
 from memtool.sessions.journal import Writer
+from memtool.sessions.model import Head
 from memtool.sessions.store import MESSAGES, Sessions, gathered
 from memtool.store import files
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from memtool.sessions.model import Head
 
 STALE_S = timestamps.DAY_S
 """Age from which a temporary file is a leftover."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.memory import document
@@ -19,16 +21,9 @@ from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.git import GitError
-from memtool.store.snapshot import blob_hash
+from memtool.store.repository import Repository
+from memtool.store.tree import Record, blob_hash
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record
 
 KINDS: dict[str, str] = {
     "renew": "renewed",

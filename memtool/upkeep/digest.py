@@ -13,28 +13,22 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memtool import templates
 from memtool.gate import conflicts
 from memtool.memory import ids, timestamps
-from memtool.memory.fields import CONFIDENCES
-from memtool.memory.memory import SOURCE, Memory, inputs_of, is_generated
+from memtool.memory.fields import CONFIDENCES, Category
+from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generated
+from memtool.redaction.find import Allowlist
 from memtool.sessions.extract import llm
+from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import Message
-from memtool.sessions.store import clean_texts
+from memtool.sessions.redaction import clean_texts
+from memtool.store.tree import Record, Tree
 from memtool.value import Value, digest
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from memtool.memory.fields import Category
-    from memtool.memory.memory import Fields
-    from memtool.redaction.find import Allowlist
-    from memtool.sessions.extract.llm import Model
-    from memtool.store.snapshot import Record, Tree
-
-    Word = Callable[[Sequence[Memory]], Mapping[str, str]]
+Word = Callable[[Sequence[Memory]], Mapping[str, str]]
 
 NEW, CHANGED, UNCHANGED, EMPTY = "new", "changed", "unchanged", "empty"
 """The change of a digest: it is the first one, another one, as before, or without memories."""

@@ -9,23 +9,22 @@ people, and so is what names the other one in a relation: it was written knowing
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
 from memtool.gate import near_duplicates
 from memtool.memory import document, ids, memory, timestamps
 from memtool.memory.fields import CONFIDENCES, LIST_KINDS, RELATIONS
 from memtool.memory.fields import FIELDS as FIELD_TABLE
 from memtool.memory.lifecycle import confirmed_at
-from memtool.memory.memory import FieldValue, Memory
+from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS
 from memtool.redaction.find import allowlist, find
+from memtool.store.tree import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from memtool.memory.memory import Fields
-    from memtool.store.snapshot import Record, Tree
     from memtool.upkeep.plan import PlanInputs
 
 _RANK = {"pinned": 2, "confirmed": 1}

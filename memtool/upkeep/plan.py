@@ -14,6 +14,7 @@ will be after the ones before, so that carrying out a plan leaves nothing to pla
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
@@ -21,22 +22,17 @@ from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
-from memtool.sessions.promote import FADE, quarantine
+from memtool.memory.problem import Problem
+from memtool.sessions.promote import quarantine
+from memtool.sessions.store import Sessions
 from memtool.store import ledger
-from memtool.store.snapshot import Record, Tree
+from memtool.store.config import Config
+from memtool.store.ledger import Counted
+from memtool.store.tree import Record, Tree
 from memtool.upkeep import cleanup, digest, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import KINDS, UpkeepStep, changing
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from memtool.memory.schema import Problem
-    from memtool.sessions.store import Sessions
-    from memtool.store.config import Config
-    from memtool.store.ledger import Counted
 
 NIGHTLY, WEEKLY, MONTHLY = PERIODS = ("nightly", "weekly", "monthly")
 AHEAD_S = 7 * timestamps.DAY_S

@@ -8,6 +8,7 @@ file as it was.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping, Sequence
 
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
@@ -18,13 +19,8 @@ from memtool.sessions import store as session_store
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from memtool.store.snapshot import Record, Tree
 
 DUE, LATER, HELD = "due", "later", "held"
 """It may be removed now; from a later day on; or not, for the `reason`."""

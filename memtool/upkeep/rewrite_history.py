@@ -16,21 +16,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool.errors import MemtoolError
 from memtool.redaction import find as redaction
+from memtool.redaction.find import Allowlist
 from memtool.store import usage_log
 from memtool.store.config import FINGERPRINT_DIGITS
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
 from memtool.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from memtool.redaction.find import Allowlist
 
 PROGRAM = "git-filter-repo"
 MODULE = "git_filter_repo"
