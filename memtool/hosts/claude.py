@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from memtool.hosts import edits
 from memtool.hosts.contracts import EDIT
-from memtool.hosts.edits import SKILL, ConfigEdit, WholeFile, commands, skill
+from memtool.hosts.edits import ConfigEdit, Prompt, command_files, skill_file
 from memtool.hosts.install import Host, Site, home_of, hooks
 
-SETTINGS = "settings.json"
 LOCAL = "settings.local.json"
 """Settings of one user for one project: a level of its own, which is looked at, never written."""
 MATCHERS = {EDIT: "Edit|Write|MultiEdit|NotebookEdit"}
-
-
 ALLOWED: dict[str, str | bool] = {
     "allowed-tools": "Bash(memtool:*)",
     "disable-model-invocation": True,
@@ -23,25 +19,20 @@ ALLOWED: dict[str, str | bool] = {
 """What a slash command may do without a question, and that only the user calls it."""
 
 
-def home(env: Mapping[str, str]) -> str:
-    """Return the directory of all projects."""
-    return env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude")
-
-
 def parts(site: Site) -> list[ConfigEdit]:
     """Return hooks, slash commands and the skill."""
     local = os.path.join(site.project, ".claude", LOCAL)
-    found = hooks("claude", site, SETTINGS, levels=(local,), matchers=MATCHERS)
-    for prompt in commands():
-        hint = {"argument-hint": f"[{prompt.arguments}]"} if prompt.arguments else {}
-        text = prompt.markdown(**ALLOWED, **hint)
-        found.append(WholeFile(*site.at(f"commands/{prompt.name}.md"), text))
-    text = skill().markdown(name=SKILL)
-    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    found = hooks("claude", site, "settings.json", levels=(local,), matchers=MATCHERS)
+    return [*found, *command_files(site, "commands/{}.md", _command), skill_file(site)]
+
+
+def _command(prompt: Prompt) -> str:
+    hint = {"argument-hint": f"[{prompt.arguments}]"} if prompt.arguments else {}
+    return prompt.markdown(**ALLOWED, **hint)
 
 
 def server(site: Site) -> ConfigEdit:
-    """Return the MCP server, which lies beside the directory of Claude Code, not inside it."""
+    """Return the MCP server, in a file next to the directory of Claude Code."""
     inside = os.path.join(site.project, ".mcp.json")
     everywhere = f"{site.folder if site.is_user else site.other}.json"
     if os.path.basename(everywhere) != ".claude.json":  # CLAUDE_CONFIG_DIR holds it inside
@@ -55,7 +46,7 @@ HOST = Host(
     title="Claude Code",
     program="claude",
     folder=".claude",
-    home=home,
+    home=lambda env: env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude"),
     parts=parts,
     server=server,
     trust="Claude Code reads hooks when it starts: restart it, and trust the folder if it asks",

@@ -1,35 +1,27 @@
 """Codex: hooks in hooks.json, skills, and the server in config.toml.
 
-It has no slash commands of a project; what others have as these are skills that only the user
-calls, as `$remember`.
+It has no slash commands of a project; these are skills that only the user calls, as `$remember`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from memtool.hosts.contracts import EDIT
 from memtool.hosts.edits import (
     ARGUMENTS,
     MARK,
-    SKILL,
     ConfigEdit,
     TomlServer,
     WholeFile,
     commands,
-    skill,
+    skill_file,
 )
 from memtool.hosts.install import Host, Site, home_of, hooks
 
 MATCHERS = {EDIT: "apply_patch|Edit|Write"}
 EXPLICIT = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"
 """Keeps a skill out of what the model chooses from."""
-
-
-def home(env: Mapping[str, str]) -> str:
-    """Return the directory of all projects."""
-    return env.get("CODEX_HOME") or os.path.join(home_of(env), ".codex")
 
 
 def parts(site: Site) -> list[ConfigEdit]:
@@ -40,8 +32,7 @@ def parts(site: Site) -> list[ConfigEdit]:
         text = prompt.markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
         found.append(WholeFile(*site.at(f"skills/{prompt.name}/SKILL.md"), text))
         found.append(WholeFile(*site.at(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT))
-    text = skill().markdown(name=SKILL)
-    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    return [*found, skill_file(site)]
 
 
 def server(site: Site) -> ConfigEdit:
@@ -55,7 +46,7 @@ HOST = Host(
     title="Codex",
     program="codex",
     folder=".codex",
-    home=home,
+    home=lambda env: env.get("CODEX_HOME") or os.path.join(home_of(env), ".codex"),
     parts=parts,
     server=server,
     trust="Codex runs a hook only after you accept it: start codex and type /hooks; "

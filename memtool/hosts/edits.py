@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from memtool import templates
@@ -404,9 +404,19 @@ def commands() -> list[Prompt]:
     return [_read(f"commands/{name}", name) for name in COMMANDS]
 
 
+def command_files(site: Site, path: str, form: Callable[[Prompt], str]) -> list[ConfigEdit]:
+    """Return a file for each slash command; `path` has `{}` where its name belongs."""
+    return [WholeFile(*site.at(path.format(one.name)), form(one)) for one in commands()]
+
+
 def skill() -> Prompt:
     """Return the skill that teaches an agent to use memtool."""
     return _read("skill", SKILL)
+
+
+def skill_file(site: Site) -> ConfigEdit:
+    """Return the skill as a file of its own."""
+    return WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), skill().markdown(name=SKILL))
 
 
 def _read(template: str, name: str) -> Prompt:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from memtool import templates
-from memtool.hosts.edits import SKILL, ConfigEdit, Server, WholeFile, commands, skill
+from memtool.hosts.edits import ConfigEdit, Prompt, Server, WholeFile, command_files, skill_file
 from memtool.hosts.install import Host, Site, home_of
 
 PLUGIN = "plugins/memtool.js"
@@ -23,12 +23,8 @@ def home(env: Mapping[str, str]) -> str:
 def parts(site: Site) -> list[ConfigEdit]:
     """Return the plugin, slash commands and the skill."""
     plugin = templates.read("hosts/opencode.js").replace("@PROGRAM@", json.dumps(site.program))
-    found: list[ConfigEdit] = [WholeFile(*site.at(PLUGIN), plugin)]
-    found += (
-        WholeFile(*site.at(f"command/{prompt.name}.md"), prompt.markdown()) for prompt in commands()
-    )
-    text = skill().markdown(name=SKILL)
-    return [*found, WholeFile(*site.at(f"skills/{SKILL}/SKILL.md"), text)]
+    texts = command_files(site, "command/{}.md", Prompt.markdown)
+    return [WholeFile(*site.at(PLUGIN), plugin), *texts, skill_file(site)]
 
 
 def server(site: Site) -> ConfigEdit:
