@@ -7,19 +7,27 @@ which rebuilds derived files.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib.util import cache_from_source
 
+from memtool import version
 from memtool.errors import MemtoolError
-from memtool.hosts import contracts
+from memtool.hosts import contracts, git, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
 from memtool.hosts.edits import Hook
 from memtool.hosts.install import Host, Site
+from memtool.index import index
+from memtool.memory import timestamps
+from memtool.store import ledger, provenance
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -131,18 +139,15 @@ class Sign(Value):
 
 def of_memtool(context: Context) -> Iterator[Sign]:
     """Check the program: where it is, how it starts, and whether its modules are compiled."""
-    from memtool.version import __version__
-
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield Sign("memtool", "version", GOOD, f"{__version__}, Python {version}")
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Sign("memtool", "version", GOOD, f"{version.__version__}, Python {python}")
     yield _launcher(context)
-    missing = len(uncompiled())
+    package = os.path.dirname(version.__file__)
+    missing = _count_uncompiled(package)
     if missing:
-        yield Sign(
-            "memtool", "byte code", WARNING,
-            f"{missing} modules are compiled anew at every start",
-            f"python3 -m compileall -q {_package()}",
-        )  # fmt: skip
+        detail = f"{missing} modules are compiled anew at every start"
+        hint = f"python3 -m compileall -q {package}"
+        yield Sign("memtool", "byte code", WARNING, detail, hint)
     else:
         yield Sign("memtool", "byte code", GOOD, "compiled")
     if context.env.get("MEMTOOL_OFF"):
@@ -160,8 +165,7 @@ def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
     try:
         return check(context)
     except MemtoolError as error:
-        name = check.__name__.lstrip("_")
-        return Sign("repository", name, BROKEN, error.message, error.hint)
+        return _sign(check.__name__.lstrip("_"), BROKEN, error.message, error.hint)
 
 
 def mend(context: Context) -> Iterator[str]:
@@ -173,36 +177,20 @@ def mend(context: Context) -> Iterator[str]:
                 shutil.rmtree(place, ignore_errors=True)
             elif os.path.lexists(place):
                 os.unlink(place)
-        from memtool.index import index
-
         index.open(context, exact=True)
         yield "made the search index anew"
     if _result(_ledger, context).state == BROKEN:
-        from memtool.store import ledger
-
         ledger.fold(context.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
 
 
-def _package() -> str:
-    from memtool import version
-
-    return os.path.dirname(version.__file__)
-
-
-def uncompiled() -> list[str]:
-    """Return the modules of memtool whose byte code is missing or older."""
-    found = []
-    for folder, folders, names in os.walk(_package()):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))
-        found += [path for path in paths if not _is_compiled(path)]
-    return sorted(found)
+def _count_uncompiled(package: str) -> int:
+    """Return how many modules below a directory have no byte code, or an older one."""
+    paths = glob.iglob(f"{glob.escape(package)}/**/*.py", recursive=True)
+    return sum(not _is_compiled(path) for path in paths)
 
 
 def _is_compiled(path: str) -> bool:
-    from importlib.util import cache_from_source
-
     try:
         with open(cache_from_source(path), "rb") as file:
             head = file.read(16)
@@ -214,13 +202,15 @@ def _is_compiled(path: str) -> bool:
     return bool(flags) or int.from_bytes(head[8:12], "little") == written
 
 
+_sign = partial(Sign, "repository")
+
+
 def _launcher(context: Context) -> Sign:
     place = shutil.which("memtool", path=context.env.get("PATH"))
     if place is None:
-        return Sign(
-            "memtool", "command", WARNING, "memtool is not on the PATH, where hooks look for it",
-            "pipx install memtool, or add its directory to PATH",
-        )  # fmt: skip
+        detail = "memtool is not on the PATH, where hooks look for it"
+        hint = "pipx install memtool, or add its directory to PATH"
+        return Sign("memtool", "command", WARNING, detail, hint)
     try:
         with open(place, "rb") as file:
             text = file.read(4096)
@@ -237,92 +227,74 @@ def _launcher(context: Context) -> Sign:
 
 def _git(context: Context) -> Sign:
     answer = context.repository.git.line("--version")
-    numbers = answer.removeprefix("git version ").split(".")
-    try:
-        version = (int(numbers[0]), int(numbers[1]))
-    except (ValueError, IndexError):
-        return Sign("repository", "git", WARNING, f"{answer!r} names no version")
-    if version < OLDEST_GIT:
+    found = re.match(r"git version (\d+)\.(\d+)", answer)
+    if found is None:
+        return _sign("git", WARNING, f"{answer!r} names no version")
+    if (int(found[1]), int(found[2])) < OLDEST_GIT:
         wanted = ".".join(map(str, OLDEST_GIT))
-        return Sign("repository", "git", BROKEN, answer, f"memtool needs git {wanted} or newer")
-    return Sign("repository", "git", GOOD, answer)
+        return _sign("git", BROKEN, answer, f"memtool needs git {wanted} or newer")
+    return _sign("git", GOOD, answer)
 
 
 def _settings(context: Context) -> Sign:
     context.refuse_absent()
     _ = context.settings  # reads the file
-    return Sign("repository", "settings", GOOD, context.config_path)
+    return _sign("settings", GOOD, context.config_path)
 
 
 def _trusted(context: Context) -> Sign:
-    from memtool.store import provenance
-
     commit = provenance.resolve_trusted(
         context.repository, context.trust_settings.text("trust.ref")
     )
     if not commit:
-        return Sign("repository", "trusted ref", GOOD, "none: there is no remote")
-    return Sign("repository", "trusted ref", GOOD, commit[: provenance.SHORT])
+        return _sign("trusted ref", GOOD, "none: there is no remote")
+    return _sign("trusted ref", GOOD, commit[: provenance.SHORT])
 
 
 def _index(context: Context) -> Sign:
     """Compare what the cache answers with what is read from the files."""
-    from memtool.index import index
-
     tree = context.tree()
     stored = index.open(context, exact=True)
     if [(one.id, one.path, one.memory) for one in stored.records] != [
         (one.id, one.path, one.memory) for one in tree.records
     ]:
-        return Sign(
-            "repository", "index", BROKEN, "the cache gives other memories than the files",
-            "memtool doctor --fix makes it anew",
-        )  # fmt: skip
-    if context.is_cached and tree.records and not os.access(context.repository.cache_dir, os.W_OK):
-        place = context.repository.cache_dir
-        return Sign(
-            "repository", "index", WARNING, f"{place} cannot be written: every answer is slower"
-        )
-    return Sign("repository", "index", GOOD, f"{len(tree.records)} memories, as in the files")
+        detail = "the cache gives other memories than the files"
+        return _sign("index", BROKEN, detail, "memtool doctor --fix makes it anew")
+    place = context.repository.cache_dir
+    if context.is_cached and tree.records and not os.access(place, os.W_OK):
+        return _sign("index", WARNING, f"{place} cannot be written: every answer is slower")
+    return _sign("index", GOOD, f"{len(tree.records)} memories, as in the files")
 
 
 def _ledger(context: Context) -> Sign:
-    from memtool.store import ledger
-
     with ledger.reading(context.repository.cache_dir) as opened:
         answers, _since = opened.answers()
-    return Sign("repository", "ledger", GOOD, f"{answers} answers noted")
+    return _sign("ledger", GOOD, f"{answers} answers noted")
 
 
 def _hooks(context: Context) -> Sign:
-    from memtool.hosts import git, pre_commit
-
     if context.repository.is_bare:
-        return Sign("repository", "hooks", ABSENT, "a bare repository commits nothing")
+        return _sign("hooks", ABSENT, "a bare repository commits nothing")
     missing = {os.path.basename(step.path) for step in git.install(context.repository).steps}
     if not missing:
-        return Sign("repository", "hooks", GOOD, ", ".join(git.HOOKS))
+        return _sign("hooks", GOOD, ", ".join(git.HOOKS))
     folder = git.hooks_folder(context.repository)
     present = [name for name in git.HOOKS if git.is_ours(os.path.join(folder, name))]
     if not present and pre_commit.is_installed(context.repository.top):
         if os.path.lexists(os.path.join(folder, "pre-commit")):
-            return Sign(
-                "repository", "hooks", GOOD, f"{pre_commit.HOOK} of the pre-commit framework"
-            )
+            return _sign("hooks", GOOD, f"{pre_commit.HOOK} of the pre-commit framework")
         what = f"{pre_commit.HOOK} is in {pre_commit.CONFIG}, which no hook of this clone runs"
-        return Sign("repository", "hooks", WARNING, what, pre_commit.INSTALL)
+        return _sign("hooks", WARNING, what, pre_commit.INSTALL)
     state = WARNING if present else ABSENT
     what = f"missing or older: {', '.join(sorted(missing))}" if present else "not installed"
-    return Sign("repository", "hooks", state, what, "memtool install git")
+    return _sign("hooks", state, what, "memtool install git")
 
 
 def _log(context: Context) -> Sign:
     """Look for a recent failure: hooks fail in silence."""
-    from memtool.memory import timestamps
-
     moment, _space, what = contracts.last_failure(context.repository.cache_dir).partition(" ")
     if not what or moment < timestamps.render(context.now - RECENT_S):
-        return Sign("repository", "hook log", GOOD, "no failure of late")
+        return _sign("hook log", GOOD, "no failure of late")
     detail = f"{moment[:10]}: {what}"
     where = os.path.join(context.repository.cache_dir, contracts.LOG_NAME)
-    return Sign("repository", "hook log", WARNING, detail, f"{where} holds the rest")
+    return _sign("hook log", WARNING, detail, f"{where} holds the rest")

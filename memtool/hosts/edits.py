@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.hosts.json_edit import JsonDocument
+from memtool.store import config
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -32,6 +34,7 @@ class ConfigEdit(Value):
 
     path: str
     elsewhere: tuple[str, ...]
+    is_hook = False  # True for what the host runs, once the user trusts it
 
     def put(self, before: bytes | None) -> bytes:
         """Return the file with the part, which may be there already."""
@@ -44,11 +47,6 @@ class ConfigEdit(Value):
     def has(self, data: bytes) -> bool:
         """Tell whether a file has the part, in whatever version; one that is broken has not."""
         raise NotImplementedError
-
-    @property
-    def is_hook(self) -> bool:
-        """Whether the host runs it, once the user trusts it."""
-        return False
 
 
 class WholeFile(ConfigEdit):
@@ -134,11 +132,7 @@ class Hook(JsonPart):
     more: dict[str, Any]
     matcher: str = ""
     grouped: bool = True
-
-    @property
-    def is_hook(self) -> bool:
-        """Whether the host runs it, once the user trusts it."""
-        return True
+    is_hook = True
 
     @property
     def handler(self) -> dict[str, Any]:
@@ -170,8 +164,6 @@ class Hook(JsonPart):
         """Tell whether ours is in a settings file, which may also be TOML."""
         if data.lstrip()[:1] in (b"{", BOM.encode()[:1]):
             return super().has(data)
-        import tomllib
-
         try:
             tables = tomllib.loads(data.decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -187,25 +179,17 @@ class Hook(JsonPart):
 
     def places(self, document: JsonDocument) -> Iterator[list[str | int]]:
         """Yield the path of each handler that is ours."""
-        entries = document.value(["hooks", self.event])
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            place: list[str | int] = ["hooks", self.event, number]
-            if not isinstance(entry, dict):
-                continue
-            if not self.grouped:
-                if self.is_ours(entry):
-                    yield place
-                continue
-            handlers = entry.get("hooks")
-            for inner, handler in enumerate(handlers if isinstance(handlers, list) else ()):
-                if isinstance(handler, dict) and self.is_ours(handler):
-                    yield [*place, "hooks", inner]
+        for place in _items(document, ["hooks", self.event]):
+            for inner in _items(document, [*place, "hooks"]) if self.grouped else [place]:
+                if self.is_ours(document.value(inner)):
+                    yield inner
 
-    def is_ours(self, handler: dict[str, Any]) -> bool:
+    def is_ours(self, handler: Any) -> bool:
         """Tell whether a handler runs memtool's hook of this event, wherever memtool is."""
-        command, given = handler.get("command"), handler.get("args")
+        command = handler.get("command") if isinstance(handler, dict) else None
         if not isinstance(command, str):
             return False
+        given = handler.get("args")
         try:
             words = [command, *given] if isinstance(given, list) else shlex.split(command)
         except ValueError:
@@ -213,6 +197,12 @@ class Hook(JsonPart):
         program, *rest = words or [""]
         wanted = shlex.split(self.command)[1:]
         return os.path.basename(program) == "memtool" and rest == wanted
+
+
+def _items(document: JsonDocument, path: list[str | int]) -> Iterator[list[str | int]]:
+    """Yield the path of each item of a list in a document; what is no list has none."""
+    found = document.value(path)
+    yield from ([*path, number] for number in range(len(found) if isinstance(found, list) else 0))
 
 
 def server(site: Site, path: str, elsewhere: tuple[str, ...], *, comments: bool = False) -> Server:
@@ -271,8 +261,6 @@ class TomlServer(ConfigEdit):
 
     def put(self, before: bytes | None) -> bytes:
         """Add the table, unless one of that name is there that can be started."""
-        from memtool.store import config
-
         text = self._text(before or b"")
         entry = self._entry(text)
         if _is_gone(entry):
@@ -290,8 +278,6 @@ class TomlServer(ConfigEdit):
 
     def take(self, before: bytes) -> bytes | None:
         """Remove the table: as it was written, or by its name where it was edited since."""
-        from memtool.store import config
-
         text = self._text(before)
         if not _starts_memtool(self._entry(text)):
             return before
@@ -318,8 +304,6 @@ class TomlServer(ConfigEdit):
             raise self._broken(f"not UTF-8 text at byte {error.start}") from None
 
     def _entry(self, text: str) -> Any:
-        import tomllib
-
         try:
             servers = tomllib.loads(text).get("mcp_servers", {})
         except tomllib.TOMLDecodeError as error:

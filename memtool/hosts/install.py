@@ -9,9 +9,12 @@ agreed to.
 
 from __future__ import annotations
 
+import difflib
 import errno
+import fcntl
 import os
 import shlex
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,11 +44,6 @@ class FileStep(Value):
     target: str = ""
     data: bytes = b""
     before: bytes | None = None
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether it changes a file that is not memtool's alone."""
-        return self.kind == "edit" and self.before is not None and MARK.encode() not in self.before
 
     def text(self, top: str) -> str:
         """Return it as a clause, with a path that is relative to `top` where it lies below."""
@@ -236,8 +234,6 @@ def home_of(env: Mapping[str, str]) -> str:
 
 def _program(env: Mapping[str, str]) -> str:
     """Return the path of the memtool that runs now; its name where only that is known."""
-    import shutil
-
     beside = os.path.join(os.path.dirname(sys.executable), "memtool")
     if os.access(beside, os.X_OK):
         return beside
@@ -278,8 +274,6 @@ class Host(Value):
 
     def is_used(self, context: Context) -> bool:
         """Tell whether the project or the user has files of it, or its program is on the path."""
-        import shutil
-
         env = context.env
         places = (os.path.join(context.repository.top, self.folder), self.home(env))
         return any(map(os.path.isdir, places)) or bool(
@@ -506,7 +500,7 @@ def run(
                     code="changed",
                 )
             if not yes and shown is None:
-                _refuse_foreign(context, plan)
+                _refuse_unasked(context, plan)
             carry_out(plan.steps)
     context.notes.extend(note for note in plan.notes if note not in context.notes)
     steps = tuple(step.text(context.repository.top) for step in plan.steps)
@@ -537,8 +531,6 @@ def _locked(directories: Iterable[str]) -> Iterator[None]:
 
     The directories themselves are locked, so nothing is left behind.
     """
-    import fcntl
-
     handles: list[int] = []
     try:
         for directory in sorted(set(directories)):
@@ -553,8 +545,6 @@ def _locked(directories: Iterable[str]) -> Iterator[None]:
 
 def _diff(context: Context, plan: InstallPlan) -> str:
     """Return the changes as a unified diff; files that are memtool's alone need none."""
-    import difflib
-
     rows: list[str] = []
     for step in plan.steps:
         if step.kind != "edit" or MARK.encode() in step.data:
@@ -584,13 +574,13 @@ def _agrees(context: Context, plan: InstallPlan) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _refuse_foreign(context: Context, plan: InstallPlan) -> None:
-    """Raise MemtoolError where files of others would change and nobody was asked."""
-    path = next((step.path for step in plan.steps if step.is_foreign), "")
-    if path:
-        raise MemtoolError(
-            f"{path.removeprefix(f'{context.repository.top}/')} is not memtool's alone, and nobody "
-            "is there to be asked; nothing was changed",
-            hint="--dry-run shows the change, --yes makes it",
-            code="unasked",
-        )
+def _refuse_unasked(context: Context, plan: InstallPlan) -> None:
+    """Raise MemtoolError where a file would change that is not memtool's alone."""
+    for step in plan.steps:
+        if step.kind == "edit" and step.before is not None and MARK.encode() not in step.before:
+            raise MemtoolError(
+                f"{step.path.removeprefix(f'{context.repository.top}/')} is not memtool's alone, "
+                "and nobody is there to be asked; nothing was changed",
+                hint="--dry-run shows the change, --yes makes it",
+                code="unasked",
+            )

@@ -40,10 +40,7 @@ _DASH = re.compile(r"^( *)- ", re.MULTILINE)
 class FrameworkHook(ConfigEdit):
     """The entry in the configuration of pre-commit."""
 
-    @property
-    def is_hook(self) -> bool:
-        """Whether the host runs it, once the user trusts it."""
-        return True
+    is_hook = True
 
     def put(self, before: bytes | None) -> bytes:
         """Return the configuration with the entry, unless it has a hook of that id."""
