@@ -26,7 +26,7 @@ from memtool.redaction import find as redaction
 from memtool.redaction.find import NOTHING, Allowlist
 from memtool.store import files
 from memtool.store.repository import Repository
-from memtool.store.snapshot import Tree
+from memtool.store.tree import Record, Tree
 from memtool.value import Value
 
 DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}
@@ -53,20 +53,13 @@ class Target(Value):
     redacts: bool = False
 
 
-class Placed(Value):
-    """A memory to be written, with its path from the top of the repository."""
-
-    memory: Memory
-    path: str
-
-
 class ImportPlan(Value):
-    """What an import would do: `found` = to write + unchanged + skipped."""
+    """What an import would do: what is `found` is placed, unchanged or skipped."""
 
     found: int
     unchanged: int
     skipped: int
-    placed: tuple[Placed, ...]
+    placed: tuple[Record, ...]
     problems: tuple[Problem, ...]
 
 
@@ -104,7 +97,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
             )
         else:
             directory = target.tree.snapshot.directory
-            placed.append(Placed(memory, f"{directory}/{ids.place(memory)}"))
+            placed.append(Record(memory, f"{directory}/{ids.place(memory)}", ""))
     return ImportPlan(
         found=found,
         unchanged=unchanged,
@@ -114,7 +107,7 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
     )
 
 
-def write(repository: Repository, placed: Iterable[Placed]) -> None:
+def write(repository: Repository, placed: Iterable[Record]) -> None:
     """Write every planned memory, or none. Raises MemtoolError where the disk refuses one."""
     files.create_all(repository.top, [(one.path, document.write(one.memory)) for one in placed])
 
@@ -189,17 +182,17 @@ def _cited(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, 
     """Return the citations and a timestamp for each draft, from what git knows of its file."""
     repository = target.tree.snapshot.repository
     name = originals.original(path, repository.top).name
-    known = originals.OriginalFacts("", {}, "sha1")
+    head, blobs = originals.facts(repository, name) if name else ("", {})
     seconds: Mapping[str, int] = {}
-    if name:
-        known = originals.facts(repository, name)
-        if any("timestamp" not in draft.fields for draft in drafts):
-            seconds = originals.first_seconds(repository, name, known.head)
-    same = originals.committed((draft.original for draft in drafts), known)
+    if any("timestamp" not in draft.fields for draft in drafts):
+        seconds = originals.first_seconds(repository, name, head)
+    same = originals.committed(
+        (draft.original for draft in drafts), blobs, repository.object_format
+    )
     cited: dict[str, Fields] = {}
     for draft in drafts:
         source = draft.original
-        commit = known.head if source.name in same else ""
+        commit = head if source.name in same else ""
         file = originals.citation(source, draft.lines, commit)
         sources = [file] if file else []
         if not file or source.is_compressed:
@@ -364,8 +357,8 @@ def _older(
 
 
 def _names(draft: ForeignRecord, relation: str) -> tuple[str, ...]:
-    value = draft.fields.get(relation, ())
-    return value if isinstance(value, tuple) else ()
+    names = draft.fields.get(relation, ())
+    return names if isinstance(names, tuple) else ()
 
 
 def _related(

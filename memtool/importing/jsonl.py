@@ -8,6 +8,7 @@ that is no text or one JSON list is refused.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import zlib
 from collections.abc import Iterator, Sequence
@@ -52,7 +53,12 @@ def drafts(path: str, top: str, pairs: Sequence[str] = ()) -> Iterator[ForeignRe
         MemtoolError: the path is no file of lines at all, or a pair of the map is none.
     """
     chosen = field_map(pairs)
-    source, file = _opened(originals.original(originals.located(path), top))
+    source = originals.original(originals.located(path), top)
+    try:
+        file = originals.open_plain(source)
+    except OSError as error:
+        raise _no_lines(source, f"cannot be read: {error.strerror}") from None
+    source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
     unused = {pair.partition("=")[0] for pair in pairs}
     has_records = False
     with file:
@@ -104,19 +110,6 @@ def field_map(pairs: Sequence[str]) -> FieldMap:
     return chosen
 
 
-def _opened(source: Original) -> tuple[Original, BufferedReader]:
-    """Open a file of lines. The original then says whether it is compressed.
-
-    Raises:
-        MemtoolError: it is no file, or may not be read.
-    """
-    try:
-        file = originals.open_plain(source)
-    except OSError as error:
-        raise _no_lines(source, f"cannot be read: {error.strerror}") from None
-    return source.replace(is_compressed=file.peek(2)[:2] == _GZIP), file
-
-
 def _objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any]]:
     """Yield each line that is not blank with its number: a dict, or the problem that it is none.
 
@@ -129,23 +122,19 @@ def _objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any
             continue
         if number == 1:
             _refuse_other(source, line)
+        fault = "it is another kind of value"
         try:
             row = json.loads(line)
-            fault = "" if isinstance(row, dict) else "it is another kind of value"
         except (ValueError, RecursionError) as error:
             row, fault = None, str(getattr(error, "msg", "it cannot be read"))
-        if fault:
+        if not isinstance(row, dict):
             row = _problem(source, number, "not-json", f"it is no JSON object: {fault}")
         yield number, row
 
 
 def _lines(source: Original, plain: BufferedReader) -> Iterator[tuple[int, bytes | Problem]]:
-    file: BufferedReader | gzip.GzipFile = plain
-    if source.is_compressed:
-        file = gzip.GzipFile(fileobj=plain)
-    number = 0
-    while True:
-        number += 1
+    file = gzip.GzipFile(fileobj=plain) if source.is_compressed else plain
+    for number in itertools.count(1):
         try:
             line = file.readline(MAX_LINE_BYTES + 1)
             is_cut = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
@@ -203,13 +192,11 @@ def _is_exported(row: dict[str, Any]) -> bool:
 def _exact(source: Original, number: int, row: dict[str, Any]) -> ForeignRecord:
     fields: Fields = {}
     for key, value in row.items():
-        if key in ("path", "body"):
-            continue
         if isinstance(value, list):
             fields[key] = tuple(map(str, value))
         elif isinstance(value, dict):
             fields[key] = {name: str(item) for name, item in value.items()}
-        else:
+        elif key not in ("path", "body"):
             fields[key] = str(value)
     return _draft(source, number, row["id"], row["id"], fields, row["body"]).replace(is_exact=True)
 
@@ -252,15 +239,7 @@ def _record(
 def _draft(
     source: Original, number: int, key: str, id_: str, fields: Fields, body: str
 ) -> ForeignRecord:
-    return ForeignRecord(
-        key=key,
-        id=id_,
-        fields=fields,
-        body=body,
-        original=source,
-        lines=(number, number),
-        part=key,
-    )
+    return ForeignRecord(key, id_, fields, body, source, (number, number), part=key)
 
 
 def _found(row: dict[str, Any], paths: Sequence[str]) -> Any:

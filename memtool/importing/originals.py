@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader
 
 from memtool import value
@@ -80,17 +80,6 @@ class ForeignRecord(Value):
         )
 
 
-class OriginalFacts(Value):
-    """What git knows of originals: the commit in HEAD, and the blobs in it by name.
-
-    Both are empty without a commit.
-    """
-
-    head: str
-    blobs: dict[str, str]
-    object_format: str
-
-
 def original(path: str, top: str) -> Original:
     """Return the original at an absolute path."""
     name = os.path.relpath(path, os.path.realpath(top)).replace(os.sep, "/")
@@ -125,38 +114,25 @@ def texts(
     Links, hidden directories and those of dependencies are passed over. A file or directory that
     cannot be read is a problem.
     """
-    for source in _walk(path, top, is_wanted):
-        if isinstance(source, Problem):
-            yield source
-            continue
-        text = read_text(source)
-        yield text if isinstance(text, Problem) else (source, text)
-
-
-def _walk(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Original | Problem]:
     path = located(path)
-    if not os.path.isdir(path):
-        yield original(path, top)
-        return
     refused: list[OSError] = []
-    found = []
-    for folder, folders, files in os.walk(path, onerror=refused.append):
-        folders[:] = [
-            name for name in folders if not name.startswith(".") and name not in _PASSED_OVER
-        ]
-        for name in files:
-            place = os.path.join(folder, name)
-            if is_wanted(name) and not os.path.islink(place):
-                found.append(place)
+    is_folder = os.path.isdir(path)
+    found = [] if is_folder else [path]
+    for folder, folders, names in os.walk(path, onerror=refused.append) if is_folder else ():
+        folders[:] = sorted({name for name in folders if name[0] != "."} - _PASSED_OVER)
+        places = (os.path.join(folder, name) for name in filter(is_wanted, names))
+        found += [place for place in places if not os.path.islink(place)]
     for error in refused:
         reason = f"it cannot be read: {os.strerror(error.errno or 0)}"
         place = original(str(error.filename), top).shown
         yield Problem(place, 0, "unreadable", reason, "give yourself permission to read it")
     for place in sorted(found):
-        yield original(place, top)
+        source = original(place, top)
+        text = _read_text(source)
+        yield text if isinstance(text, Problem) else (source, text)
 
 
-def read_text(source: Original) -> str | Problem:
+def _read_text(source: Original) -> str | Problem:
     """Return the text of a file, or the problem that kept it from being read."""
 
     def problem(code: str, what: str, hint: str, line: int = 0) -> Problem:
@@ -190,13 +166,11 @@ def open_plain(source: Original) -> BufferedReader:
     return open(handle, "rb")
 
 
-def facts(repository: Repository, path: str) -> OriginalFacts:
-    """Return what HEAD holds at or below a path of the repository, in two git calls."""
-    git = repository.git
-    head = git.head()
-    entries = git.ls_tree(head, *_limit(path)) if head else []
-    blobs = {entry.path: entry.oid for entry in entries}
-    return OriginalFacts(head, blobs, repository.object_format)
+def facts(repository: Repository, path: str) -> tuple[str, dict[str, str]]:
+    """Return the commit in HEAD, and its blobs at or below a path, by name; empty without one."""
+    head = repository.git.head()
+    entries = repository.git.ls_tree(head, *_limit(path)) if head else []
+    return head, {entry.path: entry.oid for entry in entries}
 
 
 def first_seconds(repository: Repository, path: str, head: str) -> dict[str, int]:
@@ -218,26 +192,22 @@ def _limit(path: str) -> list[str]:
     return [] if path in ("", ".") else [path]
 
 
-def committed(sources: Iterable[Original], known: OriginalFacts) -> frozenset[str]:
-    """Return the names of the originals whose bytes are those that HEAD holds."""
-    same = set()
-    for name, path in sorted({(source.name, source.path) for source in sources if source.name}):
-        oid = known.blobs.get(name)
-        if oid is not None and _blob_id(path, known.object_format) == oid:
-            same.add(name)
-    return frozenset(same)
+def committed(
+    sources: Iterable[Original], blobs: Mapping[str, str], object_format: str
+) -> set[str]:
+    """Return the names of the originals whose bytes are those of the blobs of these names."""
+    paths = {source.name: source.path for source in sources if source.name in blobs}
+    return {name for name, path in paths.items() if _blob_id(path, object_format) == blobs[name]}
 
 
 def _blob_id(path: str, object_format: str) -> str:
-    digest = hashlib.new(object_format, usedforsecurity=False)
+    made = hashlib.new(object_format, usedforsecurity=False)
     try:
         with open(path, "rb") as file:
-            digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
+            made.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
+            return hashlib.file_digest(file, lambda: made).hexdigest()
     except OSError:
         return ""
-    return digest.hexdigest()
 
 
 def citation(source: Original, lines: tuple[int, int], commit: str) -> str:
@@ -288,7 +258,7 @@ STATES: dict[str, str] = {
 A superseded record is confirmed: the one that replaces it says so.
 """
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = (
     re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?!\d)"),
     re.compile(r"(?P<day>\d{1,2})[-\s.]+(?P<month>[A-Za-z]{3,9})[-\s,.]+(?P<year>\d{4})(?!\d)"),
@@ -326,19 +296,14 @@ def moment(text: str) -> str:
     for pattern in _DAYS:
         found = pattern.search(text)
         if found:
-            month = found["month"]
-            number = int(month) if month.isdigit() else _month(month)
+            month = found["month"][:3].lower()
             try:
+                number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
                 day = f"{found['year']}-{number:02}-{int(found['day']):02}"
                 return timestamps.render(timestamps.parse_date(day))
             except ValueError:
                 continue
     return ""
-
-
-def _month(name: str) -> int:
-    start = name[:3].lower()
-    return _MONTHS.index(start) + 1 if start in _MONTHS else 0
 
 
 def line(text: str, most: int = schema.MAX_LINE) -> str:
