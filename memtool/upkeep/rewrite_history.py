@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool.errors import MemtoolError
@@ -31,6 +32,7 @@ from memtool.value import Value
 PROGRAM = "git-filter-repo"
 MODULE = "git_filter_repo"
 MEMORY = "memory"
+"""The kind of a leak that is no secret."""
 CONSEQUENCES = (
     "Change the secret where it is used before anything else: whoever fetched has it already.",
     "Fetch all remotes first, and let everybody push: what is not here is not rewritten.",
@@ -43,12 +45,11 @@ CONSEQUENCES = (
 """What a rewrite costs, whoever does it."""
 _SHOWN = 20
 _HEX = frozenset("0123456789abcdef")
-
-
 MOST_BYTES = 64 << 20
-"""Of an object that is searched; larger ones are only counted."""
+"""Bytes of an object that is searched; larger ones are only counted."""
 BATCH_BYTES = 16 << 20
 BATCH = 2_000
+"""Bytes and number of the objects that are read at once."""
 _AT_ONCE = 100
 """Commits in one `git for-each-ref --contains`."""
 
@@ -60,38 +61,56 @@ class LeakingCommit(Value):
     day: str
 
 
-class Leak(Value):
-    """What must go, and where it is. `kind` is `memory`, or the kind of the secret.
+class Rewritten(Value):
+    """What must go, where it is, what that costs, and with `into` the proof for the mirror there.
 
-    `name` is the id of the memory, or the fingerprint of the secret. `paths` are the files that
-    held it, `objects` the ids of objects that hold it, `messages` counts the commits and tags among
-    them, `unread` objects too large to be searched. `refs` are full names. `needle` is the secret,
-    empty for a memory.
+    `kind` is `memory`, or the kind of the secret; `name` is the id of the memory, or the
+    fingerprint of the secret. `paths` are the files that held it, `objects` counts the objects that
+    hold it, `messages` the commits and tags among them, `unread` objects too large to be searched.
+    `refs` are full names. `next` are commands.
     """
 
     kind: str
     name: str
     paths: tuple[str, ...]
-    objects: tuple[str, ...]
+    objects: int
     messages: int
+    unread: int
     commits: tuple[LeakingCommit, ...]
     refs: tuple[str, ...]
     remotes: tuple[str, ...]
-    unread: int
-    needle: bytes = b""
+    consequences: tuple[str, ...]
+    next: tuple[str, ...]
+    into: str = ""
+    kept_commits: int = 0
+    kept_blobs: int = 0
+    dry_run: bool = False
+
+
+class Leak(Value):
+    """A leak: the plan to remove it, the ids of its objects, and the secret, empty for a memory."""
+
+    plan: Rewritten
+    objects: frozenset[str]
+    needle: bytes
 
     def __repr__(self) -> str:
         """Return what may be shown."""
-        return f"Leak({self.kind}, {self.name})"
+        return f"Leak({self.plan})"
 
 
-def known_secrets(git: Git, directory: str, allowed: Allowlist) -> dict[str, tuple[str, int]]:
-    """Return the secrets in versions of memories: kind and number of versions, by fingerprint."""
-    found: dict[str, tuple[str, int]] = {}
-    for kind, secret in _secrets(git, directory, allowed):
-        name = redaction.fingerprint(secret)
-        found[name] = kind, found.get(name, ("", 0))[1] + 1
-    return dict(sorted(found.items()))
+class Secret(Value):
+    """A secret that versions of memories hold, by its fingerprint, and how many do."""
+
+    fingerprint: str
+    kind: str
+    versions: int
+
+
+class Leaked(Value):
+    """All secrets in the history of the memories."""
+
+    secrets: tuple[Secret, ...]
 
 
 def leak_of_memory(git: Git, directory: str, id: str) -> Leak:
@@ -110,7 +129,7 @@ def leak_of_memory(git: Git, directory: str, id: str) -> Leak:
     oids = {oid for _commit, _day, _path, pair in touched for oid in pair}
     paths = {path for _commit, _day, path, _pair in touched}
     commits = {commit: day for commit, day, _path, _pair in touched}
-    return _leak(git, "memory", id, paths, oids, commits, 0, 0)
+    return _leak(git, MEMORY, id, paths, oids, commits)
 
 
 def leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
@@ -119,7 +138,15 @@ def leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
     Raises:
         MemtoolError: no version of any memory holds it.
     """
-    kind, secret = _secret(git, directory, fingerprint)
+    secrets = _secrets(git, directory, redaction.NOTHING)
+    known = next((one for one in secrets if redaction.fingerprint(one[1]) == fingerprint), None)
+    if known is None:
+        raise MemtoolError(
+            f"no version of any memory holds a secret with the fingerprint {fingerprint!r}",
+            hint="memtool purge --history lists the fingerprints of those that do",
+            code="no-leak",
+        )
+    kind, secret = known
     needle = secret.encode(errors="surrogateescape")
     found, unread = objects_with(git, needle)
     blobs = {oid for oid, type_ in found.items() if type_ == "blob"}
@@ -133,19 +160,7 @@ def leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
             paths.add(path)
     for oid in sorted(oid for oid, type_ in found.items() if type_ == "commit"):
         commits[oid] = git.line("show", "-s", "--format=%as", oid)
-    return _leak(git, kind, fingerprint, paths, set(found), commits, messages, unread, needle)
-
-
-def _secret(git: Git, directory: str, fingerprint: str) -> tuple[str, str]:
-    """Return kind and text of a secret that some version of a memory holds."""
-    for kind, secret in _secrets(git, directory, redaction.NOTHING):
-        if redaction.fingerprint(secret) == fingerprint:
-            return kind, secret
-    raise MemtoolError(
-        f"no version of any memory holds a secret with the fingerprint {fingerprint!r}",
-        hint="memtool purge --history lists the fingerprints of those that do",
-        code="no-leak",
-    )
+    return _leak(git, kind, fingerprint, paths, found, commits, messages, unread, needle)
 
 
 def _secrets(git: Git, directory: str, allowed: Allowlist) -> Iterator[tuple[str, str]]:
@@ -166,30 +181,34 @@ def _leak(
     git: Git,
     kind: str,
     name: str,
-    paths: Collection[str],
-    objects: Collection[str],
-    commits: dict[str, str],
-    messages: int,
-    unread: int,
+    paths: Iterable[str],
+    objects: Iterable[str],
+    commits: Mapping[str, str],
+    messages: int = 0,
+    unread: int = 0,
     needle: bytes = b"",
 ) -> Leak:
-    leading = _leading_to(git, sorted(commits))
-    remotes = {ref.split("/")[2] for ref in leading if ref.startswith("refs/remotes/")}
-    return Leak(
+    """Return a leak with the plan to remove it; `commits` are their days by id."""
+    oids = frozenset(objects)
+    refs = _leading_to(git, sorted(commits))
+    remotes = {ref.split("/")[2] for ref in refs if ref.startswith("refs/remotes/")}
+    days = sorted((day, commit) for commit, day in commits.items())
+    named = f"--secret {name}" if needle else f"--history {name}"
+    plan = Rewritten(
         kind=kind,
         name=name,
         paths=tuple(sorted(paths)),
-        objects=tuple(sorted(objects)),
+        objects=len(oids),
         messages=messages,
-        commits=tuple(
-            LeakingCommit(commit, day)
-            for day, commit in sorted((day, commit) for commit, day in commits.items())
-        ),
-        refs=tuple(sorted(leading)),
-        remotes=tuple(sorted(remotes)),
         unread=unread,
-        needle=needle,
+        commits=tuple(LeakingCommit(commit, day) for day, commit in days),
+        refs=tuple(sorted(refs)),
+        remotes=tuple(sorted(remotes)),
+        consequences=CONSEQUENCES if needle else CONSEQUENCES[1:],
+        next=(f"memtool purge {named} --apply --into ../cleansed",),
+        dry_run=True,
     )
+    return Leak(plan, oids, needle)
 
 
 def _touches(git: Git, paths: Collection[str]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
@@ -254,77 +273,33 @@ def _batches(rows: Iterable[tuple[str, str, int]]) -> Iterator[list[tuple[str, s
         yield batch
 
 
-def reachable_blobs(git: Git) -> set[str]:
-    """Return the ids of all blobs that any ref leads to."""
+def contents(git: Git) -> tuple[int, dict[str, str], set[str]]:
+    """Return the number of commits, the object of each ref by its full name, and all blobs.
+
+    Of commits and blobs those count that any ref leads to.
+    """
+    rows = git.run("for-each-ref", "--format=%(objectname) %(refname)").decode(errors="replace")
+    refs = {name: oid for oid, _space, name in (row.partition(" ") for row in rows.splitlines())}
     listed = git.run("rev-list", "--objects", "--no-object-names", "--all")
     answer = git.run(
         "cat-file", "--batch-check=%(objecttype) %(objectname)", "--buffer", stdin=listed
     )
-    rows = (row.split() for row in answer.decode().splitlines())
-    return {oid for type_, oid in rows if type_ == "blob"}
-
-
-def refs_of(git: Git) -> dict[str, str]:
-    """Return the object that each ref names, by its full name."""
-    rows = git.run("for-each-ref", "--format=%(objectname) %(refname)").decode(errors="replace")
-    return {name: oid for oid, _space, name in (row.partition(" ") for row in rows.splitlines())}
-
-
-class Proof(Value):
-    """What is the same before and after: the number of commits, and of blobs without the leak.
-
-    `refs` maps each ref that changed to the object that it named before.
-    """
-
-    commits: int
-    blobs: int
-    refs: dict[str, str]
-
-
-class Rewritten(Value):
-    """The plan of a rewrite, and with `into` the proof for the mirror there.
-
-    `kind` to `unread` are those of the `Leak`, with `objects` counted; `next` are commands.
-    """
-
-    kind: str
-    name: str
-    paths: tuple[str, ...]
-    objects: int
-    messages: int
-    unread: int
-    commits: tuple[LeakingCommit, ...]
-    refs: tuple[str, ...]
-    remotes: tuple[str, ...]
-    consequences: tuple[str, ...]
-    next: tuple[str, ...]
-    into: str = ""
-    kept_commits: int = 0
-    kept_blobs: int = 0
-    dry_run: bool = False
-
-
-class Secret(Value):
-    """A secret that versions of memories hold, by its fingerprint, and how many do."""
-
-    fingerprint: str
-    kind: str
-    versions: int
-
-
-class Leaked(Value):
-    """All secrets in the history of the memories."""
-
-    secrets: tuple[Secret, ...]
+    types = (row.split() for row in answer.decode().splitlines())
+    blobs = {oid for type_, oid in types if type_ == "blob"}
+    return int(git.line("rev-list", "--all", "--count")), refs, blobs
 
 
 def listed(context: Context) -> Leaked:
-    """Return the secrets in history, but for those that the settings allow."""
-    with context.repository.git.reading():
-        found = known_secrets(
-            context.repository.git, context.directory, redaction.allowlist(context.settings)
-        )
-    return Leaked(tuple(Secret(name, kind, count) for name, (kind, count) in found.items()))
+    """Return the secrets in versions of memories, but for those that the settings allow."""
+    kinds: dict[str, str] = {}
+    versions: Counter[str] = Counter()
+    git, allowed = context.repository.git, redaction.allowlist(context.settings)
+    with git.reading():
+        for kind, secret in _secrets(git, context.directory, allowed):
+            name = redaction.fingerprint(secret)
+            kinds[name] = kind
+            versions[name] += 1
+    return Leaked(tuple(Secret(name, kinds[name], versions[name]) for name in sorted(kinds)))
 
 
 def rewrite(
@@ -357,14 +332,14 @@ def rewrite(
             leak = leak_of_secret(git, context.directory, secret)
         else:
             leak = leak_of_memory(git, context.directory, ids[0])
-    if leak.unread:
-        context.notes.append(f"{leak.unread} objects above {MOST_BYTES >> 20} MiB were not read")
-    if leak.objects and not leak.commits:
+    plan = leak.plan
+    if plan.unread:
+        context.notes.append(f"{plan.unread} objects above {MOST_BYTES >> 20} MiB were not read")
+    if plan.objects and not plan.commits:
         context.notes.append(
             "no branch or tag leads to it: git reflog expire --expire=now --all and "
             "git gc --prune=now remove it here"
         )
-    plan = _planned(leak)
     if not apply:
         return plan
     place = os.path.realpath(os.path.join(context.cwd, into))
@@ -372,37 +347,21 @@ def rewrite(
     if os.path.commonpath([place, own]) == own:
         raise MemtoolError(f"{into} lies inside this repository",
                            hint="--into ../cleansed")  # fmt: skip
-    with usage_log.act(context, "purge", leak.name, detail="history, in a mirror"):
-        proof = _rewritten_mirror(context, place, leak)
+    with usage_log.act(context, "purge", plan.name, detail="history, in a mirror"):
+        commits, blobs, changed = _rewritten_mirror(context, place, leak)
     return plan.replace(
         into=place,
-        kept_commits=proof.commits,
-        kept_blobs=proof.blobs,
-        next=_commands(context, place, proof),
+        kept_commits=commits,
+        kept_blobs=blobs,
+        next=_commands(context, place, changed),
         dry_run=False,
     )
 
 
-def _planned(leak: Leak) -> Rewritten:
-    named = f"--secret {leak.name}" if leak.needle else f"--history {leak.name}"
-    return Rewritten(
-        kind=leak.kind,
-        name=leak.name,
-        paths=leak.paths,
-        objects=len(leak.objects),
-        messages=leak.messages,
-        unread=leak.unread,
-        commits=leak.commits,
-        refs=leak.refs,
-        remotes=leak.remotes,
-        consequences=CONSEQUENCES if leak.needle else CONSEQUENCES[1:],
-        next=(f"memtool purge {named} --apply --into ../cleansed",),
-        dry_run=True,
-    )
-
-
-def _commands(context: Context, into: str, proof: Proof) -> tuple[str, ...]:
+def _commands(context: Context, into: str, changed: Mapping[str, str]) -> tuple[str, ...]:
     """Return the commands that put a mirror in the place of its remotes, and of this clone.
+
+    `changed` has the object that each ref named before, where that is another one now.
 
     The address of a remote may hold a password: the shell asks git for it.
     """
@@ -413,13 +372,13 @@ def _commands(context: Context, into: str, proof: Proof) -> tuple[str, ...]:
     for remote in names:
         address = f'"$(git -C {clone} remote get-url --push {shlex.quote(remote)})"'
         prefix = f"refs/remotes/{remote}/"
-        for ref, old in proof.refs.items():
+        for ref, old in changed.items():
             branch = ref.removeprefix(prefix)
             if ref.startswith(prefix) and branch != "HEAD":
                 target = shlex.quote(f"refs/heads/{branch}")
                 rows.append(f"git -C {mirror} push --force-with-lease={target}:{old} {address} "
                             f"{shlex.quote(ref)}:{target}")  # fmt: skip
-        tags = [ref for ref in proof.refs if ref.startswith("refs/tags/")]
+        tags = [ref for ref in changed if ref.startswith("refs/tags/")]
         if tags:
             rows.append(f"git -C {mirror} push --force {address} "
                         f"{' '.join(map(shlex.quote, tags))}")  # fmt: skip
@@ -463,7 +422,7 @@ def _named(kind: str, names: Sequence[str]) -> list[str]:
     return [*rows, f"  and {more} more"] if more else rows
 
 
-def _rewritten_mirror(context: Context, into: str, leak: Leak) -> Proof:
+def _rewritten_mirror(context: Context, into: str, leak: Leak) -> tuple[int, int, dict[str, str]]:
     """Mirror the repository into a new directory, remove the leak there, and prove it.
 
     Raises:
@@ -482,11 +441,11 @@ def _rewritten_mirror(context: Context, into: str, leak: Leak) -> Proof:
         env={"GIT_ALLOW_PROTOCOL": "file", "GIT_TERMINAL_PROMPT": "0"}, with_hooks=True,
     )  # fmt: skip
     mirror = Git(into, own | {"GIT_DIR": into})
-    before = (_commits(mirror), refs_of(mirror), reachable_blobs(mirror))
+    before = contents(mirror)
     _filter(program, into, leak, own)
     for step in (("reflog", "expire", "--expire=now", "--all"), ("gc", "--quiet", "--prune=now")):
         mirror.run(*step, with_hooks=True)
-    return _proven(mirror, leak, context.directory, *before)
+    return _proven(mirror, leak, context.directory, before)
 
 
 def _program(env: Mapping[str, str]) -> list[str]:
@@ -518,7 +477,7 @@ def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -
             rules.flush()
             args += ["--replace-text", rules.name, "--replace-message", rules.name]
         else:
-            args += ["--invert-paths", *(f"--path={path}" for path in leak.paths)]
+            args += ["--invert-paths", *(f"--path={path}" for path in leak.plan.paths)]
         try:
             done = subprocess.run(
                 [*program, *args], cwd=into, env=dict(env) | {"GIT_DIR": into}, check=False,
@@ -535,7 +494,7 @@ def _filter(program: list[str], into: str, leak: Leak, env: Mapping[str, str]) -
 def _rule(leak: Leak) -> bytes:
     """Return the line that replaces a secret: byte by byte, since it may hold line feeds."""
     pattern = "".join(f"\\x{byte:02x}" for byte in leak.needle)
-    return f"regex:{pattern}==>[REDACTED:{leak.kind}]\n".encode()
+    return f"regex:{pattern}==>[REDACTED:{leak.plan.kind}]\n".encode()
 
 
 def _failed(into: str, why: str) -> MemtoolError:
@@ -547,14 +506,17 @@ def _failed(into: str, why: str) -> MemtoolError:
 
 
 def _proven(
-    mirror: Git,
-    leak: Leak,
-    directory: str,
-    commits: int,
-    refs: dict[str, str],
-    blobs: set[str],
-) -> Proof:
-    """Return the proof. Raises MemtoolError where the leak is left, or more than it is gone."""
+    mirror: Git, leak: Leak, directory: str, before: tuple[int, dict[str, str], set[str]]
+) -> tuple[int, int, dict[str, str]]:
+    """Return what is the same before and after, and what changed.
+
+    These are the number of commits, the number of blobs without the leak, and the object that each
+    changed ref named before.
+
+    Raises:
+        MemtoolError: the leak is left, or more than it is gone.
+    """
+    commits, refs, blobs = before
 
     def failed(why: str) -> MemtoolError:
         return MemtoolError(
@@ -563,7 +525,7 @@ def _proven(
             code="unproven",
         )
 
-    now = refs_of(mirror)
+    count, now, left_blobs = contents(mirror)
     if leak.needle:
         left, _unread = objects_with(mirror, leak.needle)
         if left:
@@ -571,23 +533,18 @@ def _proven(
                             "files, which it leaves alone")  # fmt: skip
     else:
         try:
-            leak_of_memory(mirror, directory, leak.name)
+            leak_of_memory(mirror, directory, leak.plan.name)
         except MemtoolError as error:
             if error.code != "unknown-id":
                 raise
         else:
-            raise failed(f"some commit still holds {leak.name}")
-    count = _commits(mirror)
+            raise failed(f"some commit still holds {leak.plan.name}")
     if (count, now.keys()) != (commits, refs.keys()):
         raise failed(f"{commits} commits and {len(refs)} refs became {count} and "
                         f"{len(now)}")  # fmt: skip
     kept = blobs.difference(leak.objects)
-    gone = kept - reachable_blobs(mirror)
+    gone = kept - left_blobs
     if gone:
         raise failed(f"{len(gone)} other files are gone as well")
     changed = {name: oid for name, oid in refs.items() if now[name] != oid}
-    return Proof(commits, len(kept), changed)
-
-
-def _commits(git: Git) -> int:
-    return int(git.line("rev-list", "--all", "--count"))
+    return commits, len(kept), changed
