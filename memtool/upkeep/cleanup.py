@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
@@ -46,24 +48,24 @@ class Chore(Value):
 
 
 def left_over(cache_dir: str, now: int) -> list[Chore]:
-    """Return what killed writers and damage left behind, by path."""
+    """Return what killed writers and damage left behind two levels deep, by path."""
     found = []
-    for path in _walk(cache_dir):
-        name = os.path.basename(path)
-        is_aside = name.endswith(ASIDE)
-        try:
-            status = os.lstat(path)
-        except OSError:  # gone since it was listed
+    root = Path(cache_dir)
+    for path in (*root.glob("*"), *root.glob("*/*")):
+        is_aside = path.name.endswith(ASIDE)
+        why = "it could not be read and was set aside" if is_aside else "its writer was killed"
+        is_known = is_aside or path.name.startswith(LEFT_OVER)
+        if not is_known or path.parent.name == model.FOLDER or path.parent.is_symlink():
             continue
-        if (is_aside or name.startswith(LEFT_OVER)) and now - status.st_mtime > STALE_S:
-            why = "it could not be read and was set aside" if is_aside else "its writer was killed"
-            found.append(Chore("remove", os.path.relpath(path, cache_dir), why, _size(path)))
+        with suppress(OSError):  # gone since it was listed
+            if now - path.lstat().st_mtime > STALE_S:
+                found.append(Chore("remove", str(path.relative_to(root)), why, _size(path)))
     return sorted(found, key=lambda chore: chore.what)
 
 
 def rebuilding(cache_dir: str, now: int) -> list[Chore]:
     """Return the rebuild of the index where it is due: four weeks after the last one."""
-    size = sum(_size(os.path.join(cache_dir, name)) for name in (INDEX, TWINS))
+    size = sum(_size(Path(cache_dir, name)) for name in (INDEX, TWINS))
     last = _rebuilt(cache_dir)
     if not size or (last is not None and 0 <= now - last < REBUILT_S):
         return []
@@ -95,7 +97,8 @@ def sessions_due(sessions: Sessions, now: int) -> list[Chore]:
     Raises:
         MemtoolError: a session cannot be read.
     """
-    pruned = _pruned(sessions)
+    total = sum(sessions.size(id_) for id_ in sessions.ids())
+    pruned = lifecycle.prune(sessions, dry_run=True).ids if total >= sessions.most_total else ()
     found = []
     for head in sessions.heads()[0]:
         size = _uncompressed(sessions, head, now)
@@ -105,14 +108,6 @@ def sessions_due(sessions: Sessions, now: int) -> list[Chore]:
     found.sort(key=lambda chore: chore.what)
     why = "all sessions together are at their limit, and it ended first"
     return found + [Chore("prune", id_, why) for id_ in pruned]
-
-
-def _pruned(sessions: Sessions) -> tuple[str, ...]:
-    """Return which sessions would lose their messages: none below the limit."""
-    total = sum(sessions.size(id_) for id_ in sessions.ids())
-    if total < sessions.most_total:
-        return ()
-    return lifecycle.prune(sessions, dry_run=True).ids
 
 
 def _uncompressed(sessions: Sessions, head: Head, now: int) -> int:
@@ -163,7 +158,7 @@ def _compress(sessions: Sessions, id_: str, now: int) -> None:
 
 def _remove(path: str) -> None:
     try:
-        if _is_folder(path):
+        if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
             os.unlink(path)
@@ -177,27 +172,11 @@ def _remove(path: str) -> None:
         ) from None
 
 
-def _walk(folder: str) -> Iterator[str]:
-    """Yield files and directories two levels deep, but for those of sessions."""
-    for name in _names(folder):
-        path = os.path.join(folder, name)
-        yield path
-        if name != model.FOLDER and _is_folder(path):
-            yield from (os.path.join(path, inner) for inner in _names(path))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
-
-
-def _is_folder(path: str) -> bool:
-    return stat.S_ISDIR(os.lstat(path).st_mode) if os.path.lexists(path) else False
-
-
-def _size(path: str) -> int:
-    if not _is_folder(path):
-        return os.lstat(path).st_size if os.path.lexists(path) else 0
-    return sum(_size(os.path.join(path, name)) for name in _names(path))
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a directory; links are not followed."""
+    total = 0
+    for one in (path, *(() if path.is_symlink() else path.rglob("*"))):
+        with suppress(FileNotFoundError):
+            status = one.lstat()
+            total += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+    return total

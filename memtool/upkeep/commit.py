@@ -22,7 +22,7 @@ from memtool.store.commits import commit_files
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
-from memtool.store.tree import Record, blob_hash
+from memtool.store.snapshot import Record, blob_hash
 from memtool.value import Value
 
 KINDS: dict[str, str] = {

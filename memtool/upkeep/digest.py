@@ -24,8 +24,8 @@ from memtool.redaction.find import Allowlist
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import Message
-from memtool.sessions.redaction import clean_texts
-from memtool.store.tree import Record, Tree
+from memtool.sessions.store import clean_texts
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, digest
 
 Word = Callable[[Sequence[Memory]], Mapping[str, str]]

@@ -19,7 +19,7 @@ from memtool.memory.lifecycle import confirmed_at
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import MAX_ITEMS
 from memtool.redaction.find import allowlist, find
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
 from memtool.value import Value, digest
 

@@ -22,13 +22,13 @@ from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
-from memtool.memory.problem import Problem
+from memtool.memory.schema import Problem
 from memtool.sessions.promote import quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger
 from memtool.store.config import Config
 from memtool.store.ledger import Counted
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.upkeep import cleanup, digest, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import KINDS, UpkeepStep, changing

@@ -19,7 +19,7 @@ from memtool.sessions import store as session_store
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.tree import Record, Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
 DUE, LATER, HELD = "due", "later", "held"
