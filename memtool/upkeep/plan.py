@@ -23,7 +23,7 @@ from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
-from memtool.sessions.promote import quarantine
+from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger
 from memtool.store.config import Config
