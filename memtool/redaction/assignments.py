@@ -391,10 +391,9 @@ class Announcement:
 
 
 def _patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
-    """Return kinds with the patterns of the words that may announce them in a text.
+    """Return kinds with the patterns of the words that may announce them in a lower-case text.
 
-    The text is in lower case. Words without a border have a pattern of their own: the search for
-    it skips from first letter to first letter.
+    Words without a border have a pattern of their own: its search skips to their first letters.
     """
     if not is_announced(lower, lower):
         return ()
@@ -448,9 +447,8 @@ def _fits(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> bool:
 
     `sure` means that a sign assigns the value, and not a sentence.
     """
-    if here.kind == "password":
-        return _fits_password(here, span, sure=sure, quoted=quoted)
-    return _fits_token(here, span, sure=sure, quoted=quoted)
+    fits = _fits_password if here.kind == "password" else _fits_token
+    return fits(here, span, sure=sure, quoted=quoted)
 
 
 def _fits_password(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> bool:

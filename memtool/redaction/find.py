@@ -51,50 +51,29 @@ class Detector(Value):
     texts the compiling of patterns.
     """
 
-    name: str
     doc: str
-    kinds: frozenset[str]
+    kinds: tuple[str, ...]
     may_hold: Callable[[str, str], bool]
     find: Callable[[str, str], Iterator[Span]]
 
 
 DETECTORS = (
-    Detector(
-        "shapes", "key blocks, web tokens, webhooks, headers and arguments of commands",
-        frozenset(("private-key", *(row[0] for row in shapes.ROWS))), shapes.has_shape, shapes.find,
-    ),
-    Detector(
-        "tokens", "tokens that begin with the prefix of a vendor",
-        frozenset(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find,
-    ),
-    Detector(
-        "userinfo", "passwords and tokens inside of addresses",
-        frozenset(("url-password",)), shapes.has_userinfo, shapes.userinfo,
-    ),
-    Detector(
-        "assignments", "values next to a word such as password, token or key",
-        frozenset(("password", "secret")), assignments.is_announced, assignments.find,
-    ),
-    Detector(
-        "cards", "payment cards, by brand, length and check digit",
-        frozenset(("card",)), personal.has_card, personal.cards,
-    ),
-    Detector(
-        "social numbers", "US social security numbers",
-        frozenset(("ssn",)), personal.has_social_number, personal.social_numbers,
-    ),
-    Detector(
-        "emails", "addresses of people",
-        frozenset(("email",)), personal.has_at, personal.emails,
-    ),
-    Detector(
-        "phones", "telephone numbers",
-        frozenset(("phone",)), personal.has_phone, personal.phones,
-    ),
-    Detector(
-        "entropy", "bare strings of high entropy",
-        frozenset(("high-entropy",)), entropy.has_mixed_word, entropy.find,
-    ),
+    Detector("key blocks, web tokens, webhooks, headers and arguments of commands",
+             ("private-key", *(row[0] for row in shapes.ROWS)), shapes.has_shape, shapes.find),
+    Detector("tokens that begin with the prefix of a vendor",
+             tuple(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find),
+    Detector("passwords and tokens inside of addresses",
+             ("url-password",), shapes.has_userinfo, shapes.userinfo),
+    Detector("values next to a word such as password, token or key",
+             ("password", "secret"), assignments.is_announced, assignments.find),
+    Detector("payment cards, by brand, length and check digit",
+             ("card",), personal.has_card, personal.cards),
+    Detector("US social security numbers",
+             ("ssn",), personal.has_social_number, personal.social_numbers),
+    Detector("addresses of people", ("email",), personal.has_at, personal.emails),
+    Detector("telephone numbers", ("phone",), personal.has_phone, personal.phones),
+    Detector("bare strings of high entropy",
+             ("high-entropy",), entropy.has_mixed_word, entropy.find),
 )  # fmt: skip
 """Every detector. Of several that find the same, the first names the kind."""
 
