@@ -1,11 +1,10 @@
 """The index of a worktree: opened as it is stored, refreshed where files changed, or built.
 
-    catalog = open_catalog(repository, directory, categories)   # the worktree
-    catalog = open_catalog(..., at="HEAD")                      # a revision, or `:index`
-    catalog = open_catalog(..., as_of=second)                   # without what came later
-    catalog.freshness                                           # "exact" or "dir-exact"
-    catalog.notes                                               # what the user should hear
-    catalog.verify(records)                                     # are these files still the same
+    catalog = index.open(context)                       # the worktree
+    catalog = index.open(context, "HEAD")               # a revision, or `:index`
+    catalog = index.open(context, as_of="2026-02-22")   # without what came later
+    catalog.freshness                                   # "exact" or "dir-exact"
+    catalog.verify(records)                             # are these files still the same
 
 Where nothing changed, the manifest and the segment that it names are mapped, every folder is looked
 at, and that is all. A process that asks again finds both mapped still, as long as their files are
@@ -46,7 +45,7 @@ from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
-from memtool.store.snapshot import Record, Tree, blob_hash, take
+from memtool.store.snapshot import Record, Tree, blob_hash
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -67,11 +66,11 @@ MOST_HELD = 4
 MOST_READ = 2_000
 """Memories that are kept as they were read, about 10 MB; then all of it is opened again."""
 LEAST_KEPT = 64
-"""So many changes may stand beside any segment ..."""
+"""So many changes may be kept next to any segment ..."""
 MOST_KEPT = 1_000
-"""... so many beside one of a few thousand memories: searching them reads all of them ..."""
+"""... so many next to one of a few thousand memories: searching them reads all of them ..."""
 KEPT_SHARE = 10
-"""... and beside a larger one, as a share of its memories: one in so many."""
+"""... and next to a larger one, as a share of its memories: one in so many."""
 FEW_READ = 2
 """So many memories may be read at every start before the manifest is written again with them ...
 
@@ -82,16 +81,6 @@ READ_SHARE = 20_000
 
 _held: dict[str, Held] = {}
 """What is kept open, by git directory."""
-
-
-class OpenRequest(Value):
-    """What is to be opened, and the key that its manifest must have."""
-
-    repository: Repository
-    directory: str
-    categories: Mapping[str, Category]
-    exact: bool
-    key: str
 
 
 class BaseSegment(Value):
@@ -105,16 +94,20 @@ class BaseSegment(Value):
 class Held:
     """A manifest, the segment that it names, and both as one collection, to be searched again."""
 
+    note = ""
+
     def __init__(self, kept: Manifest, base: BaseSegment, stamp: tuple[Stat, ...]) -> None:
         """Take what was opened; `stamp` says which files it was. Raises CorruptCache."""
         self.kept = kept
         self.base = base
         self.stamp = stamp
         self.carried = StoredFields(kept.memories()) if kept.carrying else None
-        self.parts = self.parts_as_of(None)
+        self.all_parts = self.parts(None)
 
-    def parts_as_of(self, second: int | None) -> IndexReader:
+    def parts(self, second: int | None) -> IndexReader:
         """Return what is to be searched, without what was written later. Raises CorruptCache."""
+        if second is None and "all_parts" in self.__dict__:
+            return self.all_parts
         base, carried = self.base, self.carried
         found = [LeafReader(base.index, base.memories, 0, self.kept.dead)]
         if carried is not None and carried.count:
@@ -122,27 +115,13 @@ class Held:
             found.append(LeafReader(Delta(texts), carried, base.index.count, frozenset()))
         return IndexReader(_without_later(found, second))
 
-
-class Unchanged:
-    """A worktree that is as its manifest says."""
-
-    note = ""
-
-    def __init__(self, held: Held, seen: Changes) -> None:
-        self.held = held
-        self.seen = seen
-
-    def parts(self, as_of: int | None) -> IndexReader:
-        """Return what is to be searched, without what was written after a second."""
-        return self.held.parts if as_of is None else self.held.parts_as_of(as_of)
-
     def problems(self) -> list[Problem]:
         """Return what is wrong with single files and folders."""
-        return [problem for own in self.held.kept.problems.values() for problem in own]
+        return [problem for own in self.kept.problems.values() for problem in own]
 
     def status(self, path: str) -> Stat | None:
         """Return the status that a file has."""
-        return self.held.kept.status_of(path)
+        return self.kept.status_of(path)
 
 
 class Refresh:
@@ -150,10 +129,14 @@ class Refresh:
 
     note = ""
 
-    def __init__(self, request: OpenRequest, kept: Manifest | None, seen: Changes | None) -> None:
+    def __init__(
+        self, context: Context, key: str, kept: Manifest | None, seen: Changes | None
+    ) -> None:
         """Read what differs from a manifest, or, without one, every file. Raises CorruptCache."""
-        self.request = request
-        self.repository = request.repository
+        self.repository = context.repository
+        self.directory = context.directory
+        self.categories = context.settings.categories
+        self.key = key
         self.blob_id = blob_hash(self.repository.object_format)
         self.kept = kept
         self.taken_ns = time.time_ns() if seen is None else seen.taken_ns
@@ -173,7 +156,7 @@ class Refresh:
 
     def take(self, kept: Manifest) -> None:
         """Read what differs from the manifest. Raises CorruptCache."""
-        self.base = open_base(self.repository, kept.segment)
+        self.base = open_base(self.repository.cache_dir, kept.segment)
         self.old, self.texts = StoredFields(kept.memories()), unpack_texts(kept.texts())
         self.dead = set(kept.dead)
         for folder, name, slot, data in self.unread():
@@ -218,7 +201,7 @@ class Refresh:
         from memtool.memory import document  # only where files changed
 
         try:
-            return Record(document.read(data, path, self.request.categories), path, oid)
+            return Record(document.read(data, path, self.categories), path, oid)
         except document.Unreadable as error:
             folder.problems = (*folder.problems, *error.problems)
             return None
@@ -246,7 +229,7 @@ class Refresh:
         if self._stored is None:
             numbers = sorted(self.living(), key=lambda number: self.carried(number).path)
             memories = [self.carried(number) for number in numbers]
-            self._stored = numbers, stored_fields.pack(memories, self.request.categories)
+            self._stored = numbers, stored_fields.pack(memories, self.categories)
         return self._stored
 
     def build(self) -> None:
@@ -255,18 +238,13 @@ class Refresh:
         self._stored = None
         self.dead = set()
         self.taken_ns = time.time_ns()
-        self.seen = check(self.repository.top, self.request.directory, None, exact=True)
+        self.seen = check(self.repository.top, self.directory, None, exact=True)
         found = [
             (folder, name, f"{folder.path}/{name}", self.blob_id(data), data)
             for folder, name, _slot, data in self.unread()
         ]
-        name_ = name_of(
-            self.request.key, [(path, oid) for _folder, _name, path, oid, _data in found]
-        )
-        try:
-            base = open_base(self.repository, name_)
-        except CorruptCache:
-            base = None
+        name_ = name_of(self.key, [(path, oid) for _folder, _name, path, oid, _data in found])
+        base = _stored_base(self.repository.cache_dir, name_)
         stored = base.memories.paths() if base is not None else frozenset()
         records = [
             record
@@ -274,9 +252,8 @@ class Refresh:
             if path not in stored and (record := self.read(folder, path, oid, data)) is not None
         ]
         if base is None:
-            base, self.note = make_base(
-                self.repository.cache_dir, name_, records, self.request.categories
-            )
+            cache_dir = self.repository.cache_dir
+            base, self.note = make_base(cache_dir, name_, records, self.categories)
         self.base = base
         numbers = {base.memories.path(number): number for number in range(base.memories.count)}
         for folder, name, path, _oid, _data in found:
@@ -346,7 +323,7 @@ class Refresh:
             ]
             unchanged = (kept, places)
         data = manifest.pack(
-            (self.request.key, self.base.name, tuple(sorted(self.dead))),
+            (self.key, self.base.name, tuple(sorted(self.dead))),
             self.taken_ns,
             folders,
             unchanged,
@@ -369,15 +346,7 @@ def open(  # noqa: A001  # read as index.open
     second = context.moment(as_of) if as_of is not None else None
     if at is None and not context.repository.is_bare:
         context.refuse_absent()  # before anything is stored in the git directory
-    found = open_catalog(
-        context.repository,
-        context.directory,
-        context.settings.categories,
-        at=at,
-        as_of=second,
-        exact=exact,
-        cached=context.is_cached,
-    )
+    found = open_catalog(context, at, second, exact=exact)
     if at is None and not found.by_id:
         context.refuse_foreign()
     context.note_problems(found)
@@ -386,31 +355,25 @@ def open(  # noqa: A001  # read as index.open
 
 
 def open_catalog(
-    repository: Repository,
-    directory: str,
-    categories: Mapping[str, Category],
-    *,
-    at: str | None = None,
-    as_of: int | None = None,
-    exact: bool = False,
-    cached: bool = True,
+    context: Context, at: str | None = None, as_of: int | None = None, *, exact: bool = False
 ) -> Catalog:
     """Open the memories of the worktree, or of a revision (`:index` is git's index).
 
-    `directory` is the memory directory, relative to the top. `as_of` leaves out what was written
-    after that second. `exact` checks every file, however many there are; `cached=False` reads
-    everything and writes nothing, which gives the same answers.
+    What was written after the second `as_of` is left out. `exact` checks every file, however many
+    there are. Where the context is not cached, everything is read and nothing written, which gives
+    the same answers.
 
     Raises:
         MemtoolError: the revision does not exist, or a bare repository is asked for its worktree.
         CorruptCache: the index is damaged, as asking the catalog may raise, too.
     """
-    key = key_of(repository, directory, categories)
-    if at is None and cached and not repository.is_bare and _is_ordinary(repository, directory):
-        request = OpenRequest(repository, directory, categories, exact, key)
-        return _open_worktree(request, as_of)
-    tree = Tree(take(repository, directory, at), categories, as_of)
-    cache_dir = repository.cache_dir if cached else ""
+    repository, categories = context.repository, context.settings.categories
+    key = key_of(repository, context.directory, categories)
+    is_worktree = at is None and not repository.is_bare
+    if is_worktree and context.is_cached and _is_ordinary(repository, context.directory):
+        return _open_worktree(context, key, as_of, exact=exact)
+    tree = Tree(context.snapshot(at), categories, as_of)
+    cache_dir = repository.cache_dir if context.is_cached else ""
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
 
 
@@ -425,7 +388,7 @@ def last_reader(
     if kept is None or kept.key != key_of(repository, directory, categories):
         return None
     try:
-        return Held(kept, open_base(repository, kept.segment), ()).parts
+        return Held(kept, open_base(repository.cache_dir, kept.segment), ()).all_parts
     except CorruptCache:
         return None
 
@@ -459,57 +422,56 @@ def _open_tree(
 ) -> IndexReader:
     """Return the index of records, from the cache or built now; it is kept where there is one."""
     name = name_of(key, [(record.path, record.oid) for record in records])
-    base, note = None, ""
-    if cache_dir:
-        try:
-            base = _mapped_base(os.path.join(cache_dir, postings.FOLDER, name))
-        except CorruptCache:
-            base = None
+    base, note = _stored_base(cache_dir, name) if cache_dir else None, ""
     if base is None:
         base, note = make_base(cache_dir, name, records, categories)
     return IndexReader([LeafReader(base.index, base.memories, 0, frozenset())], note)
 
 
-def _open_worktree(request: OpenRequest, as_of: int | None) -> StoredCatalog:
+def _open_worktree(context: Context, key: str, second: int | None, *, exact: bool) -> StoredCatalog:
     """Open the memories of a worktree that lies on disk as a whole."""
     try:
-        view = _looked_at(request)
-        parts = view.parts(as_of)
+        view, is_exact = _looked_at(context, key, exact=exact)
+        parts = view.parts(second)
     except CorruptCache:  # as where another process has swept the segment away
-        drop(request.repository)
-        view = _looked_at(request)
-        parts = view.parts(as_of)
-    taken = Worktree(request.repository, request.directory)
-    found = StoredCatalog(taken, parts, view.problems(), view.status, request.categories)
-    found.freshness = EXACT if view.seen.is_exact else DIR_EXACT
+        drop(context.repository)
+        view, is_exact = _looked_at(context, key, exact=exact)
+        parts = view.parts(second)
+    taken = Worktree(context.repository, context.directory)
+    categories = context.settings.categories
+    found = StoredCatalog(taken, parts, view.problems(), view.status, categories)
+    found.freshness = EXACT if is_exact else DIR_EXACT
     found.notes += filter(None, [view.note])
     return found
 
 
-def _looked_at(request: OpenRequest) -> Unchanged | Refresh:
-    """Return the worktree as its manifest says, or as it differs from that."""
-    repository = request.repository
-    held = _still_held(request)
+def _looked_at(context: Context, key: str, *, exact: bool) -> tuple[Held | Refresh, bool]:
+    """Return the worktree as its manifest says, or as it differs from that.
+
+    It comes with whether every file was checked.
+    """
+    repository = context.repository
+    held = _still_held(repository)
     kept = held.kept if held is not None else manifest.load(repository.git_dir)
     seen = None
-    if kept is not None and kept.key == request.key:
-        seen = check(repository.top, request.directory, kept, exact=request.exact)
+    if kept is not None and kept.key == key:
+        seen = check(repository.top, context.directory, kept, exact=exact)
         if not (seen.folders or seen.vanished):
-            return Unchanged(held or _hold(repository, kept), seen)
+            return held or _hold(repository, kept), seen.is_exact
     _held.pop(repository.git_dir, None)
-    found = Refresh(request, kept if seen is not None else None, seen)
+    found = Refresh(context, key, kept if seen is not None else None, seen)
     if not found.note and found.is_worth_keeping():
         found.keep()
-    return found
+    return found, found.seen.is_exact
 
 
-def _still_held(request: OpenRequest) -> Held | None:
+def _still_held(repository: Repository) -> Held | None:
     """Return what an earlier call of this process opened, if these are the same files still."""
-    held = _held.get(request.repository.git_dir)
-    if held is None:
+    held = _held.get(repository.git_dir)
+    if held is None or held.all_parts.read > MOST_READ:
         return None
-    place = _place(request.repository, held.kept.segment)
-    if held.parts.read > MOST_READ or _stamp(request.repository, place) != held.stamp:
+    place = _place(repository.cache_dir, held.kept.segment)
+    if _stamp(repository, place) != held.stamp:
         return None
     cache.touch(place)
     return held
@@ -517,8 +479,8 @@ def _still_held(request: OpenRequest) -> Held | None:
 
 def _hold(repository: Repository, kept: Manifest) -> Held:
     """Open the segment of a manifest, for this call and those after it. Raises CorruptCache."""
-    stamp = _stamp(repository, _place(repository, kept.segment))
-    held = Held(kept, open_base(repository, kept.segment), stamp)
+    stamp = _stamp(repository, _place(repository.cache_dir, kept.segment))
+    held = Held(kept, open_base(repository.cache_dir, kept.segment), stamp)
     while len(_held) >= MOST_HELD:
         _held.pop(next(iter(_held)), None)
     _held[repository.git_dir] = held
@@ -527,12 +489,10 @@ def _hold(repository: Repository, kept: Manifest) -> Held:
 
 def _stamp(repository: Repository, place: str) -> tuple[Stat, ...]:
     """Return the status of the files of a manifest and its segment; nothing if one is missing."""
-    files = [os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES)]
+    paths = [os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES)]
+    paths.insert(0, os.path.join(repository.git_dir, manifest.FILE))
     try:
-        return tuple(
-            manifest.stat_of(os.stat(path))
-            for path in (os.path.join(repository.git_dir, manifest.FILE), *files)
-        )
+        return tuple(manifest.stat_of(os.stat(path)) for path in paths)
     except OSError:
         return ()
 
@@ -545,9 +505,16 @@ def _without_later(parts: list[LeafReader], as_of: int | None) -> list[LeafReade
     return parts
 
 
-def open_base(repository: Repository, name: str) -> BaseSegment:
-    """Map a segment with its memories, and say that it is in use. Raises CorruptCache."""
-    return _mapped_base(_place(repository, name))
+def open_base(cache_dir: str, name: str) -> BaseSegment:
+    """Map a segment with its memories, and note that it is in use. Raises CorruptCache."""
+    return _mapped_base(_place(cache_dir, name))
+
+
+def _stored_base(cache_dir: str, name: str) -> BaseSegment | None:
+    try:
+        return open_base(cache_dir, name)
+    except CorruptCache:
+        return None
 
 
 def _mapped_base(place: str) -> BaseSegment:
@@ -588,8 +555,8 @@ def _is_whole(place: str) -> bool:
     return True
 
 
-def _place(repository: Repository, name: str) -> str:
-    return os.path.join(repository.cache_dir, postings.FOLDER, name)
+def _place(cache_dir: str, name: str) -> str:
+    return os.path.join(cache_dir, postings.FOLDER, name)
 
 
 def key_of(repository: Repository, directory: str, categories: Mapping[str, Category]) -> str:
@@ -606,5 +573,5 @@ def name_of(key: str, identity: Iterable[tuple[str, str]]) -> str:
 
 
 def most_changes(count: int) -> int:
-    """Return how many changes may stand beside a segment of so many memories."""
+    """Return how many changes may be kept next to a segment of so many memories."""
     return max(LEAST_KEPT, count // KEPT_SHARE, min(MOST_KEPT, count // 4))

@@ -22,6 +22,7 @@ from zlib import crc32
 from memtool.index import postings
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,12 +74,7 @@ MOST_INODE = (1 << 63) - 1
 
 def stat_of(status: os.stat_result) -> Stat:
     """Return what is compared of a file's or folder's status."""
-    return (
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino & MOST_INODE,
-    )
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & MOST_INODE
 
 
 class Folder:
@@ -102,34 +98,21 @@ class Folder:
         self.problems = problems
 
 
-class FolderRun:
+class FolderRun(Value):
     """Folders one behind the other, and their files, as they are stored.
 
     Of each folder there is its path, the four parts of its status, how many files it has, the size
     of their names in bytes, and the checksum of its files; of these all names, statuses and slots.
     """
 
-    __slots__ = ("counts", "folders", "names", "sizes", "slots", "stats", "statuses", "sums")
-
-    def __init__(
-        self,
-        folders: Sequence[str],
-        statuses: Sequence[int],
-        counts: Sequence[int],
-        sizes: Sequence[int],
-        sums: Sequence[int],
-        names: bytes | memoryview,
-        stats: bytes | memoryview,
-        slots: bytes | memoryview,
-    ) -> None:
-        self.folders = folders
-        self.statuses = statuses
-        self.counts = counts
-        self.sizes = sizes
-        self.sums = sums
-        self.names = names
-        self.stats = stats
-        self.slots = slots
+    folders: Sequence[str]
+    statuses: Sequence[int]
+    counts: Sequence[int]
+    sizes: Sequence[int]
+    sums: Sequence[int]
+    names: bytes | memoryview
+    stats: bytes | memoryview
+    slots: bytes | memoryview
 
 
 class Manifest:
@@ -297,8 +280,8 @@ def pack(
 
     `basis` is the key, the name of the segment, and the memories of it that no file holds any more.
     `kept` are folders that are as they were in an older manifest, and `carried` the stored fields
-    and the texts of what is in no segment. A status
-    that was new when it was taken is doubtful: a change right after it may leave no trace in it.
+    and the texts of what is in no segment. A status that was new when it was taken is doubtful: a
+    change right after it may leave no trace in it.
     """
     from memtool.memory.schema import Problem
 
@@ -356,8 +339,9 @@ def _run(folder: Folder) -> FolderRun:
     stats = postings.column("q", [part for _name, (status, _slot) in files for part in status])
     slots = postings.column("q", [slot for _name, (_status, slot) in files])
     guarded = files_sum(names, stats, slots)
-    own = ([folder.path], folder.status, [len(files)], [len(names)], [guarded])
-    return FolderRun(*own, names, stats, slots)
+    return FolderRun(
+        [folder.path], folder.status, [len(files)], [len(names)], [guarded], names, stats, slots
+    )
 
 
 def _spans(numbers: Iterable[int], cuts: Collection[int]) -> list[tuple[int, int]]:

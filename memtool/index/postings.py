@@ -84,7 +84,12 @@ SECTIONS: dict[str, Any] = {
 def parted(files: Mapping[str, memoryview]) -> tuple[list[int], dict[str, Any]]:
     """Return the header's numbers, and arrays and sections by name. Raises CorruptCache."""
     try:
-        numbers, parts = _sections(files[SIDECAR])
+        sections = cache.Sections(files[SIDECAR], KIND, SECTIONS)
+        parts = {
+            name: sections[name] if name in CHECKED else sections.unchecked(name)
+            for name in SECTIONS
+        }
+        numbers = sections.numbers
         for name, (file, kind, code) in ARRAYS.items():
             parts[name] = _array(files[file], kind, code)
     except (KeyError, ValueError, TypeError) as error:
@@ -111,14 +116,6 @@ def joined(numbers: Sequence[int], sections: Mapping[str, bytes]) -> bytes:
     """Return the sidecar: the header, with some numbers of the segment's own, and the sections."""
     ordered = {name: sections[name] for name in SECTIONS}
     return cache.pack(KIND, numbers, ordered, SECTIONS.keys() - CHECKED)
-
-
-def _sections(sidecar: memoryview) -> tuple[list[int], dict[str, Any]]:
-    sections = cache.Sections(sidecar, KIND, SECTIONS)
-    found = {
-        name: sections[name] if name in CHECKED else sections.unchecked(name) for name in SECTIONS
-    }
-    return sections.numbers, found
 
 
 def term_sum(term: bytes, *parts: memoryview) -> int:
@@ -213,11 +210,6 @@ class Segment:
             return ()
         self.touched += at[2] - at[1]
         return self._indices[at[1] : at[2]]  # type: ignore[no-any-return]  # an array of them
-
-    def holding_any(self, terms: Iterable[str]) -> set[int]:
-        """Return the numbers of the documents that hold one of some terms. Raises CorruptCache."""
-        found: set[int] = set()
-        return found.union(*map(self.holding, terms))
 
     def among(self, term: str, numbers: Collection[int]) -> tuple[int, int]:
         """Return how many of some documents hold a term, and how many of these in the head."""

@@ -9,7 +9,7 @@ A `Delta` is an index of few documents, searched by reading all of them; it answ
 A `Catalog` is used like a `store.snapshot.Tree`: `snapshot`, `records` (by id), `by_id`, `lineage`,
 `problems` and `find` mean the same and give the same. Its records are read when they are asked
 for, so iterating over all of them costs what reading the tree costs; a search touches few.
-`lineage` knows only the memories that supersede others or are superseded. See `index.open_catalog`.
+`lineage` knows only the memories that supersede others or are superseded. See `index.open`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memtool.index.scoring import Statistics
 from memtool.memory.lineage import Lineage
 from memtool.store import cache
 from memtool.store.snapshot import Tree, duplicate
-from memtool.value import cached_property
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class LeafReader:
     def holds(self, number: int) -> bool:
         """Tell whether a number of the collection is one of these."""
         return 0 <= number - self.first < self.shelf.count
+
+    def living(self, numbers: Iterable[int]) -> list[int]:
+        """Return those of some memories here that count, by their numbers in the collection."""
+        first, dead = self.first, self.dead
+        return [first + number for number in numbers if number not in dead]
 
 
 class IndexReader:
@@ -124,12 +129,7 @@ class IndexReader:
 
     def numbers_of(self, id_: str) -> list[int]:
         """Return the documents with an id, by path. Raises CorruptCache."""
-        found = [
-            part.first + local
-            for part in self.parts
-            for local in part.shelf.numbers_of(id_)
-            if local not in part.dead
-        ]
+        found = [n for part in self.parts for n in part.living(part.shelf.numbers_of(id_))]
         return sorted(found, key=self.path) if len(found) > 1 else found
 
     def numbers_of_any(self, ids: Iterable[str]) -> set[int]:
@@ -140,7 +140,7 @@ class IndexReader:
             listed = part.shelf.targets
             for id_ in wanted:
                 numbers = listed[id_] if id_ in listed else part.shelf.numbers_of(id_)
-                found.update(part.first + local for local in numbers if local not in part.dead)
+                found.update(part.living(numbers))
         return found
 
     def df(self, term: str) -> int:
@@ -265,10 +265,6 @@ class Delta:
     def lengths(self, number: int) -> tuple[int, int]:
         """Return how many terms a document has, and how many of them in its head."""
         return self._lengths[number]
-
-    def text(self, number: int) -> bytes:
-        """Return a document's text as terms."""
-        return self._texts[number]
 
     def candidate(self, number: int) -> tuple[bytes, int]:
         """Return what a closer look needs: a document's text as terms, and its length."""
@@ -428,12 +424,7 @@ class StoredCatalog(Catalog):
     @property
     def pinned(self) -> Sequence[Record]:
         """The pinned memories, by path."""
-        found = [
-            self.record(part.first + local)
-            for part in self.parts.parts
-            for local in part.shelf.pinned
-            if local not in part.dead
-        ]
+        found = self._records(lambda shelf: shelf.pinned)
         return sorted(
             (one for one in found if self.by_id[one.id].path == one.path),
             key=lambda record: record.path,
@@ -474,12 +465,12 @@ class StoredCatalog(Catalog):
 
     def not_alive(self, now: int) -> list[Record]:
         """Return the memories that are not alive at a second, by the columns, in any order."""
-        return [
-            self.record(part.first + number)
-            for part in self.parts.parts
-            for number in part.shelf.not_alive(now)
-            if number not in part.dead
-        ]
+        return self._records(lambda shelf: shelf.not_alive(now))
+
+    def _records(self, look: Callable[[StoredFields], Iterable[int]]) -> list[Record]:
+        """Return the records that a look at the stored fields of each part finds."""
+        parts = self.parts.parts
+        return [self.record(number) for part in parts for number in part.living(look(part.shelf))]
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -497,7 +488,7 @@ class StoredCatalog(Catalog):
                 numbers = parts.numbers_of(id_)
             else:
                 (base,) = parts.parts
-                numbers = [n for n in base.shelf.targets.get(id_, ()) if n not in base.dead]
+                numbers = base.living(base.shelf.targets.get(id_, ()))
             for number in numbers:
                 linked.setdefault(number, LineageRow(id_, "", ()))
         found: Any = (link for _number, link in sorted(linked.items()))
@@ -531,12 +522,12 @@ class StoredCatalog(Catalog):
 
         order: list[int] = []
         for part in self.parts.parts:
-            living = [n for n in part.shelf.by_id() if n not in part.dead]
+            living = part.living(part.shelf.by_id())
             if not part.first:
                 order = living
                 continue
-            for local in living:
-                insort_right(order, part.first + local, key=key)
+            for number in living:
+                insort_right(order, number, key=key)
         return order
 
     def verify(self, records: Iterable[Record]) -> bool:
@@ -555,15 +546,12 @@ class StoredCatalog(Catalog):
         return True
 
 
-class LineageRow:
+class LineageRow(Value):
     """What lineage asks of a memory."""
 
-    __slots__ = ("id", "status", "supersedes")
-
-    def __init__(self, id_: str, status: str, supersedes: tuple[str, ...]) -> None:
-        self.id = id_
-        self.status = status
-        self.supersedes = supersedes
+    id: str
+    status: str
+    supersedes: tuple[str, ...]
 
 
 class Records(Lazy):

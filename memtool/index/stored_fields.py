@@ -72,14 +72,8 @@ ROW, IS, ITEM, PAIR = "\x1d", "\x1e", "\x1f", "\x1c"
 DELETED, KEPT = "-", "+"
 
 KIND_KEYS = (
-    "type",
-    "category",
-    "status",
-    "confidence",
-    "importance",
-    "fade_rate",
-    "action_required",
-)
+    "type", "category", "status", "confidence", "importance", "fade_rate", "action_required",
+)  # fmt: skip
 """Fields of which memories of one kind have the same."""
 
 HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked")
@@ -115,7 +109,7 @@ class StoredMemory(Memory):
     def timestamp(self) -> int:
         """The second at which it was written."""
         shelf, number = self.place
-        return shelf.timestamp(number)
+        return shelf.timestamps[number]
 
     def is_alive(self, now: int) -> bool:
         """Tell whether its state is `alive`, by the categories that the index was made with."""
@@ -128,6 +122,11 @@ class StoredMemory(Memory):
 
 
 StoredMemory.field_names = Memory.field_names  # where it is stored is no part of the value
+
+
+def _column(name: str) -> Any:
+    """Return the property that gives a section, which is checked when it is first asked for."""
+    return property(lambda fields: fields._section[name])  # noqa: SLF001  # of the class below
 
 
 class StoredFields:
@@ -149,45 +148,31 @@ class StoredFields:
         self._whole: dict[int, tuple[str, str]] = {}
         """Path and object id of the memories that were found to be whole."""
 
-    @property
-    def untils(self) -> Sequence[int]:
-        """The last second at which each memory is alive."""
-        return self._section["untils"]  # type: ignore[no-any-return]  # an array of them
+    begins: Sequence[int] = _column("begins")
+    """The first second at which each memory is alive."""
+    untils: Sequence[int] = _column("untils")
+    """The last second at which each memory is alive."""
+    timestamps: Sequence[int] = _column("timestamps")
+    """The second at which each memory was written."""
+    kind_of: Sequence[int] = _column("kind_of")
+    """The place of each memory's kind among `kinds`."""
+    pinned: Sequence[int] = _column("pinned")
+    """The pinned memories."""
 
     def ended(self, now: int) -> Sequence[int]:
         """Return the memories whose life is over; most have no end, so that this is no column."""
         ends = self._section["ends"]
         return self._section["ending"][: bisect_left(ends, now)]  # type: ignore[no-any-return]
 
-    @property
-    def begins(self) -> Sequence[int]:
-        """The first second at which each memory is alive."""
-        return self._section["begins"]  # type: ignore[no-any-return]  # an array of them
-
     def later_than(self, second: int) -> set[int]:
         """Return the memories that were written after a second."""
         if self.latest <= second:
             return set()
-        written = self._section["timestamps"]
-        return {number for number, at in enumerate(written) if at > second}
+        return {number for number, at in enumerate(self.timestamps) if at > second}
 
     def all_begun(self, now: int) -> bool:
         """Tell whether no memory begins its life later."""
         return self._most_begin <= now
-
-    @property
-    def timestamps(self) -> Sequence[int]:
-        """The second at which each memory was written."""
-        return self._section["timestamps"]  # type: ignore[no-any-return]  # an array of them
-
-    def timestamp(self, number: int) -> int:
-        """Return when a memory was written."""
-        return self.timestamps[number]
-
-    @property
-    def pinned(self) -> Sequence[int]:
-        """The pinned memories."""
-        return self._section["pinned"]  # type: ignore[no-any-return]  # an array of them
 
     @cached_property
     def links(self) -> list[tuple[int, bool, tuple[str, ...]]]:
@@ -211,8 +196,7 @@ class StoredFields:
 
     def path(self, number: int) -> str:
         """Return the path of a memory. Raises CorruptCache."""
-        path, _oid = self._named(number)
-        return path
+        return self._named(number)[0]
 
     def id(self, number: int) -> str:
         """Return the id of a memory, which its file is named by. Raises CorruptCache."""
@@ -220,8 +204,7 @@ class StoredFields:
 
     def oid(self, number: int) -> str:
         """Return the id of a memory's bytes as a blob. Raises CorruptCache."""
-        _path, oid = self._named(number)
-        return oid
+        return self._named(number)[1]
 
     def fields(self, number: int) -> Fields:
         """Return the fields of a memory."""
@@ -242,11 +225,6 @@ class StoredFields:
         memory = object.__new__(StoredMemory)
         object.__setattr__(memory, "place", (self, number))
         return Record(memory, path, oid)
-
-    @property
-    def kind_of(self) -> Sequence[int]:
-        """The place of each memory's kind among `kinds`."""
-        return self._section["kind_of"]  # type: ignore[no-any-return]  # an array of them
 
     @cached_property
     def kinds(self) -> list[Memory]:
@@ -378,10 +356,7 @@ EVER = (1 << 63) - 1
 NEVER = -1 << 63
 
 
-def pack(
-    records: Iterable[Record],
-    categories: Mapping[str, Category],
-) -> bytes:
+def pack(records: Iterable[Record], categories: Mapping[str, Category]) -> bytes:
     """Return the bytes of the stored fields of some memories."""
     kept = sorted(records, key=lambda record: record.path)
     memories = [record.memory for record in kept]
@@ -396,6 +371,8 @@ def pack(
     kinds: dict[str, int] = {}
     kind_of = [kinds.setdefault(_kind(memory), len(kinds)) for memory in memories]
     ending = sorted((until, number) for number, until in enumerate(untils) if until != EVER)
+    by_id = sorted(range(len(kept)), key=lambda number: (kept[number].id, number))
+    pinned = [number for number, one in enumerate(memories) if one.status == "pinned"]
     sections = {
         "paths": b"".join(paths),
         "path_ends": postings.ends("I", paths),
@@ -412,20 +389,14 @@ def pack(
         "untils": postings.column("q", untils),
         "ending": postings.column("I", [number for _until, number in ending]),
         "ends": postings.column("q", [until for until, _number in ending]),
-        "by_id": postings.column("I", _order(kept)),
-        "pinned": postings.column(
-            "I", [number for number, one in enumerate(memories) if one.status == "pinned"]
-        ),
+        "by_id": postings.column("I", by_id),
+        "pinned": postings.column("I", pinned),
         **_lineage(kept),
         "dictionary": dictionary,
     }
     latest = max(written, default=NEVER)
     size = len(oids[0]) if oids else 0
     return cache.pack(KIND, [len(kept), size, latest, max(begins, default=NEVER)], sections)
-
-
-def _order(records: Sequence[Record]) -> list[int]:
-    return sorted(range(len(records)), key=lambda number: (records[number].id, number))
 
 
 def _lives(
@@ -487,39 +458,16 @@ def _lineage(records: Sequence[Record]) -> dict[str, bytes]:
 
 
 TEXT_KEYS = (
-    "title",
-    "tags",
-    "id",
-    "aliases",
-    "trigger_phrases",
-    "question_types",
-    "domain",
-    "feature",
-    "error_signature",
-    "environment",
-    "task_id",
-    "files",
-    "source",
-)
-"""Keys whose words find a memory, beside its body and its day."""
+    "title", "tags", "id", "aliases", "trigger_phrases", "question_types", "domain", "feature",
+    "error_signature", "environment", "task_id", "files", "source",
+)  # fmt: skip
+"""Keys whose words find a memory, as do its body and its day."""
 
 
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-
-
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
 _MOST_DAYS = 1 << 12
 
 _days: dict[int, str] = {}

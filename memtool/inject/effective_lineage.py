@@ -40,9 +40,7 @@ class EffectiveLineage(Value):
 
     def rivals(self, id_: str) -> tuple[str, ...]:
         """Return the other heads of the forks that a memory is in."""
-        return tuple(
-            sorted({other for heads in self.forks.get(id_, ()) for other in heads} - {id_})
-        )
+        return tuple(sorted(set().union(*self.forks.get(id_, ())) - {id_}))
 
     def conflicts(self, id_: str) -> tuple[str, ...]:
         """Return all memories that contradict one."""

@@ -323,6 +323,5 @@ def known(standing: EffectiveLineage, memories: Sequence[Memory]) -> EffectiveLi
 
 
 def _is_accepted(one: Memory, other: Memory) -> bool:
-    return one.id in other.items("conflicts_accepted") or other.id in one.items(
-        "conflicts_accepted"
-    )
+    key = "conflicts_accepted"
+    return one.id in other.items(key) or other.id in one.items(key)

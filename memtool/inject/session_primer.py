@@ -201,18 +201,15 @@ def _own_parts(
 ) -> tuple[list[Record], list[PrimerPart]]:
     """Return every record that may be shown as part of the project's own, and these parts."""
     state, governing = _state(view), _governing(view)
-    origins = origins_of(view.witness, view.grounds, [*state, *governing])
-    view.side.origins.update(origins)
+    view.side.origins.update(origins_of(view.witness, view.grounds, [*state, *governing]))
+    title = "Decisions and warnings about files changed lately"
     found = [
-        _passages(view, "State of the work", state, MOST_STATE, shares),
-        _passages(view, "Decisions and warnings about files changed lately", governing,
-                  MOST_GOVERNING, shares),
-    ]  # fmt: skip
-    news = _news(view, since) if since is not None else []
+        PrimerPart("State of the work", (), _choice(view, state), MOST_STATE, shares.total),
+        PrimerPart(title, (), _choice(view, governing), MOST_GOVERNING, shares.total),
+    ]
+    news = _news(view, since) if since is not None else ()
     if since is not None and news:
-        found.append(
-            PrimerPart(f"New since the session of {timestamps.date(since.moment)}", tuple(news))
-        )
+        found.append(PrimerPart(f"New since the session of {timestamps.date(since.moment)}", news))
     waiting = view.current(filters.picked(view.grounds.tree, ("status", "candidate")))
     if waiting:
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"
@@ -227,16 +224,8 @@ def _own_parts(
     return [one.record for one in (*state, *governing)], found
 
 
-def _passages(
-    view: View, title: str, candidates: Sequence[Candidate], most: int, shares: Budget
-) -> PrimerPart:
-    return PrimerPart(
-        title,
-        (),
-        lambda taken: choose_from(view.side, candidates, shown=taken),
-        most,
-        shares.total,
-    )
+def _choice(view: View, candidates: Sequence[Candidate]) -> Choose:
+    return lambda taken: choose_from(view.side, candidates, shown=taken)
 
 
 def _state(view: View) -> list[Candidate]:
@@ -260,7 +249,7 @@ def _governing(view: View) -> list[Candidate]:
     return [Candidate(one, candidates.GOVERNING) for one in found[:_LOOKED_AT]]
 
 
-def _news(view: View, since: Start) -> list[str]:
+def _news(view: View, since: Start) -> tuple[str, ...]:
     """Return a line for each memory that came since a session, the newest first."""
     taken = view.grounds.tree.snapshot
     head = view.witness.basis.head if view.witness.basis is not None else ""
@@ -281,7 +270,7 @@ def _news(view: View, since: Start) -> list[str]:
         lines.append(_line(record, what))
     if len(lines) > MOST_NEWS:
         lines[MOST_NEWS:] = [f"and {len(lines) - MOST_NEWS:,} more: memtool log"]
-    return lines
+    return tuple(lines)
 
 
 def _line(record: Record, what: str = "") -> str:

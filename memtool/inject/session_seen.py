@@ -113,11 +113,11 @@ def last(directory: str, session: str) -> Start | None:
 
 
 def _starts(path: str) -> list[Start]:
-    found = []
-    for moment, head, session, _end in _lines(path, _START_FIELDS):
-        if moment.isdecimal():
-            found.append(Start(int(moment), head.strip("-"), session))
-    return found
+    return [
+        Start(int(moment), head.strip("-"), session)
+        for moment, head, session, _end in _lines(path, _START_FIELDS)
+        if moment.isdecimal()
+    ]
 
 
 def _lines(path: str, fields: int) -> list[list[str]]:
@@ -145,7 +145,7 @@ def _append(path: str, lines: str) -> None:
 
 
 def _keep_last(path: str, starts: Iterable[Start]) -> None:
-    """Write the file of beginnings anew. One that is appended meanwhile may be lost: news only."""
+    """Rewrite the file of beginnings. One that is appended meanwhile may be lost: news only."""
     lines = "".join(f"\n{one.moment} {one.head or '-'} {one.session} {_END}" for one in starts)
     files.put(*os.path.split(path), lines.encode(errors="replace"))
 

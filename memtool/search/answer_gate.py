@@ -283,29 +283,15 @@ def preset(config: Config) -> Preset:
     return found
 
 
-def _as_scored(hits: Sequence[Hit]) -> Sequence[Hit]:
-    return hits
-
-
-def _by_relevance(hits: Sequence[Hit]) -> Sequence[Hit]:
-    return sorted(hits, key=lambda hit: (-hit.factors["relevance"], hit.record.id, hit.record.path))
-
-
-def _newest(hits: Sequence[Hit]) -> Sequence[Hit]:
-    return sorted(
-        hits,
-        key=lambda hit: (
-            -lifecycle.confirmed_at(hit.record.memory),
-            hit.record.id,
-            hit.record.path,
-        ),
-    )
+def _ordered(most: Callable[[Hit], float]) -> Rerank:
+    """Return what orders hits by a number, the highest first, and then by id and path."""
+    return lambda hits: sorted(hits, key=lambda hit: (-most(hit), hit.record.id, hit.record.path))
 
 
 RERANKERS: dict[str, Rerank] = {
-    "score": _as_scored,
-    "relevance": _by_relevance,
-    "newest": _newest,
+    "score": lambda hits: hits,
+    "relevance": _ordered(lambda hit: hit.factors["relevance"]),
+    "newest": _ordered(lambda hit: lifecycle.confirmed_at(hit.record.memory)),
 }
 """Orders of what is shown: by relevance and all factors, by relevance alone, or by the last
 confirmation. What is found does not depend on them."""
@@ -362,9 +348,9 @@ def search_prose(
         return _governing(scope, facts, files, limit)
     reader = Retriever(facts)
     asked = retrieve.readable(asked, reader)
-    notes = list(filter(None, [reader.note]))
+    notes = list(filter(None, [reader.index.note]))
     strictness = preset(scope.config).strictness
-    keeper = Gatekeeper(said, asked, reader.count, reader.df, strictness)
+    keeper = Gatekeeper(said, asked, reader.index.count, reader.index.df, strictness)
     most = min(max(limit, scoring.CANDIDATES), MOST_CANDIDATES)
     ranked = scoring.led(asked, said, text)
     candidates = reader.best(ranked, most, facts.is_current)
@@ -416,7 +402,7 @@ def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -
         match.through = ""
     at = retrieve.situation(scope, "", files, near)
     hits = sorted((retrieve.hit_of(match, 1.0, facts, at) for match in near), key=by_score)
-    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(filter(None, [reader.note])))
+    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(filter(None, [reader.index.note])))
 
 
 def _related(

@@ -129,10 +129,7 @@ def reciprocal_rank(ranked: Sequence[str], expected: Collection[str], depth: int
 
     Its mean is MRR: Voorhees, The TREC-8 Question Answering Track Report (1999).
     """
-    return next(
-        (1 / rank for rank, id_ in enumerate(ranked[:depth], 1) if id_ in expected),
-        0.0,
-    )
+    return next((1 / rank for rank, id_ in enumerate(ranked[:depth], 1) if id_ in expected), 0.0)
 
 
 def ndcg(ranked: Sequence[str], expected: Collection[str], depth: int) -> float:

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 SUPERSEDED = "superseded"
 
 HIDDEN = (
-    SUPERSEDED,
-    lifecycle.DELETED,
-    lifecycle.ARCHIVED,
-    lifecycle.EXPIRED,
-    lifecycle.PENDING,
-)
+    SUPERSEDED, lifecycle.DELETED, lifecycle.ARCHIVED, lifecycle.EXPIRED, lifecycle.PENDING,
+)  # fmt: skip
 """States in which a memory is left out unless a filter that it satisfies asks for the state."""
 
 
@@ -131,27 +127,21 @@ class Facts:
 
     def text(self, record: Record) -> bytes:
         """Return the record as terms (see `scoring.searchable`), from the index where it is one."""
-        found = self._indexed_text(record)
-        if found is None:
-            found = scoring.searchable(scoring.Document(record.path, fields(record)))[1]
-        return found
-
-    def _indexed_text(self, record: Record) -> bytes | None:
         catalog = self._stored
         number = None if catalog is None else catalog.number_of(record)
         if catalog is None or number is None:
-            return None
+            return scoring.searchable(scoring.Document(record.path, fields(record)))[1]
         return catalog.parts.text(number)
 
     def heads(self, record: Record) -> list[Record]:
         """Return the heads for which the words of a superseded memory count; none for a head."""
         known = self._heads.get(record.path)
         if known is None:
-            ids: tuple[str, ...] = ()
-            if not self.lineage.is_head(record.id) and self.state(record) != lifecycle.DELETED:
-                ids = self.lineage.heads_of(record.id)
-            found = map(self.tree.by_id.get, ids)
-            known = self._heads[record.path] = [head for head in found if head is not None]
+            is_older = not self.lineage.is_head(record.id)
+            if is_older and self.state(record) != lifecycle.DELETED:
+                found = map(self.tree.by_id.get, self.lineage.heads_of(record.id))
+                known = [head for head in found if head is not None]
+            known = self._heads[record.path] = known or []
         return known
 
     def has_word(self, record: Record, word: str) -> bool:
@@ -193,9 +183,7 @@ class Current:
     def all(self) -> set[int]:
         """Return the numbers of all living heads."""
         parts = self._parts.parts
-        numbers = {part.first + n for part in parts for n in range(part.shelf.count)}
-        numbers.difference_update(part.first + n for part in parts for n in part.dead)
-        return self.among(numbers)
+        return self.among({n for part in parts for n in part.living(range(part.shelf.count))})
 
     def among(self, numbers: set[int]) -> set[int]:
         """Return a set of numbers, of which only those of living heads are left."""
@@ -212,8 +200,7 @@ def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | N
     """Return the tree if it keeps what depends on these categories."""
     if not isinstance(tree, StoredCatalog):
         return None
-    is_same = tree.categories is categories or tree.categories == categories
-    return tree if is_same else None
+    return tree if tree.categories == categories else None
 
 
 def governed(record: Record) -> list[str]:

@@ -99,7 +99,7 @@ ANY = ""
 """Any value of a field, but one must be there."""
 
 RULING = (("type", "decision"), ("category", "decision"), ("category", "warning"))
-
+"""Keys and values of memories that govern files, where somebody vouches for them."""
 RULING_STATUSES = frozenset(("confirmed", "pinned"))
 
 _FILE = b"file:"
@@ -329,8 +329,7 @@ def _category(value: str, facts: Facts) -> Predicate:
 
 
 def _status(value: str, _facts: Facts) -> Predicate:
-    wanted = _choice(value, STATUSES)
-    return lambda record, _facts: record.memory.status == wanted
+    return _has_status(_choice(value, STATUSES))
 
 
 def _tag(value: str, _facts: Facts) -> Predicate:
@@ -520,46 +519,29 @@ FILTERS: dict[str, FilterRow] = {row.name: row for row in _TABLE}
 _NOTHING: Lifted = frozenset()
 
 
-def matcher(query: Query, facts: Facts, *, words_match: bool = False) -> Callable[[Record], bool]:
+def matcher(
+    query: Query, facts: Facts, *, words_match: bool = False, is_hidden: bool = False
+) -> Callable[[Record], bool]:
     """Return the predicate of a query.
 
     `words_match` takes the words of a simple query as found, where only records are asked about
-    that the index gave for them.
+    that the index gave for them. `is_hidden` asks for what it would show, were it not hidden.
 
     Raises:
         MemtoolError: a filter cannot take its value; a caret shows the place.
     """
-    if words_match and query.is_plain:
+    if words_match and query.is_plain and not is_hidden:
         return facts.is_current
-    test = _whole_test(query, facts, words_match=words_match)
+    root: Expression = query.root
+    if words_match and isinstance(root, Group) and query.is_simple:
+        root = Group(tuple(item for item in root.items if not isinstance(item, Word)))
+    test = _test(root, query.text, facts)
 
     def matches(record: Record) -> bool:
         lifted = test(record)
-        return lifted is not None and facts.hidden(record) <= lifted
+        return lifted is not None and (facts.hidden(record) <= lifted) != is_hidden
 
     return matches
-
-
-def hidden_matcher(query: Query, facts: Facts) -> Callable[[Record], bool]:
-    """Return the predicate of what a simple query would show, were it not hidden.
-
-    It takes the words as found. Raises MemtoolError as `matcher` does.
-    """
-    test = _whole_test(query, facts, words_match=True)
-
-    def matches(record: Record) -> bool:
-        lifted = test(record)
-        return lifted is not None and not facts.hidden(record) <= lifted
-
-    return matches
-
-
-def _whole_test(query: Query, facts: Facts, *, words_match: bool) -> Test:
-    if not (query.is_simple and words_match):
-        return _test(query.root, query.text, facts)
-    items = query.root.items if isinstance(query.root, Group) else ()
-    root = Group(tuple(item for item in items if not isinstance(item, Word)))
-    return _test(root, query.text, facts)
 
 
 def _test(node: Expression, text: str, facts: Facts) -> Test:

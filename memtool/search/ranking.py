@@ -281,7 +281,7 @@ class Weigher:
             kind = self._kinds[place] = self._weights(part.shelf.kinds[place[1]])
         if kind.pace is None:
             return kind, None
-        return kind, 1 + RECENCY * kind.pace.kept(self._facts.now - part.shelf.timestamp(local))
+        return kind, 1 + RECENCY * kind.pace.kept(self._facts.now - part.shelf.timestamps[local])
 
     def _weights(self, sample: Memory) -> KindWeights:
         record, facts, at = Record(sample, "", ""), self._facts, self._at

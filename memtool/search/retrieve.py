@@ -104,33 +104,15 @@ class Retriever:
         self.catalog = facts.tree
         self.index = self.catalog.parts
 
-    @property
-    def note(self) -> str:
-        """What the user should hear about the index, empty if there is nothing to say."""
-        return self.index.note
-
-    @property
-    def count(self) -> int:
-        """The number of documents."""
-        return self.index.count
-
-    def df(self, term: str) -> int:
-        """Return the number of documents that hold a term."""
-        return self.index.df(term)
-
-    def beginning(self, prefix: str, most: int) -> list[str]:
-        """Return the first `most` terms that begin with a prefix, in sorted order."""
-        return self.index.beginning(prefix, most)
-
     def narrowed(self, asked: Question) -> Question:
         """Return a question of bounded size: the terms of this tree that tell most in it."""
         if len(asked.weights) <= MOST_TERMS:
             return asked
-        count = self.count
+        count = self.index.count
         worth = {
             term: weight * scoring.idf(count, found)
             for term, weight in asked.weights.items()
-            if (found := self.df(term))
+            if (found := self.index.df(term))
         }
         kept = set(sorted(worth, key=lambda term: (-worth[term], term))[:MOST_TERMS])
         return Question(
@@ -202,9 +184,7 @@ class Retriever:
     def _superseded(self) -> set[int]:
         """Return the numbers of the memories that are no heads."""
         newer = self.facts.lineage.superseded_by
-        if not newer:
-            return set()
-        return self.catalog.numbers_of(newer)
+        return self.catalog.numbers_of(newer) if newer else set()
 
     def _scores(
         self,
@@ -257,9 +237,12 @@ class Retriever:
             if number not in superseded
         }
         passed: dict[int, Match] = {}
-        olds = [(self.catalog.record(number), score) for number, score in scores.items()
-                if number in superseded]  # fmt: skip
-        for old, score in sorted(olds, key=_by_path):
+        olds = [
+            (self.catalog.record(number), score)
+            for number, score in scores.items()
+            if number in superseded
+        ]
+        for old, score in sorted(olds, key=lambda scored: scored[0].path):
             if test(old):
                 number = self._number(old)
                 found[number] = Match(number, score, self.catalog.record)
@@ -276,10 +259,6 @@ class Retriever:
             else:
                 own.raw += BOTH * match.raw
         return by_relevance(found.values())
-
-
-def _by_path(scored: tuple[Record, float]) -> str:
-    return scored[0].path
 
 
 UNRANKED = 0.1
@@ -388,11 +367,13 @@ def search_query(
             ranked, total = reader.ranked(asked, test, max(limit, most))
         else:
             ranked = reader.all(asked, test)
-        notes = list(filter(None, [reader.note]))
+        notes = list(filter(None, [reader.index.note]))
         if explain and by_words:
             from memtool.search import filters  # only who asks pays for it
 
-            missed = missed_in_query(reader, asked, filters.hidden_matcher(query, facts))
+            missed = missed_in_query(
+                reader, asked, filters.matcher(query, facts, words_match=True, is_hidden=True)
+            )
     elif asked.weights:
         notes = ["such words stand everywhere; quote them to find them as they are"]
     if not by_words:
@@ -428,8 +409,9 @@ def select(scope: Scope, query: Query) -> list[Record]:
 
 def readable(asked: Question, reader: Retriever) -> Question:
     """Return a question of bounded size, with near words for those that stand nowhere."""
-    if not all(map(reader.df, telling(asked))):
-        weights = expansion.with_near_words(asked.weights, reader.df, reader.beginning)
+    index = reader.index
+    if not all(map(index.df, telling(asked))):
+        weights = expansion.with_near_words(asked.weights, index.df, index.beginning)
         asked = asked.replace(weights=weights)
     return reader.narrowed(asked)
 

@@ -38,10 +38,10 @@ QUESTIONS = ("git tree lock", "the index of objects", "auth error in cache", "st
 SECOND = timestamps.parse(NOW)
 
 
-def opened(sandbox: Sandbox, **options: Any) -> reader.Catalog:
+def opened(sandbox: Sandbox, *, cached: bool = True, **options: Any) -> reader.Catalog:
     """Open the catalog of the sandbox's worktree."""
-    repository = sandbox.context().repository
-    return open_catalog(repository, ".memory", DEFAULT_CATEGORIES, **options)
+    env = {} if cached else {"MEMTOOL_NO_CACHE": "1"}
+    return open_catalog(sandbox.context(**env), **options)
 
 
 def answers(tree: Tree) -> list[object]:
@@ -51,9 +51,9 @@ def answers(tree: Tree) -> list[object]:
     found: list[object] = []
     for text in QUESTIONS:
         asked = reader.narrowed(question(text, {}))
-        found.append([reader.df(term) for term in asked.weights])
+        found.append([reader.index.df(term) for term in asked.weights])
         found.append(
-            [reader.beginning(text[:size], most) for size in (0, 1, 2) for most in (3, 99)]
+            [reader.index.beginning(text[:size], most) for size in (0, 1, 2) for most in (3, 99)]
         )
         for matches in (
             reader.best(asked, 5, facts.is_current),

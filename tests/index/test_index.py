@@ -21,6 +21,7 @@ from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
+from memtool.store.context import Context
 from memtool.store.repository import discover
 from memtool.store.snapshot import Tree
 from tests.conftest import NOW, Sandbox
@@ -28,10 +29,12 @@ from tests.conftest import NOW, Sandbox
 SECOND = timestamps.parse(NOW)
 
 
-def opened(sandbox: Sandbox, where: Path | None = None, **options: Any) -> reader.Catalog:
+def opened(
+    sandbox: Sandbox, where: Path | None = None, *, cached: bool = True, **options: Any
+) -> reader.Catalog:
     """Open the catalog of a worktree."""
-    repository = discover(str(where or sandbox.path), sandbox.env)
-    return open_catalog(repository, ".memory", DEFAULT_CATEGORIES, **options)
+    env = sandbox.env | ({} if cached else {"MEMTOOL_NO_CACHE": "1"})
+    return open_catalog(Context.at(str(where or sandbox.path), env), **options)
 
 
 def asked(found: Tree, text: str = "tree lock") -> list[tuple[str, float, str]]:
@@ -427,12 +430,12 @@ def test_the_past_is_seen_without_what_came_later(sandbox: Sandbox) -> None:
 def test_other_categories_give_another_index(filled: Sandbox) -> None:
     """How long memories live depends on them, and so does what is a memory."""
     opened(filled)
-    repository = discover(str(filled.path), filled.env)
+    context, uncached = filled.context(), filled.context(MEMTOOL_NO_CACHE="1")
     some = {name: row for name, row in DEFAULT_CATEGORIES.items() if name != "decision"}
     for path in sorted((filled.path / ".memory").rglob("*.md"))[:3]:
         path.write_text(path.read_text().replace("---\n", "---\ncategory: decision\n", 1))
-    quick = open_catalog(repository, ".memory", some)
-    slow = open_catalog(repository, ".memory", some, cached=False)
+    context.settings = uncached.settings = context.settings.replace(categories=some)
+    quick, slow = open_catalog(context), open_catalog(uncached)
     assert quick.problems == slow.problems
     assert len(quick.problems) == 3
     assert len(opened(filled).records) == 40
@@ -497,9 +500,8 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
         "from memtool.memory.fields import DEFAULT_CATEGORIES as known\n"
         "from memtool.search.features import Facts\n"
         "from memtool.search.retrieve import Retriever, question\n"
-        "from memtool.store.repository import discover\n"
-        "import os\n"
-        "found = open_catalog(discover('.', os.environ), '.memory', known)\n"
+        "from memtool.store.context import Context\n"
+        "found = open_catalog(Context.at('.'))\n"
         f"facts = Facts(found, {SECOND}, known, dict)\n"
         "best = Retriever(facts).best(question('tree lock', {}), 30, facts.is_current)\n"
         "assert best and all(one.record.memory.body for one in best)\n"

@@ -17,7 +17,6 @@ from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.search.features import Facts
 from memtool.search.retrieve import Retriever, question
 from memtool.store.cache import CorruptCache
-from memtool.store.repository import discover
 from tests.conftest import NOW
 
 if TYPE_CHECKING:
@@ -43,10 +42,10 @@ def filled(sandbox: Sandbox) -> Sandbox:
 
 def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
     """What HEAD holds about a question; a damaged index is dropped, and asked once more."""
-    repository = discover(str(sandbox.path), sandbox.env)
+    context = sandbox.context(**({} if cached else {"MEMTOOL_NO_CACHE": "1"}))
 
     def ask() -> Hits:
-        found = open_catalog(repository, ".memory", DEFAULT_CATEGORIES, at="HEAD", cached=cached)
+        found = open_catalog(context, "HEAD")
         facts = Facts(found, timestamps.parse(NOW), DEFAULT_CATEGORIES, dict)
         best = Retriever(facts).best(question("git lock 3", {}), 30, facts.is_current)
         return sorted((match.record.path, match.raw) for match in best)
@@ -54,7 +53,7 @@ def hits(sandbox: Sandbox, *, cached: bool = True) -> Hits:
     try:
         return ask()
     except CorruptCache:
-        index.drop(repository)
+        index.drop(context.repository)
         return ask()
 
 

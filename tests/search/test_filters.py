@@ -1,20 +1,39 @@
-"""Tests of the filters: what each one asks of a memory."""
+"""Filters, globs, and picks from the stored fields."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import Sandbox, make_memory
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import timestamps
-from memtool.search.features import Facts
-from memtool.search.filters import FILTERS, IS, NOT_YET, matcher
+from memtool.memory.memory import FieldValue
+from memtool.search import filters
+from memtool.search.features import Facts, governed
+from memtool.search.filters import (
+    FILTERS,
+    IS,
+    NOT_YET,
+    governs,
+    is_ruling,
+    matcher,
+    matches,
+    name_matches,
+    rules,
+)
 from memtool.search.query import FILTER_VALUES, parse
 from memtool.store.context import Context
+from memtool.store.snapshot import Record, Tree
 
 if TYPE_CHECKING:
     from conftest import Sandbox
+
 
 NOW = timestamps.parse("2026-03-01T12:00:00Z")
 
@@ -251,3 +270,254 @@ def test_every_filter_says_what_it_takes() -> None:
     """The language and the meaning of filters have the same names, and `is:` the same values."""
     assert list(FILTERS) == list(FILTER_VALUES)
     assert FILTER_VALUES["is"] == "one of " + ", ".join(IS)
+
+
+MATCHES = [
+    ("src/a.py", "src/a.py", True),
+    ("src/a.py", "src/b.py", False),
+    ("src/*.py", "src/a.py", True),
+    ("src/*.py", "src/deep/a.py", False),
+    ("src/**/*.py", "src/a.py", True),
+    ("src/**/*.py", "src/deep/er/a.py", True),
+    ("**/a.py", "a.py", True),
+    ("**", "any/thing", True),
+    ("s?c/a.py", "src/a.py", True),
+    ("app/[id]/page.tsx", "app/[id]/page.tsx", True),
+    ("app/[id]/page.tsx", "app/i/page.tsx", False),
+    ("a/**/b/**/c", "a/x/b/y/z/c", True),
+    ("a/**/b/**/c", "a/x/y/z/c", False),
+    ("", "a", False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path", "expected"), MATCHES)
+def test_a_glob_matches_whole_paths(pattern: str, path: str, expected: object) -> None:
+    """Stars stay inside a name, double stars cross directories, brackets are themselves."""
+    assert matches(pattern, path) is expected
+
+
+def test_a_directory_governs_what_lies_in_it() -> None:
+    """A memory about a directory is about its files, but not about its name's extensions."""
+    assert governs("src/auth/", "src/auth/login.py")
+    assert governs("src/auth", "src/auth/deep/login.py")
+    assert not governs("src/auth", "src/authority.py")
+
+
+def test_many_stars_take_no_exponential_time() -> None:
+    """A hostile glob costs a product of lengths at worst."""
+    assert not name_matches("*a" * 100 + "b", "a" * 2_000)
+    assert not matches("/".join(["**", "a"] * 50) + "/b", "/".join("a" * 400))
+
+
+names = st.lists(
+    st.sampled_from(["a", "b", "*", "**", "?", "a*", ".", ""]), min_size=1, max_size=4
+).map("/".join)
+paths = st.lists(st.sampled_from(["a", "b", "ab", "c"]), min_size=1, max_size=4).map("/".join)
+
+
+@pytest.fixture
+def several(sandbox: Sandbox) -> Sandbox:
+    """A store with every kind of field that is asked for, some of it only said in a text."""
+    sandbox.memory("dec-a", "type state status candidate\n", files=("src/a.py", "docs/"))
+    sandbox.memory("dec-b", source=("file:src/b.py#L1@abc", "human:Ada"), importance="0.9")
+    sandbox.memory("dec-glob", files=("lib/**/*.py",), status="pinned")
+    sandbox.memory("dec-old", files=("src/a.py",), status="deprecated")
+    sandbox.memory("sem-warn", type="semantic", category="warning", files=("src/a.py",),
+                   title="files src/b.py")  # fmt: skip
+    sandbox.memory("sem-a", type="semantic", files=("src/a.py",), awaiting="decision")
+    sandbox.memory("sem-maybe", type="semantic", status="candidate",
+                   timestamp="2026-02-25T00:00:00Z")  # fmt: skip
+    sandbox.memory("sta-a", type="state", tags=("files", "source"), title="files")
+    sandbox.memory("sta-b", type="state", timestamp="2026-02-24T00:00:00Z")
+    return sandbox
+
+
+def both(sandbox: Sandbox, pick: Callable[[Tree], Iterable[Record]]) -> list[str]:
+    """Pick from the files, from the index, and from the index with a change; all agree."""
+    trees = [index.open(sandbox.context()) for _warm in range(2)]
+    found = [[one.id for one in pick(tree)] for tree in (*trees, sandbox.context().tree())]
+    assert found[0] == found[1] == found[2]
+    return found[0]
+
+
+def test_a_field_is_found_by_its_value(several: Sandbox) -> None:
+    """Not where the words only stand in a text; the newest first."""
+    assert both(several, lambda tree: filters.picked(tree, ("type", "state"))) == [
+        "sta-b",
+        "sta-a",
+    ]
+    assert both(several, lambda tree: filters.picked(tree, ("status", "candidate"))) == [
+        "sem-maybe"
+    ]
+    assert both(several, lambda tree: filters.picked(tree, ("awaiting", filters.ANY))) == ["sem-a"]
+    assert both(several, lambda tree: filters.picked(tree, ("type", "sta"))) == []
+
+
+def test_a_changed_memory_counts_as_it_is_now(several: Sandbox) -> None:
+    """What the index still holds of an older version is no answer."""
+    assert both(several, lambda tree: filters.picked(tree, ("status", "candidate"))) == [
+        "sem-maybe"
+    ]
+    several.memory("sem-maybe", type="semantic")
+    several.memory("sem-new", type="semantic", status="candidate")
+    assert both(several, lambda tree: filters.picked(tree, ("status", "candidate"))) == ["sem-new"]
+
+
+def test_thousands_are_opened_as_they_are_taken(
+    several: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few are opened at once, all come, each once, the newest first, by path in a second.
+
+    Who takes one has opened few.
+    """
+    monkeypatch.setattr("memtool.search.filters._FIRST", 2)
+    monkeypatch.setattr("memtool.search.filters._GROWTH", 2)
+    for number in range(9):
+        second = f"2026-02-2{number % 2}T00:00:00Z"
+        several.memory(f"sta-{number}", type="state", timestamp=second)
+    expected = ["sta-b", *(f"sta-{n}" for n in (1, 3, 5, 7, 0, 2, 4, 6, 8))]
+    found = both(several, lambda tree: filters.picked(tree, ("type", "state")))
+    assert [one for one in found if one != "sta-a"] == expected
+    tree = index.open(several.context())
+    assert tree.parts is not None
+    before = tree.parts.read
+    assert next(filters.picked(tree, ("type", "state"))).id == "sta-b"
+    assert tree.parts.read - before <= 6
+
+
+def test_what_was_written_after_a_second_is_found(several: Sandbox) -> None:
+    """Later, not at that second."""
+    second = several.context().moment("2026-02-24")
+    assert both(several, lambda tree: filters.written_after(tree, second)) == ["sem-maybe"]
+    assert len(both(several, lambda tree: filters.written_after(tree, 0))) == 9
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["src/a.py"], ["dec-a", "sem-warn"]),
+        (["src/b.py"], ["dec-b"]),
+        (["docs/deep/x.md"], ["dec-a"]),
+        (["lib/x/y.py"], ["dec-glob"]),
+        (["lib/y.js", "other.py", "src/a.pyc", "src"], []),
+        ([], []),
+        (["docs/x.md", "src/b.py"], ["dec-a", "dec-b"]),
+    ],
+)
+def test_decisions_and_warnings_govern_files(
+    several: Sandbox, files: list[str], expected: list[str]
+) -> None:
+    """By path, by directory, by glob and by source; deprecated ones and others do not."""
+    assert both(several, lambda tree: filters.ruling_over(tree, files)) == expected
+
+
+@given(names, st.lists(paths, min_size=1, max_size=3))
+def test_a_name_governs_what_its_glob_governs(entry: str, files: list[str]) -> None:
+    """The quick look at directories changes no answer."""
+    above = {"", *(part for path in files for part in filters.ways_up(path))}
+    plain = "/".join(part for part in entry.split("/") if part not in ("", "."))
+    expected = bool(plain) and any(governs(plain, path) for path in files)
+    assert filters._names(entry, above, files) == expected
+
+
+def test_every_governed_entry_is_looked_at(several: Sandbox) -> None:
+    """What a memory names anywhere in its lists is found through the stored lists."""
+    for record in several.context().tree().records:
+        for entry in governed(record):
+            if "*" not in entry and record.id in ("dec-a", "dec-b", "sem-warn"):
+                path = entry.rstrip("/")
+                assert record.id in both(
+                    several, lambda tree, p=path: filters.ruling_over(tree, [p])
+                )
+
+
+def record(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldValue) -> Record:
+    return Record(make_memory(id, body, **fields), f".memory/decision/2026-02/{id}.md", "")
+
+
+def how(one: Record, *paths: str) -> str:
+    return " ".join(rule.by for rule in rules([one], {"key": paths})["key"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "by"),
+    [
+        ("src/a.py", "src/a.py", "files"),
+        ("src", "src/a/b.py", "files"),
+        ("src/", "src/a/b.py", "files"),
+        ("src", "srcs/a.py", ""),
+        ("*.py", "a.py", "files"),
+        ("*.py", "src/a.py", ""),
+        ("**/*.py", "src/a.py", "files"),
+        ("src/?.py", "src/a.py", "files"),
+        ("app/[id]/page.tsx", "app/[id]/page.tsx", "files"),
+        ("src/a.py", "src", ""),
+    ],
+)
+def test_files_govern_as_globs_and_directories(pattern: str, path: str, by: str) -> None:
+    """A name governs itself and all below it; stars and question marks are wildcards."""
+    assert how(record(files=(pattern,)), path) == by
+
+
+@pytest.mark.parametrize(
+    ("source", "by"),
+    [
+        ("file:src/a.py", "source"),
+        ("file:src/a.py#L3-L9@0123abcd", "source"),
+        ("file:./src/../src/a.py", "source"),
+        ("file:src/b.py", ""),
+        ("url:src/a.py", ""),
+    ],
+)
+def test_file_sources_govern(source: str, by: str) -> None:
+    """What a memory was read off of is what it speaks about."""
+    assert how(record(source=(source,)), "src/a.py") == by
+
+
+@pytest.mark.parametrize(
+    ("text", "by"),
+    [
+        ("See [it](src/a.py).", "link"),
+        ("See [it](/src/a.py#L3).", "link"),
+        ("See [it](../../../src/a.py).", "link"),
+        ("See [it][1].\n\n[1]: src/a.py", "link"),
+        ("See [all](src/).", "link"),
+        ("See [it](https://acme.dev/src/a.py).", ""),
+        ("`[it](src/a.py)`", ""),
+        ("See [it](../../../../src/a.py).", ""),
+        ("See [me](#here) and [up](.).", ""),
+        ("See [it](src/*.py).", ""),
+    ],
+)
+def test_links_of_the_body_govern(text: str, by: str) -> None:
+    """Links count from the top and from the memory's own place, and never outside."""
+    assert how(record(body=text + "\n"), "src/a.py") == by
+
+
+def test_a_memory_is_there_once_with_its_strongest_way() -> None:
+    """Both paths of a renamed file count, and memories come in the order of their ids."""
+    one = record("dec-b", "[a](src/a.py)\n", files=("src/*.py", "src"), source=("file:src/a.py",))
+    other = record("dec-a", files=("old.py",))
+    found = rules([one, other], {"new": ("src/a.py", "old.py"), "none": ("x",)})
+    assert [(rule.record.id, rule.by) for rule in found["new"]] == [
+        ("dec-a", "files"), ("dec-b", "files")
+    ]  # fmt: skip
+    assert found["none"] == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "rulings"),
+    [
+        ({}, 1),
+        ({"status": "pinned"}, 1),
+        ({"status": "candidate"}, 0),
+        ({"status": "deprecated"}, 0),
+        ({"type": "semantic"}, 0),
+        ({"type": "semantic", "category": "warning"}, 1),
+    ],
+)
+def test_decisions_and_warnings_rule_where_somebody_vouches(
+    fields: dict[str, FieldValue], rulings: int
+) -> None:
+    """Facts and candidates are worth knowing, but no change has to answer to them."""
+    assert is_ruling(record(**fields)) == rulings

@@ -1,15 +1,19 @@
-"""Tests of the selection: few, and none repeats another."""
+"""Selection: few, none repeats another, and what cannot both hold is marked."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from conftest import make_memory
 
+from memtool.gate import contradictions
+from memtool.inject import select
 from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility
 from memtool.inject.effective_lineage import EffectiveLineage
-from memtool.inject.select import choose
+from memtool.inject.select import Wording, choose, clashes, known, sources
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
@@ -17,8 +21,11 @@ from memtool.store.provenance import Origin
 from memtool.store.snapshot import Record
 
 if TYPE_CHECKING:
+    from conftest import Sandbox
+
     from memtool.inject.candidates import CandidateVerdict
-    from memtool.memory.memory import FieldValue
+    from memtool.memory.memory import FieldValue, Memory
+
 
 LONG = "Sessions are kept in redis with a lifetime that every request renews, without exception"
 
@@ -215,3 +222,152 @@ def test_a_digest_that_tells_what_was_forgotten_is_not_shown() -> None:
     kept, dropped = chosen(digest, forgotten)
     assert (kept, dropped["sem-sum"]) == ([], "out of date: dec-a no longer holds")
     assert chosen(digest)[0] == []
+
+
+def says_same(one: Memory, other: Memory) -> bool:
+    """Compare two memories by their words."""
+    return select.says_same(Wording(one), Wording(other))
+
+
+BODY = "Sessions are kept in redis with a time to live of thirty minutes, renewed at each request"
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        (BODY.upper() + "!", True),
+        (BODY.replace("kept", "holding"), False),
+        (BODY.replace("thirty", "30"), False),
+        (BODY + " 2", False),
+        (BODY.replace("are kept", "are not kept"), False),
+        ("Sessions", False),
+        (BODY + " and then " + "more " * 40, False),
+    ],
+)
+def test_what_differs_in_little_but_its_look_says_the_same(
+    other: str,
+    is_same: bool,  # noqa: FBT001  # one of the pairs above
+) -> None:
+    """Case and signs do not count; numbers and negations do, whatever else is the same."""
+    one = make_memory("dec-a", BODY, title="Redis")
+    two = make_memory("dec-b", other, title="redis")
+    assert says_same(one, two) is is_same
+    assert says_same(two, one) is is_same
+
+
+def test_one_word_among_many_is_not_the_point() -> None:
+    """Nearly all words must be the same, in a text of some length, of the same type."""
+    long = " ".join(f"word{letter}{other}" for letter in "abcdef" for other in "ghijkl")
+    one = make_memory("dec-a", long, title="Same")
+    assert says_same(one, make_memory("dec-b", long + " extra", title="Same"))
+    assert not says_same(one, make_memory("sem-b", long, title="Same", type="semantic"))
+    assert not says_same(
+        make_memory("dec-a", "a b", title="x"), make_memory("dec-b", "a b", title="x")
+    )
+
+
+def test_a_source_is_a_thing_not_a_place_in_it() -> None:
+    """Lines and versions of one file are one source; people and tools are none."""
+    memory = make_memory(
+        source=("file:a.md#L1-L2", "file:a.md@abc", "human:Ada", "tool:pytest", "session:s#4",
+                "url:https://example.org/#part")
+    )  # fmt: skip
+    assert sources(memory) == ("file:a.md", "session:s", "url:https://example.org/#part")
+
+
+PAIRS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "gate" / "data" / "conflicts.jsonl")
+    .read_text().splitlines()
+]  # fmt: skip
+
+
+def memory(id: str, title: str, body: str = "", **fields: FieldValue) -> Memory:
+    return make_memory(id, f"{body or title}\n", title=title, **{"type": "semantic", **fields})
+
+
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["a"][0])
+def test_the_block_marks_what_the_gate_finds(row: dict):
+    """Whichever memory comes first."""
+    one, other = (
+        memory(f"sem-{name}", *row[name], type=row.get("type", "semantic"),
+               tags=tuple(row.get("tags", ()))) for name in "ab"
+    )  # fmt: skip
+    expected = [(0, 1)] if contradictions.between(one, other) else []
+    assert clashes([one, other]) == clashes([other, one]) == expected
+
+
+def test_a_number_that_names_a_thing_contradicts_no_other():
+    """Two versions have a schedule each; only what is said of a thing can be otherwise."""
+    schedules = [
+        memory(f"sem-{minor}", f"Python 3.{minor} Release Schedule",
+               f"This is the schedule of Python 3.{minor}.") for minor in (11, 12)
+    ]  # fmt: skip
+    assert clashes(schedules) == []
+    limits = [
+        memory(f"sem-{limit}", f"Lines are at most {limit} characters") for limit in (88, 100)
+    ]
+    assert clashes(limits) == [(0, 1)]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_accepted_is_no_conflict(side: int):
+    """It is enough that one names the other in conflicts_accepted."""
+    texts = ("Use tabs for indentation", "Never use tabs for indentation")
+    both = [memory(f"sem-{number}", text) for number, text in enumerate(texts)]
+    assert clashes(both) == [(0, 1)]
+    both[side] = both[side].with_fields(conflicts_accepted=(both[1 - side].id,))
+    assert clashes(both) == []
+
+
+def test_only_rules_contradict():
+    """Traces and states were true at their time."""
+    texts = ("Use tabs for indentation", "Never use tabs for indentation")
+    assert clashes([memory(f"epi-{text[0]}", text, type="episodic") for text in texts]) == []
+
+
+def test_what_lineage_disputes_is_not_told_twice():
+    """Two heads of a fork have their mark already."""
+    both = [memory("sem-a", "Use tabs here"), memory("sem-b", "Never use tabs here"),
+            memory("sem-c", "Never use tabs here, please")]  # fmt: skip
+    forks = {"sem-a": (("sem-a", "sem-b"),), "sem-b": (("sem-a", "sem-b"),)}
+    found = known(EffectiveLineage(Lineage(both), forks, {}, {}), both)
+    assert found.contrary == {"sem-a": ("sem-c",), "sem-c": ("sem-a",)}
+    assert found.marks("sem-a") == (
+        "[CONFLICT] with sem-b: they replace the same memory",
+        "[CONFLICT] with sem-c: they may contradict each other",
+    )
+    assert found.conflicts("sem-a") == ("sem-b", "sem-c")
+
+
+def test_both_sides_stand_in_the_block_with_the_other_ones_id(sandbox: Sandbox):
+    """The weaker one comes beside the better, however far below the threshold it is."""
+    sandbox.memory("dec-redis", "Sessions live in Redis for a day, as the cookie does.\n",
+                   title="Sessions live in Redis")  # fmt: skip
+    sandbox.memory("dec-away", "Sessions do not live in Redis.\n" + "Other words stand here. " * 30,
+                   title="Storage", status="candidate")  # fmt: skip
+    sandbox.memory("dec-other", "Sessions are signed by the gateway.\n", title="Signed sessions")
+    sandbox.commit()
+    asked = ("inject", "--prompt", "do sessions live in redis for a day?")
+    found = sandbox.json(*asked)
+    conflicts = {one["id"]: one["conflicts"] for one in found["items"]}
+    assert conflicts["dec-redis"] == ["dec-away"]
+    assert conflicts["dec-away"] == ["dec-redis"]
+    assert "[CONFLICT] with dec-away: they may contradict each other\n" in found["text"]
+    assert "[CONFLICT] with dec-redis: they may contradict each other\n" in found["text"]
+    assert found["text"].count("[CONFLICT]") == 2
+    assert list(conflicts).index("dec-away") == list(conflicts).index("dec-redis") + 1
+    reasons = {one["id"]: one["reason"] for one in sandbox.json(*asked, "--explain")["explain"]}
+    assert reasons["dec-redis"].endswith("; contradicts dec-away")
+    assert sandbox.run(*asked).stdout == found["text"]
+
+
+def test_a_pinned_memory_and_a_found_one_mark_each_other(sandbox: Sandbox):
+    """What is always shown is no less disputed."""
+    sandbox.memory("dec-push", "Never force-push to main.\n", title="Pushes", status="pinned")
+    sandbox.memory("dec-loud", "Force-push to main, a rebase needs it.\n", title="Rebase")
+    sandbox.commit()
+    found = sandbox.json("inject", "--prompt", "may I force-push to main after a rebase?")
+    assert {one["id"]: one["conflicts"] for one in found["items"]} == {
+        "dec-push": ["dec-loud"], "dec-loud": ["dec-push"]
+    }  # fmt: skip

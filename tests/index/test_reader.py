@@ -1,4 +1,4 @@
-"""Overlays: they answer like a segment of the same documents."""
+"""The reader: deltas answer like a segment of the same documents."""
 
 from __future__ import annotations
 

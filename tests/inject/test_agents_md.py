@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.inject import agents_md
-from memtool.inject.agents_md import BEGIN, END, FORMAT, TREE_PREAMBLE, placed, split
-from memtool.inject.block import BY_NAME, write_block
+from memtool.inject.agents_md import BEGIN, END, FORM, TREE_PREAMBLE, placed, split
+from memtool.inject.block import write_block
 
-FORM = BY_NAME[FORMAT]
 BLOCK = write_block(["| dec-a: Title\n"], FORM, TREE_PREAMBLE)
 OTHER = write_block(["| dec-b: Title\n"], FORM, TREE_PREAMBLE)
 lines = st.text(alphabet="ab <!->#\t\r\u2028\u00e9\n", max_size=60).filter(

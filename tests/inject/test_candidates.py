@@ -1,13 +1,25 @@
-"""The tiers: what fits is taken in order, what does not is left out whole."""
+"""Candidates: the tiers take what fits, and the budget is shared by the table."""
 
 from __future__ import annotations
 
+import pytest
 from conftest import make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.errors import MemtoolError
+from memtool.inject import candidates as budgets
 from memtool.inject.block import FORMATS, BlockFormat, passage, write_passage
-from memtool.inject.candidates import RETRIEVAL, WHOLE_TOKENS, Candidate, fill, tokens
+from memtool.inject.candidates import (
+    RETRIEVAL,
+    WHOLE_TOKENS,
+    Candidate,
+    allowed,
+    fill,
+    plan,
+    tokens,
+)
+from memtool.store.config import DEFAULTS, Config
 from memtool.store.snapshot import Record
 
 
@@ -96,3 +108,80 @@ def test_a_long_memory_is_not_written_as_a_whole() -> None:
 
     fill([one], write, 5, 900, 9_000)
     assert asked == [False]
+
+
+@pytest.mark.parametrize(
+    ("remaining", "row"),
+    [
+        (1_000_000, (5_000, 400, 2_300, 1_500, 600)),
+        (100_000, (5_000, 400, 2_300, 1_500, 600)),
+        (75_000, (4_500, 360, 2_070, 1_348, 600)),
+        (50_000, (4_000, 320, 1_840, 1_196, 600)),
+        (20_000, (1_600, 200, 700, 500, 200)),
+        (14_000, (1_120, 200, 600, 400, 200)),
+        (8_000, (640, 200, 500, 300, 200)),
+        (4_000, (320, 100, 250, 150, 100)),
+        (0, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_table_is_interpolated(remaining: int, row: tuple[int, ...]) -> None:
+    """Rows hold as they stand, between them the line does, below the first the proportion."""
+    assert allowed(remaining) == row
+
+
+def test_shares_are_cut_from_the_last() -> None:
+    """Where the shares exceed the total, summary goes first, then retrieval, then the bridge."""
+    found = plan(DEFAULTS, None, 8_000)
+    assert (found.pinned, found.bridge, found.retrieval, found.summary) == (200, 440, 0, 0)
+
+
+def test_unused_pinned_tokens_are_handed_on() -> None:
+    """A share that was cut gets what the pinned tier did not use."""
+    assert plan(DEFAULTS, 300, None).retrieval == 0
+    assert plan(DEFAULTS, 300, None).after_pinned(0).retrieval == 300
+    assert plan(DEFAULTS, 300, None).after_pinned(120).retrieval == 180
+    whole = plan(DEFAULTS, None, 100_000)
+    assert whole.after_pinned(0) == whole
+
+
+def test_budget_wins_over_remaining_and_settings() -> None:
+    """--budget is the total, then --remaining decides, then the setting."""
+    assert plan(DEFAULTS, 700, 100_000).total == 700
+    assert plan(DEFAULTS, None, 50_000).total == 4_000
+    assert plan(DEFAULTS, None, None).total == 2_000
+
+
+def test_settings_cap_the_shares() -> None:
+    """A share of the table is never more than the setting allows."""
+    config = Config({"inject.pinned_tokens": 50, "inject.retrieval_tokens": 70}, {})
+    found = plan(config, None, 100_000)
+    assert (found.pinned, found.retrieval) == (50, 70)
+
+
+@pytest.mark.parametrize("numbers", [(-1, None), (None, -1)])
+def test_negative_numbers_are_refused(numbers: tuple[int | None, int | None]) -> None:
+    """A negative number of tokens is a mistake of the caller."""
+    with pytest.raises(MemtoolError, match="negative"):
+        plan(DEFAULTS, *numbers)
+
+
+@given(
+    st.one_of(st.none(), st.integers(0, 10_000)),
+    st.one_of(st.none(), st.integers(0, 300_000)),
+    st.floats(0, 1),
+)
+def test_shares_never_exceed_the_total(
+    budget: int | None, remaining: int | None, used: float
+) -> None:
+    """Whatever was given, and whatever the pinned tier used, the shares fit into the total."""
+    found = plan(DEFAULTS, budget, remaining)
+    for one in (found, found.after_pinned(int(found.pinned * used))):
+        shares = (one.pinned, one.bridge, one.retrieval, one.summary)
+        assert min(shares) >= 0
+        assert sum(shares) <= one.total
+
+
+def test_tokens_are_a_quarter_of_the_bytes() -> None:
+    """The estimate counts bytes of UTF-8, rounded up."""
+    assert [tokens(text) for text in ("", "a", "abcd", "abcde", "ää")] == [0, 1, 1, 2, 1]
+    assert budgets.BYTES_PER_TOKEN == 4

@@ -1,0 +1,199 @@
+"""The answer gate: what holds enough of a text to answer it, and the presets that say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memtool.errors import MemtoolError
+from memtool.index import scoring
+from memtool.index.analyzer import is_stop, terms
+from memtool.index.scoring import Document, searchable
+from memtool.search import answer_gate
+from memtool.search.answer_gate import (
+    FOLLOWING,
+    LEADERS,
+    LIMIT_S,
+    PRESETS,
+    RERANKERS,
+    Deadline,
+    Gatekeeper,
+    Strictness,
+    preset,
+    search_prose,
+    which_pass,
+)
+from memtool.search.retrieve import Found
+from memtool.store import config
+from memtool.store.config import BY_KEY
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+
+BALANCED = Strictness(0.5, 3.0)
+
+
+def share(prompt: str, body: str, title: str = "", count: int = 20, **df: int) -> float:
+    """Return the share that a memory holds, in a store where words stand in `df` memories."""
+    asked = scoring.question(prompt)
+    keeper = Gatekeeper(asked, asked, count, lambda term: df.get(term, 1), BALANCED)
+    return keeper.share(searchable(Document("k", (("title", title), ("body", body))))[1])
+
+
+def test_one_telling_word_is_enough_for_a_short_question() -> None:
+    """Who asks for a thing by name gets what is about it."""
+    assert share("redis?", "Sessions live in redis.") >= 1
+    assert share("why do we use redis", "Sessions live in redis.") >= 1
+
+
+def test_a_text_about_something_else_is_not_answered_by_its_small_talk() -> None:
+    """However rare they are in a small store, everyday words make no answer."""
+    prompt = "please fix the failing test of the payment service and commit the changes"
+    assert share(prompt, "Run the tests, please, whenever a service changes.") < 1
+    assert share(prompt, "Payment retries: the payment service queues them.") >= 1
+
+
+def test_everyday_words_alone_answer_in_number_or_in_a_title() -> None:
+    """A question of nothing else is answered by what holds most of it."""
+    assert share("run the tests", "Nothing.", "How to run tests") >= 1
+    assert share("run the tests", "We run things.") < 1
+    assert share("thanks, go ahead", "Go on.") < 1
+
+
+def test_what_only_shares_everyday_words_says_so() -> None:
+    """The reason names what is missing."""
+    asked = scoring.question("please commit the change to the frobnicator")
+    keeper = Gatekeeper(asked, asked, 20, lambda _term: 1, BALANCED)
+    text = searchable(Document("k", (("body", "Please commit a change to the change."),)))[1]
+    assert "everyday" in keeper.objection(keeper.share(text), text)
+    text = searchable(Document("k", (("body", "Nothing of it."),)))[1]
+    assert "0.00 of what" in keeper.objection(keeper.share(text), text)
+
+
+def test_words_next_to_each_other_and_in_the_title_count_more() -> None:
+    """What says it the same way, or is about it, is likelier to be meant."""
+    prompt = "alpha beta gamma delta epsilon zeta eta theta"
+    apart = share(prompt, "alpha x beta y gamma")
+    assert share(prompt, "alpha beta gamma") > apart
+    assert share(prompt, "x", "alpha x beta y gamma") > apart
+
+
+def test_a_long_text_asks_for_no_more_than_some_rare_words() -> None:
+    """An answer to a page of text need not hold half of it."""
+    words = [f"w{letter}{other}" for letter in "bcdfgh" for other in "klmnpqrst"]
+    assert share(" ".join(words), " and ".join(words[:4])) >= 1
+    assert share(" ".join(words), words[0]) < FOLLOWING
+
+
+def test_stop_words_ask_for_nothing() -> None:
+    """What is no question is answered by nobody."""
+    assert share("is it in the?", "It is in the.") == 0
+
+
+def test_one_of_the_best_must_answer_and_others_may_follow() -> None:
+    """Where nothing among the best is an answer, nothing is; else a little less is enough."""
+    assert which_pass([0.9, 0.8]) == [False, False]
+    assert which_pass([0.9, 1.0, FOLLOWING, 0.1]) == [True, True, True, False]
+    assert which_pass([0.9] * LEADERS + [5.0]) == [False] * (LEADERS + 1)
+    assert which_pass([]) == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 100])
+def test_a_small_store_is_taken_to_be_a_hundred(count: int) -> None:
+    """How rare a word is cannot be seen in a handful of memories."""
+    assert share("redis alpha beta", "redis", count=count) == share(
+        "redis alpha beta", "redis", count=100
+    )
+
+
+def test_the_list_holds_stems_that_are_no_stop_words() -> None:
+    """Each is what a text is asked for, once; stop words weigh little already."""
+    stems = answer_gate._STEMS.split()
+    assert stems == sorted(set(stems))
+    assert [stem for stem in stems if is_stop(stem)] == []
+    assert [stem for stem in stems if not stem.isalpha()] == []
+
+
+@pytest.mark.parametrize("word", ["please", "tests", "changing", "README 42"])
+def test_small_talk_and_numbers_tell_little(word: str) -> None:
+    """They are rare in a small store, and still mean nothing by themselves."""
+    assert answer_gate.everyday_worth(terms(word)[-1]) == answer_gate.WORTH
+
+
+@pytest.mark.parametrize("word", ["redis", "frontmatter", "kubernetes", "utf8", "poem"])
+def test_what_something_is_about_tells_all(word: str) -> None:
+    """A word that names a thing counts in full."""
+    assert answer_gate.everyday_worth(terms(word)[0]) == 1
+
+
+def test_time_is_up_only_where_a_clock_says_so() -> None:
+    """A replay has no clock, so that it never depends on the machine."""
+    seconds = iter([10.0, 10.0 + LIMIT_S / 2, 10.0 + LIMIT_S])
+    deadline = Deadline(lambda: next(seconds))
+    assert [deadline.has_passed(), deadline.has_passed()] == [False, True]
+    assert not Deadline(None).has_passed()
+
+
+def ids(found: Found) -> list[str]:
+    return [hit.record.id for hit in found.hits]
+
+
+def settings(text: str) -> config.Config:
+    return config.parse(text.encode(), "config.toml")
+
+
+def test_the_settings_name_what_the_tables_hold() -> None:
+    """Neither table has a row that cannot be chosen, or lacks one that can."""
+    assert BY_KEY["search.preset"].choices == tuple(PRESETS)
+    assert BY_KEY["search.rerank"].choices == tuple(RERANKERS)
+    with pytest.raises(MemtoolError):
+        settings('[search]\nrerank = "os:system"\n')
+
+
+def test_a_threshold_of_ones_own_wins_over_the_preset() -> None:
+    """A preset is sharper or not; what the file says counts."""
+    assert preset(settings("")).threshold == BY_KEY["inject.threshold"].default
+    assert preset(settings('[search]\npreset = "precision"\n')).threshold == 0.7
+    own = '[search]\npreset = "precision"\n[inject]\nthreshold = 0.2\n'
+    assert preset(settings(own)).threshold == 0.2
+    assert preset(settings(own)).strictness == PRESETS["precision"].strictness
+
+
+def test_precision_passes_less(sandbox: Sandbox) -> None:
+    """What is half an answer passes in one preset and not in the other."""
+    sandbox.memory("dec-a", "Redis keeps elephants.\n", title="Storage")
+    text = "test redis, elephants and giraffes"
+    scope = sandbox.scope()
+    sharp = scope.replace(config=settings('[search]\npreset = "precision"\n'))
+    assert ids(search_prose(scope, text, (), 5)) == ["dec-a"]
+    assert ids(search_prose(sharp, text, (), 5)) == []
+
+
+@pytest.fixture
+def three(sandbox: Sandbox) -> Sandbox:
+    """The most relevant is pinned nowhere, the newest says least, the pinned one is in between."""
+    old = "2024-01-01T00:00:00Z"
+    sandbox.memory("dec-best", "Redis sessions.\n", title="Redis sessions", status="deprecated",
+                   timestamp=old, temporal_class="eternal")  # fmt: skip
+    sandbox.memory("dec-mid", "Redis, other sessions, and more of that.\n", title="Mid",
+                   timestamp=old, temporal_class="eternal", status="pinned")  # fmt: skip
+    sandbox.memory("dec-new", "Redis or sessions, and others.\n", title="More",
+                   temporal_class="eternal", status="candidate")  # fmt: skip
+    return sandbox
+
+
+def test_rerankers_order_what_was_found(three: Sandbox) -> None:
+    """They change the order, never what is there; a function may be given in Python."""
+    scope = three.scope()
+    orders = {}
+    for name in RERANKERS:
+        chosen = scope.replace(config=settings(f'[search]\nrerank = "{name}"\n'))
+        orders[name] = ids(search_prose(chosen, "redis sessions", (), 5))
+    assert orders["relevance"][0] == "dec-best"
+    assert orders["newest"][0] == "dec-new"
+    assert orders["score"] != orders["newest"]
+    assert len({tuple(sorted(order)) for order in orders.values()}) == 1
+    backwards = scope.replace(rerank=lambda hits: hits[::-1])
+    assert ids(search_prose(backwards, "redis sessions", (), 5)) == orders["score"][::-1]
