@@ -43,7 +43,7 @@ from memtool.index.reader import (
 )
 from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
-from memtool.store import cache
+from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
 from memtool.store.snapshot import Record, Tree, blob_hash
 from memtool.value import Value
@@ -174,8 +174,6 @@ class Refresh:
 
     def unread(self) -> list[tuple[Folder, str, int | None, bytes]]:
         """Return the files that are to be read: folder, name, slot that it had, and bytes."""
-        from memtool.store import snapshot  # only where files changed
-
         found = []
         for folder, name, slot in self.seen.unread:
             path = f"{folder.path}/{name}"

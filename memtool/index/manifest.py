@@ -20,7 +20,7 @@ from bisect import bisect_left
 from zlib import crc32
 
 from memtool.index import postings
-from memtool.store import cache
+from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
 from memtool.value import Value
 
@@ -549,8 +549,6 @@ def _list(top: str, directory: str, path: str, seen: Changes, number: int | None
     files: dict[str, tuple[Stat, int]] = {}
     problems: list[Problem] = []
     folder = seen.folders[path] = Folder(path, stat_of(status), files)
-    from memtool.store import snapshot  # only where a folder changed
-
     depth = path.count("/") - directory.count("/")
     names, below = snapshot.list_folder(top, path, depth, problems)
     for name in names:

@@ -22,7 +22,7 @@ from memtool.index.manifest import stat_of
 from memtool.index.postings import IN_HEAD, MOST_TF
 from memtool.index.scoring import Statistics
 from memtool.memory.lineage import Lineage
-from memtool.store import cache
+from memtool.store import cache, snapshot
 from memtool.store.snapshot import Tree, duplicate
 from memtool.value import Value, cached_property
 
@@ -635,8 +635,6 @@ class Worktree(Taken):
         """Return what only a listing knows, such as `entries`; it is made once."""
         if name.startswith("__"):
             raise AttributeError(name)
-        from memtool.store import snapshot
-
         taken = snapshot.of_worktree(self.repository, self.directory)
         for field in ("entries", "problems", "read", "replace"):
             self.__dict__[field] = getattr(taken, field)

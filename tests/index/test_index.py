@@ -514,6 +514,6 @@ def test_opening_and_asking_load_little(filled: Sandbox, monkeypatch: pytest.Mon
     heavy = {
         "numpy", "bm25s", "re", "json", "typing", "functools", "contextlib", "datetime",
         "hashlib", "subprocess", "yaml", "tomllib", "enum", "dataclasses",
-        "memtool.index.build", "memtool.memory.document", "memtool.store.snapshot",
+        "memtool.index.build", "memtool.memory.document",
     }  # fmt: skip
     assert set(done.stdout.split()) & heavy == set()
