@@ -58,7 +58,7 @@ class KeptScope(Scope):
 
 
 class Evaluated(Value):
-    """The means over all queries, by the names of `measures.MEASURES`.
+    """The means over all queries, by the names of `evaluation.MEASURES`.
 
     `below` holds the floors that were not reached. `problems` are the lines that expect what is not
     there (errors), or what no prose can find, such as a superseded memory (warnings). `asked` is

@@ -38,11 +38,11 @@ class LogEntry(Value):
     title: str
     path: str
     details: dict[str, Detail]
-    commit: str
-    author: str
-    date: str
-    subject: str
-    reason: str
+    commit: str = ""
+    author: str = ""
+    date: str = ""
+    subject: str = ""
+    reason: str = ""
 
 
 class AuditRow(Value):
@@ -306,7 +306,7 @@ def _events(
 
     A `limit` of more than 0 says how many are likely to be taken.
     """
-    yield from (_event(c, None) for c in pending if names is None or c.id in names)
+    yield from (_event(c) for c in pending if names is None or c.id in names)
     records = tree.records if names is None else tree.with_ids(names)
     held = {(record.path, record.oid): record.memory for record in records}
     first = min(limit + 1, READ_AT_ONCE) if limit else READ_AT_ONCE
@@ -319,14 +319,10 @@ def _events(
         )
         for commit, touches in batch:
             if commit in history.boundary:
-                yield from (
-                    _event(
-                        Change("unknown", stem(t.path), read[t.path, t.oid].title, t.path, {}),
-                        None,
-                    )
-                    for t in touches
-                    if t.oid
-                )
+                for touch in touches:
+                    if touch.oid:
+                        title = read[touch.path, touch.oid].title
+                        yield LogEntry("unknown", stem(touch.path), title, touch.path, {})
                 continue
             for change in _compared(touches, read):
                 if names is None or change.id in names:
@@ -365,18 +361,16 @@ def _compared(touches: tuple[Touch, ...], read: Mapping[Stamp, Version]) -> tupl
     return compare(before, after, paired)
 
 
-def _event(change: Change, commit: Commit | None) -> LogEntry:
-    return LogEntry(
-        kind=change.kind,
-        id=change.id,
-        title=change.title,
-        path=change.path,
-        details=change.details,
-        commit=commit.id if commit else "",
-        author=commit.author if commit else "",
-        date=commit.date if commit else "",
-        subject=commit.subject if commit else "",
-        reason=commit.trailer("Reason") if commit else "",
+def _event(change: Change, commit: Commit | None = None) -> LogEntry:
+    entry = LogEntry(change.kind, change.id, change.title, change.path, change.details)
+    if commit is None:
+        return entry
+    return entry.replace(
+        commit=commit.id,
+        author=commit.author,
+        date=commit.date,
+        subject=commit.subject,
+        reason=commit.trailer("Reason"),
     )
 
 
