@@ -109,7 +109,7 @@ def purge(
         head = context.tree("HEAD") if context.repository.git.head() else None
         days = context.settings.count("purge.after_days")
         partings = _chosen(here, purge_rules.plan(here, head, context.now, days), id)
-        due = purge_rules.of_state(partings, DUE)
+        due = [one for one in partings if one.state == DUE]
         going = {one.record.id: one.record for one in due}
         along = _along(here, head, going.keys())
         held = _held(along, here, head)

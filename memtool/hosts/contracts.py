@@ -166,7 +166,7 @@ def read(data: bytes) -> Given:
 
 
 def _files(event: dict[str, Any]) -> list[str]:
-    """Return the files of an event: what a tool changed, or what is named beside a prompt."""
+    """Return the files of an event: what a tool changed, or what is named with a prompt."""
     found = [*_listed(event.get("files"))]
     tool = _text(event.get("tool_name"))
     given = event.get("tool_input")

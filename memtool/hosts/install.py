@@ -56,7 +56,7 @@ class FileStep(Value):
 
 
 class InstallPlan(Value):
-    """Steps in order, and what the user should know beside them."""
+    """Steps in order, and what the user should know about them."""
 
     steps: tuple[FileStep, ...]
     notes: tuple[str, ...] = ()
@@ -234,9 +234,9 @@ def home_of(env: Mapping[str, str]) -> str:
 
 def _program(env: Mapping[str, str]) -> str:
     """Return the path of the memtool that runs now; its name where only that is known."""
-    beside = os.path.join(os.path.dirname(sys.executable), "memtool")
-    if os.access(beside, os.X_OK):
-        return beside
+    here = os.path.join(os.path.dirname(sys.executable), "memtool")
+    if os.access(here, os.X_OK):
+        return here
     return shutil.which("memtool", path=env.get("PATH")) or "memtool"
 
 

@@ -304,7 +304,7 @@ class JsonDocument:
         last = holder.children[-1]
         comma = last.node.end if last.comma < 0 else last.comma + 1
         end = _comments_end(self.text, comma, holder.end - 1, same_line=True)
-        comment = self.text[comma:end]  # one beside the last value stays beside it
+        comment = self.text[comma:end]  # one next to the last value stays there
         gap = self._gap(holder, last)
         if "\n" not in gap and self.text.rfind("//", comma, end) > self.text.rfind(
             "*/", comma, end

@@ -123,7 +123,7 @@ def _without_injected(text: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """Tell whether there is text beside headings and comments."""
+    """Tell whether there is text other than headings and comments."""
     shown = _COMMENT.sub("", text)
     return any(line.strip() and not line.lstrip().startswith("#") for line in shown.split("\n"))
 

@@ -37,7 +37,7 @@ CODES: dict[str, str] = {
     "unused-map": "a --map path that no record has",
     "duplicate-record": "the same record twice; the first one counts",
 }
-"""Problems that only importing finds, beside those of `memory.schema`."""
+"""Problems that only importing finds, next to those of `memory.schema`."""
 
 
 class Original(Value):

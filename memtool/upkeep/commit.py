@@ -94,24 +94,17 @@ def edits_of(
         before = None if new is not None else read(path)
         after = document.write(new) if new is not None else before
         assert after is not None
-        after = _edited(after, changes[path], path, categories)
+        try:
+            after = document.edit(after, changes[path], path) if changes[path] else after
+            document.read(after, path, categories)
+        except document.Unreadable as error:
+            raise MemtoolError(
+                f"{path} would be no memory any more: {error.problems[0].message}",
+                hint=f"edit {path}, and commit it",
+                code="changed",
+            ) from None
         found.append(FileEdit(path, before, after))
     return found
-
-
-def _edited(
-    data: bytes, changes: dict[str, FieldValue], path: str, categories: Collection[str]
-) -> bytes:
-    try:
-        after = document.edit(data, changes, path) if changes else data
-        document.read(after, path, categories)
-    except document.Unreadable as error:
-        raise MemtoolError(
-            f"{path} would be no memory any more: {error.problems[0].message}",
-            hint=f"edit {path}, and commit it",
-            code="changed",
-        ) from None
-    return after
 
 
 def counted(steps: Iterable[UpkeepStep]) -> str:
@@ -291,7 +284,7 @@ def _noted(repository: Repository) -> tuple[int, dict[str, tuple[str, str]]]:
 
 
 def _sweep(repository: Repository, writer: int, paths: Iterable[str]) -> None:
-    """Remove the files that a killed writer had not put in their place."""
+    """Remove the files that a killed writer has not put in their place."""
     for folder in sorted({os.path.dirname(path) for path in paths}):
         place = os.path.join(repository.top, folder)
         for name in os.listdir(place) if os.path.isdir(place) else ():

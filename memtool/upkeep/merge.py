@@ -44,47 +44,45 @@ class Parted(Value):
 
 
 def plan(
-    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
+    tree: Tree, inputs: PlanInputs, contradicted: Collection[str]
 ) -> tuple[list[UpkeepStep], list[Parted]]:
     """Return the steps that leave each claim once, and the duplicates that cannot be merged."""
     pool = {
         record.id: record
-        for record in grounds.living(tree)
-        if record.path not in grounds.frozen
+        for record in inputs.living(tree)
+        if record.path not in inputs.frozen
         and record.id not in contradicted
         and not memory.is_generated(record.memory)
     }
-    groups, parted = _group(pool, grounds)
+    groups, parted = _group(pool, inputs)
     steps: list[UpkeepStep] = []
     for best in sorted(groups):
         members = sorted(groups[best], key=_worth, reverse=True)
         confirmed = [record.memory for record in members if _is_confirmed(record.memory)]
         made = _joined(confirmed, tree) if len(confirmed) > 1 else None
-        fault = _fault(made, tree, grounds) if made is not None else ""
+        fault = _fault(made, tree, inputs) if made is not None else ""
         if fault:
             parted.append(Parted(tuple(sorted(memory.id for memory in confirmed)), fault))
         else:
-            steps += _merged(members, made, grounds.directory)
+            steps += _merged(members, made, inputs.directory)
     return steps, sorted(parted, key=lambda one: one.ids)
 
 
 def _group(
-    pool: Mapping[str, Record], grounds: PlanInputs
+    pool: Mapping[str, Record], inputs: PlanInputs
 ) -> tuple[dict[str, list[Record]], list[Parted]]:
     """Return memories that say the same, by the id of the best of them, and what cannot be merged.
 
     Each round compares what is left, the best of each group among it, until no two say the same.
     """
-    threshold = grounds.config.number(near_duplicates.THRESHOLD_KEY)
+    threshold = inputs.config.number(near_duplicates.THRESHOLD_KEY)
     left = dict(pool)
     groups: dict[str, list[Record]] = {}
     parted: dict[tuple[str, ...], Parted] = {}
     while True:
         judged = list(left.values())
         near = near_duplicates.among(judged)
-        found = near_duplicates.twins(
-            judged, near, threshold, grounds.now, grounds.config.categories
-        )
+        found = near_duplicates.twins(judged, near, threshold, inputs.now, inputs.config.categories)
         pairs = []
         for record, twin in zip(judged, found, strict=True):
             if twin is None or _knows(record.memory, twin.record.memory):
@@ -160,15 +158,15 @@ def _worth(record: Record) -> tuple[int, int, float, int, str]:
     return _RANK.get(memory.status, 0), sure, memory.importance, memory.timestamp, memory.id
 
 
-def _fault(made: Memory, tree: Tree, grounds: PlanInputs) -> str:
+def _fault(made: Memory, tree: Tree, inputs: PlanInputs) -> str:
     """Return why a merged memory must not be written, empty for no reason."""
     if made.id in tree.by_id:
         return f"{made.id}, which merged them, was taken back"
     data = document.write(made)
-    if find(data.decode(), allowlist(grounds.config)):
+    if find(data.decode(), allowlist(inputs.config)):
         return "they hold a secret"
     try:
-        document.read(data, "", grounds.config.categories)
+        document.read(data, "", inputs.config.categories)
     except document.Unreadable as error:
         return f"together they are no memory: {error.problems[0].message}"
     return ""

@@ -110,7 +110,7 @@ def read_uses(directory: str) -> Uses:
 
 
 class PlanInputs(Value):
-    """What a plan is made of beside the tree. `frozen` are the paths that must stay as they are."""
+    """What a plan is made of but the tree. `frozen` are the paths that must stay as they are."""
 
     now: int
     config: Config
@@ -163,7 +163,7 @@ class MaintenancePlan(Value):
 
 def plan(
     tree: Tree,
-    grounds: PlanInputs,
+    inputs: PlanInputs,
     sessions: Sessions,
     cache_dir: str,
     periods: Collection[str],
@@ -179,51 +179,51 @@ def plan(
     due: list[Chore] = []
     notes: list[str] = []
     if WEEKLY in periods:
-        steps += expiry_steps(tree, grounds)
-        due += cleanup.left_over(cache_dir, grounds.now)
+        steps += expiry_steps(tree, inputs)
+        due += cleanup.left_over(cache_dir, inputs.now)
     if NIGHTLY in periods:
-        found, flags = _nightly(Imagined(tree, steps), grounds)
+        found, flags = _nightly(Imagined(tree, steps), inputs)
         steps += found
     if WEEKLY in periods:
-        steps += _digests(Imagined(tree, steps), grounds, random)
+        steps += _digests(Imagined(tree, steps), inputs, random)
     if MONTHLY in periods:
         flags += [
             Flag(one.code, (one.id,) if one.id else (), one.path, one.message, one.hint)
-            for one in dangling(tree, grounds)
+            for one in dangling(tree, inputs)
         ]
-        due += cleanup.rebuilding(cache_dir, grounds.now)
-        due += cleanup.sessions_due(sessions, grounds.now)
+        due += cleanup.rebuilding(cache_dir, inputs.now)
+        due += cleanup.sessions_due(sessions, inputs.now)
         notes += [f"passed over: {wrong}" for wrong in sessions.heads()[1]]
-    if tree.records and {NIGHTLY, WEEKLY} & {*periods} and not grounds.uses.is_known:
+    if tree.records and {NIGHTLY, WEEKLY} & {*periods} and not inputs.uses.is_known:
         notes.append(UNCOUNTED)
     steps.sort(key=lambda step: (_ORDER[step.do], step.id))
     return MaintenancePlan(tuple(steps), tuple(due), tuple(flags), tuple(notes))
 
 
-def expiry_steps(tree: Tree, grounds: PlanInputs) -> list[UpkeepStep]:
+def expiry_steps(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
     """Return the steps for what has expired or is about to, then for what is too much."""
     steps = [
-        step for record in tree.records if (step := _expiry_of(record, tree, grounds)) is not None
+        step for record in tree.records if (step := _expiry_of(record, tree, inputs)) is not None
     ]
-    return steps + _surplus(Imagined(tree, steps), grounds)
+    return steps + _surplus(Imagined(tree, steps), inputs)
 
 
-def _expiry_of(record: Record, tree: Tree, grounds: PlanInputs) -> UpkeepStep | None:
-    memory, categories = record.memory, grounds.config.categories
-    if memory.status in _GONE or record.path in grounds.frozen:
+def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | None:
+    memory, categories = record.memory, inputs.config.categories
+    if memory.status in _GONE or record.path in inputs.frozen:
         return None
     end = lifecycle.expires_at(memory, categories)
-    if end is None or end > grounds.now + AHEAD_S or not tree.lineage.is_head(record.id):
+    if end is None or end > inputs.now + AHEAD_S or not tree.lineage.is_head(record.id):
         return None
-    is_over = lifecycle.state(memory, grounds.now, categories) == lifecycle.EXPIRED
+    is_over = lifecycle.state(memory, inputs.now, categories) == lifecycle.EXPIRED
     if memory.text("valid_through"):
         why = f"it was valid through {memory.text('valid_through')}"
         return changing("archive", record, why, status="archived") if is_over else None
     row = categories[memory.category]
-    count = grounds.uses.count_since(memory, lifecycle.confirmed_at(memory))
-    if count >= grounds.config.count("maintain.often") and memory.status != "deprecated":
+    count = inputs.uses.count_since(memory, lifecycle.confirmed_at(memory))
+    if count >= inputs.config.count("maintain.often") and memory.status != "deprecated":
         # The commit at which somebody looked at the code stays: nobody has done so now.
-        checked = memory.table("checked") | {"at": timestamps.render(grounds.now), "by": BY}
+        checked = memory.table("checked") | {"at": timestamps.render(inputs.now), "by": BY}
         days = f"the {row.ttl_days} days of the category {row.name}"
         why = f"it was looked at {count} times in {days}"
         return changing("renew", record, why, checked=checked)
@@ -231,56 +231,56 @@ def _expiry_of(record: Record, tree: Tree, grounds: PlanInputs) -> UpkeepStep | 
     return changing("archive", record, why, status="archived") if is_over else None
 
 
-def _surplus(tree: Tree, grounds: PlanInputs) -> list[UpkeepStep]:
+def _surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
     """Return the steps that archive the least important memories where there are too many.
 
     Eternal ones go last, pinned ones and those that were looked at lately not at all.
     """
-    living = grounds.living(tree)
-    most = grounds.config.count("maintain.most_alive")
+    living = inputs.living(tree)
+    most = inputs.config.count("maintain.most_alive")
     if len(living) <= most:
         return []
-    kept = min(most, grounds.config.count("maintain.kept_alive"))
+    kept = min(most, inputs.config.count("maintain.kept_alive"))
     why = f"{len(living):,} memories are alive, and it is among the least important"
     free = [
         record
         for record in living
         if record.memory.status != "pinned"
-        and record.path not in grounds.frozen
-        and (grounds.uses.last(record.memory) or 0) <= grounds.now - LATELY_S
+        and record.path not in inputs.frozen
+        and (inputs.uses.last(record.memory) or 0) <= inputs.now - LATELY_S
     ]
-    ordered = _by_worth(free, grounds)
+    ordered = _by_worth(free, inputs)
     return [
         changing("archive", record, why, status="archived")
         for record in ordered[: len(living) - kept]
     ]
 
 
-def _by_worth(records: Iterable[Record], grounds: PlanInputs) -> list[Record]:
+def _by_worth(records: Iterable[Record], inputs: PlanInputs) -> list[Record]:
     """Return records, the least important first, then those that have decayed most."""
-    config = grounds.config
+    config = inputs.config
     fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
 
     def worth(record: Record) -> tuple[bool, float, float, int, str]:
         memory = record.memory
-        count = grounds.uses.count(memory) if grounds.uses.is_known else None
-        left = lifecycle.kept(memory, grounds.now, config.categories, fading, count)
+        count = inputs.uses.count(memory) if inputs.uses.is_known else None
+        left = lifecycle.kept(memory, inputs.now, config.categories, fading, count)
         is_eternal = memory.text("temporal_class") == "eternal"
         return is_eternal, memory.importance, left, memory.timestamp, record.id
 
     return sorted(records, key=worth)
 
 
-def _nightly(tree: Tree, grounds: PlanInputs) -> tuple[list[UpkeepStep], list[Flag]]:
+def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Flag]]:
     open_ones = [
         one
-        for one in conflicts.contradictions(tree, grounds.now, grounds.config.categories)
+        for one in conflicts.contradictions(tree, inputs.now, inputs.config.categories)
         if not one.accepted
     ]
     contradicted = {id_ for one in open_ones for id_ in one.ids}
-    steps, parted = merge.plan(tree, grounds, contradicted)
+    steps, parted = merge.plan(tree, inputs, contradicted)
     after = Imagined(tree, steps)
-    steps += candidate_steps(after, grounds, contradicted)
+    steps += candidate_steps(after, inputs, contradicted)
     found = [(one.kind, one.ids, one.reason) for one in open_ones]
     found += [("duplicate", one.ids, f"they say the same, but {one.why}") for one in parted]
     flags = [
@@ -291,31 +291,31 @@ def _nightly(tree: Tree, grounds: PlanInputs) -> tuple[list[UpkeepStep], list[Fl
 
 
 def candidate_steps(
-    tree: Tree, grounds: PlanInputs, contradicted: Collection[str]
+    tree: Tree, inputs: PlanInputs, contradicted: Collection[str]
 ) -> list[UpkeepStep]:
     """Return the step for each candidate that has one."""
-    if not grounds.uses.is_known:
+    if not inputs.uses.is_known:
         return []
     found = [
-        _candidate_of(record, grounds)
-        for record in grounds.living(tree)
+        _candidate_of(record, inputs)
+        for record in inputs.living(tree)
         if record.memory.status == "candidate"
-        and record.path not in grounds.frozen
+        and record.path not in inputs.frozen
         and record.id not in contradicted
     ]
     return [step for step in found if step is not None]
 
 
-def _candidate_of(record: Record, grounds: PlanInputs) -> UpkeepStep | None:
+def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
     memory = record.memory
-    count = grounds.uses.count_asked(memory)
-    often = grounds.config.count("maintain.often")
-    state = quarantine(memory.status, memory.timestamp, count, grounds.now)
+    count = inputs.uses.count_asked(memory)
+    often = inputs.config.count("maintain.often")
+    state = quarantine(memory.status, memory.timestamp, count, inputs.now)
     if state == "confirm" or count >= often:
         times = "once" if count == 1 else f"{count} times"
         return changing("confirm", record, f"it was looked at {times}", status="confirmed")
     if state == "fade" and not memory.table("faded"):
-        now = timestamps.render(grounds.now)
+        now = timestamps.render(inputs.now)
         faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
         why = "nobody looked at it on its first day"
         importance = round(memory.importance * FADE, 4)
@@ -324,15 +324,15 @@ def _candidate_of(record: Record, grounds: PlanInputs) -> UpkeepStep | None:
 
 
 def _digests(
-    tree: Tree, grounds: PlanInputs, random: Callable[[int], bytes]
+    tree: Tree, inputs: PlanInputs, random: Callable[[int], bytes]
 ) -> Iterator[UpkeepStep]:
     """Yield the steps that bring the digests up to date that are there."""
-    found = digest.plan_digests(tree, grounds.now, grounds.config.categories, random)
+    found = digest.plan_digests(tree, inputs.now, inputs.config.categories, random)
     for one in found:
-        if any(record.path in grounds.frozen for record in one.replaces):
+        if any(record.path in inputs.frozen for record in one.replaces):
             continue
         if one.memory is not None:
-            path = f"{grounds.directory}/{ids.place(one.memory)}"
+            path = f"{inputs.directory}/{ids.place(one.memory)}"
             why = f"what it sums up of {one.category} has changed"
             yield UpkeepStep("digest", one.memory.id, one.memory.title, path, why, {}, one.memory)
             continue
@@ -340,15 +340,15 @@ def _digests(
         yield from (changing("archive", record, why, status="archived") for record in one.replaces)
 
 
-def dangling(tree: Tree, grounds: PlanInputs) -> list[Problem]:
+def dangling(tree: Tree, inputs: PlanInputs) -> list[Problem]:
     """Return a problem for each name that leads nowhere in the commit of a tree."""
     snapshot = tree.snapshot
-    files, _problems = sources.read_whole(snapshot, grounds.config.categories)
+    files, _problems = sources.read_whole(snapshot, inputs.config.categories)
     content = Content(
         repository=snapshot.repository,
         directory=snapshot.directory,
-        settings=grounds.config,
-        now=grounds.now,
+        settings=inputs.config,
+        now=inputs.now,
         files=files,
         kin=kin_of(files),
         head=snapshot.name,

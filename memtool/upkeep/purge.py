@@ -27,7 +27,7 @@ DUE, LATER, HELD = "due", "later", "held"
 
 
 class Parting(Value):
-    """A memory that was forgotten. `is_committed` says that its file is in HEAD.
+    """A memory that was forgotten: `due`, `later` or `held`.
 
     `deleted` and `due` are seconds. `reason` is that of the deletion, or why it may not be removed.
     """
@@ -37,7 +37,6 @@ class Parting(Value):
     deleted: int
     due: int
     reason: str
-    is_committed: bool
 
 
 def plan(here: Tree, head: Tree | None, now: int, days: int) -> list[Parting]:
@@ -66,7 +65,7 @@ def _parting(
     held = held_by(mine, committed)
     if held:
         state, reason = HELD, held
-    return Parting(record, state, deleted, due, reason, committed is not None)
+    return Parting(record, state, deleted, due, reason)
 
 
 def held_by(mine: Record | None, committed: Record | None) -> str:
@@ -114,11 +113,6 @@ def mentions(tree: Tree, ids: Collection[str]) -> list[Record]:
         and record.memory.status not in ("deleted", "archived")
         and not set(ids).isdisjoint(record.memory.items("derived_from"))
     ]
-
-
-def of_state(partings: Sequence[Parting], state: str) -> list[Parting]:
-    """Return those in one state."""
-    return [one for one in partings if one.state == state]
 
 
 def _is_deleted(record: Record) -> bool:

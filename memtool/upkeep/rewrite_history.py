@@ -114,7 +114,7 @@ class Leaked(Value):
 
 
 def leak_of_memory(git: Git, directory: str, id: str) -> Leak:
-    """Find every file that a memory ever had. Raises MemtoolError where no commit has one."""
+    """Find every file that ever held a memory. Raises MemtoolError where no commit has one."""
     touched = [
         (commit, day, path, oids)
         for commit, day, path, oids in _touches(git, [directory])
