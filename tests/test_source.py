@@ -40,7 +40,7 @@ LAYERS = (
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
     "modules": 187,
-    "lines": 46_600,
+    "lines": 46_510,
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,
