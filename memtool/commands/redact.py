@@ -101,8 +101,6 @@ def redact(
         dry_run: say what would be replaced, write nothing
     """
     write.prepare(context, begins=False)
-    if not dry_run:
-        rewrite.refuse_partial_commit(context.env)
     repository = context.repository
     named = tuple(dict.fromkeys(_located(context, one) for one in path))
     needs_key = strategy == "hash"
@@ -118,6 +116,8 @@ def redact(
             if on_disk.new.found or in_index.new.found:
                 found[name] = on_disk, in_index
         may_stage = FRAMEWORK not in context.env
+        if may_stage and not dry_run and any(side.new.found for _disk, side in found.values()):
+            rewrite.refuse_partial_commit(context.env)
         with usage_log.act(context, "redact", *found, dry_run=dry_run or not found):
             if not dry_run:
                 _write(context, found, entries, may_stage=may_stage)

@@ -15,6 +15,9 @@ from memtool.store.repository import Repository
 LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
 SHOWN_PATHS = 5
+_PASSED = ("Passed", "Skipped")
+_DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
+"""Lines of the pre-commit framework that do not say what is wrong."""
 _ARGUMENTS = 500
 """Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
 
@@ -111,9 +114,27 @@ def _patiently(
 
 def _reason(error: MemtoolError) -> str:
     if isinstance(error, GitError):
-        said = error.stderr.strip()
-        return said.splitlines()[0].removeprefix("fatal: ") if said else error.message
+        return _refusal(error.stderr) or error.message
     return error.message
+
+
+def _refusal(said: str) -> str:
+    """Return the line that says why git or a hook refused, empty where none does.
+
+    The pre-commit framework lists every hook with its outcome, and below one that failed its id,
+    its exit code and what it printed.
+    """
+    lines = [
+        line.strip()
+        for line in said.splitlines()
+        if line.strip() and not line.endswith(_PASSED) and not line.startswith(_DETAILS)
+    ]
+    if not lines:
+        return ""
+    name, dots, _outcome = lines[0].partition("...")
+    if dots and lines[0].endswith("Failed"):
+        return f"the hook {name!r} refused: {lines[1] if len(lines) > 1 else 'it says no reason'}"
+    return lines[0].removeprefix("fatal: ")
 
 
 def _hint(error: MemtoolError, paths: Sequence[str]) -> str:

@@ -44,6 +44,19 @@ def framed(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
+@pytest.fixture
+def both(framed: Sandbox) -> Sandbox:
+    """The framework runs both offered hooks, the redacting one after the check."""
+    rows = []
+    for row in offered().values():
+        row.pop("minimum_pre_commit_version")
+        rows.append(row | {"language": "system", "entry": f"{sys.executable} -m {row['entry']}"})
+    config = {"repos": [{"repo": "local", "hooks": rows}]}
+    framed.write(".pre-commit-config.yaml", yaml.safe_dump(config))
+    framed.git("commit", "--quiet", "--no-verify", "-am", "both hooks")
+    return framed
+
+
 def pre_commit(sandbox: Sandbox, *words: str) -> subprocess.CompletedProcess[str]:
     return run(sandbox, sys.executable, "-m", "pre_commit", *words)
 
@@ -101,6 +114,89 @@ def test_a_deletion_alone_is_refused(framed: Sandbox) -> None:
     framed.git("rm", "--quiet", ".memory/decision/2026-02/dec-old.md")
     done = run(framed, "git", "commit", "-m", "m")
     assert (done.returncode, "removed" in done.stdout + done.stderr) == (1, True)
+
+
+def test_every_way_to_commit_passes_both_hooks(both: Sandbox) -> None:
+    """A harmless memory is committed by git in each of its ways, and by a verb."""
+    path = both.memory("dec-new", "We keep the carts in Redis.\n")
+    both.git("add", path)
+    for words in (("-m", "plain"), ("--amend", "--no-edit")):
+        done = run(both, "git", "commit", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for number, words in enumerate((("-am", "all"), ("-m", "path", "--", path))):
+        both.memory("dec-new", "We keep the carts in Redis.\n", tags=(f"t{number}",))
+        both.write("notes.txt", f"{number}\n")
+        done = run(both, "git", "commit", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = both.run("remember", "Deploys run on Tuesdays only.", "--commit")
+    assert (done.returncode, both.git("log", "-1", "--format=%s").strip()) == (
+        0,
+        "memory: add Deploys run on Tuesdays only",
+    ), done.stderr
+
+
+def test_a_partly_staged_memory_is_committed_as_staged(both: Sandbox) -> None:
+    """The framework sets the rest aside, and the verbs commit their own file alone."""
+    path = both.memory("dec-new", "We keep the carts in Redis.\n")
+    both.git("add", path)
+    both.write("notes.txt", "not staged\n")
+    data = (both.path / path).read_text()
+    both.write(path, data + "\nMore.\n")
+    done = run(both, "git", "commit", "-m", "part")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert both.git("show", f"HEAD:{path}") == data
+    assert (both.path / path).read_text() == data + "\nMore.\n"
+    assert (both.path / "notes.txt").read_text() == "not staged\n"
+
+
+def test_a_secret_in_a_partial_commit_is_redacted_on_disk_and_not_committed(both: Sandbox) -> None:
+    """Nothing is restaged there, so the commit is refused and can be repeated."""
+    path = both.memory("dec-new", "We keep the carts in Redis.\n")
+    both.git("add", path)
+    both.memory("dec-new", f"We keep the carts in Redis.\n\nThe key is {KEY}.\n")
+    done = run(both, "git", "commit", "-m", "m", "--", path)
+    assert done.returncode == 1
+    assert KEY not in done.stdout + done.stderr + (both.path / path).read_text()
+
+
+@pytest.mark.slow
+def test_every_verb_that_commits_passes_both_hooks(both: Sandbox) -> None:
+    """What a verb has written, the set-up that the docs offer lets pass."""
+    both.write("adr/0001-x.md", "# 1. Use Kafka for events\n\nAccepted\n\nWe use Kafka.\n")
+    words = {
+        "new": ("semantic", "Carts expire", "--body", "Carts expire after a day.", "--id", "sem-a"),
+        "supersede": ("sem-a", "Carts expire late", "--body", "After a week.", "--id", "sem-b"),
+        "confirm": ("sem-b",),
+        "pin": ("sem-b",),
+        "unpin": ("sem-b",),
+        "archive": ("sem-b",),
+        "restore": ("sem-b",),
+        "deprecate": ("sem-b",),
+        "forget": ("sem-b", "--why", "it is over"),
+        "config": ("search.limit", "7"),
+        "alias": ("add", "cart", "basket"),
+        "import": ("adr", "adr"),
+        "digest": ("--all",),
+    }
+    for verb, args in words.items():
+        before = both.git("rev-parse", "HEAD")
+        done = both.run(verb, *args, "--commit")
+        assert done.returncode == 0, (verb, done.stderr)
+        is_committed = both.git("rev-parse", "HEAD") != before
+        assert is_committed or verb in {"confirm", "digest"}, (verb, done.stdout)
+
+
+def test_the_refusal_of_a_hook_is_said_in_its_own_words(both: Sandbox) -> None:
+    """The framework's first line says that another hook passed."""
+    failing = {"id": "no", "name": "no fun", "language": "fail", "entry": "no fun today",
+               "always_run": True}  # fmt: skip
+    config = yaml.safe_load((both.path / ".pre-commit-config.yaml").read_text())
+    config["repos"][0]["hooks"].append(failing)
+    both.write(".pre-commit-config.yaml", yaml.safe_dump(config))
+    both.git("commit", "--quiet", "--no-verify", "-am", "three hooks")
+    done = both.run("remember", "Deploys run on Tuesdays only.", "--commit")
+    assert done.returncode == 2
+    assert "written but not committed: the hook 'no fun' refused: no fun today" in done.stderr
 
 
 def test_run_on_all_files(framed: Sandbox) -> None:
