@@ -1,7 +1,7 @@
 """Duplicates and conflicts on labelled pairs, and what looking for a twin costs.
 
     python bench/duplicates.py            precision and recall on the labelled pairs
-    python bench/duplicates.py alarms     what is flagged among real notes, for reading
+    python bench/duplicates.py alarms     what is flagged among public texts, for reading
     python bench/duplicates.py cost       time of one new memory in trees of 1,000 and 10,000
 
 The pairs are in `tests/gate/data`. The threshold and the tables were chosen on those marked
@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ROOT / "tests" / "gate" / "data"
-NOTES = ROOT.parent / "shared" / "data" / "retrieval" / "adrs" / "corpus.jsonl.gz"
+NOTES = ROOT.parent / "shared" / "data" / "retrieval"
+SETS = ("adrs", "beads", "peps")
 ROUNDS = 9
 
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
@@ -75,10 +76,10 @@ def quality() -> None:
     threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
 
     def is_twin(one: Memory, other: Memory) -> bool:
-        mine, theirs = (near_duplicates.bits_of(near_duplicates.words_in(m)) for m in (one, other))
-        shared = (mine & theirs).bit_count()
-        least = near_duplicates.LEAST_SHARED * min(mine.bit_count(), theirs.bit_count())
-        return shared >= least and near_duplicates.likeness(one, other) >= threshold
+        mine, theirs = (near_duplicates.words_in(memory) for memory in (one, other))
+        shared = near_duplicates.shared_words(mine, theirs)
+        is_near = shared >= near_duplicates.LEAST_SHARED
+        return is_near and near_duplicates.likeness(one, other) >= threshold
 
     measure("duplicates", "duplicate", is_twin)
     measure(
@@ -86,20 +87,31 @@ def quality() -> None:
     )
 
 
+def texts(name: str) -> list[dict]:
+    """Return the documents of a public set; a line that is no JSON is left out."""
+    found = []
+    with gzip.open(NOTES / name / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                print(f"{name}: a line is no JSON")
+    return found
+
+
 def alarms() -> None:
-    """Print what is flagged among real decision records, whose authors meant no conflict."""
-    with gzip.open(NOTES, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    notes = [memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(rows)]
-    records = [Record(note, f"{note.id}.md", "") for note in notes]
-    near = near_duplicates.among(records)
+    """Print what is flagged among public texts, whose authors meant no conflict."""
     threshold = float(str(option(near_duplicates.THRESHOLD_KEY).default))
-    found = [
-        twin for twin in near_duplicates.twins(records, near, threshold, 1_772_000_000) if twin
-    ]
-    print(f"{len(notes)} notes: {len(found)} have a twin")
-    for clash in contradictions.find(notes):
-        print(f"{clash.kind} {clash.one} {clash.other}: {clash.reason}")
+    for name in SETS:
+        notes = [
+            memory(f"sem-{at}", row["title"], row["text"], {}) for at, row in enumerate(texts(name))
+        ]
+        records = [Record(note, f"{note.id}.md", "") for note in notes]
+        near = near_duplicates.among(records)
+        twins = near_duplicates.twins(records, near, threshold, 1_772_000_000)
+        print(f"{name}: {len(notes)} notes, {sum(map(bool, twins))} have a twin")
+        for clash in contradictions.find(notes):
+            print(f"    {clash.kind} {clash.one} {clash.other}: {clash.reason}")
 
 
 def cost() -> None:

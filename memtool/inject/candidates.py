@@ -50,12 +50,12 @@ class Candidate(Value):
     score: float | None = None
     factors: Mapping[str, float] = {}
     beside: str = ""
-    """The id of the memory that it contradicts, where it is shown only for that."""
+    """The id of the memory that it conflicts with, where it is shown only for that."""
     related: str = ""
     """The id of the winner that it is related to, where it was found only because of that."""
     scope: str = PROJECT
     against: tuple[str, ...] = ()
-    """The ids of what it contradicts, where it is shown for itself."""
+    """The ids of what it conflicts with, where it is shown for itself."""
 
     @property
     def is_brief(self) -> bool:
@@ -113,7 +113,7 @@ class Eligibility(Value):
     scope: str = PROJECT
 
     def beside(self, record: Record) -> list[Record]:
-        """Return the current memories that contradict one."""
+        """Return the current memories that conflict with one."""
         found = (self.tree.by_id[other] for other in self.standing.others(record.id))
         return [other for other in found if not self.objection(other.memory)]
 
@@ -180,9 +180,9 @@ def fill(
 def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVerdict:
     """Return the fate of a candidate."""
     if candidate.beside:
-        reason = f"beside {candidate.beside}, which it contradicts; {reason}"
+        reason = f"beside {candidate.beside}, which it conflicts with; {reason}"
     if candidate.against and is_taken:
-        reason = f"{reason}; contradicts {', '.join(candidate.against)}"
+        reason = f"{reason}; conflicts with {', '.join(candidate.against)}"
     if candidate.related:
         reason = f"{candidate.related} is related to it; {reason}"
     return CandidateVerdict(

@@ -12,7 +12,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from memtool.memory.lineage import Lineage
     from memtool.store.provenance import Witness
@@ -29,34 +29,32 @@ class EffectiveLineage(Value):
 
     `forks` holds the heads of each fork that a memory is a head of, `disputes` both sides of each
     superseding that was not granted, `unproven` what a memory replaces although the trusted ref
-    does not hold it yet. `contrary` says the opposite, among the memories that were compared.
+    does not hold it yet. All of it follows from the files and from git: what the rules of
+    `gate.contradictions` merely suspect is no part of it, and stands in no block.
     """
 
     lineage: Lineage
     forks: dict[str, tuple[tuple[str, ...], ...]]
     disputes: dict[str, tuple[str, ...]]
     unproven: dict[str, tuple[str, ...]]
-    contrary: Mapping[str, tuple[str, ...]] = {}
 
     def rivals(self, id_: str) -> tuple[str, ...]:
         """Return the other heads of the forks that a memory is in."""
         return tuple(sorted(set().union(*self.forks.get(id_, ())) - {id_}))
 
     def conflicts(self, id_: str) -> tuple[str, ...]:
-        """Return all memories that contradict one."""
-        against = {*self.rivals(id_), *self.disputes.get(id_, ()), *self.contrary.get(id_, ())}
-        return tuple(sorted(against))
+        """Return all memories that conflict with one."""
+        return tuple(sorted({*self.rivals(id_), *self.disputes.get(id_, ())}))
 
     def others(self, id_: str) -> tuple[str, ...]:
         """Return the memories that are shown beside one: those that its warnings name."""
-        groups = (self.rivals(id_), self.disputes.get(id_, ()), self.contrary.get(id_, ()))
+        groups = (self.rivals(id_), self.disputes.get(id_, ()))
         return tuple(other for ids in groups for other in ids[:NAMED_MOST])
 
     def marks(self, id_: str) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
         table = (
             ("[CONFLICT] with {}: they replace the same memory", self.rivals(id_)),
-            ("[CONFLICT] with {}: they may contradict each other", self.contrary.get(id_)),
             ("[DISPUTED] with {}: the newer one is less trusted", self.disputes.get(id_)),
             ("[UNPROVEN] replaces {}, not yet in the trusted ref", self.unproven.get(id_)),
         )

@@ -2,7 +2,7 @@
 
 Each side is searched and weighed by itself, with its own settings and its own trust. Of both
 together one order is made, in which the global memories give way to what the project says: where
-both say the same, or contradict each other, only the project speaks. Otherwise they are in one
+both say the same, or may contradict each other, only the project speaks. Otherwise they are in one
 order, the project first where nothing else decides.
 """
 
@@ -335,9 +335,6 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         )
         for hit in found.hits
     ]  # fmt: skip
-    shown = pinned[: settings.count("inject.pinned_most")]
-    at_hand = [one.record.memory for one in (*shown, *hits)]
-    grounds = grounds.replace(standing=select.known(weighed, at_hand))
     pinned, hits = _against(pinned, grounds), _against(hits, grounds)
     is_replay = asked.at is not None or asked.as_of is not None
     return Side(
@@ -368,7 +365,7 @@ def _retrieved(scope: Scope, asked: GatherRequest) -> Found:
 
 
 def _against(candidates: Iterable[Candidate], grounds: Eligibility) -> list[Candidate]:
-    """Return candidates that know what they contradict."""
+    """Return candidates that know what they conflict with."""
     found = ((one, grounds.standing.conflicts(one.record.id)) for one in candidates)
     return [one.replace(against=ids) if ids else one for one, ids in found]
 
@@ -455,7 +452,7 @@ def choose_from(
 ) -> Chosen:
     """Choose from candidates of one side what its session has not seen; see `select.choose`."""
     kept, dropped = select.choose(candidates, side.grounds, side.origins, threshold, shown)
-    gone = {one.id for one in side.yielded}  # not even beside what it contradicts
+    gone = {one.id for one in side.yielded}  # not even beside what it conflicts with
     fresh, seen_before = side.once.fresh([one for one in kept if one.record.id not in gone])
     return fresh, dropped + seen_before
 
@@ -463,7 +460,7 @@ def choose_from(
 def joined(own: Sequence[Candidate], others: Sequence[Candidate], threshold: float) -> Chosen:
     """Return both in one order, by weight and then the project's first.
 
-    The order among those of one side stays, and what is next to another for contradicting it
+    The order among those of one side stays, and what is next to another for conflicting with it
     stays with that one. What scores below a share of the best of both is dropped, as each side
     did by itself.
     """
@@ -512,7 +509,7 @@ def yielding(own: Sequence[Candidate], others: Sequence[Candidate]) -> Chosen:
     reasons: dict[int, str] = {}
     for one, other in select.clashes([*ours, *theirs]) if ours and theirs else ():
         if one < len(ours) <= other:
-            reasons.setdefault(other - len(ours), f"the project's {ours[one].id} says otherwise")
+            reasons.setdefault(other - len(ours), f"it may contradict the project's {ours[one].id}")
     said = [(memory.id, select.Wording(memory)) for memory in ours]
     for number, memory in enumerate(theirs if ours else ()):
         wording = select.Wording(memory)

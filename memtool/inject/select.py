@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memtool.inject.effective_lineage import EffectiveLineage
     from memtool.memory.memory import Memory
     from memtool.store.provenance import Origin
 
@@ -123,7 +122,7 @@ def choose(
     shown: Sequence[Candidate] = (),
     most: int = MOST_SHOWN,
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
-    """Drop what is not worth showing, and put beside the rest what contradicts it.
+    """Drop what is not worth showing, and put beside the rest what conflicts with it.
 
     Of what was found the best `most` are looked at. Dropped is what scores below `threshold`, a
     share of the best score; what says the same as a better one; what a better digest sums up; and
@@ -307,19 +306,6 @@ def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
         for found in contradictions.find(memories)
         if not _is_accepted(memories[found.one], memories[found.other])
     ]
-
-
-def known(standing: EffectiveLineage, memories: Sequence[Memory]) -> EffectiveLineage:
-    """Return the standing with what contradicts each other among some memories."""
-    found: dict[str, set[str]] = {}
-    for one, other in clashes(memories):
-        ids = memories[one].id, memories[other].id
-        if ids[0] != ids[1] and ids[1] not in standing.conflicts(ids[0]):
-            found.setdefault(ids[0], set()).add(ids[1])
-            found.setdefault(ids[1], set()).add(ids[0])
-    if not found:
-        return standing
-    return standing.replace(contrary={id_: tuple(sorted(found[id_])) for id_ in sorted(found)})
 
 
 def _is_accepted(one: Memory, other: Memory) -> bool:

@@ -7,8 +7,8 @@ so at once; a torn line costs nothing but a repetition, and so does a file that 
 Beside them `starts` says when sessions began, and at which commit: what came since is news. How
 many findings wait to be promoted is read here as well; promotion writes it.
 
-A memory changed where its bytes did, or what contradicts it. What was shown as its statement only
-may come whole when somebody asks, but not as its statement again. Only what is asked about the
+A memory changed where its bytes did, or what conflicts with it. What was shown as its statement
+only may come whole when somebody asks, but not as its statement again. Only what is asked about the
 worktree as it stands now counts: who looks back at a revision or a moment wants all of the answer.
 """
 

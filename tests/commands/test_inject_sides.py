@@ -85,19 +85,25 @@ def test_the_project_speaks_for_itself(project: Sandbox, everywhere: Sandbox):
     ]
     reasons = {one.id: one.reason for one in found.explain or ()}
     assert reasons["glo-same"] == "the project's dec-other says the same"
-    assert reasons["glo-away"] == "the project's dec-other says otherwise"
+    assert reasons["glo-away"] == "it may contradict the project's dec-other"
     found = inject(project.context(), prompt="may I force-push?", explain=True)
     assert shown(found) == [("dec-push", "retrieval", "project")]
     reasons = {one.id: one.reason for one in found.explain or ()}
-    assert reasons["glo-pinned"] == "the project's dec-push says otherwise"
+    assert reasons["glo-pinned"] == "it may contradict the project's dec-push"
 
 
-def test_what_gave_way_does_not_come_back_beside_what_it_contradicts(
+def test_what_gave_way_does_not_come_back_beside_what_it_conflicts_with(
     project: Sandbox, everywhere: Sandbox
 ):
-    """A contradiction among global memories is settled where the project takes a side."""
-    everywhere.memory("glo-long", "Sessions live in Redis, as long as their user works.\n")
-    everywhere.memory("glo-away", "Sessions do not live in Redis.\n", title="Sessions")
+    """A fork of global memories is settled where the project takes a side."""
+    everywhere.memory("glo-old", "Sessions live in memory.\n")
+    everywhere.memory(
+        "glo-long", "Sessions live in Redis, as long as their user works.\n",
+        supersedes=("glo-old",),
+    )  # fmt: skip
+    everywhere.memory(
+        "glo-away", "Sessions do not live in Redis.\n", title="Sessions", supersedes=("glo-old",)
+    )
     found = inject(project.context(), prompt="do sessions live in redis?", explain=True)
     assert {id_ for id_, _tier, _scope in shown(found)} == {"glo-pinned", "dec-other", "glo-long"}
     (long,) = (item for item in found.items if item.id == "glo-long")

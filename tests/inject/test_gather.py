@@ -69,12 +69,12 @@ def test_the_threshold_is_a_share_of_the_best_of_both():
         (
             "Never push to the main branch directly.\n",
             "Push to the main branch directly.\n",
-            "the project's own-a says otherwise",
+            "it may contradict the project's own-a",
         ),
         (
             "The request timeout is 30 seconds.\n",
             "The request timeout is 60 seconds.\n",
-            "the project's own-a says otherwise",
+            "it may contradict the project's own-a",
         ),
     ],
 )

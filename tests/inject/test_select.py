@@ -1,4 +1,4 @@
-"""Selection: few, none repeats another, and what cannot both hold is marked."""
+"""Selection: few, none repeats another, and what forks is marked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memtool.gate import contradictions
 from memtool.inject import select
 from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility
 from memtool.inject.effective_lineage import EffectiveLineage
-from memtool.inject.select import Wording, choose, clashes, known, sources
+from memtool.inject.select import Wording, choose, clashes, sources
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
@@ -326,48 +326,29 @@ def test_only_rules_contradict():
     assert clashes([memory(f"epi-{text[0]}", text, type="episodic") for text in texts]) == []
 
 
-def test_what_lineage_disputes_is_not_told_twice():
-    """Two heads of a fork have their mark already."""
-    both = [memory("sem-a", "Use tabs here"), memory("sem-b", "Never use tabs here"),
-            memory("sem-c", "Never use tabs here, please")]  # fmt: skip
-    forks = {"sem-a": (("sem-a", "sem-b"),), "sem-b": (("sem-a", "sem-b"),)}
-    found = known(EffectiveLineage(Lineage(both), forks, {}, {}), both)
-    assert found.contrary == {"sem-a": ("sem-c",), "sem-c": ("sem-a",)}
-    assert found.marks("sem-a") == (
-        "[CONFLICT] with sem-b: they replace the same memory",
-        "[CONFLICT] with sem-c: they may contradict each other",
-    )
-    assert found.conflicts("sem-a") == ("sem-b", "sem-c")
-
-
-def test_both_sides_stand_in_the_block_with_the_other_ones_id(sandbox: Sandbox):
-    """The weaker one comes beside the better, however far below the threshold it is."""
-    sandbox.memory("dec-redis", "Sessions live in Redis for a day, as the cookie does.\n",
-                   title="Sessions live in Redis")  # fmt: skip
-    sandbox.memory("dec-away", "Sessions do not live in Redis.\n" + "Other words stand here. " * 30,
-                   title="Storage", status="candidate")  # fmt: skip
-    sandbox.memory("dec-other", "Sessions are signed by the gateway.\n", title="Signed sessions")
+def test_what_rules_suspect_is_marked_nowhere_in_a_block(sandbox: Sandbox):
+    """Only lineage proves a conflict; a contradiction that words suggest is for `conflicts`."""
+    sandbox.memory("dec-redis", "Sessions live in Redis for a day.\n", title="Sessions in Redis")
+    sandbox.memory("dec-push", "Sessions never live in Redis.\n", title="P", status="pinned")
     sandbox.commit()
-    asked = ("inject", "--prompt", "do sessions live in redis for a day?")
-    found = sandbox.json(*asked)
-    conflicts = {one["id"]: one["conflicts"] for one in found["items"]}
-    assert conflicts["dec-redis"] == ["dec-away"]
-    assert conflicts["dec-away"] == ["dec-redis"]
-    assert "[CONFLICT] with dec-away: they may contradict each other\n" in found["text"]
-    assert "[CONFLICT] with dec-redis: they may contradict each other\n" in found["text"]
-    assert found["text"].count("[CONFLICT]") == 2
-    assert list(conflicts).index("dec-away") == list(conflicts).index("dec-redis") + 1
-    reasons = {one["id"]: one["reason"] for one in sandbox.json(*asked, "--explain")["explain"]}
-    assert reasons["dec-redis"].endswith("; contradicts dec-away")
-    assert sandbox.run(*asked).stdout == found["text"]
-
-
-def test_a_pinned_memory_and_a_found_one_mark_each_other(sandbox: Sandbox):
-    """What is always shown is no less disputed."""
-    sandbox.memory("dec-push", "Never force-push to main.\n", title="Pushes", status="pinned")
-    sandbox.memory("dec-loud", "Force-push to main, a rebase needs it.\n", title="Rebase")
-    sandbox.commit()
-    found = sandbox.json("inject", "--prompt", "may I force-push to main after a rebase?")
+    found = sandbox.json("inject", "--prompt", "do sessions live in redis for a day?")
     assert {one["id"]: one["conflicts"] for one in found["items"]} == {
-        "dec-push": ["dec-loud"], "dec-loud": ["dec-push"]
+        "dec-push": [], "dec-redis": []
     }  # fmt: skip
+    assert "[CONFLICT]" not in found["text"]
+    assert "contradict" not in found["text"]
+    kinds = {one["kind"] for one in sandbox.json("conflicts")["conflicts"]}
+    assert kinds == {"opposition"}
+
+
+def test_a_fork_is_a_conflict(sandbox: Sandbox):
+    """Two heads that replace the same memory are marked, whatever their words say."""
+    sandbox.memory("dec-old", "Sessions live in files.\n")
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", supersedes=("dec-old",))
+    sandbox.memory("dec-b", "Sessions live in Valkey.\n", supersedes=("dec-old",))
+    sandbox.commit()
+    found = sandbox.json("inject", "--prompt", "where do sessions live?")
+    assert {one["id"]: one["conflicts"] for one in found["items"]} == {
+        "dec-a": ["dec-b"], "dec-b": ["dec-a"]
+    }  # fmt: skip
+    assert found["text"].count("[CONFLICT]") == 2
