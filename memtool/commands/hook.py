@@ -159,6 +159,7 @@ class HookCall(Value):
 
 def _start(context: Context, event: HookCall) -> Injected:
     from memtool.inject import candidates, gather, session_primer, session_seen
+    from memtool.sessions import lifecycle
 
     session = context_of(event.given)
     is_noted = bool(session) and not event.is_dry
@@ -168,6 +169,7 @@ def _start(context: Context, event: HookCall) -> Injected:
         gather.GatherRequest(context, session=session),
         _form(event),
         candidates.plan(context.settings, _budget(context, event), None),
+        lifecycle.recap(context, event.given.session),
     )
     if is_noted:
         session_primer.begin(context, session)

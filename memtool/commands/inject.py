@@ -50,9 +50,13 @@ def inject(
     Tokens are estimated, as a quarter of the bytes. The whole text stays within --budget, else
     within what --remaining allows, else within MEMTOOL_BUDGET or the setting inject.budget_tokens.
 
-    --primer prints what a session should know before anything is asked: what is pinned, the state
-    of the work, the decisions and warnings about files that this branch changed lately, what came
-    since the session before, and which candidates wait for a decision.
+    --primer prints what a session should know before anything is asked: what is pinned, how long
+    ago the session before was, how many there were and what was done in it, the state of the work,
+    the decisions and warnings about files that this branch changed lately, what came since the
+    session before, and which candidates wait for a decision.
+
+    With --session the lines that say what a block is stand in its first block alone. Tokens that
+    a tier leaves empty go to what answers the prompt.
 
     --write puts what is pinned, and the titles of what stays true, between two marker lines of a
     file such as AGENTS.md, for agents without hooks; the rest of the file keeps its bytes, and
@@ -101,8 +105,9 @@ def inject(
     )  # fmt: skip
     if primer:
         from memtool.inject import session_primer  # not at every prompt
+        from memtool.sessions import lifecycle
 
-        injected = session_primer.prime(asked, form, shares)
+        injected = session_primer.prime(asked, form, shares, lifecycle.recap(context, session))
     else:
         injected = answer(asked, form, shares)
     injected = injected.replace(format=format or form.name)

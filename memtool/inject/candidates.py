@@ -37,6 +37,8 @@ PINNED = "pinned"
 RETRIEVAL = "retrieval"
 GOVERNING = "governing"
 """The tiers; a governing one is about a file that was changed, and nobody asked for it."""
+SUMMARY = "summary"
+"""The tier of what sums up others: digests, and in a primer the session before."""
 PROJECT = "project"
 GLOBAL = "global"
 """The scopes: whose memory it is, by the repository that it is in."""
@@ -217,9 +219,10 @@ def _size(text: str) -> int:
 class Budget(Value):
     """Tokens of one block. The shares never exceed the total.
 
-    `bridge` belongs to the agent, which keeps its own context in it: memtool leaves it empty.
-    `summary` belongs to the summaries of sessions. Whatever is short is taken from the last share
-    first, in the order pinned, bridge, retrieval, summary.
+    `bridge` leads from the session before to this one: in a primer it holds the state of the work
+    and what is new. `summary` holds what sums up others. Whatever is short is taken from the last
+    share first, in the order pinned, bridge, retrieval, summary; what stays empty goes to retrieval
+    in the answer to a prompt, and to the bridge in a primer, where nothing was asked.
     """
 
     total: int
@@ -227,14 +230,19 @@ class Budget(Value):
     bridge: int
     retrieval: int
     summary: int
-    wanted: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """The shares before anything was cut, in the same order."""
+    retrieval_most: int = 0
+    """What the settings allow for retrieval, however much stays empty elsewhere."""
 
-    def after_pinned(self, used: int) -> Budget:
-        """Return the shares with what the pinned tier left over given to those that were cut."""
-        if sum(self.wanted) <= self.total:
-            return self
-        return _cut(self.total, (used, *self.wanted[1:]))
+    def to_retrieval(self, pinned: int, summary: int = 0) -> Budget:
+        """Return what the answer to a prompt has left, by the tokens that two tiers used."""
+        left = max(0, self.total - pinned - summary)
+        retrieval = min(self.retrieval_most, left)
+        return self.replace(pinned=pinned, bridge=0, retrieval=retrieval, summary=summary)
+
+    def to_bridge(self, pinned: int, summary: int) -> Budget:
+        """Return the shares of a primer, by the tokens that two tiers used."""
+        left = max(0, self.total - pinned - summary)
+        return self.replace(pinned=pinned, bridge=left, retrieval=0, summary=summary)
 
 
 ROWS: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = (
@@ -271,9 +279,9 @@ def plan(config: Config, budget: int | None, remaining: int | None) -> Budget:
     if budget is None and remaining is not None:
         total, pinned, bridge, retrieval, summary = allowed(remaining)
         shares = (min(pinned, pinned_most), bridge, min(retrieval, retrieval_most), summary)
-        return _cut(total, shares)
+        return _cut(total, shares, retrieval_most)
     total = config.count("inject.budget_tokens") if budget is None else budget
-    return _cut(total, (pinned_most, 0, retrieval_most, 0))
+    return _cut(total, (pinned_most, 0, retrieval_most, 0), retrieval_most)
 
 
 def allowed(remaining: int) -> tuple[int, ...]:
@@ -290,11 +298,11 @@ def allowed(remaining: int) -> tuple[int, ...]:
     return below
 
 
-def _cut(total: int, wanted: tuple[int, int, int, int]) -> Budget:
+def _cut(total: int, wanted: tuple[int, int, int, int], retrieval_most: int) -> Budget:
     left = total
     granted = []
     for share in wanted:
         granted.append(min(share, left))
         left -= granted[-1]
     pinned, bridge, retrieval, summary = granted
-    return Budget(total, pinned, bridge, retrieval, summary, wanted)
+    return Budget(total, pinned, bridge, retrieval, summary, retrieval_most)

@@ -15,7 +15,14 @@ from memtool.index import index
 from memtool.index.reader import EXACT
 from memtool.inject import candidates as candidate_list
 from memtool.inject import select
-from memtool.inject.block import PREAMBLE, frame_bytes, passage, write_block, write_passage
+from memtool.inject.block import (
+    PREAMBLE,
+    REMINDER,
+    frame_bytes,
+    passage,
+    write_block,
+    write_passage,
+)
 from memtool.inject.candidates import (
     BYTES_PER_TOKEN,
     GLOBAL,
@@ -23,6 +30,7 @@ from memtool.inject.candidates import (
     PINNED,
     PROJECT,
     RETRIEVAL,
+    SUMMARY,
     Candidate,
     CandidateVerdict,
     Eligibility,
@@ -32,7 +40,7 @@ from memtool.inject.candidates import (
     verdict,
 )
 from memtool.inject.effective_lineage import standing
-from memtool.inject.session_seen import Once, once
+from memtool.inject.session_seen import Once, notice, once
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
@@ -59,7 +67,7 @@ NOTE = (
     "\nThose of scope global hold in all projects of this user: `memtool --global VERB` reads and "
     "corrects them."
 )
-"""Follows the preamble of a block in which there is one."""
+"""Follows the preamble of a block in which there is one, once in a session."""
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
 HITS = 15
@@ -176,25 +184,29 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     """
     sides = sides_of(asked)
     write = writer(sides, form)
-    preamble = preamble_of(candidate for side in sides for candidate in side.candidates)
+    preamble = preamble_of(sides, (one for side in sides for one in side.candidates))
     room = shares.total * BYTES_PER_TOKEN - frame_bytes(form, preamble)
     settings = asked.context.settings
     chosen, verdicts = choose(sides, PINNED)
     most = settings.count("inject.pinned_most")
     taken, reasons = fill(chosen, write, most, shares.pinned, room)
     verdicts += reasons
-    shares = shares.after_pinned(sum(one.tokens for one in taken))
+    used = sum(one.tokens for one in taken)
+    shares = shares.to_retrieval(used)
     room -= sum(len(one.text.encode()) for one in taken)
     threshold = answer_gate.preset(settings).threshold
     chosen, dropped = choose(sides, RETRIEVAL, threshold, [one.candidate for one in taken])
+    chosen = [one.replace(tier=SUMMARY) if select.is_digest(one) else one for one in chosen]
     most = settings.count("inject.retrieval_most")
     more, reasons = fill(chosen, write, most, shares.retrieval, room)
+    summed = sum(one.tokens for one in more if one.candidate.tier == SUMMARY)
+    shares = shares.to_retrieval(used, summed)
     taken += more
     verdicts += dropped + reasons
     for side in sides:
         verdicts += side.yielded + _not_found(side)
     texts = [one.text for one in taken]
-    text = write_block(texts, form, preamble_of(one.candidate for one in taken))
+    text = write_block(texts, form, preamble_of(sides, (one.candidate for one in taken)))
     return injected(asked, sides, shares, form, text, taken, verdicts)
 
 
@@ -225,9 +237,10 @@ def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
     side = side.replace(origins=origins_of(context.witness(tree), grounds, rules))
     fresh, verdicts = choose_from(side, rules)
     most = min(budget, MOST_RULE_TOKENS)
-    room = most * BYTES_PER_TOKEN - frame_bytes(form)
+    preamble = preamble_of([side], rules)
+    room = most * BYTES_PER_TOKEN - frame_bytes(form, preamble)
     taken, reasons = fill(fresh, writer([side], form), MOST_RULES, most, room)
-    text = write_block([one.text for one in taken], form)
+    text = write_block([one.text for one in taken], form, preamble)
     shares = plan(context.settings, most, None)
     return injected(asked, [side], shares, form, text, taken, verdicts + reasons)
 
@@ -244,6 +257,8 @@ def injected(
     """Return a block with what each side knows about the memories in it."""
     by_scope = {side.grounds.scope: side for side in sides}
     versions: list[tuple[str, str]] = []
+    if sides[0].once.session and text:
+        versions += map(notice, notices(sides, (one.candidate for one in taken)))
     for scope, side in by_scope.items():
         versions += side.once.versions(one for one in taken if one.candidate.scope == scope)
     return Injected(
@@ -417,10 +432,22 @@ def writer(
     return write
 
 
-def preamble_of(candidates: Iterable[Candidate]) -> str:
-    """Return what precedes memories, with a note where one of them is global."""
-    is_own = all(one.scope == PROJECT for one in candidates)
-    return PREAMBLE if is_own else PREAMBLE + NOTE
+def notices(sides: Sequence[Side], candidates: Iterable[Candidate]) -> list[str]:
+    """Return what has to be said about memories that the session was not given yet."""
+    wanted = [PREAMBLE]
+    if any(one.scope != PROJECT for one in candidates):
+        wanted.append(NOTE)
+    seen = sides[0].once.seen  # a session has one past, in the clone that it works in
+    return [text for text in wanted if notice(text) not in seen]
+
+
+def preamble_of(sides: Sequence[Side], candidates: Iterable[Candidate]) -> str:
+    """Return what precedes memories: the preamble once per session, with a note about global ones.
+
+    After that one short line remains, since a block must never be read as instruction.
+    """
+    unsaid = notices(sides, candidates)
+    return "".join(unsaid if PREAMBLE in unsaid else [REMINDER, *unsaid])
 
 
 def choose(

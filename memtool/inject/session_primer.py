@@ -1,10 +1,12 @@
 """The primer: what an agent is given when a session starts.
 
 The parts come in the order of their worth, and each takes what the ones before it left. What does
-not fit is left out whole. Nothing in the text depends on the clock: hosts replay and cache it.
+not fit is left out whole. Distances in time are counted to the start of this session, never to
+now: hosts replay and cache the text, and tomorrow it has to be as true.
 
-Here the parts are collected: what is pinned, the state of the work, the decisions and warnings
-about files changed lately, what came since the last session, and what waits for a decision.
+Here the parts are collected: what is pinned, the session before, the state of the work, the
+decisions and warnings about files changed lately, what came since the last session, and what waits
+for a decision.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget, CandidateVerdict, Eligibility
@@ -56,25 +58,37 @@ class PrimerPart(Value):
     """One part: lines of text, or passages, the most important first.
 
     `choose` is told what is shown already, and returns what is worth showing; at most `most` of
-    that and `share` tokens are taken.
+    that is taken. Lines and passages take `share` tokens at most; for lines alone None is no bound.
     """
 
     title: str
     lines: tuple[str, ...] = ()
     choose: Choose | None = None
     most: int = 0
-    share: int = 0
+    share: int | None = None
+
+
+class Recap(Value):
+    """The session before: when it was last heard of, in Unix seconds, and what was done in it.
+
+    `count` says how many sessions there were before this one; `summary` may be several lines.
+    """
+
+    moment: int
+    count: int
+    summary: str = ""
 
 
 class Primer(Value):
     """The text of a primer, empty where there is nothing to say, and what was decided about it.
 
-    `taken` are the memories in it, in order.
+    `taken` are the memories in it, in order, `lengths` the tokens of each part by its title.
     """
 
     text: str
     taken: tuple[BlockEntry, ...]
     verdicts: tuple[CandidateVerdict, ...]
+    lengths: Mapping[str, int] = {}
 
 
 NOTHING = Primer("", (), ())
@@ -99,13 +113,15 @@ def compose(
     sections: list[str] = []
     taken: list[BlockEntry] = []
     verdicts: list[CandidateVerdict] = []
+    lengths: dict[str, int] = {}
     for part in parts:
         head = form.section.format(title=escaped(part.title, form.head_escapes))
-        left = room - len(head.encode()) - len(form.section_end)
+        most = room if part.share is None else min(room, part.share * candidates.BYTES_PER_TOKEN)
+        left = (most if part.lines else room) - len(head.encode()) - len(form.section_end)
         texts = _fitting([quoted(line, form.escapes) for line in part.lines], left)
         if part.choose is not None:
             chosen, dropped = part.choose([one.candidate for one in taken])
-            more, said = candidates.fill(chosen, write, part.most, part.share, left)
+            more, said = candidates.fill(chosen, write, part.most, part.share or 0, left)
             verdicts += dropped + said
             taken += more
             texts += [one.text for one in more]
@@ -114,8 +130,9 @@ def compose(
             end = "" if body.endswith(f"\n{form.section_end}") else form.section_end  # blank lines
             sections.append(f"{head}{body}{end}")
             room -= len(sections[-1].encode())
+            lengths[part.title] = candidates.tokens(sections[-1])
     text = write_block([*sections, guide], form, preamble)
-    return Primer(text, tuple(taken), tuple(verdicts))
+    return Primer(text, tuple(taken), tuple(verdicts), lengths)
 
 
 def _fitting(lines: Iterable[str], room: int) -> list[str]:
@@ -135,6 +152,12 @@ MOST_STATE = 5
 MOST_GOVERNING = 8
 MOST_NEWS = 12
 MOST_WAITING = 6
+PINNED_TITLE = "Pinned"
+BEFORE = "The session before"
+LEAST_SUMMARY = 200
+"""Tokens that the session before may take where the budget names none for it ..."""
+SUMMARY_PART = 4
+"""... but one of so many of all."""
 _LOOKED_AT = 40
 """Records of a part that are looked at, since some are shown already or do not fit."""
 
@@ -159,30 +182,46 @@ class View(Value):
         return self.current((one for one in records if one.memory.status != "candidate"), most)
 
 
-def prime(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
-    """Return the primer. The same tree, ledger and moment give the same bytes.
+def prime(
+    asked: GatherRequest, form: BlockFormat, shares: Budget, recap: Recap | None = None
+) -> Injected:
+    """Return the primer. The same tree, ledger, sessions and moment give the same bytes.
+
+    `recap` is what the private sessions know of the one before; without it the beginnings that
+    were noted here say when that was. A look back at a revision or a moment knows of no sessions.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
     """
     context = asked.context
     sides = sides_of(asked)
-    parts = [PrimerPart("Pinned", (), lambda taken: choose(sides, candidates.PINNED, shown=taken),
-                  context.settings.count("inject.pinned_most"), shares.pinned)]  # fmt: skip
+    parts = [
+        PrimerPart(
+            PINNED_TITLE,
+            choose=lambda taken: choose(sides, candidates.PINNED, shown=taken),
+            most=context.settings.count("inject.pinned_most"),
+            share=shares.pinned,
+        )
+    ]
     own = sides[0]
     if own.grounds.scope == candidates.PROJECT:
         tree = own.grounds.tree
         view = View(own, context.witness(tree))
-        since = session_seen.last(context.repository.cache_dir, asked.session)
+        starts = session_seen.earlier(context.repository.cache_dir, asked.session)
+        since = starts[-1] if starts else None
+        if asked.at is None and asked.as_of is None:
+            parts += _before(recap, starts, context.now, shares)
         seen, more = _own_parts(view, shares, since)
         if not asked.exact and not tree.verify(seen):
-            return prime(asked.replace(exact=True), form, shares)
+            return prime(asked.replace(exact=True), form, shares, recap)
         parts += more
-    preamble = preamble_of(one for side in sides for one in side.pinned)
+    preamble = preamble_of(sides, (one for side in sides for one in side.pinned))
     made = NOTHING
-    if any(side.grounds.tree.by_id for side in sides) or any(part.lines for part in parts):
+    is_told = any(part.lines for part in parts if part.title != BEFORE)
+    if is_told or (recap and recap.summary) or any(side.grounds.tree.by_id for side in sides):
         write = writer(sides, form, with_awaiting=True)
         made = compose(parts, write, form, shares.total, preamble=preamble)
+    shares = shares.to_bridge(made.lengths.get(PINNED_TITLE, 0), made.lengths.get(BEFORE, 0))
     return injected(asked, sides, shares, form, made.text, made.taken, made.verdicts)
 
 
@@ -194,6 +233,34 @@ def begin(context: Context, session: str) -> None:
         )
     except OSError:
         return
+
+
+def _before(
+    recap: Recap | None, starts: Sequence[Start], now: int, shares: Budget
+) -> list[PrimerPart]:
+    """Return the part about the session before: how long ago it was, and what was done in it."""
+    moment = max([recap.moment if recap else 0, *(one.moment for one in starts[-1:])])
+    if moment <= 0 or moment > now:
+        return []
+    count = max(recap.count if recap else 0, len(starts))
+    more = " or more" if count == len(starts) >= session_seen.KEPT_SESSIONS else ""
+    sessions = f"{count:,}{more} session{'' if count == 1 else 's'} before this one"
+    when = f"{_distance(now - moment)} earlier, on {timestamps.date(moment)}; {sessions}"
+    lines = (when, *(recap.summary.split("\n") if recap and recap.summary else ()))
+    share = shares.summary or min(LEAST_SUMMARY, shares.total // SUMMARY_PART)
+    return [PrimerPart(BEFORE, lines, share=share)]
+
+
+_STEPS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+
+
+def _distance(seconds: int) -> str:
+    """Return a distance in time as people say it, in the largest unit that fits."""
+    for name, length in _STEPS:
+        number = seconds // length
+        if number:
+            return f"{number:,} {name}{'' if number == 1 else 's'}"
+    return "less than a minute"
 
 
 def _own_parts(

@@ -1,5 +1,7 @@
 """What a session has seen already, so that nothing is shown to it twice.
 
+That goes for the notices in front of a block, too: what the block is, and what is global in it.
+
 One small file per session below `shown/` of the cache directory: a line for each memory that was
 shown, with the version of it. Lines are only appended, each in one write, so many processes may do
 so at once; a torn line costs nothing but a repetition, and so does a file that is lost.
@@ -101,15 +103,15 @@ def begin(directory: str, session: str, moment: int, head: str) -> None:
         _sweep(os.path.join(directory, FOLDER), moment)
 
 
-def last(directory: str, session: str) -> Start | None:
-    """Return the beginning of the session before this one, None where none is known."""
+def earlier(directory: str, session: str) -> list[Start]:
+    """Return the beginnings of the sessions before this one in order, as many as are kept."""
     name = named(session)
-    earlier: list[Start] = []
+    found: list[Start] = []
     for start in _starts(os.path.join(directory, FOLDER, STARTS)):
         if start.session == name:
             break  # what began after it is no past of its own
-        earlier.append(start)
-    return earlier[-1] if earlier else None
+        found.append(start)
+    return found
 
 
 def _starts(path: str) -> list[Start]:
@@ -166,6 +168,15 @@ def _sweep(folder: str, now: int) -> None:
                 os.unlink(path)
             except OSError:
                 continue
+
+
+_NOTICE = "=notice"
+"""Stands in a line for the id of a memory; no id begins so."""
+
+
+def notice(text: str) -> tuple[str, str]:
+    """Return the line that says that a session was given a notice; another text is another one."""
+    return _NOTICE, digest(text.encode(), _NAME_BYTES)
 
 
 _OID_DIGITS = 16

@@ -9,17 +9,21 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
+from memtool.inject.block import HOSTS
+from memtool.inject.session_primer import Recap
 from memtool.sessions import findings, journal, model
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Head, Message, line
 from memtool.sessions.store import (
     FINDINGS,
+    HEAD,
     MEGABYTE,
     MESSAGES,
     Exists,
     Sessions,
     clean_texts,
     gathered,
+    opened,
     refuse_ended,
     write_head,
 )
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 PRUNE_TO = 0.8
 """Share of the total limit that pruning goes down to."""
 _DRAWS = 1_000
+_NEWEST = 8
+"""Sessions, by the time of their files, among which the one before is looked for."""
 
 
 def new_head(
@@ -81,6 +87,35 @@ def start(
         else:
             return head
     raise MemtoolError("no free id for a session was found", hint="run the same command again")
+
+
+def recap(context: Context, session: str) -> Recap | None:
+    """Return what is known of the session before the one that a host names, None without one.
+
+    `session` is the host's name or the id here, and may be empty. What cannot be read is passed
+    over: this is for the start of a session, where nobody waits for the reason.
+    """
+    sessions = opened(context)
+    own = {session, *(model.id_of_host(host, session) for host in HOSTS)} if session else set()
+    try:
+        ids = [id_ for id_ in sessions.ids() if id_ not in own]
+        changed = {id_: os.stat(sessions.path(id_, HEAD)).st_mtime_ns for id_ in ids}
+    except (MemtoolError, OSError):
+        return None
+    found: list[tuple[int, str, str]] = []
+    for id_ in sorted(ids, key=lambda id_: (-changed[id_], id_))[:_NEWEST]:
+        try:
+            head = sessions.head(id_)
+            last = None if head.ended else sessions.last(id_)
+        except MemtoolError:
+            continue
+        moment = head.ended or max(head.started, last.moment if last else 0)
+        if moment <= context.now:
+            found.append((moment, id_, head.summary or head.title))
+    if not found:
+        return None
+    moment, _id, summary = max(found)
+    return Recap(moment, len(ids), summary)
 
 
 class Pruned(Value):

@@ -66,8 +66,8 @@ START = row("claude", "session-start")
 @pytest.mark.parametrize("contract", STARTS, ids=lambda row: row.host)
 def test_a_session_starts_with_the_primer(project: Sandbox, contract: Contract):
     """Every host gets what is pinned and what governs the last commits, in its own format."""
-    text = ask(project, contract)
     asked = project.run("inject", "--primer", "--for", contract.host)
+    text = ask(project, contract)
     assert text == asked.stdout
     assert "Never force-push." in text
     assert "Sessions live in Redis" in text

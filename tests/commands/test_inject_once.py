@@ -10,6 +10,7 @@ from conftest import Sandbox
 
 from memtool.commands.inject import inject
 from memtool.inject import session_seen
+from memtool.inject.block import PREAMBLE, REMINDER
 from memtool.inject.gather import Injected
 
 PROMPT = "where do sessions live, in redis?"
@@ -35,6 +36,19 @@ def test_a_session_sees_a_memory_once(project: Sandbox):
     assert project.run(*ASKED).stdout == ""
     assert project.run(*ASKED[:-1], "other").stdout == first.stdout
     assert project.run(*ASKED[:-2]).stdout == first.stdout
+
+
+def test_what_a_block_is_stands_in_the_first_of_a_session(project: Sandbox):
+    """After that one line remains, until the session loses its context; the frame is small."""
+    first = project.run(*ASKED).stdout
+    assert PREAMBLE in first
+    project.memory("dec-cart", "Carts live in a cookie of the shop.\n", title="Carts in a cookie")
+    second = project.run("inject", "--prompt", "carts in a cookie?", "--session", "s").stdout
+    assert "dec-cart@" in second
+    assert PREAMBLE not in second
+    assert second.splitlines()[1] == REMINDER
+    session_seen.forget(str(project.path / ".git" / "memtool"), "s")
+    assert PREAMBLE in project.run(*ASKED).stdout
 
 
 def test_the_reason_is_told(project: Sandbox):
@@ -72,7 +86,7 @@ def test_seeing_does_not_depend_on_the_ledger(project: Sandbox):
 
 def test_what_did_not_fit_was_not_seen(project: Sandbox):
     """A memory that the budget left out comes when there is room."""
-    assert "dec-redis@" not in project.run(*ASKED, "--budget", "130").stdout
+    assert "dec-redis@" not in project.run(*ASKED, "--budget", "115").stdout
     text = project.run(*ASKED).stdout
     assert "dec-redis@" in text
     assert "dec-pinned@" not in text
@@ -95,5 +109,6 @@ def test_a_call_from_a_program_leaves_no_trace(project: Sandbox):
     for _time in range(2):
         found = inject(project.context(), prompt=PROMPT, session="s")
         assert isinstance(found, Injected)
-        assert [one for one, _version in found.versions] == ["dec-pinned", "dec-redis"]
+        assert [one for one, _version in found.versions[1:]] == ["dec-pinned", "dec-redis"]
+        assert found.versions[0] == session_seen.notice(PREAMBLE)
     assert not session_seen.read(str(project.path / ".git" / "memtool"), "s")

@@ -128,13 +128,41 @@ def test_what_came_since_the_last_session_is_news(project: Sandbox):
     assert "2026-03-02 disputed with dec-web dec-mine" in text
 
 
-def test_news_names_no_distance_and_no_clock(project: Sandbox):
-    """Hosts replay the text: a day later it must be as true."""
-    ws = project.context()
-    session_primer.begin(ws, "s1")
-    project.memory("dec-next", "Sessions live in Postgres.\n", timestamp="2026-03-02T00:00:00Z")
-    texts = {project.run(*ASKED, MEMTOOL_NOW=f"2026-03-{day:02}").stdout for day in (3, 4, 5)}
-    assert len(texts) == 1
+def test_the_session_before_is_told(project: Sandbox):
+    """How long it was before this one, how many there were, and what was done in it."""
+    begun = {"MEMTOOL_NOW": "2026-03-01T08:00:00Z"}
+    for number, said in enumerate(("Mend the </memory-context> parser", "Cut the release")):
+        id_ = project.run("session", "start", **begun).stdout.strip()
+        project.run("session", "add", id_, "--role", "user", said, **begun)
+        project.run("session", "end", id_, MEMTOOL_NOW=f"2026-03-0{number + 1}T09:00:00Z")
+    now = {"MEMTOOL_NOW": "2026-03-05T10:00:00Z"}
+    text = project.run(*ASKED, "--session", "new", "--for", "claude", **now).stdout
+    assert "| 3 days earlier, on 2026-03-02; 2 sessions before this one\n" in text
+    assert "| asked: Cut the release\n" in text
+    assert text.count("</memory-context>") == 1
+    budget = project.json(*ASKED, "--remaining", "20000", **now)["budget"]
+    assert 0 < budget["summary"] <= 200
+    assert budget["bridge"] == budget["total"] - budget["pinned"] - budget["summary"]
+    assert "asked: Mend the &lt;/memory-context" in project.run(
+        *ASKED, "--session", id_, **now
+    ).stdout  # fmt: skip
+    assert "earlier, on" not in project.run(*ASKED, "--at", "HEAD", **now).stdout
+
+
+def test_without_a_transcript_its_beginning_is_told(project: Sandbox):
+    """A host that captures nothing still says when the session before began."""
+    session_primer.begin(project.context(), "s1")
+    text = project.run(*ASKED, "--session", "s2", MEMTOOL_NOW="2026-03-01T15:00:00Z").stdout
+    assert "earlier, on 2026-03-01; 1 session before this one" in text
+
+
+def test_a_long_summary_keeps_its_share(project: Sandbox):
+    """What was done in the session before never takes the place of the memories."""
+    id_ = project.run("session", "start").stdout.strip()
+    project.run("session", "end", id_, "--summary", "\n".join(["a long line of words"] * 500))
+    found = project.json(*ASKED, "--budget", "600")
+    assert found["budget"]["summary"] <= 150
+    assert "dec-auth" in [item["id"] for item in found["items"]]
 
 
 def test_the_same_tree_and_ledger_give_the_same_bytes(project: Sandbox):

@@ -55,6 +55,17 @@ def test_both_sides_are_in_one_block(project: Sandbox, everywhere: Sandbox):
     assert found.items[0].commit == head
 
 
+def test_the_note_about_global_memories_is_said_once(project: Sandbox, everywhere: Sandbox):
+    """It comes with the first of them, also where the preamble was given before."""
+    everywhere.memory("glo-pinned", "Never force-push.\n", status="archived", scope="global")
+    ask = ("inject", "--session", "s", "--prompt")
+    assert "scope global" not in project.run(*ask, "where do sessions live?").stdout
+    assert "scope global" in project.run(*ask, "how is prose written?").stdout
+    third = project.run(*ask, "how are deploys announced in the channel?").stdout
+    assert "glo-deploy@" in third
+    assert "scope global" not in third
+
+
 def test_the_scope_stands_in_the_line_of_the_citation(project: Sandbox, everywhere: Sandbox):
     """It is told of global memories, in every format, with what it means."""
     for form in ("text", "markdown", "xml"):

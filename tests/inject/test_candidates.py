@@ -135,13 +135,21 @@ def test_shares_are_cut_from_the_last() -> None:
     assert (found.pinned, found.bridge, found.retrieval, found.summary) == (200, 440, 0, 0)
 
 
-def test_unused_pinned_tokens_are_handed_on() -> None:
-    """A share that was cut gets what the pinned tier did not use."""
+def test_a_share_that_stays_empty_goes_to_retrieval() -> None:
+    """Pinned, bridge and summary hand on what they did not use, up to the setting."""
     assert plan(DEFAULTS, 300, None).retrieval == 0
-    assert plan(DEFAULTS, 300, None).after_pinned(0).retrieval == 300
-    assert plan(DEFAULTS, 300, None).after_pinned(120).retrieval == 180
-    whole = plan(DEFAULTS, None, 100_000)
-    assert whole.after_pinned(0) == whole
+    assert plan(DEFAULTS, 300, None).to_retrieval(0).retrieval == 300
+    assert plan(DEFAULTS, 300, None).to_retrieval(120).retrieval == 180
+    found = plan(DEFAULTS, None, 20_000).to_retrieval(60, 40)
+    assert (found.pinned, found.bridge, found.retrieval, found.summary) == (60, 0, 1_500, 40)
+    capped = plan(Config({"inject.retrieval_tokens": 70}, {}), None, 20_000)
+    assert capped.to_retrieval(0).retrieval == 70
+
+
+def test_in_a_primer_it_goes_to_the_bridge() -> None:
+    """Nothing was asked, so that nothing is retrieved."""
+    found = plan(DEFAULTS, None, 20_000).to_bridge(100, 50)
+    assert (found.pinned, found.bridge, found.retrieval, found.summary) == (100, 1_450, 0, 50)
 
 
 def test_budget_wins_over_remaining_and_settings() -> None:
@@ -175,7 +183,8 @@ def test_shares_never_exceed_the_total(
 ) -> None:
     """Whatever was given, and whatever the pinned tier used, the shares fit into the total."""
     found = plan(DEFAULTS, budget, remaining)
-    for one in (found, found.after_pinned(int(found.pinned * used))):
+    tokens_used = int(found.pinned * used)
+    for one in (found, found.to_retrieval(tokens_used), found.to_bridge(tokens_used, 0)):
         shares = (one.pinned, one.bridge, one.retrieval, one.summary)
         assert min(shares) >= 0
         assert sum(shares) <= one.total

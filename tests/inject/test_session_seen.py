@@ -19,6 +19,11 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "memtool")
 
 
+def last(folder: str, session: str) -> session_seen.Start | None:
+    """The beginning of the session before this one."""
+    return next(reversed(session_seen.earlier(folder, session)), None)
+
+
 def test_what_was_added_is_read(folder: str) -> None:
     """Each session has its own; what was never noted is nothing."""
     session_seen.add(folder, "s1", [("dec-a", "1"), ("dec-b", "2")])
@@ -82,16 +87,16 @@ def test_a_file_stops_growing(folder: str) -> None:
 
 def test_the_session_before_is_known(folder: str) -> None:
     """A session that goes on asks for what was before it began, not for itself."""
-    assert session_seen.last(folder, "s1") is None
+    assert last(folder, "s1") is None
     session_seen.begin(folder, "s1", 100, "a" * 40)
-    assert session_seen.last(folder, "s1") is None
+    assert last(folder, "s1") is None
     session_seen.begin(folder, "s2", 200, "")
     session_seen.begin(folder, "s1", 300, "b" * 40)
-    first = session_seen.last(folder, "s2")
+    first = last(folder, "s2")
     assert first is not None
     assert (first.moment, first.head) == (100, "a" * 40)
-    assert session_seen.last(folder, "s1") is None
-    newest = session_seen.last(folder, "s3")
+    assert last(folder, "s1") is None
+    newest = last(folder, "s3")
     assert newest is not None
     assert (newest.moment, newest.head) == (200, "")
 
@@ -113,9 +118,9 @@ def test_beginnings_do_not_pile_up(folder: str) -> None:
     """Of thousands of sessions the last ones are remembered."""
     for number in range(3 * session_seen.KEPT_SESSIONS):
         session_seen.begin(folder, f"s{number}", number, "")
-    last = session_seen.last(folder, "next")
-    assert last is not None
-    assert last.moment == 3 * session_seen.KEPT_SESSIONS - 1
+    newest = last(folder, "next")
+    assert newest is not None
+    assert newest.moment == 3 * session_seen.KEPT_SESSIONS - 1
     lines = (Path(folder) / session_seen.FOLDER / session_seen.STARTS).read_text().split("\n")
     assert sum(bool(line) for line in lines) <= 2 * session_seen.KEPT_SESSIONS
 
@@ -126,8 +131,8 @@ def test_a_file_of_beginnings_may_hold_anything(folder: str, data: bytes) -> Non
     place = Path(folder) / session_seen.FOLDER
     place.mkdir(parents=True)
     (place / session_seen.STARTS).write_bytes(data)
-    assert session_seen.last(folder, "s") is None
+    assert last(folder, "s") is None
     session_seen.begin(folder, "s", 5, "")
-    last = session_seen.last(folder, "other")
-    assert last is not None
-    assert last.moment == 5
+    newest = last(folder, "other")
+    assert newest is not None
+    assert newest.moment == 5
