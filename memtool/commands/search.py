@@ -7,7 +7,7 @@ import time
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.search import retrieve
-from memtool.search.query import parse, text_of
+from memtool.search.query import parse_any, text_of
 from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
@@ -88,8 +88,9 @@ def search(
     must occur as it is, -word must not, OR and parentheses give alternatives. Filters are type:
     category: tag: file: status: confidence:>=medium importance:>0.5 since:30d until:2026-01-01
     source: author: error:"KeyError: X" task: id: is:head|superseded|pinned|candidate|expired and
-    others. Superseded, deleted, archived and expired memories are left out unless they are asked
-    for, such as with is:superseded.
+    others; a shell needs quotes around > and <. Superseded, deleted, archived and expired memories
+    are left out unless they are asked for, such as with is:superseded. What looks like an operator
+    and cannot be one is read as text, with a note.
 
     A query that begins with @NAME is the one saved under that name in queries.toml of the memory
     directory, as NAME = "QUERY" or as a table with query and doc; what follows it is added.
@@ -122,7 +123,8 @@ def search(
         from memtool.commands import _filters  # few questions say how many answers they want
 
         most = _filters.limit_of(context, limit)
-    asked = parse(text)
+    asked, slips = parse_any(text)
+    context.notes.extend(slips)
     tree = index.open(context, at, as_of, exact=exact)
     scope = scope_of(context, tree, context.moment_of(as_of))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)

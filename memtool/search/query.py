@@ -21,6 +21,12 @@ Not operators: a `-` or `(` inside a word (`pre-commit`, `main()`), a lone `-`, 
 colon after anything but letters (`src/a.py:12`, `10:30`), `std::vector`, `https://…`, and a word
 that ends in a colon without being the name of a filter (`KeyError:`).
 
+What was meant as an operator and cannot be one (a quote or parenthesis without its partner, an
+`OR` without two sides, a filter that nobody knows or that has no value) is a slip. Who lists or
+forgets by filters is told so by an error, since a filter that is passed over lists too much. Who
+searches has pasted a text, such as what a compiler said: there it is a word, and a note says so.
+A filter with a typing error in its name, `typ:decision`, is an error for everybody.
+
 A query that is asked again and again has a name, in `queries.toml`:
 
     pinned-decisions = "type:decision is:pinned"
@@ -41,7 +47,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from memtool.store.context import Context
 
@@ -168,6 +174,33 @@ def parse(text: str) -> Query:
     Raises:
         MemtoolError: with code `bad-query`, the query and a caret under the place.
     """
+    query, slips = _read(text)
+    if slips:
+        raise slips[0]
+    return query
+
+
+def parse_any(text: str) -> tuple[Query, tuple[str, ...]]:
+    """Read a text as a query in which a slip is a word; with it notes that say what was a slip.
+
+    Raises:
+        MemtoolError: the text is far too long, or the name of a filter is misspelled.
+    """
+    query, slips = _read(text)
+    told = dict.fromkeys(f"{slip.message.splitlines()[0]}, so it is read as text; {slip.hint}"
+                         for slip in slips)  # fmt: skip
+    notes = [*told][:MOST_NOTES]
+    if len(told) > MOST_NOTES:
+        notes.append(f"{len(told) - MOST_NOTES} more operators are read as text")
+    return query, tuple(notes)
+
+
+MOST_NOTES = 3
+"""Slips that are told of one text; a page of a log may hold hundreds."""
+
+
+def _read(text: str) -> tuple[Query, list[MemtoolError]]:
+    """Return a query and its slips, in the order in which they were seen."""
     if len(text) > MAX_LENGTH:
         raise MemtoolError(
             f"the query has {len(text):,} characters, {MAX_LENGTH:,} are allowed",
@@ -176,19 +209,18 @@ def parse(text: str) -> Query:
         )
     words = text.split()
     if _OPERATORS.isdisjoint(text) and not any(w[0] == "-" or w == "OR" for w in words):
-        return Query(text, Group(tuple(map(Word, words))))
+        return Query(text, Group(tuple(map(Word, words)))), []
+    return read_operators(text)
 
-    return parse_operators(text)
 
-
-def parse_operators(text: str) -> Query:
-    """Read a query of any form. Raises MemtoolError as `parse` does."""
-    parser = _Parser(text, tuple(_tokens(text)))
-    root = parser.either(0)
-    if parser.position < len(parser.tokens):
-        stray = parser.tokens[parser.position]
-        raise bad_query(text, stray.at, stray.end, "this parenthesis was never opened", _QUOTE_HINT)
-    return Query(text, root)
+def read_operators(text: str) -> tuple[Query, list[MemtoolError]]:
+    """Read a query of any form, and its slips, which are words in it."""
+    slips: list[MemtoolError] = []
+    tokens = _paired(text, _tokens(text, slips), slips)
+    root = _Parser(text, tokens, slips).either()
+    if slips and isinstance(root, Group) and not root.items:
+        root = Group((Word(text),))  # what holds no word finds nothing, not everything
+    return Query(text, root), slips
 
 
 _QUOTE_HINT = 'put text that is no operator in double quotes: "main(argv"'
@@ -204,7 +236,9 @@ class _Token(Value):
     value: str = ""
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str, slips: list[MemtoolError]) -> list[_Token]:
+    """Return the pieces of a query; a quote that makes no phrase goes, with the `-` before it."""
+    tokens: list[_Token] = []
     at = 0
     while at < len(text):
         char = text[at]
@@ -214,17 +248,61 @@ def _tokens(text: str) -> Iterator[_Token]:
         if char in "()":
             token = _Token(char, at, at + 1)
         elif char == '"':
-            token = _quoted(text, at)
+            phrase, at_end = _quoted(text, at, slips)
+            if phrase is None:
+                _drop_dash(tokens)
+                at = at_end
+                continue
+            token = _Token("phrase", at, at_end, phrase)
         elif char == "-" and text[at + 1 : at + 2].strip() not in ("", "-", ")"):
             token = _Token("-", at, at + 1)
         else:
-            token = _bare(text, at)
-        yield token
+            token = _bare(text, at, slips)
+        tokens.append(token)
         at = token.end
+    return tokens
 
 
-def _quoted(text: str, at: int) -> _Token:
-    r"""Read `"…"`; inside, `\"` is a quote and `\\` a backslash."""
+def _drop_dash(tokens: list[_Token]) -> None:
+    """Take away the `-` of what was just left out: it must not leave out what follows."""
+    if tokens and tokens[-1].kind == "-":
+        tokens.pop()
+
+
+def _paired(text: str, tokens: Sequence[_Token], slips: list[MemtoolError]) -> list[_Token]:
+    """Return the tokens without parentheses that have no partner, or stand too deep."""
+    opened: list[tuple[int, bool]] = []
+    strays: dict[int, str] = {}
+    for place, token in enumerate(tokens):
+        if token.kind == "(":
+            is_deep = sum(counts for _place, counts in opened) >= MAX_DEPTH
+            if is_deep:
+                strays[place] = f"parentheses stand in each other more than {MAX_DEPTH} deep"
+            opened.append((place, not is_deep))
+        elif token.kind == ")" and not opened:
+            strays[place] = "this parenthesis was never opened"
+        elif token.kind == ")" and not opened.pop()[1]:
+            strays[place] = ""
+    strays |= dict.fromkeys(
+        (p for p, counts in opened if counts), "this parenthesis is never closed"
+    )
+    for message in dict.fromkeys(filter(None, strays.values())):
+        stray = tokens[next(place for place in sorted(strays) if strays[place] == message)]
+        slips.append(bad_query(text, stray.at, stray.end, message, _QUOTE_HINT))
+    kept: list[_Token] = []
+    for place, token in enumerate(tokens):
+        if place not in strays:
+            kept.append(token)
+        elif token.kind == "(":
+            _drop_dash(kept)
+    return kept
+
+
+def _quoted(text: str, at: int, slips: list[MemtoolError]) -> tuple[str | None, int]:
+    r"""Read `"…"`, in which `\"` is a quote and `\\` a backslash; return where it ends, too.
+
+    None is no phrase: it holds no word, or is never closed; then only the quote is passed over.
+    """
     out = []
     place = at + 1
     while place < len(text) and text[place] != '"':
@@ -233,16 +311,18 @@ def _quoted(text: str, at: int) -> _Token:
         out.append(text[place])
         place += 1
     if place >= len(text):
-        raise bad_query(
-            text, at, at + 1, "this quote is never closed", 'close it, or leave it out: "a phrase"'
-        )
+        hint = 'close it, or leave it out: "a phrase"'
+        slips.append(bad_query(text, at, at + 1, "this quote is never closed", hint))
+        return None, at + 1
     phrase = "".join(out)
     if not flat(phrase).strip():
-        raise bad_query(text, at, place + 1, "this phrase holds no word", "write a word in it")
-    return _Token("phrase", at, place + 1, phrase)
+        message, hint = "this phrase holds no word", "write a word in it"
+        slips.append(bad_query(text, at, place + 1, message, hint))
+        return None, place + 1
+    return phrase, place + 1
 
 
-def _bare(text: str, at: int) -> _Token:
+def _bare(text: str, at: int, slips: list[MemtoolError]) -> _Token:
     """Read a filter, or a word up to white space, a quote, or a parenthesis that is not its own."""
     end, depth = at, 0
     while end < len(text) and not text[end].isspace() and text[end] != '"':
@@ -253,12 +333,18 @@ def _bare(text: str, at: int) -> _Token:
     run = text[at:end]
     name, colon, value = run.partition(":")
     if colon and _is_name(name) and not value.startswith((":", "//")):
-        known = name.lower() in FILTER_VALUES
+        name = name.lower()
         if not value and text[end : end + 1] == '"':
-            quoted = _quoted(text, end)
-            value, end = quoted.text, quoted.end
-        if known or value:
-            return _filter(text, at, end, name.lower(), value)
+            quoted, end = _quoted(text, end, slips)
+            if quoted is None:
+                return _Token("word", at, end, run)
+            value = quoted
+        slip = _filter_slip(text, at, end, name, value)
+        if slip is None and value:
+            return _Token("filter", at, end, name, value)
+        if slip is not None:
+            slips.append(slip)
+            return _Token("word", at, end, text[at:end])
     return _Token("OR" if run == "OR" else "word", at, end, run)
 
 
@@ -266,95 +352,101 @@ def _is_name(name: str) -> bool:
     return name.isascii() and name.replace("_", "a").replace("-", "a").isalpha()
 
 
-def _filter(text: str, at: int, end: int, name: str, value: str) -> _Token:
-    if name not in FILTER_VALUES:
-        import difflib  # only a wrong name pays for it
+def _filter_slip(text: str, at: int, end: int, name: str, value: str) -> MemtoolError | None:
+    """Return what is wrong with a filter; a word that ends in a colon need not be one.
 
-        near = difflib.get_close_matches(name, FILTER_VALUES, n=2, cutoff=0.5)
-        meant = f"did you mean {' or '.join(f'{one}:' for one in near)}? " if near else ""
-        raise bad_query(
-            text,
-            at,
-            at + len(name),
-            f"there is no filter {name!r}",
-            f"{meant}filters are {', '.join(FILTER_VALUES)}; "
-            'text with a colon goes in double quotes',
-        )  # fmt: skip
-    if not value:
+    Raises:
+        MemtoolError: it is one, with a typing error in its name.
+    """
+    if name in FILTER_VALUES:
+        if value:
+            return None
         hint = f"{name}: takes {FILTER_VALUES[name]}"
-        raise bad_query(text, at, end, f"{name}: needs a value", hint)
-    return _Token("filter", at, end, name, value)
+        if name in _COMPARED:
+            hint += f"; if the shell took the rest, quote it: '{name}:{_COMPARED[name]}'"
+        return bad_query(text, at, end, f"{name}: needs a value", hint)
+    if not value:
+        return None
+    import difflib  # only a wrong name pays for it
+
+    near = difflib.get_close_matches(name, FILTER_VALUES, n=2, cutoff=0.5)
+    meant = f"did you mean {' or '.join(f'{one}:' for one in near)}? " if near else ""
+    known = f"filters are {', '.join(FILTER_VALUES)}; text with a colon goes in double quotes"
+    error = bad_query(text, at, at + len(name), f"there is no filter {name!r}", meant + known)
+    if difflib.get_close_matches(name, near, cutoff=MISSPELLED):
+        raise error  # a filter was meant, and what it leaves out would be found
+    return error
+
+
+MISSPELLED = 0.8
+"""How like the name of a filter a word is that is one with a typing error."""
+
+_COMPARED = {"confidence": ">=medium", "importance": ">0.5"}
+"""Filters whose values may begin with what a shell takes for itself, with an example."""
 
 
 class _Parser:
-    """Walks the tokens; its state is the place among them."""
+    """Walks tokens whose parentheses are paired; its state is the place among them."""
 
-    def __init__(self, text: str, tokens: tuple[_Token, ...]) -> None:
+    def __init__(self, text: str, tokens: Sequence[_Token], slips: list[MemtoolError]) -> None:
         self.text = text
         self.tokens = tokens
+        self.slips = slips
         self.position = 0
 
     @property
     def kind(self) -> str:
         return self.tokens[self.position].kind if self.position < len(self.tokens) else ""
 
-    def either(self, depth: int) -> Group | Either:
-        """Read groups up to a closing parenthesis or the end."""
-        groups = [self.group(depth)]
+    def slip(self, at: int, end: int, message: str, hint: str) -> None:
+        """Take down what cannot be an operator."""
+        self.slips.append(bad_query(self.text, at, end, message, hint))
+
+    def either(self) -> Group | Either:
+        """Read groups up to a closing parenthesis or the end; those that hold nothing are none."""
+        groups = [self.group()]
         while self.kind == "OR":
             token = self.tokens[self.position]
             self.position += 1
-            groups.append(self.group(depth))
+            groups.append(self.group())
             if not (groups[-2].items and groups[-1].items):
-                raise bad_query(
-                    self.text,
-                    token.at,
-                    token.end,
-                    "OR needs something on both sides",
-                    'for the word itself write "or"',
-                )
-        return groups[0] if len(groups) == 1 else Either(tuple(groups))
+                hint = 'for the word itself write "or"'
+                self.slip(token.at, token.end, "OR needs something on both sides", hint)
+        filled = tuple(group for group in groups if group.items)
+        return Either(filled) if len(filled) > 1 else (filled or groups)[0]
 
-    def group(self, depth: int) -> Group:
+    def group(self) -> Group:
         """Read items up to OR, a closing parenthesis or the end."""
         items = []
         while self.kind not in ("", "OR", ")"):
-            items.append(self.item(depth))
+            item = self.item()
+            if item is not None:
+                items.append(item)
         return Group(tuple(items))
 
-    def item(self, depth: int) -> Expression:
-        """Read one item, with its `-`."""
+    def item(self) -> Expression | None:
+        """Read one item, with its `-`; None is a parenthesis that holds nothing."""
         token = self.tokens[self.position]
         self.position += 1
         if token.kind == "-":
-            inner = self.item(depth)
+            inner = self.item()
+            if inner is None:
+                return None
             return Not(Phrase(inner.text) if isinstance(inner, Word) else inner)
         if token.kind == "(":
-            return self.parenthesis(token, depth + 1)
+            return self.parenthesis(token)
         if token.kind == "filter":
             return Filter(token.text, token.value, token.at, token.end)
         return Phrase(token.text) if token.kind == "phrase" else Word(token.text)
 
-    def parenthesis(self, opening: _Token, depth: int) -> Group | Either:
+    def parenthesis(self, opening: _Token) -> Group | Either | None:
         """Read the inside of a parenthesis and what closes it."""
-        if depth > MAX_DEPTH:
-            raise bad_query(
-                self.text,
-                opening.at,
-                opening.end,
-                f"parentheses stand in each other more than {MAX_DEPTH} deep",
-                _QUOTE_HINT,
-            )
-        inner = self.either(depth)
-        if self.kind != ")":
-            message = "this parenthesis is never closed"
-            raise bad_query(self.text, opening.at, opening.end, message, _QUOTE_HINT)
+        inner = self.either()
         closing = self.tokens[self.position]
         self.position += 1
         if isinstance(inner, Group) and not inner.items:
-            raise bad_query(
-                self.text, opening.at, closing.end, "this parenthesis is empty", _QUOTE_HINT
-            )
+            self.slip(opening.at, closing.end, "this parenthesis is empty", _QUOTE_HINT)
+            return None
         return inner
 
 

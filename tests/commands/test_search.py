@@ -55,6 +55,18 @@ def test_numbers_are_rounded_the_same_everywhere(filled: Sandbox) -> None:
             assert number == round(number, 6)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["error: sessions in redis (os error 2", 'tag: redis "sessions', "redis sessions: key:1 OR"],
+)
+def test_a_pasted_message_is_a_query(filled: Sandbox, text: str) -> None:
+    """What a program printed is searched for as it is; what looked like an operator is a note."""
+    done = filled.run("search", text)
+    assert done.returncode == 0
+    assert "dec-redis" in done.stdout
+    assert "so it is read as text" in done.stderr
+
+
 def test_the_same_question_gives_the_same_answer(filled: Sandbox) -> None:
     """Nothing but the time that it took differs, whatever the hash seed."""
 

@@ -21,6 +21,7 @@ from memtool.search.query import (
     Saved,
     Word,
     parse,
+    parse_any,
 )
 
 
@@ -107,11 +108,61 @@ def test_an_error_shows_the_query_and_the_place(text: str, message: str, carets:
     assert caught.value.hint
 
 
-def test_the_hint_names_the_nearest_filter() -> None:
-    """A mistyped filter is answered with the one that was meant."""
+READ_AS_TEXT = [
+    ("error: it broke", ["error:", "it", "broke"], "error: needs a value"),
+    ("tag: x", ["tag:", "x"], "tag: needs a value"),
+    ("a (b", ["a", "b"], "this parenthesis is never closed"),
+    ("a b)", ["a", "b"], "this parenthesis was never opened"),
+    ("a (b (c) d", ["a", "b", ["c"], "d"], "this parenthesis is never closed"),
+    ("a (b OR c", ("or", ["a", "b"], ["c"]), "this parenthesis is never closed"),
+    ('a "b c', ["a", "b", "c"], "this quote is never closed"),
+    ('tag:"b c', ["tag:", "b", "c"], "this quote is never closed"),
+    ('-"" a', ["a"], "this phrase holds no word"),
+    ("-(a", ["a"], "this parenthesis is never closed"),
+    ("-() a", ["a"], "this parenthesis is empty"),
+    ("a OR", ["a"], "OR needs something on both sides"),
+    ("OR a OR b", ("or", ["a"], ["b"]), "OR needs something on both sides"),
+    ("localhost:8080 down", ["localhost:8080", "down"], "there is no filter 'localhost'"),
+    ("-key:x", [("not", ("phrase", "key:x"))], "there is no filter 'key'"),
+    ("(", ["("], "this parenthesis is never closed"),
+    ('""', ['""'], "this phrase holds no word"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "note"), READ_AS_TEXT)
+def test_a_slip_is_read_as_text_with_a_note(text: str, expected: object, note: str) -> None:
+    """What cannot be an operator is a word for who searches, and never drops or negates others."""
+    asked, notes = parse_any(text)
+    assert shape(asked) == expected
+    assert notes[0].startswith(f"{note}, so it is read as text; ")
+
+
+def test_a_text_without_slips_has_no_notes() -> None:
+    """A query that is meant and written as one reads the same for everybody."""
+    for text, _expected in READINGS:
+        assert parse_any(text) == (parse(text), ())
+
+
+def test_a_page_of_slips_gives_few_notes() -> None:
+    """A pasted log is not answered with a note for each of its lines."""
+    log = " ".join(f"key{chr(97 + n)}:1" for n in range(20)) + ' ( "'
+    assert len(parse_any(log)[1]) == 4
+
+
+@pytest.mark.parametrize("name", ["importance", "confidence"])
+def test_a_comparison_that_the_shell_ate_gets_a_quoted_example(name: str) -> None:
+    """Unquoted, a shell makes a file of `>0.5`; the hint shows the filter in quotes."""
     with pytest.raises(MemtoolError) as caught:
-        parse("catgory:error")
-    assert caught.value.hint.startswith("did you mean category:")
+        parse(f"redis {name}:")
+    assert f"if the shell took the rest, quote it: '{name}:>" in caught.value.hint
+
+
+def test_the_hint_names_the_nearest_filter() -> None:
+    """A mistyped filter is answered with the one that was meant, and is text for nobody."""
+    for read in (parse, parse_any):
+        with pytest.raises(MemtoolError) as caught:
+            read("catgory:error")
+        assert caught.value.hint.startswith("did you mean category:")
 
 
 def test_an_error_in_a_long_query_shows_only_its_surroundings() -> None:
@@ -155,25 +206,24 @@ def test_words_are_those_that_rank() -> None:
 @given(st.text(alphabet='ab"()-: OR\\\n\t日\x00typetag', max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the parser fail otherwise than by telling the user what is wrong."""
-    code = ""
+    code = hint = ""
     try:
         assert parse(text) == parse(text)
     except MemtoolError as error:
-        code = error.code
+        code, hint = error.code, error.hint
     assert code in ("", "bad-query")
+    if "did you mean" in hint:
+        return
+    asked, notes = parse_any(text)
+    assert bool(notes) == bool(code)
+    assert asked.root != Group(()) or not text.strip()
 
 
 @given(st.lists(st.sampled_from(["a", "or", "OR", "-", "b-c", "-d", "e:", "日", "\x1c", "f_g"])))
 def test_plain_words_need_no_grammar(words: list[str]) -> None:
     """What is read without the grammar is what the grammar reads."""
     text = " ".join(words)
-    answers = []
-    for read in (query.parse_operators, parse):
-        try:
-            answers.append(repr(read(text)))
-        except MemtoolError as error:
-            answers.append(error.message)
-    assert answers[0] == answers[1]
+    assert query.read_operators(text)[0] == parse_any(text)[0]
 
 
 FILE = b"""
