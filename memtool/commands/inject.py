@@ -7,6 +7,7 @@ from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject.candidates import plan
 from memtool.inject.gather import MAX_PROMPT, GatherRequest, Injected, answer, inside
+from memtool.search.scope import tell_expired
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
@@ -111,6 +112,7 @@ def inject(
     else:
         injected = answer(asked, form, shares)
     injected = injected.replace(format=format or form.name)
+    tell_expired(context, injected.expired)
     if explain:
         injected = injected.replace(explain=_final(injected.verdicts))
     if explain and format != "json":
@@ -157,7 +159,7 @@ def _read_prompt(prompt: str) -> str:
 
 def _silent(context: Context, format: str, session: str) -> Injected:
     """Return the answer of a memtool that is switched off."""
-    return Injected(plan(context.settings, 0, None), (), "", format, session, EXACT, None)
+    return Injected(plan(context.settings, 0, None), (), "", format, session, EXACT)
 
 
 def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]:

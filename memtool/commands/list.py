@@ -8,16 +8,29 @@ from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.index import index
 from memtool.search.query import parse, text_of
-from memtool.search.scope import MemoryRow, day, first, row_of, scope_of, tell_rest
+from memtool.search.retrieve import count_expired
+from memtool.search.scope import (
+    MemoryRow,
+    day,
+    first,
+    row_of,
+    scope_of,
+    tell_expired,
+    tell_rest,
+)
 from memtool.store.context import Context
 from memtool.value import Value
 
 
 class MemoryList(Value):
-    """Rows in order; `total` counts all that match, before the limit."""
+    """Rows in order; `total` counts all that match, before the limit.
+
+    `expired` counts what matches but for its age.
+    """
 
     total: int
     memories: tuple[MemoryRow, ...]
+    expired: int = 0
 
 
 def list(  # noqa: A001  # a verb is named as the user types it
@@ -54,7 +67,11 @@ def list(  # noqa: A001  # a verb is named as the user types it
     shown, total = first(scope, asked, sort, most)
     origins = context.origins(tree, shown)
     tell_rest(context, len(shown), total, "--limit N lists more")
-    return MemoryList(total, tuple(row_of(record, origins) for record in shown))
+    expired = count_expired(scope.facts(), asked)
+    tell_expired(context, expired)
+    now, categories = scope.now, context.settings.categories
+    rows = tuple(row_of(record, origins, now, categories) for record in shown)
+    return MemoryList(total, rows, expired)
 
 
 def render(listed: MemoryList) -> str:
@@ -65,7 +82,7 @@ def render(listed: MemoryList) -> str:
                 row.id,
                 day(row.timestamp),
                 f"{row.type}/{row.category}",
-                row.status,
+                f"{row.status}, due" if row.due else row.status,
                 row.trust,
                 row.title,
             )

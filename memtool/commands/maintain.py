@@ -164,8 +164,9 @@ def maintain(
     Nightly: what says the same is merged, candidates whose first day is over are confirmed where
     somebody looked at them and else count less, contradictions are told. Weekly: what has expired
     is archived unless it was looked at three times, so are the least important of more than 3,000,
-    digests are renewed, leftovers removed. Monthly: names that lead nowhere are told, the index is
-    made anew, sessions that have ended are compressed. Without a period all of it is planned.
+    what is due for review is told, digests are renewed, leftovers removed. Monthly: names that
+    lead nowhere are told, the index is made anew, sessions that have ended are compressed. Without
+    a period all of it is planned.
 
     The plan is made of the last commit, the ledger and the clock. Memory files with changes that
     are not committed are left out; what a confirmed memory claims is never edited; nothing is

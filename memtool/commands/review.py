@@ -28,7 +28,8 @@ class Governor(Value):
     """A memory that governs a touched file. `by` says how it names it: files, source or link.
 
     `state` is one of `STATES`; `reason` is the id of the commit or memory that makes it so, or
-    the status that it has now, empty for an unmentioned one.
+    the status that it has now, empty for an unmentioned one. `due` says that somebody should look
+    at the memory itself again, since its category's time is over; it holds until then.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Governor(Value):
     by: str
     state: str
     reason: str
+    due: bool = False
 
 
 class ReviewedFile(Value):
@@ -109,7 +111,9 @@ def review(context: Context, range: str) -> Review:
     rows = {rule.record.id for those in rules.values() for rule in those}
     states = _states(context, governing, base, new, rows) if rows else {}
     touched = tuple(
-        ReviewedFile(path, files[path], tuple(_governor(rule, states) for rule in rules[path]))
+        ReviewedFile(
+            path, files[path], tuple(_governor(rule, states, context) for rule in rules[path])
+        )
         for path in sorted(files)
         if rules[path]
     )
@@ -138,7 +142,8 @@ def render(review: Review) -> str:
     rows = [f"{ends}: {touched}, {ruling}"]
     for id_ in sorted(governors, key=lambda id_: (STATES.index(governors[id_].state), id_)):
         memory = governors[id_]
-        rows += [f"{_said(memory)}: {id_}  {memory.title}", *files[id_]]
+        due = " (due for review)" if memory.due else ""
+        rows += [f"{_said(memory)}: {id_}  {memory.title}{due}", *files[id_]]
     if review.unmentioned:
         first = next(id_ for id_ in sorted(governors) if governors[id_].state == STATES[0])
         rows.append(
@@ -155,10 +160,11 @@ def _said(memory: Governor) -> str:
     return f"{memory.state} by {memory.reason[:SHORT] if is_commit else memory.reason}"
 
 
-def _governor(rule: Rule, states: dict[str, tuple[str, str]]) -> Governor:
+def _governor(rule: Rule, states: dict[str, tuple[str, str]], context: Context) -> Governor:
     record = rule.record
     state, reason = states[record.id]
-    return Governor(record.id, record.memory.title, record.path, rule.by, state, reason)
+    due = lifecycle.is_due(record.memory, context.now, context.settings.categories)
+    return Governor(record.id, record.memory.title, record.path, rule.by, state, reason, due)
 
 
 def _ends(context: Context, range_: str) -> tuple[str, str, str]:

@@ -8,7 +8,15 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.search import retrieve
 from memtool.search.query import parse_any, text_of
-from memtool.search.scope import SORTS, MemoryRow, day, row_of, scope_of, tell_rest
+from memtool.search.scope import (
+    SORTS,
+    MemoryRow,
+    day,
+    row_of,
+    scope_of,
+    tell_expired,
+    tell_rest,
+)
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
@@ -50,7 +58,7 @@ class Searched(Value):
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `depth` is
     the level that the answer comes from: `digest` where all results sum up others, else `memory`,
     and `session` where private sessions say something to it; `sessions` is None unless they were
-    asked.
+    asked. `expired` counts what matches but for its age.
     """
 
     query: str
@@ -61,6 +69,7 @@ class Searched(Value):
     results: tuple[Result, ...]
     explain: bool = False
     sessions: tuple[SessionHit, ...] | None = None
+    expired: int = 0
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; whether factors are explained is for the text form."""
@@ -134,12 +143,16 @@ def search(
         scope = scope_of(context, tree, context.moment_of(as_of))
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])
-    results = tuple(_result(hit, row_of(hit.record, origins)) for hit in found.hits)
+    now, categories = scope.now, context.settings.categories
+    results = tuple(
+        _result(hit, row_of(hit.record, origins, now, categories)) for hit in found.hits
+    )
     context.notes.extend(found.notes)
     context.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
     tell_rest(context, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
+    tell_expired(context, found.expired)
     sessions: tuple[SessionHit, ...] | None = None
     if deep:
         from memtool.sessions import evidence  # few questions go that deep
@@ -148,8 +161,9 @@ def search(
     depth = _depth(found.hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
-        text, found.total, elapsed_ms, tree.freshness, depth, results, explain, sessions
-    )
+        text, found.total, elapsed_ms, tree.freshness, depth, results, explain, sessions,
+        found.expired,
+    )  # fmt: skip
 
 
 def render(searched: Searched) -> str:
@@ -188,7 +202,8 @@ def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None) -> str:
 
 def _standing(result: Result) -> tuple[str, ...]:
     kind = f"{result.type}/{result.category}"
-    return (kind, result.status, f"{result.confidence} confidence", result.trust)
+    due = ("due for review",) if result.due else ()
+    return (kind, result.status, *due, f"{result.confidence} confidence", result.trust)
 
 
 def _order(sort: str) -> Order:

@@ -30,7 +30,8 @@ class MemoryView(MemoryRow):
     `fields` are the keys of the file. `heads` are the memories that it leads to, itself where
     nothing supersedes it, none where it is part of a circle. `relations` holds the ids
     that name this memory, by the reverse name of the relation. `expires_at` is the last second of
-    its life, None where it has no end.
+    its life, None where it has no end; `due_at` the last one before somebody should look at it
+    again, None where nobody need.
     """
 
     fields: Fields
@@ -42,6 +43,7 @@ class MemoryView(MemoryRow):
     fingerprint: str
     state: str
     expires_at: str | None
+    due_at: str | None
     author: str
     committed_at: str | None
     citation: str
@@ -76,8 +78,9 @@ def show(
     memory = record.memory
     origins = context.origins(tree, [record])
     origin = origins[record.path]
-    row = row_of(record, origins)
-    end = lifecycle.expires_at(memory, context.settings.categories)
+    now, categories = context.moment_of(as_of), context.settings.categories
+    row = row_of(record, origins, now, categories)
+    end, due = lifecycle.expires_at(memory, categories), lifecycle.due_at(memory, categories)
     return MemoryView(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
         fields=memory.fields,
@@ -87,8 +90,9 @@ def show(
         heads=tree.lineage.heads_of(record.id),
         relations=_relations(tree, record.id),
         fingerprint=ids.fingerprint(memory),
-        state=lifecycle.state(memory, context.moment_of(as_of), context.settings.categories),
+        state=lifecycle.state(memory, now, categories),
         expires_at=None if end is None else timestamps.render(end),
+        due_at=None if due is None else timestamps.render(due),
         author=origin.author,
         committed_at=timestamps.render(origin.date) if origin.commit else None,
         citation=cite(record.id, origin),
@@ -99,6 +103,11 @@ def render(shown: MemoryView) -> str:
     """Return the title, the keys and what is derived as a table, and the body."""
     derived = {
         "state": shown.state + (f", until {shown.expires_at}" if shown.expires_at else ""),
+        "review": ""
+        if shown.due_at is None
+        else f"due since {shown.due_at}"
+        if shown.due
+        else f"due after {shown.due_at}",
         "superseded_by": ", ".join(shown.superseded_by),
         "heads": ", ".join(shown.heads) if shown.superseded_by else "",
         **{name: ", ".join(ids) for name, ids in shown.relations.items()},

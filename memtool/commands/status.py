@@ -25,10 +25,11 @@ EXPIRES_SOON_DAYS = 14
 class Status(Value):
     """Counts of one tree, what waits for the user, and what is wrong.
 
-    `alive` are heads that list and search show; the other counts are of all memories. `revision`
-    is the commit that HEAD or --at names, empty before the first commit. `global_directory` is
-    where the user's global memories are, empty where there are none; `auto` says whether sessions
-    are captured unasked.
+    `alive` are heads that list and search show; the other counts are of all memories. `due` are
+    those of them that somebody should confirm again, since their category's time is over.
+    `revision` is the commit that HEAD or --at names, empty before the first commit.
+    `global_directory` is where the user's global memories are, empty where there are none; `auto`
+    says whether sessions are captured unasked.
     """
 
     directory: str
@@ -43,6 +44,7 @@ class Status(Value):
     uncommitted: tuple[str, ...]
     candidates: tuple[str, ...]
     expiring: tuple[str, ...]
+    due: tuple[str, ...]
     problems: tuple[Problem, ...]
     global_directory: str = ""
     auto: bool = True
@@ -93,6 +95,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         expiring=_living_ids(
             facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
         ),
+        due=_living_ids(facts, facts.due()),
         problems=(*tree.problems, *lineage_problems(tree, _purged(context, tree, head))),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
@@ -138,15 +141,18 @@ def _expiring(tree: Tree, soon: int, categories: Mapping[str, Category]) -> Iter
 
 def render(status: Status) -> str:
     """Return a short report: counts first, then what the user should do."""
+    expired = status.states.get(lifecycle.EXPIRED, 0)
     rows = [
         f"{status.directory} at {status.revision[: provenance.SHORT] or 'no commit yet'}",
-        f"{status.alive} alive of {status.total} memories, {status.superseded} superseded",
+        f"{status.alive} alive of {status.total} memories, {status.superseded} superseded"
+        + (f", {expired} expired" if expired else ""),
         f"types: {_listed(status.types)}",
         f"statuses: {_listed(status.statuses)}",
     ]
     for name, ids, hint in (
         ("not committed", status.uncommitted, "git add and git commit them"),
         ("waiting to be confirmed", status.candidates, "memtool confirm ID"),
+        ("due for review", status.due, "memtool confirm ID, or memtool archive ID"),
         (f"expiring within {EXPIRES_SOON_DAYS} days", status.expiring, "memtool confirm ID"),
     ):
         if ids:

@@ -561,7 +561,8 @@ def key_of(repository: Repository, directory: str, categories: Mapping[str, Cate
     """Return what a manifest and a segment depend on beside the files: settings and versions."""
     parts = [postings.FORMAT, TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
     parts += [directory, repository.object_format]
-    parts += [f"{name} {categories[name].ttl_days}" for name in sorted(categories)]
+    parts += [f"{row.name} {row.ttl_days} {row.temporal_class}"
+              for _name, row in sorted(categories.items())]  # fmt: skip
     return cache.digest(*parts, size=16)
 
 

@@ -48,6 +48,10 @@ else:
     Lazy = Known = Taken = object
 
 
+GONE = frozenset({"archived", "deleted"})
+"""Statuses by which somebody ended a memory's life."""
+
+
 class LeafReader:
     """An index, the memories in it, and those that no longer count. Numbers begin at `first`."""
 
@@ -141,6 +145,21 @@ class IndexReader:
             for id_ in wanted:
                 numbers = listed[id_] if id_ in listed else part.shelf.numbers_of(id_)
                 found.update(part.living(numbers))
+        return found
+
+    def expired(self, now: int) -> set[int]:
+        """Return the documents whose life is over at a second, and not because somebody ended it.
+
+        Raises:
+            CorruptCache: a section of the stored fields is damaged.
+        """
+        found: set[int] = set()
+        for part in self.parts:
+            ended = part.living(part.shelf.ended(now))
+            if ended:
+                gone = [kind.status in GONE for kind in part.shelf.kinds]
+                kind_of, first = part.shelf.kind_of, part.first
+                found.update(number for number in ended if not gone[kind_of[number - first]])
         return found
 
     def df(self, term: str) -> int:
@@ -466,6 +485,12 @@ class StoredCatalog(Catalog):
     def not_alive(self, now: int) -> list[Record]:
         """Return the memories that are not alive at a second, by the columns, in any order."""
         return self._records(lambda shelf: shelf.not_alive(now))
+
+    def due(self, now: int) -> list[Record]:
+        """Return the memories that are due for review at a second, by the columns, in any order."""
+        return self._records(
+            lambda shelf: [number for number, due in enumerate(shelf.dues) if due < now]
+        )
 
     def _records(self, look: Callable[[StoredFields], Iterable[int]]) -> list[Record]:
         """Return the records that a look at the stored fields of each part finds."""

@@ -3,8 +3,9 @@
 They are one file of sections (see `postings`), its memories numbered from 0 in the order of their
 paths. The fields of a memory are stored between control characters, which no field may hold, then
 its body, and in columns what is asked about thousands of memories: since when and until when each
-is alive, and when it was written. The few lists that every start needs (pinned memories, who
-supersedes whom, ids that occur twice, files that are no memories) are apart.
+is alive, from when it is due for review, and when it was written. The few lists that every start
+needs (pinned memories, who supersedes whom, ids that occur twice, files that are no memories) are
+apart.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ SECTIONS: dict[str, Any] = {
     "kind_of": "I",
     "begins": "q",
     "untils": "q",
+    "dues": "q",
     "ending": "I",
     "ends": "q",
     "by_id": "I",
@@ -116,6 +118,11 @@ class StoredMemory(Memory):
         shelf, number = self.place
         return shelf.begins[number] <= now <= shelf.untils[number]
 
+    def is_due(self, now: int) -> bool:
+        """Tell whether it is due for review, by the categories that the index was made with."""
+        shelf, number = self.place
+        return shelf.dues[number] < now
+
     def replace(self, **changes: Any) -> Memory:  # type: ignore[override]  # it is stored no more
         """Return a copy with some fields changed."""
         return Memory(**({"fields": self.fields, "body": self.body} | changes))
@@ -152,6 +159,8 @@ class StoredFields:
     """The first second at which each memory is alive."""
     untils: Sequence[int] = _column("untils")
     """The last second at which each memory is alive."""
+    dues: Sequence[int] = _column("dues")
+    """The last second before each memory is due for review."""
     timestamps: Sequence[int] = _column("timestamps")
     """The second at which each memory was written."""
     kind_of: Sequence[int] = _column("kind_of")
@@ -368,6 +377,7 @@ def pack(records: Iterable[Record], categories: Mapping[str, Category]) -> bytes
             for a, b, c, d in zip(paths, oids, fields, bodies, strict=True)]  # fmt: skip
     written = [memory.timestamp for memory in memories]
     begins, untils = _lives(memories, categories)
+    dues = [lifecycle.due_at(memory, categories) for memory in memories]
     kinds: dict[str, int] = {}
     kind_of = [kinds.setdefault(_kind(memory), len(kinds)) for memory in memories]
     ending = sorted((until, number) for number, until in enumerate(untils) if until != EVER)
@@ -387,6 +397,7 @@ def pack(records: Iterable[Record], categories: Mapping[str, Category]) -> bytes
         "kind_of": postings.column("I", kind_of),
         "begins": postings.column("q", begins),
         "untils": postings.column("q", untils),
+        "dues": postings.column("q", [EVER if due is None else due for due in dues]),
         "ending": postings.column("I", [number for _until, number in ending]),
         "ends": postings.column("q", [until for until, _number in ending]),
         "by_id": postings.column("I", by_id),

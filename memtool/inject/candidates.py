@@ -10,7 +10,7 @@ the tokenizers of today's models; other scripts cost fewer tokens than this says
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory import lifecycle
+from memtool.memory import lifecycle, timestamps
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -128,6 +128,11 @@ class Eligibility(Value):
             return memory.status
         state = lifecycle.state(memory, self.now, self.categories)
         return "" if state == lifecycle.ALIVE else state
+
+    def due_since(self, memory: Memory) -> str:
+        """Return the day on which a memory became due for review; empty where it is not due."""
+        end = lifecycle.due_at(memory, self.categories)
+        return "" if end is None or end >= self.now else timestamps.date(end)
 
 
 def pinned(grounds: Eligibility) -> list[Candidate]:

@@ -141,9 +141,9 @@ class BlockItem(Value):
 class Injected(Value):
     """The block with its items, in the order of the block, and what was decided on the way.
 
-    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `prompt` is
-    what was asked, `verdicts` all decisions, `versions` what the session has seen now; none of
-    them is part of the JSON.
+    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `expired`
+    counts what would be there, had it not expired. `prompt` is what was asked, `verdicts` all
+    decisions, `versions` what the session has seen now; these three are no part of the JSON.
     """
 
     budget: Budget
@@ -152,6 +152,7 @@ class Injected(Value):
     format: str
     session: str
     freshness: str
+    expired: int = 0
     explain: tuple[CandidateVerdict, ...] | None = None
     prompt: str = ""
     verdicts: tuple[CandidateVerdict, ...] = ()
@@ -166,6 +167,7 @@ class Injected(Value):
             "items": [item.plain() for item in self.items],
             "text": self.text,
             "freshness": self.freshness,
+            "expired": self.expired,
         }
         if self.session:
             shape["session"] = self.session
@@ -268,6 +270,7 @@ def injected(
         format=form.name,
         session=asked.session,
         freshness=next((side.freshness for side in sides if side.freshness != EXACT), EXACT),
+        expired=sum(side.found.expired for side in sides),
         prompt=asked.prompt,
         verdicts=tuple(verdicts),
         versions=tuple(versions),
@@ -375,7 +378,9 @@ def _retrieved(scope: Scope, asked: GatherRequest) -> Found:
         found = search_prose(scope, asked.prompt, asked.files, HITS, explain=asked.explain)
     if asked.files and not found.hits:
         near = search_prose(scope, "", asked.files, HITS)
-        found = near.replace(notes=found.notes or near.notes, missed=found.missed)
+        found = near.replace(
+            notes=found.notes or near.notes, missed=found.missed, expired=found.expired
+        )
     return found
 
 
@@ -401,6 +406,9 @@ def marks_of(record: Record, grounds: Eligibility) -> tuple[str, ...]:
     marks = grounds.standing.marks(record.id)
     if record.memory.status == "candidate":
         marks = ("[CANDIDATE] nobody has confirmed it", *marks)
+    due = grounds.due_since(record.memory)
+    if due:
+        marks = (f"[DUE] for review since {due}", *marks)
     return marks
 
 

@@ -38,7 +38,7 @@ class Or(Value):
 
 ROW = {
     "id": str, "title": str, "type": str, "category": str, "status": str, "confidence": str,
-    "path": str, "timestamp": str, "commit": Or(str), "trust": str,
+    "path": str, "timestamp": str, "commit": Or(str), "trust": str, "due": bool,
 }  # fmt: skip
 WRITTEN = {"id": str, "path": str, "commit": Or(str), "dry_run": bool}
 CHANGED = WRITTEN | {"changes": {str: [str]}}
@@ -51,20 +51,21 @@ CONFLICT = {"kind": str, "ids": [str], "reason": str, "accepted": bool}
 _SHAPES: dict[str, dict[str, Any]] = {
     "search": {
         "query": str, "total": int, "elapsed_ms": float, "freshness": str, "depth": str,
+        "expired": int,
         "results": [ROW | {"score": float, "snippet": str, "factors": {str: float}}],
     },
     "show": ROW | {
         "body": str, "superseded_by": [str], "heads": [str], "fingerprint": str, "state": str,
-        "expires_at": Or(str), "author": str, "citation": str,
+        "expires_at": Or(str), "due_at": Or(str), "author": str, "citation": str,
     },
-    "list": {"total": int, "memories": [ROW]},
+    "list": {"total": int, "memories": [ROW], "expired": int},
     "inject": {
         "budget": {"total": int, "pinned": int, "retrieval": int, "summary": int, "used": int},
         "items": [{
             "id": str, "tier": str, "score": Or(float), "tokens": int, "commit": Or(str),
             "trust": str, "drift": Or(float), "conflicts": [str],
         }],
-        "text": str,
+        "text": str, "expired": int,
     },
     "why": {"id": str, "title": str, "path": str, "commit": str, "trust": str, "sources": [{}]},
     "log": {
@@ -79,7 +80,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "status": {
         "directory": str, "revision": str, "total": int, "alive": int, "superseded": int,
         "types": {str: int}, "statuses": {str: int}, "uncommitted": [str], "candidates": [str],
-        "problems": [PROBLEM],
+        "due": [str], "problems": [PROBLEM],
     },
     "remember": WRITTEN,
     "new": WRITTEN,

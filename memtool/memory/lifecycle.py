@@ -1,7 +1,9 @@
 """What time does to a memory: expiry, due dates, decay and fading.
 
-Alive means: not deleted, not archived, inside its validity window, and inside the time to live of
-its category. Lineage (superseded or not) is a separate question.
+Alive means: not deleted, not archived, inside its validity window. Where the time of its category
+is over, a memory expires only if it is about work that passes or nobody has confirmed it; what a
+person vouched for stays alive and is due for review. Lineage (superseded or not) is a separate
+question.
 
 All formulas give 1 for a memory of this second and fall towards 0. They say nothing of whether it
 is alive, which is `lifecycle`'s to say; nothing that they give is ever written into a file.
@@ -42,17 +44,57 @@ def confirmed_at(memory: Memory) -> int:
     return max(memory.timestamp, timestamps.parse(at)) if at else memory.timestamp
 
 
+PASSING = frozenset({"short_term", "ephemeral"})
+"""Temporal classes of categories whose memories expire, confirmed or not."""
+
+
+def is_passing(memory: Memory, categories: Mapping[str, Category] = DEFAULT_CATEGORIES) -> bool:
+    """Tell whether a memory expires with the time of its category, and is not merely due then.
+
+    Such are states of the work, memories of a category that is short-term or ephemeral, and
+    candidates, for which nobody has vouched.
+    """
+    row = categories.get(memory.category)
+    is_short = row is not None and row.temporal_class in PASSING
+    return memory.type == "state" or memory.status == "candidate" or is_short
+
+
 def expires_at(
     memory: Memory, categories: Mapping[str, Category] = DEFAULT_CATEGORIES
 ) -> int | None:
     """Return the last second of a memory's life, None where it has no end.
 
-    An explicit `valid_through` decides. Otherwise the time to live of the category counts from
-    the last confirmation; pinned and eternal memories have none.
+    An explicit `valid_through` decides, else the time of the category, where that ends a life.
     """
     end = memory.text("valid_through")
     if end:
         return timestamps.end(end)
+    return _category_end(memory, categories) if is_passing(memory, categories) else None
+
+
+def due_at(memory: Memory, categories: Mapping[str, Category] = DEFAULT_CATEGORIES) -> int | None:
+    """Return the last second before a memory is due for review, None where it never is.
+
+    What says itself how long it is valid needs no review for its age.
+    """
+    if memory.text("valid_through") or is_passing(memory, categories):
+        return None
+    return _category_end(memory, categories)
+
+
+def is_due(
+    memory: Memory, now: int, categories: Mapping[str, Category] = DEFAULT_CATEGORIES
+) -> bool:
+    """Tell whether the time of a memory's category has run out since somebody confirmed it."""
+    end = due_at(memory, categories)
+    return end is not None and now > end
+
+
+def _category_end(memory: Memory, categories: Mapping[str, Category]) -> int | None:
+    """Return the last second of the time that the category gives, None where that has no end.
+
+    It counts from the last confirmation; pinned and eternal memories have no end.
+    """
     if memory.status == "pinned" or memory.text("temporal_class") == "eternal":
         return None
     row = categories.get(memory.category)

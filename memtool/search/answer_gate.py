@@ -374,7 +374,23 @@ def search_prose(
         hits += related
     hits = _reranked(scope, sorted(hits, key=by_score))
     missed = missed_in_prose(reader, asked, keeper, candidates) if explain else ()
-    return Found(tuple(hits[: max(0, limit)]), total, tuple(notes), missed)
+    expired = _count_expired(reader, asked, keeper, deadline)
+    return Found(tuple(hits[: max(0, limit)]), total, tuple(notes), missed, expired)
+
+
+def _count_expired(
+    reader: Retriever, asked: Question, keeper: Gatekeeper, deadline: Deadline
+) -> int:
+    """Return how many memories answer a text by themselves, and are left out for their age alone.
+
+    Of very many only some are looked at.
+    """
+    numbers = reader.facts.expired()
+    if not numbers or deadline.has_passed():
+        return 0
+    numbers &= reader.index.holding_any(retrieve.telling(asked))
+    looked_at = sorted(numbers, key=reader.index.path)[:MOST_CANDIDATES]
+    return sum(keeper.share(reader.index.text(number)) >= 1.0 for number in looked_at)
 
 
 def _shares(

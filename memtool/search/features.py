@@ -7,7 +7,7 @@ its lineage, its words, and, at the price of a few git processes, where it comes
 from __future__ import annotations
 
 from memtool.index import analyzer, scoring
-from memtool.index.reader import StoredCatalog
+from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.stored_fields import StoredMemory, fields
 from memtool.memory import lifecycle
 from memtool.store.provenance import TRUST_LEVELS
@@ -102,11 +102,32 @@ class Facts:
         superseded = catalog.numbers_of(self.lineage.superseded_by)
         return Current(catalog.parts, self.now, superseded)
 
+    def is_due(self, record: Record) -> bool:
+        """Tell whether the time of the record's category is over, so that somebody should look."""
+        memory = record.memory
+        if self._stored and isinstance(memory, StoredMemory):
+            return memory.is_due(self.now)
+        return lifecycle.is_due(memory, self.now, self.categories)
+
+    def expired(self) -> set[int]:
+        """Return the numbers of the heads of a catalog that their age alone hides."""
+        assert isinstance(self.tree, Catalog)
+        found = self.tree.parts.expired(self.now)
+        if found and self.lineage.superseded_by:
+            found -= self.tree.numbers_of(self.lineage.superseded_by)
+        return found
+
     def not_alive(self) -> list[Record]:
         """Return the memories that are not alive, in any order."""
         if self._stored is not None:
             return self._stored.not_alive(self.now)
         return [one for one in self.tree.records if self.state(one) != lifecycle.ALIVE]
+
+    def due(self) -> list[Record]:
+        """Return the memories that are due for review, in any order."""
+        if self._stored is not None:
+            return self._stored.due(self.now)
+        return [one for one in self.tree.records if self.is_due(one)]
 
     def trust(self, record: Record) -> int:
         """Return the place of the record's trust among `TRUST_LEVELS`."""

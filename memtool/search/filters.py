@@ -461,6 +461,7 @@ IS: dict[str, Predicate] = {
     **{status: _has_status(status) for status in STATUSES},
     lifecycle.ALIVE: lambda record, facts: not facts.hidden(record),
     lifecycle.EXPIRED: _has_state(lifecycle.EXPIRED),
+    "due": lambda record, facts: facts.is_due(record),
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
     "conflicted": lambda record, facts: record.id in facts.conflicted,
     "local": lambda record, facts: facts.trust(record) == 0,

@@ -73,6 +73,9 @@ STATUS = {
 
 CURRENT = {True: 1.0, False: 0.7}
 
+DUE = {True: 0.85, False: 1.0}
+"""What is due for review counts as a candidate does: nobody vouches for it any more, or not yet."""
+
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
 
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
@@ -188,6 +191,8 @@ FACTORS: tuple[Factor, ...] = (
            lambda record, _facts, _at: STATUS[record.memory.status]),
     Factor("current", 0.7, 1.0, "0.7 for a memory that is superseded, where it is asked for",
            lambda record, facts, _at: CURRENT[facts.lineage.is_head(record.id)]),
+    Factor("due", 0.85, 1.0, "0.85 for a memory whose category's time is over since somebody "
+           "confirmed it", lambda record, facts, _at: DUE[facts.is_due(record)]),
     Factor("category", 0.75, 1.25, "half way from 1 to the weight of the category", _category),
     Factor("confidence", 0.93, 1.05, "low, medium or high",
            lambda record, _facts, _at: CONFIDENCE[record.memory.confidence]),
@@ -235,7 +240,8 @@ _OWN: dict[str, Callable[[Memory, Situation], object]] = {
 class KindWeights(Value):
     """What memories of one kind have in common for one question.
 
-    `others` are the factors that each must be asked for, recency and lineage aside; `pace` is how
+    `others` are the factors that each must be asked for, beside recency, `current` and `due`, which
+    all must; `pace` is how
     they fade from when they were written, None where there is more to it.
     """
 
@@ -267,6 +273,7 @@ class Weigher:
         kind, recency = self._of_kind(number)
         found = kind.factors.copy()
         found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
+        found["due"] = DUE[self._facts.is_due(record)]
         found["recency"] = _recency(record, self._facts, self._at) if recency is None else recency
         for row in kind.others:
             found[row[0]] = _one(row, record, self._facts, self._at)
@@ -286,7 +293,7 @@ class Weigher:
     def _weights(self, sample: Memory) -> KindWeights:
         record, facts, at = Record(sample, "", ""), self._facts, self._at
         others = tuple(row for row in _ROWS if row[0] in _OWN and _OWN[row[0]](sample, at))
-        asked = {"recency", "current", *(row[0] for row in others)}
+        asked = {"recency", "current", "due", *(row[0] for row in others)}
         factors = {
             row[0]: 1.0 if row[0] in asked else _one(row, record, facts, at) for row in _ROWS
         }

@@ -322,13 +322,15 @@ class Missed(Value):
 class Found(Value):
     """Hits in order. `total` counts them before the limit; `notes` is what the user should hear.
 
-    `missed` is what would have been found but for one reason, where that was asked for.
+    `missed` is what would have been found but for one reason, where that was asked for; `expired`
+    counts what was left out for its age alone.
     """
 
     hits: tuple[Hit, ...]
     total: int
     notes: tuple[str, ...] = ()
     missed: tuple[Missed, ...] = ()
+    expired: int = 0
 
 
 def by_score(hit: Hit) -> tuple[float | str, ...]:
@@ -392,7 +394,26 @@ def search_query(
         hits = sorted(found, key=order)
     hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
-    return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed)
+    expired = count_expired(facts, query, asked)
+    return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed, expired)
+
+
+def count_expired(facts: Facts, query: Query, asked: Question | None = None) -> int:
+    """Return how many memories satisfy a query and are left out for their age alone.
+
+    `asked` are the words of the query with what aliases and near words add, if it has words.
+    """
+    numbers = facts.expired()
+    by_words = query.is_simple and query.has_words and asked is not None
+    if asked is not None and by_words and numbers:
+        numbers &= Retriever(facts).index.holding_any(telling(asked))
+    if not numbers or (by_words and query.is_plain):
+        return len(numbers)
+    assert isinstance(facts.tree, Catalog)
+    from memtool.search import filters  # most stores hold nothing that has expired
+
+    test = filters.matcher(query, facts, words_match=by_words, is_hidden=True)
+    return sum(map(test, map(facts.tree.record, numbers)))
 
 
 def select(scope: Scope, query: Query) -> list[Record]:

@@ -6,7 +6,7 @@ import math
 import time
 
 from memtool.index.reader import Catalog
-from memtool.memory import timestamps
+from memtool.memory import lifecycle, timestamps
 from memtool.search import expansion, retrieve
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from memtool.index.stored_fields import StoredFields
+    from memtool.memory.fields import Category
     from memtool.search.query import Query
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class MemoryRow(Value):
-    """A memory as a list shows it. `commit` is the full id of the last one, None without one."""
+    """A memory as a list shows it. `commit` is the full id of the last one, None without one.
+
+    `due` says that the time of its category is over since somebody confirmed it.
+    """
 
     id: str
     title: str
@@ -38,6 +42,7 @@ class MemoryRow(Value):
     timestamp: str
     commit: str | None
     trust: str
+    due: bool
 
 
 SORTS: dict[str, SortKey] = {
@@ -88,8 +93,10 @@ def _leading(tree: Tree, numbers: Collection[int], sort: str, most: int) -> list
     return [tree.record(number) for _key, number in keyed]
 
 
-def row_of(record: Record, origins: Mapping[str, Origin]) -> MemoryRow:
-    """Return the row of a memory."""
+def row_of(
+    record: Record, origins: Mapping[str, Origin], now: int, categories: Mapping[str, Category]
+) -> MemoryRow:
+    """Return the row of a memory, as seen at the second `now`."""
     memory = record.memory
     origin = origins[record.path]
     return MemoryRow(
@@ -103,6 +110,7 @@ def row_of(record: Record, origins: Mapping[str, Origin]) -> MemoryRow:
         timestamp=memory.text("timestamp"),
         commit=origin.commit or None,
         trust=origin.trust,
+        due=lifecycle.is_due(memory, now, categories),
     )
 
 
@@ -163,6 +171,13 @@ def tell_rest(context: Context, shown: int, total: int, hint: str) -> None:
     """Note on stderr that there is more than was printed."""
     if shown < total:
         context.notes.append(f"{shown} of {total} shown; {hint}")
+
+
+def tell_expired(context: Context, count: int) -> None:
+    """Note on stderr that an answer would hold more memories, had they not expired."""
+    if count:
+        what = "1 expired memory is" if count == 1 else f"{count:,} expired memories are"
+        context.notes.append(f"{what} left out; memtool list is:expired shows all that have")
 
 
 def day(timestamp: str) -> str:

@@ -1,11 +1,12 @@
 """The plan of maintenance: what expires, is renewed, merged, confirmed, archived or cleaned up.
 
 Nothing is destroyed: an archived memory keeps its file and all that it says. A memory that was
-looked at often is renewed instead, so that its time to live begins again; one that says itself how
-long it is valid is not. An answer that showed what a memory directly replaces counts for that
-memory. Being injected is not being looked at: a candidate would confirm itself. Where this clone
-counted nothing at all, as in CI, candidates wait. What contradicts another memory is left to
-people.
+looked at often is renewed instead, so that the time of its category begins again; one that says
+itself how long it is valid is not. What a person confirmed and is due for review is not archived:
+people are told to confirm or archive it. An answer that showed what a memory directly replaces
+counts for that memory. Being injected is not being looked at: a candidate would confirm itself.
+Where this clone counted nothing at all, as in CI, candidates wait. What contradicts another memory
+is left to people.
 
 The same commit, ledger, settings and second give the same plan. Steps are planned on the tree as it
 will be after the ones before, so that carrying out a plan leaves nothing to plan.
@@ -20,6 +21,7 @@ from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
 from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
+from memtool.memory.fields import Category
 from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
@@ -43,9 +45,7 @@ BY = "memtool maintain"
 """Who did it, where a key says so."""
 _GONE = frozenset({"archived", "deleted"})
 _ORDER = {do: number for number, do in enumerate(KINDS)}
-UNCOUNTED = (
-    "no access was counted in this clone: candidates wait, and nothing outlives its time to live"
-)
+UNCOUNTED = "no access was counted in this clone: candidates wait, and nothing is renewed"
 
 
 class Uses(Value):
@@ -178,12 +178,15 @@ def plan(
     flags: list[Flag] = []
     due: list[Chore] = []
     notes: list[str] = []
+    reviews: list[Flag] = []
     if WEEKLY in periods:
         steps += expiry_steps(tree, inputs)
+        reviews = due_flags(Imagined(tree, steps), inputs)
         due += cleanup.left_over(cache_dir, inputs.now)
     if NIGHTLY in periods:
         found, flags = _nightly(Imagined(tree, steps), inputs)
         steps += found
+    flags += reviews
     if WEEKLY in periods:
         steps += _digests(Imagined(tree, steps), inputs, random)
     if MONTHLY in periods:
@@ -212,10 +215,11 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
     memory, categories = record.memory, inputs.config.categories
     if memory.status in _GONE or record.path in inputs.frozen:
         return None
-    end = lifecycle.expires_at(memory, categories)
+    due = lifecycle.due_at(memory, categories)
+    end = lifecycle.expires_at(memory, categories) if due is None else due
     if end is None or end > inputs.now + AHEAD_S or not tree.lineage.is_head(record.id):
         return None
-    is_over = lifecycle.state(memory, inputs.now, categories) == lifecycle.EXPIRED
+    is_over = end < inputs.now
     if memory.text("valid_through"):
         why = f"it was valid through {memory.text('valid_through')}"
         return changing("archive", record, why, status="archived") if is_over else None
@@ -227,8 +231,27 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
         days = f"the {row.ttl_days} days of the category {row.name}"
         why = f"it was looked at {count} times in {days}"
         return changing("renew", record, why, checked=checked)
-    why = f"the {row.ttl_days} days of the category {row.name} were over on {timestamps.date(end)}"
+    if due is not None and memory.status != "deprecated":
+        return None  # somebody confirmed it, so somebody decides
+    why = _over(row, end)
     return changing("archive", record, why, status="archived") if is_over else None
+
+
+def due_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
+    """Return a flag for each memory in use that is due for review, by id."""
+    categories = inputs.config.categories
+    found = []
+    for record in inputs.living(tree):
+        due = lifecycle.due_at(record.memory, categories)
+        if due is not None and due < inputs.now:
+            over = _over(categories[record.memory.category], due)
+            hint = f"memtool confirm {record.id}, or memtool archive {record.id} --why REASON"
+            found.append(Flag("due", (record.id,), "", over, hint))
+    return found
+
+
+def _over(row: Category, end: int) -> str:
+    return f"the {row.ttl_days} days of the category {row.name} were over on {timestamps.date(end)}"
 
 
 def _surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:

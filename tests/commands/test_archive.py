@@ -46,7 +46,7 @@ def test_before_the_first_commit_there_is_none_to_record(sandbox: Sandbox):
 
 def test_the_time_to_live_counts_from_the_confirmation(sandbox: Sandbox):
     """What had expired is alive again."""
-    sandbox.memory("dec-a")
+    sandbox.memory("dec-a", type="state")
     ws = sandbox.context(MEMTOOL_NOW="2027-01-01T00:00:00Z")
     assert lifecycle.state(ws.tree().by_id["dec-a"].memory, ws.now) == lifecycle.EXPIRED
     confirm(ws, "dec-a")

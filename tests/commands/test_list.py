@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FIELDS = [
     "id", "title", "type", "category", "status", "confidence", "path", "timestamp", "commit",
-    "trust",
+    "trust", "due",
 ]  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
     """Programs may rely on every field of the contract, in its order."""
     head = filled.git("rev-parse", "HEAD").strip()
     answer = filled.json("list", "type:semantic")
-    assert list(answer) == ["total", "memories"]
+    assert list(answer) == ["total", "memories", "expired"]
     assert answer["total"] == 1
     (row,) = answer["memories"]
     assert list(row) == FIELDS
@@ -97,7 +97,7 @@ def test_archived_ones_are_listed_when_asked_for(filled: Sandbox) -> None:
 def test_an_empty_tree_lists_nothing(sandbox: Sandbox) -> None:
     """Before the first memory the list is empty, and that is no error."""
     answer = sandbox.json("list")
-    assert answer == {"total": 0, "memories": []}
+    assert answer == {"total": 0, "memories": [], "expired": 0}
 
 
 def test_an_earlier_revision_is_listed(filled: Sandbox) -> None:

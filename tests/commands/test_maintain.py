@@ -16,7 +16,7 @@ from memtool import templates
 from memtool.store import ledger, usage_log
 from memtool.store.usage_log import Note, ShownItem
 
-LATE = {"timestamp": "2025-02-22T19:33:00Z"}
+LATE = {"timestamp": "2025-02-22T19:33:00Z", "category": "task_progress"}
 SAID = "Deploys to production need the company VPN to be connected first.\n"
 VPN = {"type": "semantic", "title": "Deploys need the VPN"}
 
@@ -84,7 +84,8 @@ def test_it_is_one_commit_that_says_what_and_why(store: Sandbox):
     assert store.git("rev-parse", "HEAD^").strip() == before
     said = store.git("log", "-1", "--format=%B")
     assert said.startswith("memory: maintain: 1 archived, 1 merged, 1 confirmed, 1 faded\n\n")
-    assert "archive dec-old: the 90 days of the category decision were over on 2025-05-23\n" in said
+    why = "the 14 days of the category task_progress were over on 2025-03-08"
+    assert f"archive dec-old: {why}\n" in said
     assert store.git("log", "-1", "--format=%(trailers:key=Maintain,valueonly)").strip() == (
         "nightly, weekly, monthly"
     )
@@ -299,12 +300,14 @@ def test_names_that_lead_nowhere_are_told_monthly(sandbox: Sandbox):
 def test_digests_are_renewed_when_what_they_sum_up_changed(store: Sandbox):
     """Weekly, once, and only those that are there; what expired in the same run is not in them."""
     early = {"MEMTOOL_NOW": "2025-03-01"}
-    assert store.run("digest", "decision", "--commit", **early).returncode == 0
+    store.memory("sta-new", "Half of the tests are moved.\n", type="state", title="Tests")
+    store.commit()
+    assert store.run("digest", "task_progress", "--commit", **early).returncode == 0
     assert store.json("maintain", "--weekly", **early)["steps"] == []
     answer = store.json("maintain", "--weekly", "--apply")
     assert [do for do, _id in done(answer)] == ["archive", "digest"]
     (made,) = [step["id"] for step in answer["steps"] if step["do"] == "digest"]
-    assert store.json("show", made)["derived_from"] == ["dec-new"]
+    assert store.json("show", made)["derived_from"] == ["sta-new"]
     assert store.json("maintain", "--weekly")["steps"] == []
 
 
@@ -313,7 +316,8 @@ def test_global_memories_are_looked_after_as_well(sandbox: Sandbox):
     for args in ((), ("--apply",)):
         absent = sandbox.run("maintain", "--global", *args)
         assert (absent.returncode, absent.stdout) == (0, "nothing to do\n")
-    sandbox.run("remember", "--global", "I like short names in code.", MEMTOOL_NOW="2024-01-01")
+    sandbox.run("new", "state", "Half of it is done", "--body", "Five files of ten are moved.",
+                "--global", MEMTOOL_NOW="2024-01-01")  # fmt: skip
     answer = sandbox.json("maintain", "--global", "--weekly", "--apply")
     assert [step["do"] for step in answer["steps"]] == ["archive"]
     assert answer["commit"]

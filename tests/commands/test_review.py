@@ -61,6 +61,7 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
                     "by": "files",
                     "state": "unmentioned",
                     "reason": "",
+                    "due": False,
                 }
             ],
         }

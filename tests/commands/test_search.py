@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FIELDS = [
     "id", "title", "type", "category", "status", "confidence", "score", "path", "timestamp",
-    "commit", "trust", "snippet", "factors",
+    "commit", "trust", "due", "snippet", "factors",
 ]  # fmt: skip
 
 
@@ -34,7 +34,9 @@ def test_the_json_is_the_documented_shape(filled: Sandbox) -> None:
     """Programs may rely on every field of the contract, in its order."""
     head = filled.git("rev-parse", "HEAD").strip()
     answer = filled.json("search", "sessions", "redis")
-    assert list(answer) == ["query", "total", "elapsed_ms", "freshness", "depth", "results"]
+    assert list(answer) == [
+        "query", "total", "elapsed_ms", "freshness", "depth", "results", "expired",
+    ]  # fmt: skip
     assert (answer["query"], answer["total"]) == ("sessions redis", 2)
     first, second = answer["results"]
     assert list(first) == list(second) == FIELDS

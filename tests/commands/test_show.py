@@ -67,7 +67,9 @@ def test_the_json_holds_every_key_and_what_is_derived(filled: Sandbox) -> None:
         "blocks": ["sta-later"],
         "derived": ["sem-sum"],
         "state": "alive",
-        "expires_at": "2026-05-26T00:00:00Z",
+        "expires_at": None,
+        "due_at": "2026-05-26T00:00:00Z",
+        "due": False,
         "author": "Ada",
     }
     assert answer == answer | expected
@@ -84,7 +86,8 @@ def test_the_text_form_reads_from_the_top(filled: Sandbox) -> None:
     rows = dict(row.split(None, 1) for row in text.splitlines()[3:20] if row)
     assert rows["superseded_by"] == "dec-b"
     assert rows["tags"] == "x, y"
-    assert rows["state"] == "alive, until 2026-05-26T00:00:00Z"
+    assert rows["state"] == "alive"
+    assert rows["review"] == "due after 2026-05-26T00:00:00Z"
 
 
 def test_a_local_memory_has_no_commit(filled: Sandbox) -> None:
@@ -116,10 +119,12 @@ def test_an_id_that_names_no_one_memory_is_refused(filled: Sandbox, wanted: str,
 
 
 def test_another_time_is_shown_as_it_was(filled: Sandbox) -> None:
-    """At HEAD nothing supersedes the memory yet; long after its end it is expired."""
+    """At HEAD nothing supersedes the memory yet; long after its time it is due for review."""
     ws = filled.context()
     assert show(ws, "dec-a", at="HEAD").superseded_by == ()
-    assert show(ws, "dec-a", as_of="2027-01-01").state == "expired"
+    later = show(ws, "dec-a", as_of="2027-01-01")
+    assert (later.state, later.due) == ("alive", True)
+    assert "due since 2026-05-26" in render(later)
     with pytest.raises(MemtoolError):
         show(ws, "dec-a", as_of="2020-01-01")
 

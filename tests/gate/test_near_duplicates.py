@@ -91,7 +91,7 @@ def test_a_relation_that_names_a_near_twin_makes_it_none(key: str):
     [
         {"valid_through": "2026-02-25"},
         {"valid_from": "2026-04-01"},
-        {"timestamp": "2020-01-01T00:00:00Z"},
+        {"timestamp": "2020-01-01T00:00:00Z", "status": "candidate"},
         {"status": "archived"},
     ],
 )

@@ -20,13 +20,35 @@ DAY_S = 86_400
 
 
 @pytest.mark.parametrize("row", CATEGORIES, ids=lambda row: row.name)
-def test_a_memory_lives_as_long_as_its_category(row: Category) -> None:
-    """It is alive in its last second and expired in the next."""
+def test_the_time_of_a_category_ends_what_passes_and_asks_for_review_of_the_rest(
+    row: Category,
+) -> None:
+    """Work that passes expires in the second after; what somebody confirmed is due then."""
     memory = make_memory("dec-a", category=row.name)
     last = WRITTEN + row.ttl_days * DAY_S
-    assert lifecycle.expires_at(memory) == last
+    is_passing = row.name in ("task_progress", "file_change")
+    assert lifecycle.expires_at(memory) == (last if is_passing else None)
+    assert lifecycle.due_at(memory) == (None if is_passing else last)
     assert lifecycle.state(memory, last) == "alive"
+    assert lifecycle.state(memory, last + 1) == ("expired" if is_passing else "alive")
+    assert [lifecycle.is_due(memory, last + n) for n in (0, 1)] == [False, not is_passing]
+
+
+@pytest.mark.parametrize("fields", [{"status": "candidate"}, {"type": "state"}])
+def test_candidates_and_states_of_the_work_expire(fields: dict[str, FieldValue]) -> None:
+    """Nobody has vouched for them, or they were never meant to last, whatever their category."""
+    memory = make_memory("dec-a", category="decision", **fields)
+    last = WRITTEN + 90 * DAY_S
     assert lifecycle.state(memory, last + 1) == "expired"
+    assert not lifecycle.is_due(memory, last + 1)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"status": "pinned"}, {"temporal_class": "eternal"}, {"valid_through": "2099-12-31"}]
+)
+def test_some_are_never_due(fields: dict[str, FieldValue]) -> None:
+    """Pinned and eternal memories have no time, and some say themselves how long they hold."""
+    assert lifecycle.due_at(make_memory("dec-a", category="decision", **fields)) is None
 
 
 @pytest.mark.parametrize(
@@ -38,7 +60,7 @@ def test_a_memory_lives_as_long_as_its_category(row: Category) -> None:
         ({"status": "archived"}, "2020-01-01", "archived"),
         ({"status": "pinned"}, "2099-01-01", "alive"),
         ({"temporal_class": "eternal"}, "2099-01-01", "alive"),
-        ({"temporal_class": "ephemeral"}, "2099-01-01", "expired"),
+        ({"temporal_class": "ephemeral"}, "2099-01-01", "alive"),
         ({"status": "pinned", "valid_through": "2026-12-31"}, "2027-01-01", "expired"),
         ({"valid_through": "2099-12-31"}, "2099-12-31T23:59:59Z", "alive"),
         ({"valid_through": "2099-12-31"}, "2100-01-01", "expired"),
@@ -46,13 +68,14 @@ def test_a_memory_lives_as_long_as_its_category(row: Category) -> None:
         ({"valid_from": "2026-03-01"}, "2026-02-28T23:59:59Z", "pending"),
         ({"valid_from": "2026-03-01"}, "2026-03-01", "alive"),
         ({"valid_from": "2026-03-01T00:00:00-01:00"}, "2026-03-01T00:59:59Z", "pending"),
-        ({"checked": {"at": "2026-05-01T00:00:00Z"}}, "2026-07-29T00:00:00Z", "alive"),
-        ({"checked": {"at": "2026-05-01T00:00:00Z"}}, "2026-07-31T00:00:00Z", "expired"),
-        ({"checked": {"at": "2020-05-01T00:00:00Z"}}, "2026-05-01T00:00:00Z", "alive"),
+        ({"checked": {"at": "2026-05-01T00:00:00Z"}}, "2026-07-31T00:00:00Z", "alive"),
+        ({"type": "state", "checked": {"at": "2026-05-01T00:00:00Z"}}, "2026-07-29", "alive"),
+        ({"type": "state", "checked": {"at": "2026-05-01T00:00:00Z"}}, "2026-07-31", "expired"),
+        ({"type": "state", "checked": {"at": "2020-05-01T00:00:00Z"}}, "2026-05-01", "alive"),
         ({"status": "deleted"}, "2020-01-01", "deleted"),
         ({"status": "deleted", "deleted": {"at": "2026-03-01T00:00:00Z"}}, "2026-03-01", "deleted"),
         ({"status": "deleted", "deleted": {"at": "2026-03-02T00:00:00Z"}}, "2026-03-01", "alive"),
-        ({"status": "deleted", "deleted": {"at": "2099-03-02T00:00:00Z"}}, "2098-01-01", "expired"),
+        ({"status": "deleted", "deleted": {"at": "2099-03-02T00:00:00Z"}}, "2098-01-01", "alive"),
         ({"deleted": {"at": "2020-01-01T00:00:00Z"}}, "2026-02-22", "alive"),
     ],
 )
@@ -66,9 +89,11 @@ def test_categories_of_the_settings_decide() -> None:
     """A time to live of 0 is for ever; a category that is not in the table has none."""
     memory = make_memory("dec-a", category="error")
     for_ever = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 0, 0.0, "long_term", "")}
-    assert lifecycle.expires_at(memory, for_ever) is None
-    assert lifecycle.expires_at(memory, {}) is None
+    assert lifecycle.due_at(memory, for_ever) is None
+    assert lifecycle.due_at(memory, {}) is None
     assert lifecycle.state(memory, 1 << 50, for_ever) == "alive"
+    short = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 9, 0.0, "short_term", "")}
+    assert lifecycle.state(memory, WRITTEN + 10 * DAY_S, short) == "expired"
 
 
 def test_confirming_renews_from_the_moment_of_the_check() -> None:

@@ -114,10 +114,33 @@ def expiring(sandbox: Sandbox, counted: Uses | None = None, **given: int) -> lis
 
 @pytest.mark.parametrize("row", CATEGORIES, ids=lambda row: row.name)
 def test_each_category_has_its_time(sandbox: Sandbox, row: Category):
-    """The day after its last it is archived, the day before not."""
+    """The day after its last it is archived, or people are told to look; the day before not."""
     sandbox.memory("dec-gone", category=row.name, timestamp=ago(row.ttl_days + 1))
     sandbox.memory("dec-here", category=row.name, timestamp=ago(row.ttl_days - 1))
-    assert expiring(sandbox) == [("archive", "dec-gone")]
+    is_passing = row.name in ("task_progress", "file_change")
+    assert expiring(sandbox) == ([("archive", "dec-gone")] if is_passing else [])
+    assert reviews(sandbox) == ([] if is_passing else ["dec-gone"])
+
+
+def reviews(sandbox: Sandbox) -> list[str]:
+    """What people are told to review."""
+    return [flag.ids[0] for flag in plan.due_flags(tree_of(sandbox), inputs())]
+
+
+def test_what_is_due_says_what_to_do(sandbox: Sandbox):
+    """Since when, and the two verbs that settle it."""
+    sandbox.memory("dec-a", timestamp=ago(100))
+    (flag,) = plan.due_flags(tree_of(sandbox), inputs())
+    assert flag.kind == "due"
+    assert flag.message.startswith("the 90 days of the category decision were over on 20")
+    assert flag.hint == "memtool confirm dec-a, or memtool archive dec-a --why REASON"
+
+
+def test_what_is_deprecated_is_archived_when_its_time_is_over(sandbox: Sandbox):
+    """Somebody said already that it does not hold; nobody need look at it again."""
+    sandbox.memory("dec-a", timestamp=ago(100), status="deprecated")
+    assert expiring(sandbox) == [("archive", "dec-a")]
+    assert reviews(sandbox) == []
 
 
 def test_the_times_are_those_of_the_contract():
@@ -158,9 +181,7 @@ def test_three_accesses_outlive_the_time(sandbox: Sandbox):
     for name in ("three", "two", "old"):
         sandbox.memory(f"dec-{name}", timestamp=ago(200), checked={"at": ago(91), "by": "Ada"})
     counted = uses(**{"dec-three": seen(50, 3), "dec-two": seen(50, 2), "dec-old": seen(150, 9)})
-    assert expiring(sandbox, counted) == [
-        ("archive", "dec-old"), ("renew", "dec-three"), ("archive", "dec-two"),
-    ]  # fmt: skip
+    assert expiring(sandbox, counted) == [("renew", "dec-three")]
 
 
 def test_a_renewed_memory_begins_its_time_anew(sandbox: Sandbox):
@@ -197,9 +218,7 @@ def test_where_details_are_forgotten_the_total_counts(sandbox: Sandbox):
     counted = uses(**{"dec-a": seen(50, 3)})
     late = counted.replace(seconds={}, since=SECOND - DAY_S)
     assert expiring(sandbox, late) == [("renew", "dec-a")]
-    assert expiring(sandbox, uses(**{"dec-a": seen(95, 3)}).replace(since=SECOND)) == [
-        ("archive", "dec-a")
-    ]
+    assert expiring(sandbox, uses(**{"dec-a": seen(95, 3)}).replace(since=SECOND)) == []
 
 
 def fill(sandbox: Sandbox, count: int, **fields: FieldValue) -> None:
@@ -240,7 +259,7 @@ def test_of_equal_importance_the_faded_go_first(sandbox: Sandbox):
 def test_what_expires_does_not_count_as_alive(sandbox: Sandbox):
     """What is archived for its age makes room."""
     fill(sandbox, 4)
-    sandbox.memory("dec-00", timestamp=ago(1000))
+    sandbox.memory("dec-00", timestamp=ago(1000), category="task_progress")
     found = expiring(sandbox, maintain_most_alive=3, maintain_kept_alive=1)
     assert found == [("archive", "dec-00")]
 
