@@ -64,7 +64,8 @@ def config(
     """Show the settings, or change one in the config.toml of the memory directory.
 
     Without a value the setting is shown. Comments and order of the file are kept. The category
-    table is changed in the file itself, under [categories.NAME].
+    table is changed in the file itself, under [categories.NAME]. inject.share, inject.most,
+    inject.floor and inject.threshold may have another number for one category.
 
     With --global it is the user's own file, beside their global memories. Where a project says
     nothing, it decides about search.limit, inject.budget_tokens, inject.global, ledger.enabled and
@@ -72,6 +73,7 @@ def config(
 
     Example:
         memtool config inject.budget_tokens 1200
+        memtool config inject.threshold.decision 0.4
         memtool config redaction.allow_domains example.org,example.net
         memtool config redaction.allow.4f5a2b8c90d1e673 "the key of the public demo"
 
@@ -85,17 +87,21 @@ def config(
     if not key and unset:
         raise MemtoolError("--unset needs the setting", hint="memtool config KEY --unset")
     if not key:
-        rows = tuple(_row(option, context.settings) for option in config_file.OPTIONS)
+        rows = tuple(
+            _row(option, name, context.settings)
+            for option in config_file.OPTIONS
+            for name in (option.key, *_of_categories(option, context.settings))
+        )
         return SettingsReport(context.config_path, rows)
     option = config_file.option(key)
     if not value and not unset:
-        return SettingsReport(context.config_path, (_row(option, context.settings),))
+        return SettingsReport(context.config_path, (_row(option, key, context.settings),))
     if value and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
     new = None if unset else _typed(option, key, value)
     done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
     after = config_file.parse(done.data, context.config_path)
-    row = _row(option, after.replace(personal=context.settings.personal))
+    row = _row(option, key, after.replace(personal=context.settings.personal))
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
 
 
@@ -150,13 +156,22 @@ def _setting_text(row: SettingRow) -> str:
     return f"{row.key} = {_shown(row.value)}  ({origin}) {row.doc}"
 
 
-def _row(option: Option, config: config_file.Config) -> SettingRow:
-    is_personal = option.key in config.personal and option.key not in config.given
+def _of_categories(option: Option, config: config_file.Config) -> list[str]:
+    """Return the keys under which categories have a number of their own, sorted."""
+    is_of = option.is_by_category
+    return sorted(key for key in config.given if is_of and key.startswith(f"{option.key}."))
+
+
+def _row(option: Option, key: str, config: config_file.Config) -> SettingRow:
+    """Return the row of an option, or of the number that it has for one category."""
+    key = key if option.is_by_category else option.key
+    is_personal = key in config.personal and key not in config.given
+    default = option.default if key == option.key else config.setting(option.key)
     return SettingRow(
-        key=option.key,
-        value=config.setting(option.key),
-        default=option.default,
-        is_default=option.key not in config.given and not is_personal,
+        key=key,
+        value=config.setting(key) if key in config.given else config.setting(option.key),
+        default=default,
+        is_default=key not in config.given and not is_personal,
         doc=option.doc,
         is_personal=is_personal,
     )

@@ -40,6 +40,7 @@ from memtool.inject.candidates import (
     verdict,
 )
 from memtool.inject.effective_lineage import standing
+from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import Once, notice, once
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget
+    from memtool.inject.select import Threshold
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
     from memtool.store.provenance import Origin, Witness
@@ -196,7 +198,7 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     used = sum(one.tokens for one in taken)
     shares = shares.to_retrieval(used)
     room -= sum(len(one.text.encode()) for one in taken)
-    threshold = answer_gate.preset(settings).threshold
+    threshold = answer_gate.threshold(settings)
     chosen, dropped = choose(sides, RETRIEVAL, threshold, [one.candidate for one in taken])
     chosen = [one.replace(tier=SUMMARY) if select.is_digest(one) else one for one in chosen]
     most = settings.count("inject.retrieval_most")
@@ -459,11 +461,14 @@ def preamble_of(sides: Sequence[Side], candidates: Iterable[Candidate]) -> str:
 
 
 def choose(
-    sides: Iterable[Side], tier: str, threshold: float = 0.0, shown: Sequence[Candidate] = ()
+    sides: Iterable[Side],
+    tier: str,
+    threshold: Threshold = no_threshold,
+    shown: Sequence[Candidate] = (),
 ) -> Chosen:
     """Choose from a tier of each side by itself, and put what they have into one order.
 
-    `threshold` is a share of the best score, `shown` what is in the block already.
+    `threshold` gives a share of the best score, `shown` is what is in the block already.
     """
     chosen: list[Candidate] = []
     verdicts: list[CandidateVerdict] = []
@@ -482,7 +487,7 @@ def choose(
 def choose_from(
     side: Side,
     candidates: Sequence[Candidate],
-    threshold: float = 0.0,
+    threshold: Threshold = no_threshold,
     shown: Sequence[Candidate] = (),
 ) -> Chosen:
     """Choose from candidates of one side what its session has not seen; see `select.choose`."""
@@ -492,7 +497,9 @@ def choose_from(
     return fresh, dropped + seen_before
 
 
-def joined(own: Sequence[Candidate], others: Sequence[Candidate], threshold: float) -> Chosen:
+def joined(
+    own: Sequence[Candidate], others: Sequence[Candidate], threshold: Threshold = no_threshold
+) -> Chosen:
     """Return both in one order, by weight and then the project's first.
 
     The order among those of one side stays, and what is next to another for conflicting with it
@@ -505,15 +512,16 @@ def joined(own: Sequence[Candidate], others: Sequence[Candidate], threshold: flo
         side = mine if _weight(mine[-1][0]) >= _weight(theirs[-1][0]) else theirs
         groups.append(side.pop())
     groups += reversed(mine or theirs)
-    least = threshold * max((group[0].score or 0.0 for group in groups), default=0.0)
+    best = max((group[0].score or 0.0 for group in groups), default=0.0)
     kept: list[Candidate] = []
     dropped: list[CandidateVerdict] = []
     for group in groups:
         first = group[0]
-        if first.score is None or first.related or first.score >= least:
+        share = threshold(first.record.memory.category)
+        if first.score is None or first.related or first.score >= share * best:
             kept += group
         else:
-            reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
+            reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
             dropped += [verdict(one, reason, is_taken=False) for one in group]
     return kept, dropped
 

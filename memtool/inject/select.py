@@ -19,10 +19,13 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from memtool.memory.memory import Memory
     from memtool.store.provenance import Origin
+
+    Threshold = Callable[[str], float]
+    """Gives the share of the best score that a memory of a category must reach."""
 
 SAME = 0.9
 """Share of all words of two memories that are in both, from which they say the same."""
@@ -114,21 +117,27 @@ DIGEST = 0.8
 """Share of the best score from which a digest comes before what is not one."""
 
 
+def no_threshold(category: str) -> float:
+    """Let every score pass."""
+    del category
+    return 0.0
+
+
 def choose(
     candidates: Sequence[Candidate],
     grounds: Eligibility,
     origins: Mapping[str, Origin],
-    threshold: float = 0.0,
+    threshold: Threshold = no_threshold,
     shown: Sequence[Candidate] = (),
     most: int = MOST_SHOWN,
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
     """Drop what is not worth showing, and put beside the rest what conflicts with it.
 
-    Of what was found the best `most` are looked at. Dropped is what scores below `threshold`, a
-    share of the best score; what says the same as a better one; what a better digest sums up; and
-    the third from one source. What was found only because a winner is related to it may score
-    less. A digest that scores nearly as well as the best comes first; one that memtool wrote, and
-    that scores less, gives way to what it sums up.
+    Of what was found the best `most` are looked at. Dropped is what scores below the threshold of
+    its category, a share of the best score; what says the same as a better one; what a better
+    digest sums up; and the third from one source. What was found only because a winner is related
+    to it may score less. A digest that scores nearly as well as the best comes first; one that
+    memtool wrote, and that scores less, gives way to what it sums up.
 
     `shown` are in the block already: neither they nor what says the same is shown again. `origins`
     is by path, and knows the candidates and what `grounds.beside` gives for them.
@@ -147,7 +156,9 @@ def choose(
             listed.setdefault(record.id, found.get(record.id, extra))
     if len(listed) == len(kept):
         return list(listed.values()), dropped  # each was compared with the others already
-    both, repeated = _sift(list(listed.values()), grounds, origins, 0.0, shown, len(listed))
+    both, repeated = _sift(
+        list(listed.values()), grounds, origins, no_threshold, shown, len(listed)
+    )
     return both, dropped + repeated
 
 
@@ -261,12 +272,11 @@ def _sift(
     candidates: Sequence[Candidate],
     grounds: Eligibility,
     origins: Mapping[str, Origin],
-    threshold: float,
+    threshold: Threshold,
     shown: Sequence[Candidate],
     most: int,
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
     best = max(map(_score, candidates), default=0.0)
-    least = threshold * best
     kept: list[Candidate] = []
     dropped: list[CandidateVerdict] = []
     so_far = _Kept(shown, grounds)
@@ -278,8 +288,9 @@ def _sift(
             reason = f"its trust is {trust}, less than {grounds.least_trust}"
         if not reason and candidate.score is not None and not candidate.related:
             place += 1
-            if candidate.score < least:
-                reason = f"below the threshold {least:.3f}, {threshold:g} of the best score"
+            share = threshold(candidate.record.memory.category)
+            if candidate.score < share * best:
+                reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
             elif place > most:
                 reason = f"not among the best {most}"
             elif _is_generated(candidate) and candidate.score < DIGEST * best:

@@ -67,8 +67,14 @@ ROWS: tuple[Row, ...] = (
     ("inject.pinned_tokens", 400, "most tokens of the pinned tier", (0, 100_000)),
     ("inject.retrieval_most", 5, "most memories in the retrieval tier", (0, 50)),
     ("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", (0, 100_000)),
-    ("inject.threshold", 0.5, ("drop what scores below this share of the best hit; where it is "
-      "not set, search.preset precision means 0.7"), (0, 1)),
+    ("inject.share", 0.4, ("what an answer must hold of what a prompt says, counted in rare words; "
+      "where it is not set, search.preset precision means 0.6"), (0, 1)),
+    ("inject.most", 2.4, ("rare words that are always enough; where it is not set, search.preset "
+      "precision means 3.5"), (0, 20)),
+    ("inject.floor", 1.0, ("rare words that an answer must hold at least where a prompt has four "
+      "or more words, or only everyday ones; small talk holds none"), (0, 20)),
+    ("inject.threshold", 0.6, ("drop what scores below this share of the best hit; where it is "
+      "not set, search.preset precision means 0.8"), (0, 1)),
     ("inject.trust", "local", "least trust of what is injected",
      ("local", "committed", "trusted", "signed")),
     ("ledger.enabled", True, ("note in the git directory which memories were shown, and how long "
@@ -126,6 +132,10 @@ PERSONAL = frozenset(
 )
 """Options about the user: where a project is silent, the settings of their global repository
 hold."""
+BY_CATEGORY = frozenset(("inject.share", "inject.most", "inject.floor", "inject.threshold"))
+"""Numbers that one category may have another of: `inject.threshold.decision`. In the file the
+setting is then a table, in which `default` is that of all other categories."""
+ELSE = "default"
 _DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
 MOST_BYTES = 256 * 1024
 
@@ -150,9 +160,10 @@ class Config(Value):
         personal = {key: value for key, value in user.given.items() if key in PERSONAL}
         return self.replace(personal=personal)
 
-    def number(self, key: str) -> float:
-        """Return a numeric setting."""
-        return float(self._scalar(key))
+    def number(self, key: str, category: str = "") -> float:
+        """Return a numeric setting, of a category where it has a number of its own."""
+        own = f"{key}.{category}"
+        return float(self._scalar(own if own in self.given else key))
 
     def count(self, key: str) -> int:
         """Return a whole-number setting."""
@@ -216,7 +227,8 @@ class Option(Value):
 
     No text of a list or table is empty; the keys of a table are fingerprints of secrets.
     `is_personal` says that it is about the user: where a project is silent, the settings of
-    their global repository hold.
+    their global repository hold. `is_by_category` says that a category may have a number of its
+    own.
     """
 
     key: str
@@ -226,6 +238,7 @@ class Option(Value):
     most: float = 0
     choices: tuple[str, ...] = ()
     is_personal: bool = False
+    is_by_category: bool = False
 
 
 def _option(row: Row) -> Option:
@@ -234,8 +247,9 @@ def _option(row: Row) -> Option:
     is_choice = isinstance(allowed[0], str)
     least, most = (0, 0) if is_choice else allowed
     return Option(
-        key, default, doc, least, most, allowed if is_choice else (), is_personal=key in PERSONAL
-    )
+        key, default, doc, least, most, allowed if is_choice else (),
+        is_personal=key in PERSONAL, is_by_category=key in BY_CATEGORY,
+    )  # fmt: skip
 
 
 OPTIONS: tuple[Option, ...] = tuple(map(_option, ROWS))
@@ -243,7 +257,7 @@ BY_KEY: dict[str, Option] = {option.key: option for option in OPTIONS}
 
 
 def option(key: str) -> Option:
-    """Return the row of a key, which may also name one entry of a table, as `section.name.entry`.
+    """Return the row of a key, which may also name an entry or a category: `section.name.entry`.
 
     Raises:
         MemtoolError: there is none; the hint names the nearest.
@@ -251,7 +265,7 @@ def option(key: str) -> Option:
     if key in BY_KEY:
         return BY_KEY[key]
     table = BY_KEY.get(key.rpartition(".")[0])
-    if table is not None and isinstance(table.default, dict):
+    if table is not None and (isinstance(table.default, dict) or table.is_by_category):
         return table
     import difflib
 
@@ -273,8 +287,24 @@ def parsed(tables: dict[str, Any], path: str) -> Config:
     for section, table in tables.items():
         for name, value in _table(table, section, path).items():
             key = f"{section}.{name}"
-            given[key] = checked(option(key), value, path)
+            if key in BY_CATEGORY and isinstance(value, dict) and value:
+                given |= _by_category(option(key), value, categories, path)
+            else:
+                given[key] = checked(option(key), value, path)
     return Config(given=given, categories=categories)
+
+
+def _by_category(
+    row: Option, table: Mapping[str, object], categories: Mapping[str, Category], path: str
+) -> dict[str, Setting]:
+    """Return a setting of several numbers by key, that of all other categories by its own."""
+    found: dict[str, Setting] = {}
+    for name, value in table.items():
+        if name != ELSE and name not in categories:
+            raise _refusal(path, f"{row.key}.{name}", "names no category")
+        key = row.key if name == ELSE else f"{row.key}.{name}"
+        found[key] = checked(row.replace(key=key), value, path)
+    return found
 
 
 def checked(row: Option, value: object, path: str) -> Setting:
@@ -440,7 +470,8 @@ def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> s
 
     `key` is dotted, or a tuple of parts where a part itself may hold a dot. Missing tables are
     made; a table that loses its last key goes too, unless comments stand in it. Comments, order
-    and spacing stay as they are.
+    and spacing stay as they are. A number that gets another one for a category becomes the
+    `default` of a table.
 
     Raises:
         MemtoolError: the text is not TOML, or a part of the key is not a table there.
@@ -451,6 +482,12 @@ def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> s
     *tables, name = key.split(".") if isinstance(key, str) else key
     try:
         document = tomlkit.parse(text)
+        if key in BY_CATEGORY and isinstance(_entry(document, tables, name), dict):
+            tables, name = [*tables, name], ELSE
+        elif ".".join(tables) in BY_CATEGORY and value is not None:
+            common = _entry(document, tables[:1], tables[1])
+            if isinstance(common, int | float):
+                document[tables[0]][tables[1]] = {ELSE: common}
         holders: list[MutableMapping[str, Any]] = [document]
         for part in tables:
             if part not in holders[-1]:
@@ -470,6 +507,14 @@ def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> s
         return tomlkit.dumps(document)
     except TOMLKitError as error:
         raise MemtoolError(f"not TOML: {error}", code="config") from None
+
+
+def _entry(document: MutableMapping[str, Any], tables: Sequence[str], name: str) -> object:
+    """Return what stands at a name in nested tables, None where one of them is missing."""
+    found: object = document
+    for part in (*tables, name):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
 
 
 def _remove(holders: list[MutableMapping[str, Any]], parts: list[str]) -> None:

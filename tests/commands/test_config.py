@@ -79,7 +79,7 @@ def test_unset_brings_the_default_back(sandbox: Sandbox):
     [
         (("inject.budget", "5"), "there is no setting 'inject.budget'",
          "did you mean inject.budget_tokens"),
-        (("nonsense",), "there is no setting 'nonsense'", "memtool config lists every setting"),
+        (("wxyz",), "there is no setting 'wxyz'", "memtool config lists every setting"),
         (("search.limit", "many"), "search.limit must be a whole number", ""),
         (("search.limit", "0"), "search.limit must be between 1 and 100000", ""),
         (("search.limit", "2.5"), "search.limit must be a whole number", ""),
@@ -131,6 +131,23 @@ def test_the_settings_of_a_bare_repository_are_those_of_head(sandbox: Sandbox):
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     bare = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert config(bare, "inject.budget_tokens").settings[0].value == 900
+
+
+def test_the_number_of_a_category_is_set_shown_and_removed_alone(sandbox: Sandbox):
+    """It stands in the list behind the number of all others."""
+    shown = config(sandbox.context(), "inject.threshold.decision", "0.3")
+    row = shown.settings[0]
+    assert (row.key, row.value, row.default) == ("inject.threshold.decision", 0.3, 0.6)
+    keys = [row.key for row in config(sandbox.context()).settings]
+    assert keys[keys.index("inject.threshold") + 1] == "inject.threshold.decision"
+    row = config(sandbox.context(), "inject.threshold.error").settings[0]
+    assert (row.key, row.value, row.is_default) == ("inject.threshold.error", 0.6, True)
+    config(sandbox.context(), "inject.threshold.decision", unset=True)
+    assert sandbox.context().settings.given == {}
+    with pytest.raises(MemtoolError, match="names no category"):
+        config(sandbox.context(), "inject.threshold.nonsense", "0.3")
+    with pytest.raises(MemtoolError, match="must be between 0 and 1"):
+        config(sandbox.context(), "inject.threshold.decision", "3")
 
 
 FINGERPRINT = "0123456789abcdef"

@@ -289,7 +289,7 @@ def test_most_pinned_by_importance_then_age(sandbox: Sandbox) -> None:
 def test_threshold_is_a_share_of_the_best(project: Sandbox) -> None:
     """What scores far below the best hit is left out, with the reason."""
     project.write(".memory/config.toml", "[inject]\nthreshold = 1.0\n")
-    project.memory("dec-other", "Redis runs in a container.\n", title="Container")
+    project.memory("dec-other", "Redis keeps queues and sessions.\n", title="Container")
     found = inject(project.context(), prompt="keep sessions in redis", explain=True)
     assert ids(found) == ["dec-pinned", "dec-redis"]
     assert "below the threshold" in {one.id: one.reason for one in found.explain or ()}["dec-other"]
@@ -416,7 +416,7 @@ def test_explaining_names_what_would_have_answered(sandbox: Sandbox) -> None:
 def test_a_preset_chooses_sharper(sandbox: Sandbox) -> None:
     """With precision, what scores much less than the best is left out."""
     sandbox.memory("dec-a", "Redis keeps sessions, and redis expires sessions.\n", title="Redis")
-    sandbox.memory("dec-b", "Redis keeps other things, not sessions.\n", title="Elsewhere")
+    sandbox.memory("dec-b", "Redis keeps other things, not sessions.\n", title="Redis elsewhere")
     asked = "redis keeps sessions"
     assert ids(inject(sandbox.context(), prompt=asked)) == ["dec-a", "dec-b"]
     sandbox.write(".memory/config.toml", '[search]\npreset = "precision"\n')

@@ -29,7 +29,7 @@ def ids(candidates: list[Candidate]) -> list[str]:
 def test_one_order_by_score_and_the_project_first():
     """Where the scores are equal the project is before the user."""
     own = [candidate("own-a", 0.9), candidate("own-b", 0.5)]
-    found, dropped = joined(own, [other("glo-a", 0.9), other("glo-b", 0.7)], 0.0)
+    found, dropped = joined(own, [other("glo-a", 0.9), other("glo-b", 0.7)])
     assert ids(found) == ["own-a", "glo-a", "glo-b", "own-b"]
     assert dropped == []
 
@@ -38,20 +38,20 @@ def test_pinned_by_importance_and_the_project_first():
     """The more important comes first, whoever wrote it."""
     own = [candidate("own-a"), candidate("own-b", importance="0.2")]
     others = [other("glo-a", importance="0.9"), other("glo-b")]
-    assert ids(joined(own, others, 0.0)[0]) == ["glo-a", "own-a", "glo-b", "own-b"]
+    assert ids(joined(own, others)[0]) == ["glo-a", "own-a", "glo-b", "own-b"]
 
 
 def test_what_stands_beside_stays_beside():
     """Two sides of a contradiction are not parted."""
     own = [candidate("own-a", 0.9), candidate("own-x").replace(tier=RETRIEVAL, beside="own-a")]
-    found, _dropped = joined(own, [other("glo-a", 0.8)], 0.0)
+    found, _dropped = joined(own, [other("glo-a", 0.8)])
     assert ids(found) == ["own-a", "own-x", "glo-a"]
 
 
 def test_the_threshold_is_a_share_of_the_best_of_both():
     """What was best where nothing was good is left out, with the reason."""
     own = [candidate("own-a", 1.0), candidate("own-b", 0.6)]
-    found, dropped = joined(own, [other("glo-a", 0.4), other("glo-b", 0.39)], 0.5)
+    found, dropped = joined(own, [other("glo-a", 0.4), other("glo-b", 0.39)], lambda _category: 0.5)
     assert ids(found) == ["own-a", "own-b"]
     assert [(one.id, one.scope) for one in dropped] == [("glo-a", GLOBAL), ("glo-b", GLOBAL)]
     assert dropped[0].reason == "below the threshold 0.500, 0.5 of the best score"

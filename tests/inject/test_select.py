@@ -69,7 +69,7 @@ def chosen(
     origins = {
         record.path: Origin("", "", 0, levels.get(record.id, "committed")) for record in records
     }
-    kept, verdicts = choose(candidates, grounds, origins, threshold, shown, most)
+    kept, verdicts = choose(candidates, grounds, origins, lambda _category: threshold, shown, most)
     return [one.record.id for one in kept], reasons(verdicts)
 
 

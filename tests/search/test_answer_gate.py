@@ -22,6 +22,7 @@ from memtool.search.answer_gate import (
     Strictness,
     preset,
     search_prose,
+    threshold,
     which_pass,
 )
 from memtool.search.retrieve import Found
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 
-BALANCED = Strictness(0.5, 3.0)
+BALANCED = PRESETS["balanced"].strictness
 
 
 def share(prompt: str, body: str, title: str = "", count: int = 20, **df: int) -> float:
@@ -45,7 +46,7 @@ def share(prompt: str, body: str, title: str = "", count: int = 20, **df: int) -
 def test_one_telling_word_is_enough_for_a_short_question() -> None:
     """Who asks for a thing by name gets what is about it."""
     assert share("redis?", "Sessions live in redis.") >= 1
-    assert share("why do we use redis", "Sessions live in redis.") >= 1
+    assert share("why do we use redis", "Sessions.", "Sessions live in redis") >= 1
 
 
 def test_a_text_about_something_else_is_not_answered_by_its_small_talk() -> None:
@@ -57,7 +58,7 @@ def test_a_text_about_something_else_is_not_answered_by_its_small_talk() -> None
 
 def test_everyday_words_alone_answer_in_number_or_in_a_title() -> None:
     """A question of nothing else is answered by what holds most of it."""
-    assert share("run the tests", "Nothing.", "How to run tests") >= 1
+    assert share("run tests", "Nothing.", "How to run tests") >= 1
     assert share("run the tests", "We run things.") < 1
     assert share("thanks, go ahead", "Go on.") < 1
 
@@ -65,11 +66,63 @@ def test_everyday_words_alone_answer_in_number_or_in_a_title() -> None:
 def test_what_only_shares_everyday_words_says_so() -> None:
     """The reason names what is missing."""
     asked = scoring.question("please commit the change to the frobnicator")
-    keeper = Gatekeeper(asked, asked, 20, lambda _term: 1, BALANCED)
+    keeper = Gatekeeper(asked, asked, 20, lambda _term: 1, Strictness(0.2, 3.0, 0.0))
     text = searchable(Document("k", (("body", "Please commit a change to the change."),)))[1]
     assert "everyday" in keeper.objection(keeper.share(text), text)
     text = searchable(Document("k", (("body", "Nothing of it."),)))[1]
     assert "0.00 of what" in keeper.objection(keeper.share(text), text)
+
+
+SMALL_TALK = (
+    "please continue", "thanks, that looks good", "happy birthday!", "what is your name?",
+    "can you try again please", "fix the bug", "run the tests and fix what fails",
+    "write a unit test for this function", "explain what this code does",
+)  # fmt: skip
+
+RUNBOOKS = {
+    "dec-a": ("Continue on error", "A failed job does not stop the run; please name it good.\n"),
+    "dec-b": ("Date field", "Nobody is happy with a form that refuses leap years; a unit test.\n"),
+    "dec-c": ("Function names", "What a function does is explained by its name and a test.\n"),
+    "dec-d": ("Bug reports", "Whoever fixes a bug writes what failed and looks for others.\n"),
+}
+
+
+@pytest.mark.parametrize("text", SMALL_TALK)
+def test_small_talk_gets_nothing(sandbox: Sandbox, text: str) -> None:
+    """Everyday words of a prompt are no question, however rare the memories hold them."""
+    for id_, (title, body) in RUNBOOKS.items():
+        sandbox.memory(id_, body, title=title)
+    assert ids(search_prose(sandbox.scope(), text, (), 5)) == []
+
+
+def test_who_asks_about_one_of_them_gets_an_answer(sandbox: Sandbox) -> None:
+    """The words that are no small talk find what is about them."""
+    for id_, (title, body) in RUNBOOKS.items():
+        sandbox.memory(id_, body, title=title)
+    found = search_prose(sandbox.scope(), "which dates does the form take in leap years?", (), 5)
+    assert ids(found) == ["dec-b"]
+
+
+def test_a_category_may_ask_for_more_or_less(sandbox: Sandbox) -> None:
+    """Each number of the gate is a setting, and one category may have another of it."""
+    sandbox.memory("dec-a", "Redis keeps elephants.\n", title="Storage")
+    scope = sandbox.scope()
+    text = "test redis, elephants and giraffes"
+    for written, expected in (
+        ("[inject]\nshare = 1.0\nmost = 20\n", []),
+        ("[inject]\nfloor = 9\n", []),
+        ("[inject.floor]\ndefault = 9\ndecision = 1\n", ["dec-a"]),
+        ("[inject.share]\ndecision = 1.0\n[inject.most]\ndecision = 20\n", []),
+        ("[inject.share]\nerror = 1.0\n[inject.most]\nerror = 20\n", ["dec-a"]),
+    ):
+        found = search_prose(scope.replace(config=settings(written)), text, (), 5)
+        assert ids(found) == expected, written
+
+
+def test_a_category_has_its_own_threshold() -> None:
+    """What is given for one category holds for it alone."""
+    given = threshold(settings("[inject.threshold]\ndecision = 0.2\n"))
+    assert (given("decision"), given("error")) == (0.2, BY_KEY["inject.threshold"].default)
 
 
 def test_words_next_to_each_other_and_in_the_title_count_more() -> None:
@@ -154,8 +207,12 @@ def test_the_settings_name_what_the_tables_hold() -> None:
 
 def test_a_threshold_of_ones_own_wins_over_the_preset() -> None:
     """A preset is sharper or not; what the file says counts."""
-    assert preset(settings("")).threshold == BY_KEY["inject.threshold"].default
-    assert preset(settings('[search]\npreset = "precision"\n')).threshold == 0.7
+    plain = preset(settings(""))
+    numbers = ("share", "most", "floor", "threshold")
+    assert [*plain.strictness.plain().values(), plain.threshold] == [
+        BY_KEY[f"inject.{name}"].default for name in numbers
+    ]
+    assert preset(settings('[search]\npreset = "precision"\n')).threshold == 0.8
     own = '[search]\npreset = "precision"\n[inject]\nthreshold = 0.2\n'
     assert preset(settings(own)).threshold == 0.2
     assert preset(settings(own)).strictness == PRESETS["precision"].strictness

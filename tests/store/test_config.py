@@ -116,7 +116,7 @@ def test_an_empty_file_gives_the_defaults() -> None:
     read = parse(b"", PATH)
     assert read == config.DEFAULTS
     assert read.count("search.limit") == 10
-    assert read.number("inject.threshold") == 0.5
+    assert read.number("inject.threshold") == 0.6
     assert read.text("inject.trust") == "local"
 
 
@@ -148,6 +148,43 @@ def test_one_entry_of_a_table_belongs_to_its_setting() -> None:
     for key in ("redaction.allow_emails.a", "inject.trust.local", "redaction.allow.a.b"):
         with pytest.raises(MemtoolError, match="there is no setting"):
             config.option(key)
+
+
+def test_a_category_has_a_number_of_its_own() -> None:
+    """The table of a setting holds the number of all others as its default."""
+    read = parse(b"[inject.threshold]\ndefault = 0.5\ndecision = 0.2\n", PATH)
+    assert read.number("inject.threshold") == read.number("inject.threshold", "error") == 0.5
+    assert read.number("inject.threshold", "decision") == 0.2
+    assert parse(b"[inject.floor]\nerror = 2\n", PATH).number("inject.floor") == 1.0
+    own = b"[inject.floor]\nritual = 2\n[categories.ritual]\nweight = 1\n"
+    assert parse(own, PATH).number("inject.floor", "ritual") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[inject.threshold]\ndecison = 0.2\n", "inject.threshold.decison names no category"),
+        ("[inject.threshold]\ndecision = 2\n", "inject.threshold.decision must be between 0 and 1"),
+        ("[inject.trust]\ndecision = 'local'\n", "inject.trust must be text"),
+    ],
+)
+def test_a_number_of_a_category_is_checked(text: str, message: str) -> None:
+    """A misspelled category would change nothing, so it is refused."""
+    assert refusal(text).message == f"{PATH}: {message}"
+
+
+def test_a_number_becomes_the_default_of_a_table() -> None:
+    """One category gets its own without another losing what was set, and back again."""
+    text = "[inject]\nthreshold = 0.5\nbudget_tokens = 900\n"
+    edited = set_key(text, "inject.threshold.decision", 0.2)
+    assert tomllib.loads(edited)["inject"] == {
+        "budget_tokens": 900, "threshold": {"default": 0.5, "decision": 0.2},
+    }  # fmt: skip
+    edited = set_key(edited, "inject.threshold", 0.7)
+    assert tomllib.loads(edited)["inject"]["threshold"] == {"default": 0.7, "decision": 0.2}
+    edited = set_key(edited, "inject.threshold", None)
+    assert tomllib.loads(edited)["inject"]["threshold"] == {"decision": 0.2}
+    assert "threshold" not in set_key(edited, "inject.threshold.decision", None)
 
 
 LINES = (
