@@ -43,6 +43,7 @@ class Hooked(Value):
     verdicts: tuple[CandidateVerdict, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
+    degraded: bool = False
 
     @property
     def noted_as(self) -> str:
@@ -51,11 +52,13 @@ class Hooked(Value):
 
     def plain(self) -> dict[str, Any]:
         """Return the shape of `--json`: the answer, and the ids of the memories in it."""
+        degraded = {"degraded": True} if self.degraded else {}
         return {
             "answer": self.answer,
             "meaning": self.meaning,
             "session": self.session,
             "ids": [item.id for item in self.items],
+            **degraded,
         }
 
 
@@ -114,6 +117,7 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
         verdicts=injected.verdicts,
         versions=injected.versions,
         dry_run=is_dry,
+        degraded=injected.degraded,
     )
 
 

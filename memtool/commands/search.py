@@ -12,6 +12,7 @@ from memtool.search.scope import (
     SORTS,
     MemoryRow,
     day,
+    hurried,
     row_of,
     scope_of,
     tell_expired,
@@ -58,7 +59,8 @@ class Searched(Value):
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `depth` is
     the level that the answer comes from: `digest` where all results sum up others, else `memory`,
     and `session` where private sessions say something to it; `sessions` is None unless they were
-    asked. `expired` counts what matches but for its age.
+    asked. `expired` counts what matches but for its age; `degraded` tells that less was looked at,
+    since this machine is slow (search.degrade).
     """
 
     query: str
@@ -70,6 +72,7 @@ class Searched(Value):
     explain: bool = False
     sessions: tuple[SessionHit, ...] | None = None
     expired: int = 0
+    degraded: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; whether factors are explained is for the text form."""
@@ -77,6 +80,8 @@ class Searched(Value):
         del fields["explain"]
         if self.sessions is None:
             del fields["sessions"]
+        if not self.degraded:
+            del fields["degraded"]
         return fields
 
 
@@ -135,12 +140,12 @@ def search(
     asked, slips = parse_any(text)
     context.notes.extend(slips)
     tree = index.open(context, at, as_of, exact=exact)
-    scope = scope_of(context, tree, context.moment_of(as_of))
+    scope = hurried(context, scope_of(context, tree, context.moment_of(as_of)))
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
         tree = index.open(context, at, as_of, exact=True)
-        scope = scope_of(context, tree, context.moment_of(as_of))
+        scope = hurried(context, scope_of(context, tree, context.moment_of(as_of)))
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])
     now, categories = scope.now, context.settings.categories
@@ -162,7 +167,7 @@ def search(
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
         text, found.total, elapsed_ms, tree.freshness, depth, results, explain, sessions,
-        found.expired,
+        found.expired, found.is_degraded,
     )  # fmt: skip
 
 

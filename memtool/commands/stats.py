@@ -15,7 +15,7 @@ from memtool.store import ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.ledger import Counted, Latency
 from memtool.store.snapshot import Tree
-from memtool.store.usage_log import INTERRUPTED
+from memtool.store.usage_log import INTERRUPTED, Health
 from memtool.value import Value
 
 PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger",
@@ -60,6 +60,8 @@ class Stats(Value):
     latencies: tuple[Latency, ...]
     most_accessed: tuple[Used, ...]
     most_injected: tuple[Used, ...]
+    health: Health
+    """How long the last questions took."""
     audit: dict[str, int]
     """How many acts of each kind the audit holds."""
     interrupted: int
@@ -68,6 +70,9 @@ class Stats(Value):
 
 def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     """Show sizes, latencies, and which memories are used most.
+
+    The health of the search is that of the last 100 prompts and searches: degraded where their 95th
+    percentile is over 300 ms, healthy else, and too few answers below 20.
 
     Latencies are those of the last 1,000 answers of each verb: the median and the 95th percentile,
     from the first line of memtool to the last byte of the answer; the start of Python is not in
@@ -110,6 +115,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         latencies=latencies,
         most_accessed=tuple(_used(row, trees) for row in accessed),
         most_injected=tuple(_used(row, trees) for row in injected),
+        health=usage_log.health(directory),
         audit=dict(sorted(Counter(act.kind for act in acts).items())),
         interrupted=sum(act.outcome == INTERRUPTED for act in acts),
     )
@@ -139,6 +145,7 @@ def render(stats: Stats) -> str:
             for row in stats.latencies
         ]
         parts += columns([("verb", "p50", "p95", "answers"), *rows])
+        parts.append(_health_text(stats.health))
     for name, used in (("accessed", stats.most_accessed), ("injected", stats.most_injected)):
         if used:
             parts += ["", f"most {name}"]
@@ -148,6 +155,12 @@ def render(stats: Stats) -> str:
         cut_off = f"; {stats.interrupted} interrupted" if stats.interrupted else ""
         parts += ["", f"audit: {counts}{cut_off}"]
     return "\n".join(parts)
+
+
+def _health_text(health: Health) -> str:
+    if health.p95_ms is None:
+        return f"search: {health.state}"
+    return f"search: {health.state}, p95 of the last {health.samples} is {health.p95_ms:.1f} ms"
 
 
 def _shown_here(context: Context, tree: Tree) -> list[Tree]:

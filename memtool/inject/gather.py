@@ -45,7 +45,7 @@ from memtool.inject.session_seen import Once, notice, once
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
-from memtool.search.scope import scope_of, timed
+from memtool.search.scope import hurried, scope_of
 from memtool.store.provenance import cite
 from memtool.value import Value
 
@@ -144,8 +144,9 @@ class Injected(Value):
     """The block with its items, in the order of the block, and what was decided on the way.
 
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `expired`
-    counts what would be there, had it not expired. `prompt` is what was asked, `verdicts` all
-    decisions, `versions` what the session has seen now; these three are no part of the JSON.
+    counts what would be there, had it not expired; `degraded` tells that less was looked at, since
+    this machine is slow. `prompt` is what was asked, `verdicts` all decisions, `versions` what the
+    session has seen now; these three are no part of the JSON.
     """
 
     budget: Budget
@@ -159,18 +160,21 @@ class Injected(Value):
     prompt: str = ""
     verdicts: tuple[CandidateVerdict, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
+    degraded: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
         shares = ("total", "pinned", "bridge", "retrieval", "summary")
         used = {"used": tokens(self.text)}
-        shape = {
+        shape: dict[str, Any] = {
             "budget": {name: getattr(self.budget, name) for name in shares} | used,
             "items": [item.plain() for item in self.items],
             "text": self.text,
             "freshness": self.freshness,
             "expired": self.expired,
         }
+        if self.degraded:
+            shape["degraded"] = True
         if self.session:
             shape["session"] = self.session
         if self.explain is not None:
@@ -276,6 +280,7 @@ def injected(
         prompt=asked.prompt,
         verdicts=tuple(verdicts),
         versions=tuple(versions),
+        degraded=any(side.found.is_degraded for side in sides),
     )
 
 
@@ -342,7 +347,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     grounds = Eligibility(tree, weighed, now, categories, least, scope)
     pinned = candidate_list.pinned(grounds)
     # A search, too, must find what a file has not the trust to replace.
-    searched = timed(context, scope_of(context, tree, now)).replace(lineage=weighed.lineage)
+    searched = hurried(context, scope_of(context, tree, now)).replace(lineage=weighed.lineage)
     found = _retrieved(searched, asked)
     seen = [one.record for one in pinned] + [hit.record for hit in found.hits]
     if not asked.exact and not tree.verify(seen):
@@ -381,7 +386,10 @@ def _retrieved(scope: Scope, asked: GatherRequest) -> Found:
     if asked.files and not found.hits:
         near = search_prose(scope, "", asked.files, HITS)
         found = near.replace(
-            notes=found.notes or near.notes, missed=found.missed, expired=found.expired
+            notes=found.notes or near.notes,
+            missed=found.missed,
+            expired=found.expired,
+            is_degraded=found.is_degraded,
         )
     return found
 

@@ -65,10 +65,13 @@ if TYPE_CHECKING:
 
 
 LIMIT_S = 0.2
-"""Seconds after which an answer for somebody who waits is given as far as it is known."""
+"""Seconds after which an answer is given as far as it is known, where search.degrade is on."""
 
 MOST_CANDIDATES = 500
 """Memories that are weighed for one question ..."""
+
+NARROW_CANDIDATES = 10
+"""... where answers were slow and the settings want less then ..."""
 
 MOST_SHOWN = 15
 """... and the best of them that may be shown."""
@@ -428,12 +431,16 @@ def search_prose(
     notes = list(filter(None, [reader.index.note]))
     keeper = Gatekeeper(said, asked, reader.index.count, reader.index.df, *limits(scope.config))
     most = min(max(limit, scoring.CANDIDATES), MOST_CANDIDATES)
+    most = NARROW_CANDIDATES if scope.is_narrow else most
+    notes += [retrieve.SLOW] if scope.is_narrow else []
+    is_cut = False
     ranked = scoring.led(asked, said, text)
     candidates = reader.best(ranked, most, facts.is_current)
     answers = candidates
     if is_gated:
         shares = _shares(candidates, keeper, reader, deadline)
-        if len(shares) < len(candidates):
+        is_cut = len(shares) < len(candidates)
+        if is_cut:
             notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, at {len(shares)} of "
                          f"{len(candidates)} candidates: these are the best so far")  # fmt: skip
         passing = which_pass(shares)
@@ -443,7 +450,10 @@ def search_prose(
     weighed = (retrieve.hit_of(match, best, facts, at) for match in answers)
     hits = sorted(weighed, key=by_score)
     total = len(answers)
-    if hits and not deadline.has_passed():
+    is_late = bool(hits) and deadline.has_passed()
+    if is_late and not is_cut:
+        notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, before what the best are related to")
+    if hits and not (is_late or scope.is_narrow):
         related = _related(hits[:WINNERS], candidates, reader, ranked, keeper,
                            lambda match: retrieve.hit_of(match, best, facts, at))  # fmt: skip
         total += len(related)
@@ -451,7 +461,10 @@ def search_prose(
     hits = _reranked(scope, sorted(hits, key=by_score))
     missed = missed_in_prose(reader, asked, keeper, candidates) if explain else ()
     expired = _count_expired(reader, asked, keeper, deadline)
-    return Found(tuple(hits[: max(0, limit)]), total, tuple(notes), missed, expired)
+    return Found(
+        tuple(hits[: max(0, limit)]), total, tuple(notes), missed, expired,
+        is_degraded=is_cut or is_late or scope.is_narrow,
+    )  # fmt: skip
 
 
 def _count_expired(

@@ -269,6 +269,11 @@ WEIGHED = 60
 and grams of half as many are looked at (`scoring.CANDIDATES`), and what has none of these is far
 behind; 500 would cost three interpreter starts."""
 
+WEIGHED_NARROW = 15
+"""The same where answers were slow and the settings want less then."""
+
+SLOW = "answers were slow of late, so less was looked at (search.degrade)"
+
 
 class Scope(Value):
     """What is searched, and from when. `origins` is asked only if a filter or factor needs it.
@@ -278,6 +283,9 @@ class Scope(Value):
     were shown; it is asked only where search.access or decay.accesses says so. `companions` tells
     which files change together with those that are open. `rerank` stands in for the setting
     search.rerank.
+
+    `clock` and `is_narrow`, which has less looked at, are for the setting search.degrade alone:
+    without it no answer depends on how fast a machine is.
     """
 
     tree: Tree
@@ -290,6 +298,7 @@ class Scope(Value):
     accesses: Callable[[Iterable[str]], Mapping[str, int]] | None = None
     companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
     rerank: Rerank | None = None
+    is_narrow: bool = False
 
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
@@ -323,7 +332,8 @@ class Found(Value):
     """Hits in order. `total` counts them before the limit; `notes` is what the user should hear.
 
     `missed` is what would have been found but for one reason, where that was asked for; `expired`
-    counts what was left out for its age alone.
+    counts what was left out for its age alone; `is_degraded` tells that less was looked at, since
+    this machine is slow.
     """
 
     hits: tuple[Hit, ...]
@@ -331,6 +341,7 @@ class Found(Value):
     notes: tuple[str, ...] = ()
     missed: tuple[Missed, ...] = ()
     expired: int = 0
+    is_degraded: bool = False
 
 
 def by_score(hit: Hit) -> tuple[float | str, ...]:
@@ -359,7 +370,7 @@ def search_query(
     asked = question("\n".join(query.words), scope.aliases)
     ranked: list[Match] = []
     total = 0
-    most = WEIGHED
+    most = WEIGHED_NARROW if scope.is_narrow else WEIGHED
     notes: list[str] = []
     missed: tuple[Missed, ...] = ()
     if telling(asked):
@@ -395,7 +406,11 @@ def search_query(
     hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
     expired = count_expired(facts, query, asked)
-    return Found(tuple(shown), max(total, len(ranked)), tuple(notes), missed, expired)
+    notes += [SLOW] if scope.is_narrow else []
+    return Found(
+        tuple(shown), max(total, len(ranked)), tuple(notes), missed, expired,
+        is_degraded=scope.is_narrow,
+    )  # fmt: skip
 
 
 def count_expired(facts: Facts, query: Query, asked: Question | None = None) -> int:

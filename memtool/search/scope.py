@@ -145,16 +145,22 @@ def _companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[s
     )
 
 
-def timed(context: Context, scope: Scope) -> Scope:
-    """Return a scope with a time limit.
+def hurried(context: Context, scope: Scope) -> Scope:
+    """Return a scope that looks at less where answers are slow, if search.degrade is on.
 
-    What is asked as of another moment, of a revision or at a fixed clock is asked again to get the
-    same answer: there nothing depends on the machine.
+    It has a time limit then, and is narrow where the last answers were slow. What is asked as of
+    another moment, of a revision or at a fixed clock is asked again to get the same answer: there
+    nothing depends on the machine, nor does anything unless that setting is on.
     """
+    if context.settings.text("search.degrade") != "on":
+        return scope
     is_replay = context.env.get("MEMTOOL_NOW") or scope.now != context.now
     if is_replay or scope.tree.snapshot.kind != "worktree":
         return scope
-    return scope.replace(clock=time.monotonic)
+    from memtool.store import usage_log  # only where that setting is on
+
+    past = usage_log.health(context.repository.cache_dir)
+    return scope.replace(clock=time.monotonic, is_narrow=past.state == usage_log.DEGRADED)
 
 
 def aliases_path(context: Context) -> str:

@@ -52,6 +52,9 @@ ROWS: tuple[Row, ...] = (
     ("search.rerank", "score", ("the order of what answers a prompt: by relevance and all "
       "factors, by relevance alone, or by the last confirmation"),
      ("score", "relevance", "newest")),
+    ("search.degrade", "off", ("on looks at less where answers here were slow: over 300 ms at the "
+      "95th percentile of the last 100; such an answer says so, and another machine may give "
+      "another"), ("off", "on")),
     ("search.access", 0.0, ("how much a memory gains that was shown very often; with 0 the same "
       "question is answered the same on every machine"), (0, 0.2)),
     ("decay.formula", "exponential", ("how memories fade in the ranking: at the rate of their "
@@ -118,6 +121,7 @@ Rows are plain, so that a start of memtool makes nothing of them; `options` know
 PERSONAL = frozenset(
     (
         "search.limit",
+        "search.degrade",
         "inject.budget_tokens",
         "inject.global",
         "ledger.enabled",

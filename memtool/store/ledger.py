@@ -16,9 +16,11 @@ from contextlib import closing, contextmanager, suppress
 from memtool.errors import MemtoolError
 from memtool.memory.timestamps import DAY_S
 from memtool.store.usage_log import (
+    ASKED,
     INTENT,
     KEPT_DAYS,
     KEPT_KINDS,
+    MOST_LATENCIES,
     SPOOL_FOLDER,
     AuditEvent,
     Note,
@@ -28,6 +30,7 @@ from memtool.store.usage_log import (
     seal,
     sealed,
     write_accesses,
+    write_latencies,
 )
 from memtool.value import Value
 
@@ -140,6 +143,12 @@ class Ledger:
     def _samples(self, verb: str) -> list[float]:
         query = "SELECT elapsed_ms FROM answers WHERE verb = ? ORDER BY number DESC LIMIT ?"
         return sorted(ms for (ms,) in self._connection.execute(query, (verb, SAMPLES)))
+
+    def asked_ms(self) -> list[float]:
+        """Return how long the last questions took, the oldest first."""
+        query = "SELECT elapsed_ms FROM answers WHERE verb IN (?, ?) ORDER BY number DESC LIMIT ?"
+        rows = self._connection.execute(query, (*ASKED, MOST_LATENCIES)).fetchall()
+        return [ms for (ms,) in reversed(rows)]
 
     def counts(self) -> list[tuple[str, int]]:
         """Return how many answers showed each memory, in no order."""
@@ -280,7 +289,9 @@ def _fold(directory: str) -> None:
         names = [name for (name,) in connection.execute("SELECT name FROM taken").fetchall()]
         gone = [(name,) for name in names if name not in left]
         connection.executemany("DELETE FROM taken WHERE name = ?", gone)
-        write_accesses(directory, Ledger(connection).counts())
+        held = Ledger(connection)
+        write_accesses(directory, held.counts())
+        write_latencies(directory, held.asked_ms())
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -272,6 +272,69 @@ def _count(table: mmap, id_: bytes) -> int:
     return 0
 
 
+LATENCIES = "ledger.latencies"
+"""The file of how long the last questions took, in milliseconds, a line each, the oldest first."""
+ASKED = ("inject", "search")
+"""The answers that somebody waits for and that a search makes."""
+MOST_LATENCIES = 100
+LEAST_LATENCIES = 20
+"""Fewer answers have no 95th percentile."""
+SLOW_MS = 300.0
+HEALTHY, DEGRADED, TOO_FEW = "healthy", "degraded", "too few answers"
+
+
+class Health(Value):
+    """How long the last questions took.
+
+    `state` is `healthy`, `degraded` where their 95th percentile is over `SLOW_MS`, or `too few
+    answers`; `p95_ms` is None then.
+    """
+
+    state: str
+    samples: int
+    p95_ms: float | None
+
+
+def health(directory: str) -> Health:
+    """Return how long the last questions took, at most `MOST_LATENCIES` of them.
+
+    Without SQLite: what the ledger has taken over is in a small file, the rest in the spool.
+    """
+    samples = sorted(_latencies(directory))
+    if len(samples) < LEAST_LATENCIES:
+        return Health(TOO_FEW, len(samples), None)
+    p95_ms = samples[-(-len(samples) * 95 // 100) - 1]  # by nearest rank: one that was
+    return Health(DEGRADED if p95_ms > SLOW_MS else HEALTHY, len(samples), p95_ms)
+
+
+def _latencies(directory: str) -> list[float]:
+    current = os.path.join(directory, SPOOL_FOLDER, CURRENT)
+    try:
+        found = [float(line) for line in _read(os.path.join(directory, LATENCIES)).split()]
+    except ValueError:  # a damaged file costs statistics only
+        found = []
+    for path in (*sealed(directory), current):
+        found += [note.elapsed_ms for note in read_notes(_read(path)) if note.verb in ASKED]
+    return found[-MOST_LATENCIES:]
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def write_latencies(directory: str, latencies: Iterable[float]) -> None:
+    """Write how long the last questions took, the oldest first, in one step.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    files.put(directory, LATENCIES, "".join(f"{ms:.3f}\n" for ms in latencies).encode())
+
+
 KINDS: dict[str, str] = {
     "promote": "findings of sessions became memories, or strengthened them",
     "deny": "a finding was not promoted, since its memory was forgotten or replaced",
