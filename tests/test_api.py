@@ -61,9 +61,17 @@ def test_a_project_does_what_the_command_line_does(
     for name, value in sandbox.env.items():
         monkeypatch.setenv(name, value)
     project = memtool.open(str(sandbox.path))
-    made = project.new("decision", "Keep sessions in Redis", tag=("auth",), commit=True)
+    made = project.new(
+        "decision",
+        "Keep sessions in Redis",
+        tag=("auth",),
+        commit=True,
+        body="It is so, and this is why.",
+    )
     assert [row.id for row in project.list("tag:auth").memories] == [made.id]
-    newer = project.supersede(made.id, "Keep sessions in Postgres")
+    newer = project.supersede(
+        made.id, "Keep sessions in Postgres", body="It is so, and this is why."
+    )
     assert project.show(made.id).superseded_by == (newer.id,)
     assert project.config("search.limit").settings[0].value == 10
     assert project.status().total == 2

@@ -198,13 +198,14 @@ CASES: dict[str, str] = {
     """,
     "drafts": """
         new decision "Cache pages in Varnish" --body "Pages are cached." --tag cache --dry-run
-        new semantic "Prices hold taxes" --set domain=billing --file src/pay.py --dry-run
+        new semantic "With tax" --body "So." --set domain=billing --file src/pay.py --dry-run
+        new decision "Prices hold no taxes" --dry-run
         new semantic "Money in cents" --body "Money is kept in cents, as integers." --dry-run
         new state "Taxes" --body - --valid-through 2026-04-01 --dry-run <<< Taxes come next.
         remember "Deploys run on Tuesdays only, never before a holiday." --tag deploy --dry-run
         remember "The port of the server is 8080, on all hosts." --dry-run
         supersede dec-redis "Keep sessions in Valkey" --body "Sessions live in Valkey." --dry-run
-        supersede dec-queue-rq "Run jobs in Huey" --supersedes dec-queue-beat --dry-run
+        supersede dec-queue-rq "Use Huey" --body "So." --supersedes dec-queue-beat --dry-run
         confirm sem-cents --dry-run
         pin dec-redis --dry-run
         unpin sem-retry --dry-run

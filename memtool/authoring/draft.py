@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 
 from memtool import templates
@@ -18,7 +19,7 @@ from memtool.authoring.write import Written
 from memtool.errors import MemtoolError
 from memtool.memory import document, timestamps
 from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX
-from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import sections as sections_of
 from memtool.store import files
 from memtool.store.context import Context
@@ -116,7 +117,7 @@ def template_of(context: Context, type_: str) -> str:
 
 
 def make_body(template: str, statement: str, section: Sequence[str]) -> str:
-    """Join the statement and the sections; without either the template stays as it is.
+    """Join the statement and the sections; without either the template is there to be filled in.
 
     Sections are matched to the headings of the template by name, whatever the case; others follow.
     """
@@ -133,11 +134,24 @@ def make_body(template: str, statement: str, section: Sequence[str]) -> str:
                 f"the section {title!r} is given twice", hint="put both texts into one --section"
             )
         given[title] = value
-    order = [name for name in headings if name in given or not text]
-    order += [name for name in given if name not in order]
+    order = [name for name in headings if given.get(name)]
+    order += [name for name in given if name not in headings and given[name]]
     parts = [text] if text else []
-    parts += [f"## {name}\n\n{given[name]}" if given.get(name) else f"## {name}" for name in order]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *(f"## {name}\n\n{given[name]}" for name in order)]) + "\n"
+
+
+def filled(body: str, template: str) -> str:
+    """Return a body without the comments of its template, and without empty sections."""
+    prompts = {line.strip() for line in template.splitlines() if line.strip().startswith("<!--")}
+    lines = [line for line in body.splitlines() if line.strip() not in prompts]
+    kept: list[Section] = []
+    for part in reversed(sections_of("\n".join(lines))):
+        if part.text or (kept and kept[-1].level > part.level):
+            kept.append(part)
+    texts = [
+        "\n".join(lines[part.first_line - 1 : part.last_line]).strip() for part in reversed(kept)
+    ]
+    return "\n\n".join(texts) + "\n" if texts else ""
 
 
 def _section(pair: str) -> tuple[str, str]:
@@ -153,11 +167,20 @@ def _section(pair: str) -> tuple[str, str]:
 def submit(
     context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
 ) -> Written:
-    """Write a draft, after it was edited if that is asked for; a repetition is not written.
+    """Write a draft; a repetition is not written.
+
+    It is edited first where that is asked for, or where it has no text and somebody is at a
+    terminal.
 
     Raises:
         MemtoolError: it is refused; the hint names the draft where one was edited.
     """
+    template = template_of(context, memory.type)
+    if not edit and _is_blank(memory, template):
+        edit = not dry_run and _is_at_terminal()
+        if not edit:
+            write.validated(context, memory)  # a wrong option is the first thing to mend
+            raise _without_text(memory.type, template)
 
     def written(memory: Memory) -> Written:
         return write.write_new(
@@ -165,12 +188,15 @@ def submit(
         )
 
     if not edit or dry_run:
-        return written(memory)
+        return written(memory.replace(body=filled(memory.body, template)))
     data = write.validated(context, memory)  # no secret gets into a draft
     path = os.path.join(context.repository.cache_dir, "drafts", f"{memory.id}.md")
     edited = _edited(context, path, data)
     has_own_id = has_own_id or edited.id != memory.id
     try:
+        edited = edited.replace(body=filled(edited.body, template))
+        if _is_blank(edited, template):
+            raise _without_text(edited.type, template)
         if edited.supersedes:
             heads = write.replaceable(write.current(context, dry_run=False), edited.supersedes)
             edited = edited.with_fields(supersedes=heads)
@@ -180,6 +206,25 @@ def submit(
         raise
     os.unlink(path)
     return done
+
+
+def _is_blank(memory: Memory, template: str) -> bool:
+    return not memory.has_text or memory.body.strip() == template.strip()
+
+
+def _is_at_terminal() -> bool:
+    """Tell whether an editor could be used: stdout may be read by a script all the same."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def _without_text(type_: str, template: str) -> MemtoolError:
+    names = [part.title for part in sections_of(template) if part.title]
+    sections = f' or --section "{names[0]}=TEXT" (of {", ".join(names)})' if names else ""
+    return MemtoolError(
+        f"a memory of type {type_} needs a text",
+        hint=f"--body TEXT{sections}; --edit opens your editor",
+        code="empty",
+    )
 
 
 def _edited(context: Context, path: str, data: bytes) -> Memory:

@@ -42,8 +42,9 @@ def new(
 ) -> Written:
     """Write a memory from the template of its type, and print its path.
 
-    The file goes to .memory/TYPE/YEAR-MONTH/ID.md. Without --body and --section the template,
-    .memory/_TYPE.md, stands there to be filled in. Without --source you are the source.
+    The file goes to .memory/TYPE/YEAR-MONTH/ID.md. Without --body and --section your editor opens
+    with the template, .memory/_TYPE.md; what is left empty there is not written. Without a terminal
+    a text is needed. Without --source you are the source.
 
     What a living memory says already, in the same words, is not written again: that memory gains
     0.1 of importance instead. What one says nearly so (see the setting check.duplicate_threshold)
@@ -172,7 +173,7 @@ def supersede(
     Two heads of a fork are joined with --supersedes OTHER.
 
     Example:
-        memtool supersede dec-2026-02-22-keep-sessions-in-redis "Keep sessions in Postgres" --commit
+        memtool supersede dec-2026-02-22-keep-sessions-in-redis "Keep sessions in Postgres" --edit
 
     Args:
         old: the memory to replace, by its id or the beginning of it; nothing may supersede it yet

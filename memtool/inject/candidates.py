@@ -126,6 +126,8 @@ class Eligibility(Value):
             return f"superseded by {', '.join(newer)}"
         if memory.status == "deprecated":
             return memory.status
+        if not memory.statement:
+            return "it has no text"
         state = lifecycle.state(memory, self.now, self.categories)
         return "" if state == lifecycle.ALIVE else state
 

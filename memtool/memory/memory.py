@@ -119,8 +119,19 @@ class Memory(Value):
             first = first or paragraph
         return first
 
+    @property
+    def has_text(self) -> bool:
+        """Whether the body says anything: headings and the comments of a template say nothing."""
+        return any(_without_comments(paragraph) for _title, paragraph in _paragraphs(self.body))
+
 
 _TELLING_SECTIONS = frozenset({"chosen", "decision", "decision outcome", "summary", "abstract"})
+
+
+def _without_comments(paragraph: str) -> str:
+    while paragraph.startswith("<!--"):
+        paragraph = paragraph.partition("-->")[2].strip()
+    return paragraph
 
 
 def _paragraphs(body: str) -> Iterator[tuple[str, str]]:

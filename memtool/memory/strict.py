@@ -10,6 +10,8 @@ It imports PyYAML, which costs three interpreter starts: `document` asks it only
 
 from __future__ import annotations
 
+import re
+
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
@@ -41,7 +43,13 @@ class Header(Value):
     spans: dict[str, tuple[int, int]]
 
 
-HANDLER = YAMLHandler()
+class FenceHandler(YAMLHandler):
+    """Three hyphens fence a header; four are a line of markdown, which python-frontmatter takes."""
+
+    FM_BOUNDARY = re.compile(r"^---[ \t\r]*$", re.MULTILINE)
+
+
+HANDLER = FenceHandler()
 
 
 def split(text: str) -> tuple[str, str] | None:

@@ -36,10 +36,11 @@ def memories(sandbox: Sandbox) -> list[Path]:
         ("", [], "## Chosen\n\n## Rationale\n"),
         ("It is so.", [], "It is so.\n"),
         ("\n\nIt is so.\r\nYes.\n\n", [], "It is so.\nYes.\n"),
-        ("", ["rationale=small"], "## Chosen\n\n## Rationale\n\nsmall\n"),
+        ("", ["rationale=small"], "## Rationale\n\nsmall\n"),
         ("It is so.", ["RATIONALE=small"], "It is so.\n\n## Rationale\n\nsmall\n"),
-        ("", ["More=a=b", "Chosen=x"], "## Chosen\n\nx\n\n## Rationale\n\n## More\n\na=b\n"),
-        ("", ["A\nb=c"], "## Chosen\n\n## Rationale\n\n## A b\n\nc\n"),
+        ("", ["More=a=b", "Chosen=x"], "## Chosen\n\nx\n\n## More\n\na=b\n"),
+        ("", ["A\nb=c"], "## A b\n\nc\n"),
+        ("", ["A b=c", "Chosen="], "## A b\n\nc\n"),
     ],
 )
 def test_a_body_is_made_of_statement_sections_and_template(
@@ -49,23 +50,47 @@ def test_a_body_is_made_of_statement_sections_and_template(
     assert draft.make_body(TEMPLATE, statement, section) == body
 
 
-def test_the_teams_own_template_stands_as_it_is_written(sandbox: Sandbox):
-    """A template may hold guidance, which a new memory begins with."""
+def test_the_teams_own_template_is_what_an_editor_shows(sandbox: Sandbox):
+    """Its guidance is there to be replaced: a text that is only the template is none."""
     sandbox.write(".memory/_decision.md", "Say it in a sentence.\n\n## Why\n\nBecause …\n")
-    made = new(sandbox.context(), "decision", "T", dry_run=True)
-    assert made.text.endswith("---\nSay it in a sentence.\n\n## Why\n\nBecause …\n")
+    with pytest.raises(MemtoolError, match="needs a text"):
+        new(sandbox.context(EDITOR="true"), "decision", "T", edit=True)
+    (draft_path,) = drafts(sandbox)
+    assert draft_path.read_text().endswith("---\nSay it in a sentence.\n\n## Why\n\nBecause …\n")
     made = new(sandbox.context(), "decision", "T", section=("why=x",), dry_run=True)
     assert made.text.endswith("---\n## Why\n\nx\n")
 
 
 @pytest.mark.parametrize("data", [b"caf\xe9", None])
 def test_a_template_that_cannot_be_read_is_passed_over(sandbox: Sandbox, data: bytes | None):
-    """The shipped template stands in."""
+    """The shipped template is used instead."""
     if data is not None:
         sandbox.write(".memory/_decision.md", data)
     else:
         (sandbox.path / ".memory/_decision.md").mkdir()
-    assert "## Rationale" in new(sandbox.context(), "decision", "T", dry_run=True).text
+    assert "## Rationale" in draft.template_of(sandbox.context(), "decision")
+
+
+def test_what_a_template_asks_and_nobody_answered_is_not_written(sandbox: Sandbox):
+    """Comments of the template and headings without a text are left out, subsections stay."""
+    template = draft.template_of(sandbox.context(), "decision")
+    text = template.replace("<!-- What holds from now on, in one sentence. -->", "We use Redis.")
+    assert draft.filled(text, template) == "## Chosen\n\nWe use Redis.\n"
+    assert draft.filled(template, template) == ""
+    nested = "Text.\n\n## A\n\n### B\n\nMore.\n\n## C\n\n### D\n"
+    assert draft.filled(nested, template) == "Text.\n\n## A\n\n### B\n\nMore.\n"
+
+
+@pytest.mark.parametrize("verb", ["new", "supersede"])
+def test_a_memory_without_a_text_is_refused_with_its_sections(sandbox: Sandbox, verb: str):
+    """No terminal is here that an editor could be opened on."""
+    sandbox.memory("dec-a")
+    args = ("new", "decision") if verb == "new" else ("supersede", "dec-a")
+    done = sandbox.run(*args, "Keep it")
+    assert done.returncode == 2
+    assert "a memory of type decision needs a text" in done.stderr
+    assert "(of Options considered, Chosen, Constraints, Rationale)" in done.stderr
+    assert len(memories(sandbox)) == 1
 
 
 def test_the_text_may_come_from_stdin(sandbox: Sandbox):
@@ -109,7 +134,9 @@ def test_an_editor_edits_the_memory_before_it_is_written(sandbox: Sandbox):
 def test_what_an_editor_prints_is_not_the_answer(sandbox: Sandbox):
     """`path=$(memtool new … --edit)` gets the path alone."""
     command = editor(sandbox, "echo noise")
-    done = sandbox.process("new", "decision", "T", "--id", "dec-a", "--edit", EDITOR=command)
+    done = sandbox.process(
+        "new", "decision", "T", "--body", "So.", "--id", "dec-a", "--edit", EDITOR=command
+    )
     assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
     assert done.stderr == "noise\n"
 
@@ -135,7 +162,9 @@ def test_visual_wins_over_editor(sandbox: Sandbox):
 def test_a_draft_that_cannot_be_written_is_kept(sandbox: Sandbox, script: str, message: str):
     """Whatever goes wrong after the editor was opened, the text is not lost."""
     sandbox.memory("dec-taken")
-    done = sandbox.run("new", "decision", "T", "--edit", EDITOR=editor(sandbox, script))
+    done = sandbox.run(
+        "new", "decision", "T", "--body", "So.", "--edit", EDITOR=editor(sandbox, script)
+    )
     assert done.returncode == 2
     assert message in done.stderr
     (draft,) = drafts(sandbox)
@@ -147,7 +176,9 @@ def test_a_draft_that_cannot_be_written_is_kept(sandbox: Sandbox, script: str, m
 @pytest.mark.parametrize("script", [': > "$2"', 'rm "$2"'])
 def test_an_emptied_draft_means_no(sandbox: Sandbox, script: str):
     """As in git, an empty text calls it off, and nothing stays behind."""
-    done = sandbox.run("new", "decision", "T", "--edit", EDITOR=editor(sandbox, script))
+    done = sandbox.run(
+        "new", "decision", "T", "--body", "So.", "--edit", EDITOR=editor(sandbox, script)
+    )
     assert done.returncode == 2
     assert "the draft was left empty, so nothing was written" in done.stderr
     assert (memories(sandbox), drafts(sandbox)) == ([], [])
@@ -189,7 +220,7 @@ def test_a_relation_that_was_typed_in_the_editor_is_looked_up(sandbox: Sandbox):
     with_old = editor(sandbox, 'sed -i "s/^  - dec-old$/  - dec-older/" "$2"')
     ws = sandbox.context(EDITOR=with_old)
     with pytest.raises(MemtoolError) as caught:
-        supersede(ws, "dec-old", "T", edit=True)
+        supersede(ws, "dec-old", "T", body="So.", edit=True)
     assert caught.value.code == "not-a-head"
     assert "the draft is kept in" in caught.value.hint
 

@@ -29,7 +29,9 @@ from memtool.store.context import Context
 Run = Callable[..., object]
 
 BY_ID: dict[str, Run] = {
-    "supersede": lambda ws, id_="dec-a", **o: supersede(ws, id_, "Another way", **o),
+    "supersede": lambda ws, id_="dec-a", **o: supersede(
+        ws, id_, "Another way", body="It is another.", **o
+    ),
     "confirm": lambda ws, id_="dec-a", **o: confirm(ws, id_, **o),
     "pin": lambda ws, id_="dec-a", **o: pin(ws, id_, **o),
     "unpin": lambda ws, id_="dec-pinned", **o: unpin(ws, id_, **o),
@@ -38,7 +40,7 @@ BY_ID: dict[str, Run] = {
     "restore": lambda ws, id_="dec-archived", **o: restore(ws, id_, **o),
 }
 WITHOUT_ID: dict[str, Run] = {
-    "new": lambda ws, **o: new(ws, "decision", "A new thing", **o),
+    "new": lambda ws, **o: new(ws, "decision", "A new thing", body="It is new.", **o),
     "remember": lambda ws, **o: remember(ws, "It is so.", **o),
     "config": lambda ws, **o: config(ws, "inject.budget_tokens", "1200", **o),
 }
@@ -294,7 +296,14 @@ def test_a_locked_index_is_waited_for_and_told(filled: Sandbox, monkeypatch: pyt
     monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.05)
     filled.write(".git/index.lock", "")
     with pytest.raises(MemtoolError) as caught:
-        new(filled.context(), "decision", "T", id="dec-new", commit=True)
+        new(
+            filled.context(),
+            "decision",
+            "T",
+            id="dec-new",
+            commit=True,
+            body="It is so, and this is why.",
+        )
     assert caught.value.code == "commit-refused"
     assert "another git process holds a lock" in caught.value.hint
     assert (filled.path / ".memory/decision/2026-03/dec-new.md").exists()
@@ -377,7 +386,9 @@ def test_the_author_is_the_account_where_git_knows_none(sandbox: Sandbox):
 def test_init_first_then_all_verbs(sandbox: Sandbox):
     """A repository that init made takes every verb."""
     init(sandbox.context(), commit=True)
-    written = new(sandbox.context(), "decision", "T", commit=True)
+    written = new(
+        sandbox.context(), "decision", "T", commit=True, body="It is so, and this is why."
+    )
     pin(sandbox.context(), written.id, commit=True)
     assert sandbox.git("status", "--porcelain") == ""
 
@@ -414,7 +425,7 @@ def test_the_first_commit_of_a_repository_may_be_a_memory(sandbox: Sandbox):
     """A branch that is not born yet is no obstacle."""
     sandbox.write("staged.py", "staged\n")
     sandbox.git("add", "staged.py")
-    done = new(sandbox.context(), "decision", "T", commit=True)
+    done = new(sandbox.context(), "decision", "T", commit=True, body="It is so, and this is why.")
     assert sandbox.git("ls-tree", "-r", "--name-only", "HEAD").split() == [done.path]
     assert sandbox.git("status", "--porcelain") == "A  staged.py\n"
 
@@ -464,9 +475,9 @@ SECRET = corpus.draw_value("ghp_{a36}", random.Random(1))
     [
         ("new", "decision", "T", "--body", f"Use {SECRET}."),
         ("new", "decision", "T", "--section", f"Chosen={SECRET}"),
-        ("new", "decision", f"Use {SECRET}"),
-        ("new", "decision", "T", "--tag", SECRET),
-        ("new", "decision", "T", "--set", f"x-note={SECRET}", "--dry-run"),
+        ("new", "decision", f"Use {SECRET}", "--body", "It is so."),
+        ("new", "decision", "T", "--body", "It is so.", "--tag", SECRET),
+        ("new", "decision", "T", "--body", "So.", "--set", f"x-note={SECRET}", "--dry-run"),
         ("remember", f"The token is {SECRET}."),
         ("supersede", "dec-a", "T", "--body", SECRET),
         ("forget", "dec-a", "--why", f"it named {SECRET}"),
@@ -492,10 +503,14 @@ def test_a_memory_with_an_old_secret_can_still_be_put_away(sandbox: Sandbox) -> 
 
 
 ONCE: dict[str, Run] = {
-    "new": lambda ws: new(ws, "decision", "A new thing", commit=True),
-    "edited": lambda ws: new(ws, "decision", "A new thing", edit=True),
+    "new": lambda ws: new(
+        ws, "decision", "A new thing", commit=True, body="It is so, and this is why."
+    ),
+    "edited": lambda ws: new(ws, "decision", "A new thing", body="It is so.", edit=True),
     "remember": lambda ws: remember(ws, "It is so.", commit=True),
-    "supersede": lambda ws: supersede(ws, "dec-a", "Another way", commit=True),
+    "supersede": lambda ws: supersede(
+        ws, "dec-a", "Another way", commit=True, body="It is so, and this is why."
+    ),
     "kept": lambda ws: resolve(ws, "dec-a", "dec-pinned", keep="newer", why="it is"),
     "merged": lambda ws: resolve(ws, "dec-a", "dec-pinned", merge="Both", body="Both.", why="x"),
     "digest": lambda ws: digest(ws, "decision"),

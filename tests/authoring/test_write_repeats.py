@@ -113,7 +113,12 @@ def test_superseding_with_nearly_the_same_is_what_it_is_for(sandbox: Sandbox):
 def test_another_value_is_another_memory(sandbox: Sandbox):
     """The same sentence about another port is no repetition."""
     for port in (8080, 9090):
-        new(sandbox.context(MEMTOOL_SEED=str(port)), "decision", f"The API listens on {port}")
+        new(
+            sandbox.context(MEMTOOL_SEED=str(port)),
+            "decision",
+            f"The API listens on {port}",
+            body="It is so, and this is why.",
+        )
     assert files(sandbox) == 2
 
 

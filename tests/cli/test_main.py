@@ -41,7 +41,9 @@ def run_here(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *args: str) -> i
 
 def test_the_answer_goes_to_stdout_and_nothing_else(sandbox: Sandbox):
     """Stdout is data: a script may read the path of a new memory from it."""
-    done = sandbox.run("new", "decision", "Keep it", "--id", "dec-a")
+    done = sandbox.run(
+        "new", "decision", "Keep it", "--id", "dec-a", "--body", "It is so, and this is why."
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
 
@@ -128,6 +130,8 @@ def test_text_survives_any_locale(sandbox: Sandbox, locale: str):
         "--id",
         "dec-a",
         "--dry-run",
+        "--body",
+        "It is so, and this is why.",
         LC_ALL=locale,
         LANG=locale,
     )

@@ -275,7 +275,12 @@ def test_what_new_has_looked_through_is_not_looked_through_again(
     """The hook believes the gate of the verb that wrote the bytes, and no other bytes."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    written = new(sandbox.context(), "semantic", "Queues are drained at night")
+    written = new(
+        sandbox.context(),
+        "semantic",
+        "Queues are drained at night",
+        body="It is so, and this is why.",
+    )
     sandbox.git("add", ".")
 
     def refuse(*_args: object) -> None:
@@ -293,5 +298,10 @@ def test_what_new_has_looked_through_is_not_looked_through_again(
 def test_nothing_is_noted_without_a_cache(sandbox: Sandbox) -> None:
     """MEMTOOL_NO_CACHE keeps verdicts out of the git directory, too."""
     sandbox.memory("dec-a")
-    new(sandbox.context(MEMTOOL_NO_CACHE="1"), "semantic", "Queues are drained at night")
+    new(
+        sandbox.context(MEMTOOL_NO_CACHE="1"),
+        "semantic",
+        "Queues are drained at night",
+        body="It is so, and this is why.",
+    )
     assert not (sandbox.path / ".git/memtool/gate").exists()

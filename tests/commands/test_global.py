@@ -142,7 +142,7 @@ def test_writing_verbs_commit_there(sandbox: Sandbox, place: Path):
     id_ = remembered(sandbox)
     for args in (
         ("pin", id_),
-        ("supersede", id_, "Deploys run on Fridays only"),
+        ("supersede", id_, "Deploys run on Fridays only", "--body", "On Fridays only."),
         ("config", "search.limit", "7"),
         ("alias", "add", "idp", "keycloak"),
         ("new", "decision", "Write in short sentences", "--body", "They are read."),

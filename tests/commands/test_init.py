@@ -101,7 +101,9 @@ def test_another_directory_is_named_by_a_pointer_at_the_top(fresh: Sandbox):
     made = init(fresh.context(), directory="docs/memory/")
     assert made.directory == "docs/memory"
     assert ".memtool.toml" in made.written
-    assert new(fresh.context(), "decision", "T").path.startswith("docs/memory/decision/")
+    assert new(fresh.context(), "decision", "T", body="It is so, and this is why.").path.startswith(
+        "docs/memory/decision/"
+    )
     assert init(fresh.context()).written == ()
 
 

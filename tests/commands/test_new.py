@@ -26,8 +26,10 @@ def refusal(sandbox: Sandbox, title: str = "T", **options: object) -> MemtoolErr
 
 
 def test_a_new_memory_has_the_defaults_and_the_place_of_its_type(sandbox: Sandbox):
-    """Who says only type and title gets a complete, valid memory."""
-    made = new(sandbox.context(), "decision", "Keep sessions in Redis")
+    """Who gives only type, title and text gets a complete, valid memory."""
+    made = new(
+        sandbox.context(), "decision", "Keep sessions in Redis", body="It is so, and this is why."
+    )
     memory = written(sandbox, made.path)
     assert made.path == f".memory/decision/2026-03/{made.id}.md"
     assert made.id.startswith("dec-2026-03-01-keep-sessions-in-redis-")
@@ -40,12 +42,12 @@ def test_a_new_memory_has_the_defaults_and_the_place_of_its_type(sandbox: Sandbo
         "confidence": "medium",
         "source": ("human:Ada",),
     }
-    assert memory.body.startswith("## Options considered\n\n## Chosen\n")
+    assert memory.body == "It is so, and this is why.\n"
 
 
 def test_every_option_reaches_its_key(sandbox: Sandbox):
     """Options are keys of the memory under their own names."""
-    old = new(sandbox.context(), "semantic", "Old", id="sem-old")
+    old = new(sandbox.context(), "semantic", "Old", id="sem-old", body="It is so, and this is why.")
     made = new(
         sandbox.context(MEMTOOL_SEED="b"),
         "semantic",
@@ -79,9 +81,11 @@ def test_every_option_reaches_its_key(sandbox: Sandbox):
 
 def test_the_path_is_the_last_line_and_json_has_id_path_and_commit(sandbox: Sandbox):
     """Scripts read the path from stdout, programs from JSON."""
-    done = sandbox.run("new", "decision", "T", "--dry-run")
+    done = sandbox.run("new", "decision", "T", "--dry-run", "--body", "It is so, and this is why.")
     assert done.stdout.splitlines()[-1].startswith(".memory/decision/2026-03/dec-2026-03-01-t-")
-    answer = sandbox.json("new", "decision", "T", "--commit")
+    answer = sandbox.json(
+        "new", "decision", "T", "--commit", "--body", "It is so, and this is why."
+    )
     assert answer["commit"] == sandbox.git("rev-parse", "HEAD").strip()
     assert answer["path"].endswith(f"/{answer['id']}.md")
     assert json.dumps(answer["dry_run"]) == "false"
@@ -89,7 +93,9 @@ def test_the_path_is_the_last_line_and_json_has_id_path_and_commit(sandbox: Sand
 
 def test_a_title_is_put_on_one_line(sandbox: Sandbox):
     """Line breaks and tabs of a title become spaces."""
-    made = new(sandbox.context(), "decision", " Keep\n\tit \r\n so ")
+    made = new(
+        sandbox.context(), "decision", " Keep\n\tit \r\n so ", body="It is so, and this is why."
+    )
     assert written(sandbox, made.path).title == "Keep it so"
 
 
@@ -149,7 +155,9 @@ def test_an_unknown_category_names_the_nearest(sandbox: Sandbox):
 def test_a_category_of_the_settings_is_known(sandbox: Sandbox):
     """A team's own category is as good as one that came along."""
     sandbox.write(".memory/config.toml", "[categories.security]\nweight = 1.3\n")
-    made = new(sandbox.context(), "decision", "T", category="security")
+    made = new(
+        sandbox.context(), "decision", "T", category="security", body="It is so, and this is why."
+    )
     assert made.id in made.path
 
 
@@ -163,14 +171,21 @@ def test_a_taken_id_is_refused_wherever_its_file_lies(sandbox: Sandbox):
     sandbox.memory("dec-a")
     for dry_run in (False, True):
         with pytest.raises(MemtoolError) as caught:
-            new(sandbox.context(), "semantic", "T", id="dec-a", dry_run=dry_run)
+            new(
+                sandbox.context(),
+                "semantic",
+                "T",
+                id="dec-a",
+                dry_run=dry_run,
+                body="It is so, and this is why.",
+            )
         assert caught.value.code == "id-taken"
         assert ".memory/decision/2026-02/dec-a.md is already there" in caught.value.message
 
 
 def test_a_made_id_that_is_taken_is_drawn_again(sandbox: Sandbox):
     """Two processes that draw the same id both get a file."""
-    one = new(sandbox.context(), "decision", "T")
+    one = new(sandbox.context(), "decision", "T", body="It is so, and this is why.")
     other = new(sandbox.context(), "decision", "T", body="Another text.")
     assert one.id != other.id
     assert (sandbox.path / one.path).exists()
@@ -183,7 +198,13 @@ def test_superseding_a_memory_that_is_no_head_leads_to_the_head(sandbox: Sandbox
     sandbox.memory("dec-b", supersedes=("dec-a",))
     sandbox.memory("dec-c", supersedes=("dec-b",))
     for call in (
-        lambda: new(sandbox.context(), "decision", "T", supersedes=("dec-a",)),
+        lambda: new(
+            sandbox.context(),
+            "decision",
+            "T",
+            supersedes=("dec-a",),
+            body="It is so, and this is why.",
+        ),
         lambda: pin(sandbox.context(), "dec-a"),
     ):
         with pytest.raises(MemtoolError) as caught:
@@ -208,14 +229,18 @@ def test_a_subdirectory_is_as_good_as_the_top(sandbox: Sandbox, where: str):
     """The memory goes to the repository's directory, wherever the shell is."""
     folder = sandbox.path / where
     folder.mkdir(parents=True)
-    done = sandbox.run("new", "decision", "T", "--id", "dec-a", cwd=folder)
+    done = sandbox.run(
+        "new", "decision", "T", "--id", "dec-a", "--body", "It is so, and this is why.", cwd=folder
+    )
     assert done.stdout == ".memory/decision/2026-03/dec-a.md\n"
     assert (sandbox.path / ".memory/decision/2026-03/dec-a.md").exists()
 
 
 def test_a_wrong_clock_is_told_by_its_name(sandbox: Sandbox):
     """A variable of the environment that cannot be read is named."""
-    done = sandbox.run("new", "decision", "T", MEMTOOL_NOW="yesterday")
+    done = sandbox.run(
+        "new", "decision", "T", "--body", "It is so, and this is why.", MEMTOOL_NOW="yesterday"
+    )
     assert done.returncode == 2
     assert "MEMTOOL_NOW is 'yesterday', which is not a moment" in done.stderr
 
@@ -260,6 +285,7 @@ def test_an_unknown_category_is_told(sandbox: Sandbox):
 
 
 def made_by(sandbox: Sandbox, *args: str, **options: object) -> Memory:
+    options = {"body": "It is so, and this is why."} | options
     made = supersede(sandbox.context(), *args, **options)  # type: ignore[arg-type]
     return document.read((sandbox.path / made.path).read_bytes(), made.path)
 
@@ -343,7 +369,7 @@ def test_what_is_superseded_already_leads_to_its_heads(sandbox: Sandbox):
     sandbox.memory("dec-a")
     sandbox.memory("dec-b", supersedes=("dec-a",))
     with pytest.raises(MemtoolError) as caught:
-        supersede(sandbox.context(), "dec-a", "T")
+        supersede(sandbox.context(), "dec-a", "T", body="It is so, and this is why.")
     assert (caught.value.code, caught.value.hint) == ("not-a-head", "memtool supersede dec-b")
 
 

@@ -266,7 +266,7 @@ def body_cases() -> Iterator[Case]:
     ):  # fmt: skip
         yield one(f"hidden {name}", whole(body=f"a{chr(code)}b\n"), "hidden-character")
     yield one("lone carriage return", whole(body="safe\rrm -rf\n"), "hidden-character")
-    yield one("a long line", whole(body="word " * 4_000 + "\n"), "long-line")
+    yield one("a long line", whole(body="word " * 4_000 + "\n"), "")
     yield one("conflict", whole(body="<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n"), "conflict-markers")
     yield one(
         "conflict in the header",
@@ -290,7 +290,8 @@ def accepted_cases() -> Iterator[Case]:
     yield one("plain", whole(), "")
     yield one("windows line ends", whole().replace(b"\n", b"\r\n"), "")
     yield one("byte-order mark", b"\xef\xbb\xbf" + whole(), "")
-    yield one("no body", whole(body=""), "")
+    yield one("no body", whole(body=""), "no-text")
+    yield one("only headings", whole(body="## Chosen\n\n<!-- what -->\n"), "no-text")
     yield one("no final line feed", whole(body="It is so."), "")
     yield one("quoted id", of_value("id", '"dec-x"'), "")
     yield one("comments", whole("# a comment\n"), "")

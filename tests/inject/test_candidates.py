@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import make_memory
+from conftest import Sandbox, make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -194,3 +194,12 @@ def test_tokens_are_a_quarter_of_the_bytes() -> None:
     """The estimate counts bytes of UTF-8, rounded up."""
     assert [tokens(text) for text in ("", "a", "abcd", "abcde", "ää")] == [0, 1, 1, 2, 1]
     assert budgets.BYTES_PER_TOKEN == 4
+
+
+def test_a_memory_of_headings_alone_is_not_shown(sandbox: Sandbox) -> None:
+    """It was committed before the gate refused such files, and tells an agent nothing."""
+    sandbox.memory("dec-a", "## Chosen\n\n## Rationale\n", title="Sessions in the Redis cluster")
+    sandbox.commit()
+    answer = sandbox.json("inject", "--prompt", "why sessions in the Redis cluster?", "--explain")
+    assert answer["text"] == ""
+    assert "it has no text" in str(answer)

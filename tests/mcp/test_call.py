@@ -186,7 +186,12 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
         ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}, "tool:acme"),
         (
             "new",
-            {"type": "state", "title": "Half done", "source": ["url:https://x.org"]},
+            {
+                "type": "state",
+                "title": "Half done",
+                "body": "Half of it is done.",
+                "source": ["url:https://x.org"],
+            },
             "url:https://x.org",
         ),
         ("remember", {"text": "Deploys run on Tuesdays only."}, "human:Ada"),

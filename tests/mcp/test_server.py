@@ -117,7 +117,9 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         assert "checked" in (await ask(client, "confirm", id=old))["changes"]
         assert [c["id"] for c in (await ask(client, "diff"))["changes"]] == [old]
         assert (await ask(client, "blame", id=old))["fields"][0]["commit"] == made["commit"]
-        left = await ask(client, "supersede", old=old, title="Keep sessions in Postgres")
+        left = await ask(
+            client, "supersede", old=old, title="Keep sessions in Postgres", body="In Postgres."
+        )
         right = await ask(client, "remember", text="Always deploy on Tuesdays, before noon.")
         assert (await ask(client, "why", id=left["id"]))["sources"]
         assert (await ask(client, "conflicts"))["conflicts"] == []

@@ -66,7 +66,6 @@ BY_HAND = {
     "other order": BASE.replace("id: dec-a\n", "").replace("source:", "id: dec-a\nsource:"),
     "blank lines": BASE.replace("\ntype:", "\n\n\ntype:"),
     "spaces after values": BASE.replace("type: decision", "type: decision   "),
-    "longer fences": BASE.replace("---\nid", "-----  \nid", 1).replace("\n---\nOne", "\n----\nOne"),
     "CRLF": BASE.replace("\n", "\r\n"),
     "BOM": "\ufeff" + BASE,
     "BOM and CRLF": "\ufeff" + BASE.replace("\n", "\r\n"),

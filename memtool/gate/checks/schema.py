@@ -108,6 +108,7 @@ def check(content: Content) -> Iterator[Problem]:
             message = "it is marked as a program"
             yield _warning(file, 0, "file-mode", message, f"chmod -x {file.path}")
         if file.path in content.new:  # what is committed can no longer be written better
+            yield from _blank(file)
             yield from _sections(file)
 
 
@@ -126,7 +127,7 @@ def _long_lines(file: File) -> Iterator[Problem]:
     for number, line in enumerate(file.text.split("\n"), 1):
         if len(line) > MOST_IN_LINE:
             message = f"a line of {len(line):,} characters, {MOST_IN_LINE:,} are allowed"
-            yield Problem(file.path, number, "long-line", message, hint)
+            yield _warning(file, number, "long-line", message, hint)
 
 
 def _unseen(file: File) -> Iterator[Problem]:
@@ -140,6 +141,21 @@ def _unseen(file: File) -> Iterator[Problem]:
             if found and not after.lstrip().startswith("memtool: allow"):
                 message = f"{mark} hides text from people, but not from agents"
                 yield _warning(file, file.body_line + number, "html-comment", message, hint)
+
+
+def _blank(file: File) -> Iterator[Problem]:
+    """Report a confirmed memory that claims nothing; a candidate may still be filled in."""
+    memory = file.memory
+    if memory is None or memory.has_text or memory.status == "candidate":
+        return
+    message = "it has no text, only headings" if memory.body.strip() else "it has no text"
+    hint = f"write what holds{_in_sections(memory.type)}, or leave the file out"
+    yield Problem(file.path, file.body_line, "no-text", message, hint)
+
+
+def _in_sections(type_: str) -> str:
+    names = REQUIRED.get(type_, ())
+    return f" below {' and '.join(f'## {name}' for name in names[:2])}" if names else ""
 
 
 def _sections(file: File) -> Iterator[Problem]:
