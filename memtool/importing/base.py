@@ -267,7 +267,9 @@ def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Field
     header = len(document.write(Memory(fields=fields, body="")))
     where = draft.original.shown
     text = originals.cut(originals.body(draft.body), document.MAX_BYTES - header, where)
-    return Memory(fields=fields, body=text)
+    memory = Memory(fields=fields, body=text)
+    # The gate takes no memory without a text: of such a record the title is all there is.
+    return memory if memory.has_text else memory.replace(body=f"{memory.title}\n")
 
 
 def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
