@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
@@ -11,7 +9,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any, Literal
 
     from memtool.inject.block import BlockFormat
@@ -19,14 +17,8 @@ if TYPE_CHECKING:
     from memtool.inject.gather import BlockItem, Injected
     from memtool.store.context import Context
 
-MOST_NAMED = 20
-"""Files of a prompt that are looked for on disk."""
-MOST_READ = 20_000
-"""Characters of a prompt in which names of files are looked for."""
 ENDED = "session-end"
 """The event of every host after which no more will come."""
-_AROUND = "\"'`<>()[]{},;:!?*@"
-"""Characters around the name of a file in a sentence; hosts write `@src/a.py`."""
 
 
 class Hooked(Value):
@@ -184,7 +176,7 @@ def _prompt(context: Context, event: HookCall) -> Injected:
     from memtool.inject import candidates, gather
 
     given = event.given
-    files = gather.inside(context, (*given.files, *named_files(context, given.prompt)))
+    files = gather.inside(context, given.files)
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
     return gather.answer(
         gather.GatherRequest(context, prompt, files, context_of(given)),
@@ -245,32 +237,3 @@ def _form(event: HookCall) -> BlockFormat:
     from memtool.inject import block
 
     return block.BY_NAME[block.HOSTS[event.contract.host]]
-
-
-def named_files(context: Context, prompt: str) -> tuple[str, ...]:
-    """Return the files of the worktree that a prompt names, as it writes them."""
-    found: dict[str, None] = {}
-    looked = 0
-    for word in _words(prompt[:MOST_READ]):
-        if looked == MOST_NAMED:
-            break
-        if word not in found:
-            looked += 1
-            if os.path.lexists(os.path.join(context.cwd, word)):
-                found[word] = None
-            elif context.repository.top and os.path.lexists(
-                os.path.join(context.repository.top, word)
-            ):
-                found[os.path.join(context.repository.top, word)] = None
-    return tuple(found)
-
-
-def _words(text: str) -> Iterator[str]:
-    """Yield the words of a text that may be names of files: with a slash, or a dot inside."""
-    for word in text.split():
-        plain = word.lstrip(_AROUND).rstrip(f"{_AROUND}.")
-        name, _colon, line = plain.partition(":")
-        plain = name if line[:1].isdigit() else plain
-        is_name = "/" in plain or "." in plain[1:]
-        if is_name and "\0" not in plain and "//" not in plain and plain.strip("./"):
-            yield plain

@@ -40,7 +40,8 @@ def inject(
 ) -> Injected | Block:
     """Print the memories that an agent should know of before it answers.
 
-    Pinned memories come first, then what answers the prompt or governs the files. Each stands with
+    Pinned memories come first, then the decisions and warnings that govern a file that is given or
+    that the prompt names, then what else answers the prompt. Each stands with
     its citation, its date and its trust; the heads of a fork stand side by side, and are
     marked. Where nothing is pinned and nothing is relevant, nothing is printed. The same tree,
     prompt, files and moment give the same bytes.

@@ -36,7 +36,7 @@ DIGITS = 6
 PINNED = "pinned"
 RETRIEVAL = "retrieval"
 GOVERNING = "governing"
-"""The tiers; a governing one is about a file that was changed, and nobody asked for it."""
+"""The tiers; a governing one is about a file that was changed or that the prompt names."""
 SUMMARY = "summary"
 """The tier of what sums up others: digests, and in a primer the session before."""
 PROJECT = "project"
@@ -63,7 +63,8 @@ class Candidate(Value):
     def is_brief(self) -> bool:
         """Whether it is shown as its statement though there is more: nobody asked for it."""
         memory = self.record.memory
-        return self.tier == GOVERNING and memory.statement.split() != memory.body.split()
+        is_unasked = self.tier == GOVERNING and self.score is None
+        return is_unasked and memory.statement.split() != memory.body.split()
 
 
 class CandidateVerdict(Value):

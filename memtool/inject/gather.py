@@ -14,7 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.index.reader import EXACT
 from memtool.inject import candidates as candidate_list
-from memtool.inject import select
+from memtool.inject import file_rules, select
 from memtool.inject.block import (
     PREAMBLE,
     REMINDER,
@@ -40,6 +40,7 @@ from memtool.inject.candidates import (
     verdict,
 )
 from memtool.inject.effective_lineage import standing
+from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import Once, notice, once
 from memtool.search import answer_gate
@@ -74,10 +75,6 @@ MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
 HITS = 15
 """How many of the best hits are looked at, since some are shown already or do not fit."""
-MOST_RULES = 3
-MOST_RULE_TOKENS = 500
-"""Of all that governs a changed file: the agent is in the middle of its work."""
-_RULES_LOOKED_AT = 20
 
 
 class GatherRequest(Value):
@@ -101,13 +98,14 @@ class GatherRequest(Value):
 class Side(Value):
     """What one repository has for a block, and what decides about it.
 
-    `origins` is by path. `pinned` and `hits` may be shown; `yielded` are verdicts about what gave
-    way to the other side.
+    `origins` is by path. `pinned`, `rules` and `hits` may be shown, rules being what governs the
+    files that are named; `yielded` are verdicts about what gave way to the other side.
     """
 
     grounds: Eligibility
     origins: dict[str, Origin]
     pinned: list[Candidate]
+    rules: list[Candidate]
     hits: list[Candidate]
     found: Found
     once: Once
@@ -117,7 +115,7 @@ class Side(Value):
     @property
     def candidates(self) -> list[Candidate]:
         """Everything that may be shown."""
-        return [*self.pinned, *self.hits]
+        return [*self.pinned, *self.rules, *self.hits]
 
 
 class BlockItem(Value):
@@ -183,18 +181,23 @@ class Injected(Value):
 
 
 def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
-    """Return the block for a prompt and files: pinned memories first, then what search found.
+    """Return the block for a prompt and files.
 
-    `shares` bounds the whole text. Global memories are left out for a revision.
+    Pinned memories come first, then the decisions and warnings that govern a file that is named,
+    then what search found. `shares` bounds the whole text. Global memories are left out for a
+    revision.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
     """
+    context = asked.context
+    named = inside(context, file_rules.named_files(context, asked.prompt, at=asked.at))
+    asked = asked.replace(files=tuple(dict.fromkeys([*asked.files, *named])))
     sides = sides_of(asked)
     write = writer(sides, form)
     preamble = preamble_of(sides, (one for side in sides for one in side.candidates))
     room = shares.total * BYTES_PER_TOKEN - frame_bytes(form, preamble)
-    settings = asked.context.settings
+    settings = context.settings
     chosen, verdicts = choose(sides, PINNED)
     most = settings.count("inject.pinned_most")
     taken, reasons = fill(chosen, write, most, shares.pinned, room)
@@ -202,11 +205,18 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     used = sum(one.tokens for one in taken)
     shares = shares.to_retrieval(used)
     room -= sum(len(one.text.encode()) for one in taken)
+    chosen, dropped = choose(sides, GOVERNING, shown=[one.candidate for one in taken])
+    share = min(MOST_RULE_TOKENS, shares.retrieval)
+    ruling, reasons = fill(chosen, write, MOST_RULES, share, room)
+    taken += ruling
+    verdicts += dropped + reasons
+    ruled = sum(one.tokens for one in ruling)
+    room -= sum(len(one.text.encode()) for one in ruling)
     threshold = answer_gate.threshold(settings)
     chosen, dropped = choose(sides, RETRIEVAL, threshold, [one.candidate for one in taken])
     chosen = [one.replace(tier=SUMMARY) if select.is_digest(one) else one for one in chosen]
     most = settings.count("inject.retrieval_most")
-    more, reasons = fill(chosen, write, most, shares.retrieval, room)
+    more, reasons = fill(chosen, write, most, shares.retrieval - ruled, room)
     summed = sum(one.tokens for one in more if one.candidate.tier == SUMMARY)
     shares = shares.to_retrieval(used, summed)
     taken += more
@@ -226,19 +236,10 @@ def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
     Raises:
         MemtoolError: there is no memory directory.
     """
-    from memtool.search import filters  # a prompt that names no file needs none
-
     context = asked.context
-    paths = [path for path in asked.files if not path.startswith(f"{context.directory}/")]
     side = side_of(context, asked.replace(files=()))
     grounds, tree = side.grounds, side.grounds.tree
-    found = [
-        one
-        for one in (filters.ruling_over(tree, paths) if paths else ())
-        if not grounds.objection(one.memory)
-    ]
-    found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
-    found = found[:_RULES_LOOKED_AT]
+    found = file_rules.rules_over(context, grounds, asked.files)
     if not asked.exact and not tree.verify(found):
         return governing(asked.replace(exact=True), form, budget)
     rules = [Candidate(one, GOVERNING, scope=grounds.scope) for one in found]
@@ -349,7 +350,10 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     # A search, too, must find what a file has not the trust to replace.
     searched = hurried(context, scope_of(context, tree, now)).replace(lineage=weighed.lineage)
     found = _retrieved(searched, asked)
-    seen = [one.record for one in pinned] + [hit.record for hit in found.hits]
+    ruling = [] if context.is_global else file_rules.rules_over(
+        context, grounds, asked.files, file_rules.named_alone(asked.prompt)
+    )  # fmt: skip
+    seen = [one.record for one in pinned] + [hit.record for hit in found.hits] + ruling
     if not asked.exact and not tree.verify(seen):
         # A file was rewritten in place, which only a check of every file is sure to see.
         return side_of(context, asked.replace(exact=True))
@@ -361,11 +365,18 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         for hit in found.hits
     ]  # fmt: skip
     pinned, hits = _against(pinned, grounds), _against(hits, grounds)
+    answering = {one.record.id: one for one in hits}
+    rules = [
+        answering.get(one.id, Candidate(one, GOVERNING, scope=scope)).replace(tier=GOVERNING)
+        for one in file_rules.before(ruling, answering)
+    ]
+    rules = _against(rules, grounds)
     is_replay = asked.at is not None or asked.as_of is not None
     return Side(
         grounds=grounds,
-        origins=origins_of(witness, grounds, [*pinned, *hits]),
+        origins=origins_of(witness, grounds, [*pinned, *rules, *hits]),
         pinned=pinned,
+        rules=rules,
         hits=hits,
         found=found,
         once=once(
@@ -481,7 +492,8 @@ def choose(
     chosen: list[Candidate] = []
     verdicts: list[CandidateVerdict] = []
     for side in sides:
-        candidates = side.pinned if tier == PINNED else side.hits
+        tiers = {PINNED: side.pinned, GOVERNING: side.rules, RETRIEVAL: side.hits}
+        candidates = tiers[tier]
         fresh, dropped = choose_from(side, candidates, threshold, shown)
         verdicts += dropped
         if chosen and fresh:

@@ -157,6 +157,25 @@ def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
     ]
 
 
+def paths_called(tree: Tree, names: Collection[str]) -> list[str]:
+    """Return the paths that memories name and whose last part is one of some names, sorted."""
+
+    def fits(entry: str) -> bool:
+        return entry.rpartition("/")[2] in names
+
+    def naming(shelf: StoredFields) -> Iterable[int]:
+        named = shelf.listing("files", lambda item: fits(item.decode(errors="replace")))
+        sources = shelf.listing(
+            "source",
+            lambda item: item.startswith(_FILE) and fits(_place(item.decode(errors="replace"))),
+        )
+        return {*named, *sources}
+
+    return sorted(
+        {one for record in _stored(tree, naming) for one in governed(record) if fits(one)}
+    )
+
+
 def newest(record: Record) -> tuple[int, str]:
     """Return the key by which records stand in order, the newest first; it unpacks none."""
     return (-record.memory.timestamp, record.path)

@@ -80,11 +80,14 @@ def test_files_alone_find_what_governs_them(project: Sandbox) -> None:
     assert ids(inject(project.context(), files=("docs/a.md", "/etc/passwd"))) == ["dec-pinned"]
 
 
-def test_files_speak_where_the_prompt_finds_nothing(project: Sandbox) -> None:
-    """A prompt that nothing answers still gets what governs the files at hand."""
+def test_files_speak_before_the_prompt(project: Sandbox) -> None:
+    """What governs the files at hand comes first, whether something answers the prompt or not."""
     ws = project.context()
     assert ids(inject(ws, prompt="fix the typo", files=("src/auth/a.py",)))[1:] == ["dec-redis"]
-    assert ids(inject(ws, prompt="use ruff", files=("src/auth/a.py",)))[1:] == ["dec-lint"]
+    assert ids(inject(ws, prompt="use ruff", files=("src/auth/a.py",)))[1:] == [
+        "dec-redis",
+        "dec-lint",
+    ]
 
 
 def test_files_are_relative_to_the_directory(project: Sandbox) -> None:
