@@ -239,7 +239,7 @@ def test_an_empty_tree_has_no_lines(sandbox):
 def test_a_record_with_a_title_alone_becomes_a_memory_that_the_gate_takes(sandbox: Sandbox) -> None:
     """Trackers are full of issues without a description."""
     sandbox.write("one.jsonl", '{"id": "abc", "title": "Deploys run on Tuesdays only"}\n')
-    assert sandbox.run("import", "jsonl", "one.jsonl").returncode == 0
+    assert sandbox.run("import", "jsonl", "one.jsonl", "--set", "type=semantic").returncode == 0
     (path,) = sandbox.path.glob(".memory/*/*/*.md")
     assert path.read_text().endswith("---\nDeploys run on Tuesdays only\n")
     sandbox.git("add", "--all")
