@@ -54,6 +54,7 @@ ERROR_CODES: dict[str, str] = {
     "no-message": "the session has no such message",
     "no-records": "there is nothing that could be imported",
     "no-repository": "the directory is in no git repository",
+    "no-semantic": "the package for semantic search is not installed",
     "no-session": "no session has the id",
     "not-available": "the filter is not available here",
     "not-deleted": "the memory is not forgotten, and cannot be purged",

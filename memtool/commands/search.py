@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
-    from memtool.search.retrieve import Hit, Order
+    from memtool.index.reader import Catalog
+    from memtool.search.query import Query
+    from memtool.search.retrieve import Hit, Order, Scope
     from memtool.sessions.evidence import SessionHit
 
 __all__ = ["render", "search"]
@@ -38,17 +40,23 @@ DIGITS = 6
 
 
 class Result(MemoryRow):
-    """A memory that was found. `score` is the product of `factors`."""
+    """A memory that was found. `score` is the product of `factors`.
+
+    `cosine` tells how near its meaning is to the question, None where only words were searched.
+    """
 
     score: float
     snippet: str
     factors: dict[str, float]
     through: str = ""
+    cosine: float | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the fields in the order of the JSON."""
         fields = super().plain()
         del fields["through"]
+        if self.cosine is None:
+            del fields["cosine"]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
         return {key: fields.pop(key) for key in order} | fields
 
@@ -95,6 +103,7 @@ def search(
     as_of: str | None = None,
     exact: bool = False,
     deep: bool = False,
+    semantic: bool = False,
 ) -> Searched:
     """Search the memories for what answers a question, best first.
 
@@ -112,6 +121,9 @@ def search(
     There are three levels: digests, the memories that they sum up, and with --deep the private
     sessions of this clone: findings and messages that hold half of the words of the question.
 
+    With --semantic, what means nearly the same is found and ranked, too, though it shares no word
+    with the question. That needs memtool[semantic], and search.semantic in your own settings.
+
     Example:
         memtool search where do we keep sessions type:decision
 
@@ -125,6 +137,7 @@ def search(
             such as 30d
         exact: check every file for a change, also where there are very many
         deep: also ask the private sessions of this clone, last
+        semantic: also find what means nearly the same, by the model of search.semantic
     """
     began = time.perf_counter()
     text = text_of(context, query)
@@ -139,16 +152,17 @@ def search(
         most = _filters.limit_of(context, limit)
     asked, slips = parse_any(text)
     context.notes.extend(slips)
+    now = context.moment_of(as_of)
     tree = index.open(context, at, as_of, exact=exact)
-    scope = hurried(context, scope_of(context, tree, context.moment_of(as_of)))
+    scope = _scope(context, tree, now, asked, is_semantic=semantic)
     found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
         tree = index.open(context, at, as_of, exact=True)
-        scope = hurried(context, scope_of(context, tree, context.moment_of(as_of)))
+        scope = _scope(context, tree, now, asked, is_semantic=semantic)
         found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
     origins = context.origins(tree, [hit.record for hit in found.hits])
-    now, categories = scope.now, context.settings.categories
+    categories = context.settings.categories
     results = tuple(
         _result(hit, row_of(hit.record, origins, now, categories)) for hit in found.hits
     )
@@ -189,12 +203,29 @@ def render(searched: Searched) -> str:
             rows.append(f"{margin}score {result.score:.4f} = {shown}")
             if result.through:
                 rows.append(f"{margin}found by the words of {result.through}, which it replaces")
+            if result.cosine is not None:
+                rows.append(f"{margin}its meaning is at {result.cosine:.2f} to the question's")
         blocks.append("\n".join(rows))
     if searched.sessions:
         from memtool.sessions import evidence
 
         blocks.append(evidence.search_text(searched.sessions))
     return "\n\n".join(blocks)
+
+
+def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semantic: bool) -> Scope:
+    """Return what is searched: by words, and by meaning where that is asked for.
+
+    A process that answers many questions does so unasked, if its user has set a model.
+    """
+    scope = hurried(context, scope_of(context, tree, now))
+    text = "\n".join(asked.words)
+    if not text or not (is_semantic or context.is_resident):
+        return scope
+    from memtool.search.semantic import cosines, cosines_if_set  # most questions go by words alone
+
+    measure = cosines if is_semantic else cosines_if_set
+    return scope.replace(cosines=measure(context, tree, text))
 
 
 def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None) -> str:
@@ -225,4 +256,5 @@ def _result(hit: Hit, row: MemoryRow) -> Result:
         snippet=snippet(hit.record.memory.body, hit.terms),
         factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
+        cosine=None if hit.cosine is None else round(hit.cosine, DIGITS),
     )

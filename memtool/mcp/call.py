@@ -189,6 +189,7 @@ class ServedRepository(Value):
         else:
             context = Context.at(self.directory, self.env)
         context.agent = self.agent
+        context.is_resident = True
         return context
 
 

@@ -45,6 +45,18 @@ if TYPE_CHECKING:
 BOTH = 0.1
 """What the lesser of two scores adds: a head's own, and that of what it replaces."""
 
+MEANING = 0.5
+"""What the memory that is nearest to a question by its meaning gains, beside 1.0 for the one that
+is best by its words; others gain by their share of its cosine. So a full sentence model was added
+when it was measured: recall@5 +.016 to +.028 over words alone. A sum of such scores was better
+there than one of ranks, on all eight sets."""
+
+NEAREST = 30
+"""So many of the nearest are found though they share no word with the question ..."""
+
+LEAST_COSINE = 0.3
+"""... if they are so near; not measured, as it depends on the model."""
+
 MOST_TERMS = 64
 """Most terms of a question that are looked up: of a longer text those that tell most."""
 
@@ -96,11 +108,15 @@ def telling(asked: Question) -> dict[str, float]:
 
 
 class Retriever:
-    """The index of a catalog, asked about its memories by number; these go by path."""
+    """The index of a catalog, asked about its memories by number; these go by path.
 
-    def __init__(self, facts: Facts) -> None:
+    `cosines` tells how near each is to the question by its meaning; empty where words alone count.
+    """
+
+    def __init__(self, facts: Facts, cosines: Mapping[int, float] | None = None) -> None:
         assert isinstance(facts.tree, Catalog)
         self.facts = facts
+        self.cosines = cosines or {}
         self.catalog = facts.tree
         self.index = self.catalog.parts
 
@@ -123,7 +139,8 @@ class Retriever:
     def all(self, asked: Question, test: Test) -> list[Match]:
         """Return every match, the best first: what satisfies a test and holds a telling word.
 
-        The best of it is scored closely, the rest by its words alone.
+        The best of it is scored closely, the rest by its words alone. What is near by its meaning
+        matches, too.
         """
         holding = self._holding(asked, test)
         return self._passed_on(self._scores(asked, holding, len(holding)), test)
@@ -167,14 +184,28 @@ class Retriever:
         return found
 
     def _holding(self, asked: Question, test: Test) -> set[int]:
-        """Return the documents that count and hold a telling word."""
+        """Return the documents that count and hold a telling word, or are near by meaning."""
         held = self.index.holding_any(telling(asked))
+        if self.cosines:
+            held.update(self._nearest(self._admitted(test)))
         current = self._current(test)
         if current is None:
             return set(filter(self._admitted(test), held))
         olds = held & current.superseded
         found = current.among(held)
         found.update(filter(self._admitted(test), olds))
+        return found
+
+    def _nearest(self, allowed: Callable[[int], bool]) -> list[int]:
+        """Return the allowed documents that are nearest by meaning, with all that are as near."""
+        found: list[int] = []
+        for number in sorted(self.cosines, key=self.cosines.__getitem__, reverse=True):
+            own = self.cosines[number]
+            is_full = len(found) >= NEAREST and own < self.cosines[found[-1]]
+            if own < LEAST_COSINE or is_full:
+                break
+            if allowed(number):
+                found.append(number)
         return found
 
     def _current(self, test: Test) -> Current | None:
@@ -195,16 +226,23 @@ class Retriever:
     ) -> dict[int, float]:
         """Return the scores of the best documents, and of those in `linked`.
 
-        The best are scored closely, the rest by words alone.
+        The best are scored closely, the rest by words alone; meaning is added to both.
         """
         if not holding:
             return {}
+        near = self._nearest(holding.__contains__) if self.cosines else []
+        linked = {*linked, *near} if near else linked
         best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), holding.__contains__)
         beside = self.index.best(asked.weights, len(linked), linked.__contains__) if linked else []
         highest = max((score for _number, score in best), default=1.0)
         scores = {number: score / highest for number, score in best + beside}
         close = self.index.close(asked, best[: scoring.CANDIDATES])
         scores.update((number, score) for number, score, _parts in close)
+        if near:
+            scores = dict.fromkeys(near, 0.0) | scores
+            nearest = self.cosines[near[0]]
+            for number in scores:
+                scores[number] += MEANING * max(0.0, self.cosines[number]) / nearest
         return scores
 
     def _admitted(self, test: Test) -> Callable[[int], bool]:
@@ -282,7 +320,8 @@ class Scope(Value):
     gives seconds for the time limit, without one there is none. `accesses` tells how often ids
     were shown; it is asked only where search.access or decay.accesses says so. `companions` tells
     which files change together with those that are open. `rerank` stands in for the setting
-    search.rerank.
+    search.rerank. `cosines` tells how near memories are to the question by their meaning, by number
+    in the index; only a query is answered by them.
 
     `clock` and `is_narrow`, which has less looked at, are for the setting search.degrade alone:
     without it no answer depends on how fast a machine is.
@@ -299,6 +338,7 @@ class Scope(Value):
     companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
     rerank: Rerank | None = None
     is_narrow: bool = False
+    cosines: Mapping[int, float] = {}
 
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
@@ -308,7 +348,8 @@ class Scope(Value):
 class Hit(Value):
     """A memory that was found. `score` is the product of `factors`, the first being `relevance`.
 
-    `terms` are the terms of a query that it holds, sorted. `through` is the superseded memory
+    `terms` are the terms of a query that it holds, sorted; `cosine` how near it is to the query by
+    its meaning, None where only words were searched. `through` is the superseded memory
     whose words found it, empty where its own did. `related` is the better hit that it is related
     to, where it was looked for only because of that.
     """
@@ -319,6 +360,7 @@ class Hit(Value):
     terms: tuple[str, ...] = ()
     through: str = ""
     related: str = ""
+    cosine: float | None = None
 
 
 class Missed(Value):
@@ -374,7 +416,7 @@ def search_query(
     notes: list[str] = []
     missed: tuple[Missed, ...] = ()
     if telling(asked):
-        reader = Retriever(facts)
+        reader = Retriever(facts, scope.cosines)
         asked = readable(asked, reader)
         if by_words and order is by_score:
             ranked, total = reader.ranked(asked, test, max(limit, most))
@@ -405,6 +447,8 @@ def search_query(
         hits = sorted(found, key=order)
     hits += [hit_of(match, best, facts, at, floor) for match in ranked[most:limit]]
     shown = [_with_terms(hit, facts, asked) for hit in hits[: max(0, limit)]]
+    if scope.cosines:
+        shown = [_with_cosine(hit, scope) for hit in shown]
     expired = count_expired(facts, query, asked)
     notes += [SLOW] if scope.is_narrow else []
     return Found(
@@ -506,6 +550,12 @@ def _with_terms(hit: Hit, facts: Facts, asked: Question) -> Hit:
     text = facts.text(hit.record)
     held = (term for term in sorted(asked.weights) if b" %b " % term.encode() in text)
     return hit.replace(terms=tuple(held))
+
+
+def _with_cosine(hit: Hit, scope: Scope) -> Hit:
+    assert isinstance(scope.tree, Catalog)
+    number = scope.tree.number_of(hit.record)
+    return hit if number is None else hit.replace(cosine=scope.cosines.get(number))
 
 
 MOST_MISSED = 15

@@ -15,7 +15,6 @@ from memtool.sessions import journal
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Finding, Message, read_finding
 from memtool.sessions.store import FINDINGS, Sessions, clean_texts
-from memtool.store.config import Config
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -179,17 +178,12 @@ def model(context: Context) -> Model | None:
             f"{COMMAND} of {context.config_path} is not run: only your own settings choose a "
             "program, with memtool --global config"
         )
-    own = _own(context)
+    own = context.own_settings
     argv = own.texts(COMMAND)
     if not argv:
         return None
     timeout_s, retries = own.number("extractor.timeout_s"), own.count("extractor.retries")
     return Model(argv, timeout_s, retries, context.env)
-
-
-def _own(context: Context) -> Config:
-    """Return the user's own settings alone, whatever the project says."""
-    return context.settings if context.is_global else context.settings.replace(given={})
 
 
 def learned(
@@ -241,7 +235,7 @@ def _is_read_by(chosen: Model, context: Context, sessions: Sessions, id: str) ->
     """Let the model read a session; return whether it gave an answer."""
     from memtool.sessions.extract import llm
 
-    extract = partial(llm.extract, chosen, _own(context).number("extractor.confidence"))
+    extract = partial(llm.extract, chosen, context.own_settings.number("extractor.confidence"))
     try:
         learn(sessions, id, extract, chosen.name)
     except llm.Unusable as error:

@@ -57,6 +57,9 @@ ROWS: tuple[Row, ...] = (
       "another"), ("off", "on")),
     ("search.access", 0.0, ("how much a memory gains that was shown very often; with 0 the same "
       "question is answered the same on every machine"), (0, 0.2)),
+    ("search.semantic", "", ("the model by which search --semantic and memtool mcp also find what "
+      "means the same: its folder, as /… or ~/…, or the name of one that is on this disk; only the "
+      "user's own settings name it, as memtool --global config search.semantic ~/models/static")),
     ("decay.formula", "exponential", ("how memories fade in the ranking: at the rate of their "
       "category, by half in a time and then ever slower, or by a twentieth a week"),
      ("exponential", "half-life", "weekly")),
@@ -122,6 +125,7 @@ PERSONAL = frozenset(
     (
         "search.limit",
         "search.degrade",
+        "search.semantic",
         "inject.budget_tokens",
         "inject.global",
         "ledger.enabled",

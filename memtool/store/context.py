@@ -53,6 +53,8 @@ class Context:
         self.is_global = is_global
         self.agent = ""
         """The program that speaks for the user, where the surface knows it."""
+        self.is_resident = False
+        """Whether the process answers many calls, so that what is loaded once serves them all."""
         self.is_dry = False
         """Whether the verb that runs only says what it would do."""
         self.notes: list[str] = []
@@ -222,6 +224,11 @@ class Context:
         data = self.file(self.config_path)
         own = config_file.DEFAULTS if data is None else config_file.parse(data, self.config_path)
         return own if self.beside is None else own.over(self.beside.settings)
+
+    @property
+    def own_settings(self) -> Config:
+        """The user's own settings alone, whatever the project says."""
+        return self.settings if self.is_global else self.settings.replace(given={})
 
     @cached_property
     def trust_settings(self) -> Config:

@@ -139,3 +139,24 @@ def test_a_run_is_looked_at_once() -> None:
     assert numbers == [build.FIELD, 3, 3, build.HEAD, build.END,
                        build.HEAD, build.FIELD, 3, build.END]  # fmt: skip
     assert runs.words[3:] == [("git",)]
+
+
+def test_vectors_as_bytes_keep_their_cosines() -> None:
+    """A byte for each number is enough: a cosine changes by less than a hundredth."""
+    rng = np.random.default_rng(7)
+    vectors = rng.normal(size=(200, 64)).astype(np.float32)
+    asked = vectors[:1] + 0.5 * rng.normal(size=(1, 64)).astype(np.float32)
+    rows, question = build.quantized(vectors), build.quantized(asked)
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(asked)
+    exact = (vectors @ asked[0]) / lengths
+    assert np.abs(np.array(build.cosines(rows, question)) - exact).max() < 0.01
+    one_by_one = [build.cosines(rows[n * 64 : (n + 1) * 64], question)[0] for n in range(200)]
+    assert build.cosines(rows, question) == one_by_one
+
+
+def test_a_vector_without_direction_is_near_to_nothing() -> None:
+    """Neither zeros nor what is no number divides by zero."""
+    rows = build.quantized(np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, -2.0]]))
+    assert build.cosines(rows, build.quantized(np.array([[0.0, 1.0]]))) == [0.0, 0.0, -1.0]
+    assert build.cosines(rows, build.quantized(np.array([[0.0, 0.0]]))) == [0.0, 0.0, 0.0]
+    assert build.cosines(b"", build.quantized(np.array([[0.0, 1.0]]))) == []

@@ -1,0 +1,276 @@
+"""Semantic search: memories that mean what a question means, though they share no word with it.
+
+A model of static embeddings is a table with one vector for each token. The vector of a text is the
+mean of its tokens', and two texts are as near as the cosine of theirs. This is the one module that
+knows model2vec; `retrieve` adds the cosines to the score by words.
+
+Only the user's own settings name a model, as `search.semantic`: a folder, or a name among the
+models that Hugging Face's tools have put on this disk. A repository cannot name one, a folder is
+never looked for in it, and nothing is ever downloaded. A model is numbers and a list of tokens;
+nothing in it is run.
+
+The vectors of the memories are kept beside the manifest of the worktree, by blob and as bytes: one
+for each number, so that 10,000 memories with 256 numbers each take 2.5 MB. With another model, or
+where the file is damaged, all of them are made again; otherwise those of memories that are new.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from memtool.errors import MemtoolError
+from memtool.index.scoring import HEAD_FIELDS
+from memtool.index.stored_fields import fields
+from memtool.store import cache
+from memtool.store.cache import CorruptCache
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from memtool.index.reader import Catalog, IndexReader
+    from memtool.store.context import Context
+    from memtool.store.snapshot import Record
+
+KEY = "search.semantic"
+PACKAGES = frozenset({"model2vec", "huggingface_hub", "safetensors", "tokenizers"})
+"""What `pip install "memtool[semantic]"` brings, as far as it is imported from here."""
+
+FILE = os.path.join("memtool", "vectors")
+"""The vectors of a worktree, below its git directory."""
+KIND = "vectors 1"
+SECTIONS = {"model": "B", "blobs": "B", "rows": "B"}
+"""The key of the model, the ids of the blobs in hexadecimal, sorted, and a row for each."""
+
+LAYOUTS = (
+    ("config.json", "model.safetensors", "tokenizer.json"),
+    ("config_sentence_transformers.json", "model.safetensors", "tokenizer.json"),
+    (
+        "config_sentence_transformers.json",
+        os.path.join("0_StaticEmbedding", "model.safetensors"),
+        os.path.join("0_StaticEmbedding", "tokenizer.json"),
+    ),
+)
+"""The files of a model that model2vec reads: settings, vectors, tokens."""
+
+
+class SemanticModel(Value):
+    """A model in memory. `key` is another one for any other model, or another version of it."""
+
+    key: str
+    static: Any
+
+
+_held: dict[str, SemanticModel] = {}
+"""The models that this process has loaded, by folder."""
+
+
+def cosines(context: Context, tree: Catalog, text: str) -> dict[int, float]:
+    """Return how near the memories of a tree are to a text, by number in its index, -1 to 1.
+
+    Raises:
+        MemtoolError: the user has set no model, it is not on this disk or is none, or the packages
+            are not installed.
+    """
+    name = _named(context)
+    if not name:
+        raise MemtoolError(
+            f"your own settings name no model for a semantic search ({KEY})",
+            hint=f"memtool --global config {KEY} FOLDER",
+            code="model-absent",
+        )
+    return _cosines(context, tree, text, _loaded(name, context.env))
+
+
+def cosines_if_set(context: Context, tree: Catalog, text: str) -> dict[int, float]:
+    """Return the same where the user has set a model, else nothing.
+
+    A model that cannot be used becomes a note: words alone find most of it, too.
+    """
+    name = _named(context)
+    if not name:
+        return {}
+    try:
+        model = _loaded(name, context.env)
+    except MemtoolError as error:
+        _note(context, f"only words were searched, not meanings: {error.message}")
+        return {}
+    return _cosines(context, tree, text, model)
+
+
+def _named(context: Context) -> str:
+    """Return the model that the user's own settings name; empty for none."""
+    if not context.is_global and KEY in context.settings.given:
+        _note(
+            context,
+            f"{KEY} of {context.config_path} is not used: only your own settings choose a model, "
+            "with memtool --global config",
+        )
+    return context.own_settings.text(KEY)
+
+
+def _note(context: Context, note: str) -> None:
+    if note not in context.notes:
+        context.notes.append(note)
+
+
+def _loaded(name: str, env: Mapping[str, str]) -> SemanticModel:
+    """Return a model by the name of its setting, the same one as long as its files are."""
+    try:
+        import huggingface_hub
+        import model2vec
+        from safetensors import SafetensorError
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in PACKAGES:
+            raise
+        raise MemtoolError(
+            "a semantic search needs the package model2vec",
+            hint='pip install "memtool[semantic]"',
+            code="no-semantic",
+        ) from None
+    home = env.get("HOME") or os.path.expanduser("~")
+    folder = os.path.join(home, name[2:]) if name.startswith("~/") else name
+    if not os.path.isabs(folder):
+        # Never a folder of that name here: whoever made the repository may have put it there.
+        hub = env.get("HF_HUB_CACHE") or os.path.join(
+            env.get("HF_HOME")
+            or os.path.join(env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"),
+                            "huggingface"),
+            "hub",
+        )  # fmt: skip
+        try:
+            folder = huggingface_hub.snapshot_download(name, cache_dir=hub, local_files_only=True)
+        except (OSError, ValueError):  # it is not there, or this is no name
+            raise MemtoolError(
+                f"the model {name!r} is not on this disk, and memtool downloads nothing",
+                hint=f"hf download {name} brings it; a folder is written as /… or ~/…",
+                code="model-absent",
+            ) from None
+    try:
+        key = _key(folder, model2vec.__version__)
+        held = _held.get(folder)
+        if held is None or held.key != key:
+            static = model2vec.StaticModel.from_pretrained(folder)
+            held = _held[folder] = SemanticModel(key=key, static=static)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise MemtoolError(
+            f"{folder} holds no model that can be read: {error}",
+            hint=f"memtool --global config {KEY} names the folder that config.json, "
+            "model.safetensors and tokenizer.json are in",
+            code="model-absent",
+        ) from None
+    return held
+
+
+def _key(folder: str, version: str) -> str:
+    """Return what the vectors of a model depend on: its files, by size and time.
+
+    Raises:
+        OSError: the files of a model are not there.
+        ValueError: that of the tokens is not one.
+    """
+    for layout in LAYOUTS:
+        paths = [os.path.join(folder, name) for name in layout]
+        if all(map(os.path.isfile, paths)):
+            break
+    else:
+        raise FileNotFoundError(f"there is no {', '.join(LAYOUTS[0])}")
+    with open(paths[-1], encoding="utf-8") as file:
+        tokens = json.load(file)
+    listed = tokens.get("model") if isinstance(tokens, dict) else None
+    if not (isinstance(listed, dict) and listed.get("vocab")):
+        raise ValueError(f"{os.path.basename(paths[-1])} lists no tokens")
+    stats = [(path, os.stat(path)) for path in paths]
+    rows = [f"{path} {status.st_size} {status.st_mtime_ns}" for path, status in stats]
+    return cache.digest(version, *rows, size=16)
+
+
+def _cosines(context: Context, tree: Catalog, text: str, model: SemanticModel) -> dict[int, float]:
+    from memtool.index import build  # the owner of numpy
+
+    asked = _vectors(model, [text])
+    blobs = _blobs(tree.parts)
+    places, rows = _rows(context, tree, blobs, model, len(asked))
+    found = build.cosines(rows, asked)
+    return {number: found[places[blob]] for number, blob in blobs.items()}
+
+
+def _vectors(model: SemanticModel, texts: Sequence[str]) -> bytes:
+    """Return the vectors of texts, a row of as many bytes as a vector has numbers for each."""
+    from memtool.index import build
+
+    return build.quantized(model.static.encode(texts, use_multiprocessing=False))
+
+
+def _blobs(index: IndexReader) -> dict[int, bytes]:
+    """Return the blob of each memory that counts, by its number."""
+    found: dict[int, bytes] = {}
+    for part, (first, blobs, _paths) in zip(index.parts, index.stamps(), strict=True):
+        own = (pair for pair in enumerate(blobs) if pair[0] not in part.dead)
+        found.update((first + local, blob) for local, blob in own)
+    return found
+
+
+def _rows(
+    context: Context,
+    tree: Catalog,
+    blobs: Mapping[int, bytes],
+    model: SemanticModel,
+    width: int,
+) -> tuple[dict[bytes, int], bytes | memoryview]:
+    """Return the vectors of blobs, one row behind the other, and the place of each blob's.
+
+    What is not kept yet is made, and what the worktree holds is kept.
+    """
+    folder, name = os.path.split(os.path.join(context.repository.git_dir, FILE))
+    key = f"{model.key} {width}"
+    places, kept = _kept(os.path.join(folder, name), key, width) if context.is_cached else ({}, b"")
+    absent = {blob: number for number, blob in blobs.items() if blob not in places}
+    if not absent:
+        return places, kept
+    texts = [_text(_record(tree.parts, number)) for number in absent.values()]
+    fresh = _vectors(model, texts)
+    found = {
+        blob: fresh[place * width : (place + 1) * width] for place, blob in enumerate(absent)
+    } | {
+        blob: bytes(kept[place * width : (place + 1) * width])
+        for blob, place in places.items()
+    }  # fmt: skip
+    wanted = sorted(set(blobs.values()))
+    rows = b"".join(map(found.__getitem__, wanted))
+    if context.is_cached and tree.snapshot.kind == "worktree":
+        sections = {"model": key.encode(), "blobs": b" ".join(wanted), "rows": rows}
+        note = cache.write(folder, name, cache.pack(KIND, (), sections))
+        if note:
+            _note(context, f"the vectors of the memories are not kept: {note}")
+    return {blob: place for place, blob in enumerate(wanted)}, rows
+
+
+def _kept(path: str, key: str, width: int) -> tuple[dict[bytes, int], bytes | memoryview]:
+    """Return the vectors that are kept of a model; nothing where they are another's or damaged."""
+    try:
+        sections = cache.Sections(cache.mapped(path), KIND, SECTIONS)
+        if bytes(sections["model"]) != key.encode():
+            return {}, b""
+        blobs, rows = bytes(sections["blobs"]).split(), sections["rows"]
+    except CorruptCache:
+        return {}, b""
+    if len(rows) != len(blobs) * width:
+        return {}, b""
+    return {blob: place for place, blob in enumerate(blobs)}, rows
+
+
+def _record(index: IndexReader, number: int) -> Record:
+    """Return a memory that is read once, and so need not be kept open."""
+    part, local = index.part(number)
+    return part.shelf.record(local)
+
+
+def _text(record: Record) -> str:
+    """Return what a memory says about itself, and then its body."""
+    found = fields(record)
+    head = [text for key, text in found if key in HEAD_FIELDS]
+    return "\n".join([*head, *(text for key, text in found if key == "body")])
