@@ -2,6 +2,7 @@
 
     python bench/quality.py              the sets of ../shared/data/retrieval
     python bench/quality.py --parts      and what each part of the ranking adds
+    python bench/quality.py --semantic FOLDER    instead, what a model of static embeddings adds
 
 Each set is imported by memtool itself into a repository below the temporary directory, once, and
 is then asked through `prose.search_prose`, as `memtool eval` and `memtool inject` ask. Printed
@@ -12,6 +13,10 @@ that the commit touched; `open` knows, too, which issues were not closed yet, as
 has to act on. Questions that cite a PEP which was replaced: how often the current one
 (current@5) or a replaced one (stale@5) is among the best five.
 
+With `--semantic` the questions are put as `memtool search` does, and as `memtool search --semantic`
+does, with the model in a folder (see `search.semantic` in docs/measuring.md); punctuation is taken
+out of them, so that nothing in them is an operator.
+
 The questions are those that the ranking was tuned on; expect a little less from others.
 """
 
@@ -20,6 +25,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -108,6 +114,20 @@ class Store:
 
         scope = scope_of(self.ws, self._all, self.ws.now)
         return [hit.record.id for hit in search_prose(scope, text, (), 10, **how).hits]
+
+    def searched(self, text: str, model: str = "") -> list[str]:
+        """Return the ids that a query of words finds, best first; with a model, by meaning too."""
+        from memtool.search import retrieve, semantic
+        from memtool.search.query import parse
+        from memtool.search.scope import scope_of
+
+        words = " ".join(re.findall(r"\w+", text)).lower()
+        scope = scope_of(self.ws, self._all, self.ws.now)
+        if model:
+            personal = {**self.ws.settings.personal, semantic.KEY: model}
+            self.ws.settings = self.ws.settings.replace(personal=personal)
+            scope = scope.replace(cosines=semantic.cosines(self.ws, self._all, words))
+        return [hit.record.id for hit in retrieve.search_query(scope, parse(words), 10).hits]
 
     @property
     def _all(self) -> Any:
@@ -202,6 +222,16 @@ def sets() -> None:
             told(name, "memtool as of, files, open", unfinished, dated)
 
 
+def meaning(model: str) -> None:
+    """Print what a model of static embeddings adds to each set, beside words alone."""
+    print(f"{'set':7} {'':26} questions  recall@5   nDCG@10    MRR@10")
+    for name in ("peps", "adrs", "beads"):
+        rows, store = questions(name), Store(name)
+        texts = [row["text"] for row, _grades in rows]
+        told(name, "search", [store.searched(text) for text in texts], rows)
+        told(name, "search --semantic", [store.searched(text, model) for text in texts], rows)
+
+
 def supersession() -> None:
     """Print how often the current and the replaced records are among the best five."""
     labels: dict[str, dict[str, set[str]]] = {}
@@ -274,12 +304,16 @@ def _pair(found: list[tuple[float, float, float]]) -> str:
 
 def main() -> int:
     """Run what the arguments name."""
-    if sys.argv[1:] not in ([], ["--parts"]):
+    is_semantic = sys.argv[1:2] == ["--semantic"] and len(sys.argv) == 3
+    if not is_semantic and sys.argv[1:] not in ([], ["--parts"]):
         print(__doc__)
         return 2
     if not DATA.is_dir():
         print(f"the retrieval sets are not there: {DATA}", file=sys.stderr)
         return 1
+    if is_semantic:
+        meaning(os.path.abspath(os.path.expanduser(sys.argv[2])))
+        return 0
     sets()
     supersession()
     if sys.argv[1:]:
