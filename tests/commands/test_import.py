@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import Sandbox
 
 DATA = Path(__file__).parent.parent / "importing" / "data"
 
