@@ -175,11 +175,12 @@ class Refresh:
     def unread(self) -> list[tuple[Folder, str, int | None, bytes]]:
         """Return the files that are to be read: folder, name, slot that it had, and bytes."""
         found = []
+        ends = snapshot.LineEnds(self.repository, self.directory)
         for folder, name, slot in self.seen.unread:
             path = f"{folder.path}/{name}"
             if folder.problems:
                 folder.problems = tuple(one for one in folder.problems if one.path != path)
-            data = snapshot.read_file(self.repository.top, path)
+            data = ends.read_file(path)
             if isinstance(data, bytes):
                 found.append((folder, name, slot, data))
             else:

@@ -62,8 +62,9 @@ class Snapshot(Value):
     def read(self) -> Iterator[tuple[Entry, bytes | Problem]]:
         """Yield each entry with its bytes, or with the problem that kept them from being read."""
         worktree = [entry for entry in self.entries if not entry.oid]
+        ends = LineEnds(self.repository, self.directory)
         for entry in worktree:
-            yield entry, read_file(self.repository.top, entry.path)
+            yield entry, ends.read_file(entry.path)
         stored = [entry for entry in self.entries if entry.oid]
         if not stored:
             return
@@ -238,6 +239,43 @@ def not_a_file(path: str) -> Problem:
         "it is a link or device, not a file",
         f"git rm {path}, and write the memory as a file",
     )
+
+
+class LineEnds:
+    """What git makes of line ends when files are added, asked once and only where one has CRLF.
+
+    A checkout with `core.autocrlf`, or with the attribute `text`, has CRLF on disk and LF in its
+    blobs. Memories are read as git would store them, so that they are the same in every clone.
+    """
+
+    def __init__(self, repository: Repository, directory: str) -> None:
+        self._repository = repository
+        self._directory = directory
+
+    def read_file(self, path: str) -> bytes | Problem:
+        """Return the bytes of a file as git would store them, or the problem that kept them."""
+        data = read_file(self._repository.top, path)
+        if isinstance(data, bytes) and b"\r\n" in data and path in self._converted:
+            return data.replace(b"\r\n", b"\n")
+        return data
+
+    @cached_property
+    def _converted(self) -> frozenset[str]:
+        """The paths of which git drops each CR before LF: not where the blob has some already."""
+        git = self._repository.git
+        setting = git.line("config", "--get", "core.autocrlf", allowed=(0, 1)).lower()
+        is_usual = setting not in ("", "false", "no", "off", "0")
+        found = set()
+        for row in git.rows("ls-files", "--eol", "-z", "--cached", "--others", "--",
+                            self._directory):  # fmt: skip
+            said, _tab, name = row.partition(b"\t")
+            stored, _here, *attributes = said.decode().split()
+            text = attributes[0].removeprefix("attr/") if attributes else ""
+            has_crlf = stored in ("i/crlf", "i/mixed")
+            if text == "text" or (text in ("", "text=auto") and not has_crlf
+                                  and (is_usual or text == "text=auto")):  # fmt: skip
+                found.add(os.fsdecode(name))
+        return frozenset(found)
 
 
 def read_file(top: str, path: str) -> bytes | Problem:
