@@ -217,7 +217,12 @@ def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
             events.append(event)
             if limit and len(events) > limit:
                 break
-        if history.boundary:
+        if history.boundary and context.repository.is_partial:
+            context.notes.append(
+                "this clone is partial: it does not hold what came before, so that is not known; "
+                "git fetch --refetch --no-filter brings it"
+            )
+        elif history.boundary:
             context.notes.append(
                 "this clone is shallow: what is older than its boundary is not known, "
                 "git fetch --unshallow brings it"

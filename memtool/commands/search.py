@@ -190,7 +190,8 @@ def render(searched: Searched) -> str:
     blocks = []
     for rank, result in enumerate(searched.results, 1):
         margin = " " * len(f"{rank}. ")
-        commit = (result.commit or "")[:SHORT] or "local"
+        unknown = "local" if result.trust == "local" else "shallow"
+        commit = (result.commit or "")[:SHORT] or unknown
         rows = [
             f"{rank}. {result.title}",
             f"{margin}{result.id}@{commit}  {day(result.timestamp)}",

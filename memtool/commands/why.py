@@ -99,7 +99,7 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
 def render(why: Why) -> str:
     """Return an indented tree, one line per source."""
     made = _made(why.commit, why.author, why.date) or (
-        "not committed" if why.trust == "local" else "commit not known (shallow clone)"
+        "not committed" if why.trust == "local" else "commit not known (shallow or partial clone)"
     )
     return "\n".join([f"{why.id}  {why.title}", f"  {made}, {why.trust}", *_rows(why.sources, 1)])
 

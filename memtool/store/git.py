@@ -47,6 +47,8 @@ LOCATION_VARIABLES = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES",
     "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
 )  # fmt: skip
+_FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
+"""What git says where it would fetch what a partial clone left out."""
 _LOCKED = (".lock': File exists", "cannot lock ref")
 
 
@@ -56,7 +58,12 @@ class GitError(MemtoolError):
     def __init__(self, argv: Sequence[str], status: int, stderr: bytes) -> None:
         said = stderr.decode(errors="replace").strip()
         first = said.splitlines()[0] if said else f"exit status {status}"
-        super().__init__(f"git {argv[0]} failed: {first.removeprefix('fatal: ')}", code="git")
+        hint = ""
+        if first.startswith(_FETCHING) and first.endswith(_REFUSED):
+            first = "this partial clone does not hold what it has to look at"
+            hint = "git fetch --refetch --no-filter brings all of it"
+        message = f"git {argv[0]} failed: {first.removeprefix('fatal: ')}"
+        super().__init__(message, hint=hint, code="git")
         self.stderr = said
         self.status = status
 
@@ -318,6 +325,11 @@ class Git:
 
         with Objects(self) as objects:
             return objects.infos(names)
+
+    def present(self) -> frozenset[str]:
+        """Return the ids of all objects that are here; where some are absent nothing is fetched."""
+        answer = self.run("cat-file", "--batch-check=%(objectname)", "--batch-all-objects")
+        return frozenset(answer.decode().split())
 
     def reading(self) -> Objects:
         """Return a context in which one process of git answers every `blobs`; for one thread."""

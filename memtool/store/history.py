@@ -142,16 +142,34 @@ class History:
         Children come before parents, whatever their dates say. Of a merge only files count that
         differ from all its parents. `is_wanted` is asked about the path of each file that was not
         renamed. Two processes, and one more for every 256 commits.
+
+        A partial clone without the trees of history ends as a shallow one does, at the revision
+        itself; where blobs are absent, no file counts as renamed.
         """
-        answer = self._git.line(
-            "rev-list", "--full-history", "--topo-order", "--end-of-options", revision,
-            "--", directory,
-        )  # fmt: skip
+        renames = "--no-renames" if self._repository.is_partial else "-M"
+        try:
+            answer = self._git.line(
+                "rev-list", "--full-history", "--topo-order", "--end-of-options", revision,
+                "--", directory,
+            )  # fmt: skip
+        except GitError:
+            if not self._repository.is_partial:
+                raise
+            self.boundary |= {revision}
+            yield (
+                revision,
+                tuple(
+                    Touch(row.path, row.path, row.oid, "")
+                    for row in self._git.ls_tree(revision, directory)
+                    if row.mode in _REGULAR and (is_wanted is None or is_wanted(row.path))
+                ),
+            )
+            return
         found = answer.split()
         for start in range(0, len(found), BATCH):
             touched: dict[str, list[Touch]] = {id_: [] for id_ in found[start : start + BATCH]}
             rows = self._git.log_raw(
-                "diff-tree", "--stdin", "-r", "-M", "-c", "--root", "--", directory,
+                "diff-tree", "--stdin", "-r", renames, "-c", "--root", "--", directory,
                 stdin="\n".join(touched).encode() + b"\n", is_wanted=is_wanted,
             )  # fmt: skip
             for id_, row in rows:
@@ -161,17 +179,33 @@ class History:
 
     def last(self, revision: str, path: str) -> str:
         """Return the newest commit that changed a path, empty where none did."""
-        return self._git.line(
-            "rev-list", "--max-count=1", "--topo-order", "--end-of-options", revision, "--", path
-        )
+        try:
+            return self._git.line(
+                "rev-list", "--max-count=1", "--topo-order", "--end-of-options", revision,
+                "--", path,
+            )  # fmt: skip
+        except GitError:
+            if not self._repository.is_partial:
+                raise
+            self.boundary |= {revision}
+            return revision
 
     def blame(
         self, revision: str, path: str, lines: tuple[int, int] | None = None
     ) -> dict[int, str]:
         """Return which commit wrote each line of a file of a commit, following renames.
 
-        Lines count from 1; `lines` limits the answer to a range, both ends inclusive.
+        Lines count from 1; `lines` limits the answer to a range, both ends inclusive. Where a
+        partial clone cannot tell, all are of the revision, as at the boundary of a shallow one.
         """
+        if self._repository.is_partial:
+            try:
+                return self._reader.blame(revision, path, lines)
+            except MemtoolError:
+                found = self.stored(revision, path)
+                self.boundary |= {revision}
+                first, last = lines or (1, found.data.count(b"\n") + 1 if found else 0)
+                return dict.fromkeys(range(first, last + 1), revision)
         return self._reader.blame(revision, path, lines)
 
     def newest(self, commits: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ from zlib import crc32
 from memtool.errors import MemtoolError
 from memtool.store import cache
 from memtool.store.cache import CorruptCache, Sections
+from memtool.store.git import GitError
 from memtool.store.repository import branch_commit, head_commit, named_commit
 from memtool.value import Value, cached_property
 
@@ -60,10 +61,15 @@ def last_commits(
     wanted = set(paths)
     present = blobs(repository, revision, directory) if present is None else present
     limit = sorted(wanted) if len(wanted) <= LISTED_MOST else [directory]
-    rows = repository.git.log_raw(
-        "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
-        "--end-of-options", revision, "--", *limit, is_wanted=wanted.__contains__,
-    )  # fmt: skip
+    try:
+        rows = repository.git.log_raw(
+            "log", "-c", "--full-history", "--topo-order", "--format=%H", "--no-renames",
+            "--end-of-options", revision, "--", *limit, is_wanted=wanted.__contains__,
+        )  # fmt: skip
+    except GitError:
+        if not repository.is_partial:
+            raise
+        return {}  # the trees of older commits are not here
     last: dict[str, str] = {}
     for commit, row in rows:
         if present.get(row.path) == row.oid:
@@ -331,7 +337,8 @@ DEFAULT_BRANCHES = (
 class Origin(Value):
     """Where the present bytes of a memory come from. Empty texts and 0 mean: not known.
 
-    `is_shallow` says that history was cut off before the commit that wrote it.
+    `is_shallow` says that history was cut off before the commit that wrote it, or that this
+    partial clone does not hold it.
     """
 
     commit: str
@@ -548,7 +555,12 @@ def _rows(
     repository = basis.repository
     trusted = {}
     if basis.trusted_at and present:
-        trusted = blobs(repository, basis.trusted_at, *_listed(basis, present))
+        try:
+            trusted = blobs(repository, basis.trusted_at, *_listed(basis, present))
+        except GitError:
+            if not repository.is_partial:
+                raise
+            trusted = {}  # nobody can tell what it holds
     there: dict[str, str] = {}
     same = [path for path, oid in present.items() if trusted.get(path) == oid]
     if basis.allowed_signers and same:
@@ -560,7 +572,7 @@ def _rows(
         row = known.get(path)
         if row is None:
             commit = last.get(path, "")
-            is_shallow = commit in boundary
+            is_shallow = commit in boundary or not commit
             author, date = ("", 0) if is_shallow else people.get(commit, ("", 0))
             row = Citation(oid, "" if is_shallow else commit, author, date, is_shallow, "", "")
         own = there.get(path, "")
@@ -590,6 +602,8 @@ def _straight(basis: Basis) -> Iterator[tuple[ProvenanceTable, str, str]]:
 
     Elsewhere even a file that nobody touched may have another last commit.
     """
+    if basis.repository.is_partial:
+        return  # trees in between may be absent
     for name in _older(basis)[:TRIED]:
         _table, _scope, head, trust = name.split("-")
         if is_straight(basis.repository, head, basis.head):

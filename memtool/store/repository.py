@@ -57,6 +57,19 @@ class Repository:
         """Tell whether history was cut off, so that authors and dates are not to be trusted."""
         return os.path.exists(os.path.join(self.common_dir, "shallow"))
 
+    @cached_property
+    def is_partial(self) -> bool:
+        """Tell whether objects of history may be absent: git fetches those when it needs them.
+
+        memtool fetches nothing, so that what these objects would tell is unknown.
+        """
+        try:
+            with open(os.path.join(self.common_dir, "config"), "rb") as file:
+                text = b"".join(file.read(1 << 20).lower().split())
+        except OSError:
+            return False
+        return b"promisor=" in text or b"partialclone" in text
+
     def shallow_commits(self) -> frozenset[str]:
         """Return the commits where a shallow clone ends: they seem to write all that they hold."""
         try:

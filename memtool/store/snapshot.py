@@ -501,6 +501,9 @@ def _problem(
     return Problem(path, line, code, message, hint, id_)
 
 
+ABSENT = "unknown: this partial clone does not hold it"
+"""What stands for a blob that only the remote has."""
+
 Stamp = tuple[str, str]
 """Path and blob id: what one version is made of."""
 
@@ -508,15 +511,26 @@ Stamp = tuple[str, str]
 def of_blobs(
     repository: Repository, wanted: Iterable[Stamp], categories: Collection[str]
 ) -> dict[Stamp, Version]:
-    """Read versions of memory files from their blobs, with one git process."""
+    """Read versions of memory files from their blobs, with one git process.
+
+    Of what a partial clone does not hold nothing but the path is known.
+    """
     from memtool.memory.document import MAX_BYTES
 
     stamps = sorted(set(wanted))
+    absent: dict[Stamp, Version] = {}
+    if stamps and repository.is_partial:
+        here = repository.git.present()
+        absent = {
+            stamp: Version(stamp[0], None, ABSENT) for stamp in stamps if stamp[1] not in here
+        }
+        stamps = [stamp for stamp in stamps if stamp not in absent]
     blobs = repository.git.blobs([oid for _path, oid in stamps], MAX_BYTES)
-    return {
+    read = {
         stamp: of_bytes(data, stamp[0], categories)
         for stamp, data in zip(stamps, blobs, strict=True)
     }
+    return read | absent
 
 
 def of_stamps(

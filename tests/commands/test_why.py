@@ -206,7 +206,7 @@ def test_a_shallow_clone_says_that_it_cannot_tell(sandbox: Sandbox, tmp_path: Pa
         ("ok", "", ""),
     ]
     assert "shallow" in found.sources[0].detail
-    assert "commit not known (shallow clone)" in render(found)
+    assert "commit not known (shallow or partial clone)" in render(found)
 
 
 def test_an_unborn_head_and_a_bare_repository_are_answered(
