@@ -13,12 +13,12 @@ from contextlib import nullcontext
 
 from memtool.authoring.tree import bytes_of, is_dirty, ready_global
 from memtool.errors import MemtoolError
-from memtool.gate import near_duplicates
+from memtool.gate import contradictions, near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.near_duplicates import THRESHOLD_KEY, Twin
 from memtool.index import index
-from memtool.memory import document, ids, schema
+from memtool.memory import document, ids, lifecycle, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist
@@ -148,12 +148,17 @@ def write_new(
     if context.is_global:
         memory = memory.with_fields(scope="global")
     data = validated(context, memory)
-    twin = _twin(context, memory) if repeats != "write" else None
+    twin, clashes = _said_before(context, memory, data) if repeats != "write" else (None, [])
     if twin is not None:
         if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
             raise _repetition(twin, memory)
         return _strengthened(context, twin, commit=commit, dry_run=dry_run)
     memory, path, data = _placed(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
+    context.notes.extend(
+        f"it may contradict {other}: {reason}; if only the new one holds: "
+        f"memtool resolve {memory.id} {other} --keep newer --why REASON"
+        for other, reason in clashes
+    )
     done = None
     if commit and not dry_run:
         trailers = {"Memory-Id": memory.id}
@@ -207,17 +212,29 @@ def _note_clean(context: Context, data: bytes) -> None:
         verdicts.save()
 
 
-def _twin(context: Context, memory: Memory) -> Twin | None:
-    """Return the living memory of the worktree that states the same, None where there is none."""
+def _said_before(
+    context: Context, memory: Memory, data: bytes
+) -> tuple[Twin | None, list[tuple[str, str]]]:
+    """Return the living memory of the worktree that states the same, and what it may contradict.
+
+    Of each such memory the id, and a reason that quotes both statements.
+    """
     if not context.repository.is_made:  # a dry run leaves the global one unmade
-        return None
+        return None, []
     categories = context.settings.categories
     near = near_duplicates.of_worktree(context.repository, context.directory, categories)
     threshold = context.settings.number(THRESHOLD_KEY)
     # Its id may be taken, and is drawn again then.
-    judged = [Record(memory.with_fields(id=""), "", "")]
-    (found,) = near_duplicates.twins(judged, near, threshold, context.now, categories)
-    return found
+    oid = blob_hash(context.repository.object_format)(data)
+    judged = [Record(memory.with_fields(id=""), "", oid)]
+    (twin,) = near_duplicates.twins(judged, near, threshold, context.now, categories)
+    (similar,) = near.of(judged)
+    return twin, [
+        (other.id, clash.reason)
+        for other in (one.record.memory for one in similar)
+        if lifecycle.state(other, context.now, categories) == lifecycle.ALIVE
+        and (clash := contradictions.between(memory, other)) is not None
+    ]
 
 
 def _repetition(twin: Twin, memory: Memory) -> MemtoolError:

@@ -344,10 +344,7 @@ class Neighbours:
         rest = [record for record in judged if _stamp(record) not in self._found]
         for record, near in zip(rest, self._likely_of(rest), strict=True):
             self._found[_stamp(record)] = self._best(record, near)
-        found = [self._found[_stamp(record)] for record in judged]
-        for kept in (self._found, self._likely):
-            kept.pop(("", ""), None)  # a draft has no name yet
-        return found
+        return [self._found[_stamp(record)] for record in judged]
 
     def _likely_of(self, judged: Sequence[Record]) -> list[list[Record]]:
         """Return for each memory those that may be like it."""

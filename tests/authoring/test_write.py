@@ -542,3 +542,18 @@ def test_a_memory_is_serialised_and_searched_once(
     texts = 2 if name == "edited" else 1
     assert len(searched) == len(set(searched)) == texts
     assert len(written) == (0 if name in ("pin", "archive") else texts)
+
+
+def test_a_contradiction_is_noted_when_it_is_written(sandbox: Sandbox) -> None:
+    """Both statements are quoted, on the command line and in Python, and the memory is written."""
+    sandbox.run("remember", "Always deploy the shop on Friday evenings.")
+    done = sandbox.run("remember", "Never deploy the shop on Friday evenings.")
+    assert done.returncode == 0
+    (old, new) = sorted(path.stem for path in sandbox.path.glob(".memory/semantic/*/*.md"))
+    assert f"it may contradict {old}: " in done.stderr
+    for words in ("Always deploy", "Never deploy", f"memtool resolve {new} {old} --keep newer"):
+        assert words in done.stderr
+    context = sandbox.context()
+    write.write_new(context, make_memory("sem-c", "Money is kept in cents.\n"), repeats="refuse")
+    assert context.notes == []
+    assert sandbox.run("supersede", old, "Never on Fridays", "--body", "Never.").stderr == ""

@@ -12,7 +12,7 @@ TEXT = "Sessions live in Redis because the cookie store grew past four kilobytes
 
 
 def asked(memory: Memory | None = None) -> list[Record]:
-    return [Record(memory or make_memory("dec-new", TEXT, title="Sessions in Redis"), "", "")]
+    return [Record(memory or make_memory("dec-new", TEXT, title="Sessions in Redis"), "", "draft")]
 
 
 def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = None) -> list[str]:
