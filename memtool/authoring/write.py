@@ -21,7 +21,7 @@ from memtool.index import index
 from memtool.memory import document, ids, lifecycle, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
-from memtool.redaction.find import allowlist
+from memtool.redaction.find import allowlist, find, redact
 from memtool.store import config as config_file
 from memtool.store import files, usage_log
 from memtool.store.commits import commit_files
@@ -294,7 +294,7 @@ def change(
             would not be valid, or disk or git refuse.
     """
     prepare(context, begins=False)
-    why = one_line(reason)
+    why = one_line(context, reason)
     tree = current(context, dry_run=dry_run)
     record = tree.find(wanted)
     if needs_head and not tree.lineage.is_head(record.id):
@@ -366,6 +366,8 @@ def edit_file(
     with nullcontext() if dry_run else files.locked(repository.cache_dir, "write.lock"):
         before = bytes_of(repository.top, path)
         after = edit(before or b"")
+        was, is_now = ((data or b"").decode(errors="replace") for data in (before, after))
+        secrets.refuse_secrets(is_now, allowlist(context.settings), known=was, name="the file")
         changed = after != (before or b"")
         if changed and not dry_run:
             files.replace(repository.top, path, after, expected=before)
@@ -396,8 +398,11 @@ def set_option(
 
 
 def subject(verb: str, memory: Memory) -> str:
-    """Return the first line of a commit: at most 72 characters, cut between words."""
-    line = f"memory: {verb} {memory.title}"
+    """Return the first line of a commit: at most 72 characters, cut between words.
+
+    A secret that an old title holds does not get into a message.
+    """
+    line = redact(f"memory: {verb} {memory.title}", find(f"memory: {verb} {memory.title}"))
     return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
 
 
@@ -444,14 +449,20 @@ def refuse_deleted(memory: Memory) -> None:
         )
 
 
-def one_line(reason: str) -> str:
-    """Return a reason on one line. Raises MemtoolError where it holds what no line may."""
+def one_line(context: Context, reason: str) -> str:
+    """Return a reason, which goes into a file or a commit message, on one line.
+
+    Raises:
+        MemtoolError: it holds what no line may, or a secret.
+    """
     line = " ".join(reason.split())
     if not schema.is_line(line):
         raise MemtoolError(
             "the reason holds hidden characters or is over 500 characters long",
             hint='--why "one line of text"',
         )
+    if line:
+        secrets.refuse_secrets(line, allowlist(context.settings), name="the reason")
     return line
 
 

@@ -65,7 +65,7 @@ def resolve(
                 "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
             )
         return Resolved(tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run)))
-    reason = write.one_line(why)
+    reason = write.one_line(context, why)
     _refuse_unclear(ids, keep, merge, body, reason, all_=all)
     tree = context.tree()
     if all:

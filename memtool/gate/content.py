@@ -62,6 +62,8 @@ class Text(Value):
     oid: str
     text: str
     where: str = ""
+    is_message: bool = False
+    """Whether it is the message of a commit, whose name the path is then."""
 
 
 class ParentStep(Value):

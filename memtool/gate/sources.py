@@ -19,6 +19,7 @@ is looked up only where something was found.
 from __future__ import annotations
 
 import os
+from itertools import chain
 
 from memtool.gate import gate, near_duplicates
 from memtool.gate.checks import secrets
@@ -292,7 +293,10 @@ def of_range(context: Context, settings: Config, start: str, end: str) -> Conten
         head=end,
         kind="commit",
         is_whole=True,
-        texts=_texts(repository, touched),
+        texts=chain(
+            _texts(repository, touched),
+            _messages(git, sorted({row.commit for row in touched})),
+        ),
         steps=[_range_step(repository, directory, touched, found, categories)],
         problems=problems,
         new=frozenset(row.path for row in touched if not row.olds),
@@ -333,6 +337,26 @@ def _texts(repository: Repository, touched: Sequence[ChangedFile]) -> Iterator[T
             row = first[oid]
             where = f"in commit {row.commit[:SHORT]}"
             yield Text(row.path, oid, data.decode(errors="replace"), where)
+
+
+_PEOPLE = ("-by: ", "author: ", "cc: ")
+"""End the keys of trailers that name people, who are meant to be named there."""
+
+
+def _messages(git: Git, commits: Sequence[str]) -> Iterator[Text]:
+    """Yield the messages of commits, without the trailers that name people."""
+    if not commits:
+        return
+    stdin = "".join(f"{commit}\n" for commit in commits).encode()
+    answer = git.run("log", "--no-walk=unsorted", "--stdin", "-z", "--format=%H%n%B", stdin=stdin)
+    for row in answer.decode(errors="replace").split("\0"):
+        commit, _end, message = row.partition("\n")
+        lines = message.splitlines()
+        kept = [
+            line for line in lines if not f"{line.lower().partition(': ')[0]}: ".endswith(_PEOPLE)
+        ]
+        if commit:
+            yield Text(f"commit {commit[:SHORT]}", commit, "\n".join(kept), is_message=True)
 
 
 def _range_step(
@@ -457,7 +481,7 @@ class HistoryScan(Value):
 
 
 def scan(context: Context) -> HistoryScan:
-    """Search every blob that any ref leads to."""
+    """Search every blob that any ref leads to, and the messages of their commits."""
     repository, directory, settings = context.repository, context.directory, context.settings
     git = repository.git
     allowed = allowlist(settings)
@@ -477,6 +501,13 @@ def scan(context: Context) -> HistoryScan:
             else:
                 verdicts.add(oid)
         verdicts.save()
+    commits = git.line("rev-list", "--all", "--full-history", "--", directory).split()
+    for text in _messages(git, [one for one in commits if not verdicts.is_clean(one)]):
+        found = find(text.text, allowed)
+        problems.extend(secrets.problems(text, found))
+        if not found:
+            verdicts.add(text.oid)
+    verdicts.save()
     return HistoryScan(
         checked, tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message)))
     )

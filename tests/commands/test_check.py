@@ -305,3 +305,21 @@ def test_nothing_is_noted_without_a_cache(sandbox: Sandbox) -> None:
         body="It is so, and this is why.",
     )
     assert not (sandbox.path / ".git/memtool/gate").exists()
+
+
+def test_messages_of_commits_hold_no_secret(sandbox: Sandbox) -> None:
+    """A range and all of history are asked; people in trailers are meant to be there."""
+    sandbox.write("code.py", "one\n")
+    base = sandbox.commit("begin")
+    add(sandbox, "dec-a")
+    people = "Signed-off-by: Ada <ada@corp.io>\nCo-authored-by: Bob <bob@corp.io>"
+    sandbox.commit(f"add a memory\n\n{people}")
+    assert sandbox.json("check", "--range", f"{base}..HEAD")["problems"] == []
+    add(sandbox, "dec-b")
+    bad = sandbox.commit(f"add another\n\nReason: it leaked {KEY}")
+    for args in (("--range", f"{base}..HEAD"), ("--history",)):
+        (problem,) = sandbox.json("check", *args)["problems"]
+        assert (problem["path"], problem["line"], problem["code"]) == (
+            f"commit {bad[:10]}", 3, "secret",
+        )  # fmt: skip
+        assert "reword the commit" in problem["hint"]

@@ -58,6 +58,8 @@ def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
     hint = f"memtool redact {text.path}"
     if text.where:
         hint = f"change the secret where it is used, then {hint}, and memtool purge --history"
+    if text.is_message:
+        hint = "change the secret where it is used, and reword the commit before it is pushed"
     for one in found[:MOST_SHOWN]:
         message = f"it holds what looks like {_described(one.kind)}{place}"
         yield Problem(text.path, one.line, code(one.kind), message, hint)
@@ -66,8 +68,12 @@ def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
         yield Problem(text.path, 0, "secret", message, hint)
 
 
-def refuse_secrets(text: str, allowed: Allowlist | None = None, *, known: str = "") -> None:
+def refuse_secrets(
+    text: str, allowed: Allowlist | None = None, *, known: str = "", name: str = "the memory"
+) -> None:
     """Refuse a text that holds a secret or personal data, other than what `known` holds as well.
+
+    `name` is what the refusal calls the text.
 
     Raises:
         MemtoolError: it does; kinds and lines are named, never what was found.
@@ -80,17 +86,17 @@ def refuse_secrets(text: str, allowed: Allowlist | None = None, *, known: str = 
 
     found = named(text, allowed or detectors.NOTHING)
     if found and known:
-        before = {name for name, _one in named(known, detectors.NOTHING)}
-        found = [(name, one) for name, one in found if name not in before]
+        before = {mark for mark, _one in named(known, detectors.NOTHING)}
+        found = [(mark, one) for mark, one in found if mark not in before]
     if not found:
         return
-    places = [f"{_described(one.kind)} in line {one.line}" for _name, one in found[:MOST_NAMED]]
+    places = [f"{_described(one.kind)} in line {one.line}" for _mark, one in found[:MOST_NAMED]]
     places += [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
-    name, first = found[0]
+    mark, first = found[0]
     raise MemtoolError(
-        f"the memory would hold {', '.join(places)}; nothing was written",
+        f"{name} would hold {', '.join(places)}; nothing was written",
         hint=f"take it out, or write [REDACTED:{first.kind}] in its place; if it is harmless: "
-        f'memtool config redaction.allow.{name} "the reason"',
+        f'memtool config redaction.allow.{mark} "the reason"',
         code=code(first.kind),
     )
 
