@@ -225,8 +225,15 @@ def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semant
         return scope
     from memtool.search.semantic import cosines, cosines_if_set  # most questions go by words alone
 
-    measure = cosines if is_semantic else cosines_if_set
-    return scope.replace(cosines=measure(context, tree, text))
+    if not is_semantic:
+        return scope.replace(cosines=cosines_if_set(context, tree, text))
+    import sys
+
+    from memtool.commands._render import Progress
+
+    with Progress(sys.stderr) as progress:  # the first search makes the vectors of all memories
+        progress.begin("reading what the memories mean")
+        return scope.replace(cosines=cosines(context, tree, text))
 
 
 def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None) -> str:
