@@ -7,6 +7,7 @@ them is linear. Below a heading of a table that announces secrets each cell is l
 
 from __future__ import annotations
 
+from memtool.redaction.columns import cells
 from memtool.redaction.entropy import (
     Pattern,
     is_dense,
@@ -134,7 +135,10 @@ _KEY_HEAD = Pattern(r"([a-z]{2,16})[ _.-]?\Z")
 _WORD_BEFORE = Pattern(r"([a-z0-9]{1,16})[ _.\"'`-]{0,3}\Z")
 
 GAP = (
-    r"(?:[ \t|*]{0,20}(?:(?:str(?:ing)?|bytes|text|&str|String)\s?=\s?)?"
+    r"(?:[ \t]{0,4}[|>][-+]?\d?[ \t]{0,4}\r?\n[ \t]{1,20}"
+    r"|[ \t]{0,4}(?:!!?\w{1,12}|&\w{1,20})[ \t]{1,3}"
+    r"|[ \t]{0,4}\\?[\"'`]{0,3}[ \t]{0,4}\r?\n[ \t>*-]{0,12}(?=[A-Za-z0-9+/=_-]{20,}[\"'`]{0,3}(?:\r?\n|$))"
+    r"|[ \t|*]{0,20}(?:(?:str(?:ing)?|bytes|text|&str|String)\s?=\s?)?"
     r"|[ \t*]{0,4}\\?\n(?:\s{0,8}\n)?[ \t>*-]{0,12}(?:```\w{0,10}\n[ \t]{0,8}|value:[ \t]{0,3})?)"
 )
 """Between a sign and its value: spaces, a type, or the end of the line and maybe a code fence."""
@@ -142,13 +146,19 @@ GAP = (
 _ASSIGN = Pattern(
     r"(?P<tail>[\w.-]{0,30}(?:\[\w{0,10}\])?)[\"'`*\\)\]]{0,4}[ \t]{0,12}"
     r"(?P<note>\([^()\n\0]{0,40}\)[*`]{0,2}[ \t]{0,2})?"
-    r"(?P<sign>:=|=>|->|==|=|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
+    r"(?P<sign>:=|=>|->|<-|==|=|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
     r"|[\u2192\uff1a\u4e3a\u662f\u306f\u2013\u2014])"
     rf"(?P<gap>{GAP})"
+    r"(?:[brfuBRFU@$]{1,2}(?=[\"'])|%[qQ](?=\())?"
     r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|\[|\(|<!\[CDATA\[)?"
 )
 _KUBERNETES = Pattern(r"[\w.-]{0,30}[\"']?\s{0,3}\n[ \t]{1,16}value:[ \t]{0,3}(?P<open>[\"'])?")
-_ATTRIBUTE = Pattern(r"[\w.-]{0,30}[\"']\s{1,4}value\s?=\s?(?P<open>[\"'])")
+_ATTRIBUTE = Pattern(
+    r"[\w.-]{0,30}\\?[\"'](?:\s{1,4}value\s?=|,\s{0,20}\\?[\"']?value\\?[\"']?\s?[:=])\s{0,2}(?P<open>\\?[\"'])"
+)
+_CALLED = Pattern(r"\([ \t]{0,2}(?P<open>[\"'])")
+_CALLS = Pattern(r"(?:\.|\b(?:set|with|use|put|add)_?)[a-z_]{0,20}\Z")
+"""Calls that set what they are named after: `.password("…")`, `withToken("…")`."""
 _FLAG = Pattern(r"(?P<tail>[\w-]{0,20})(?P<gap>[ \t]{1,3})(?P<open>[\"'])?")
 _SENTENCE = Pattern(
     r"(?P<glue>[^\n\0.!?;:=|\"`]{0,60}?)"
@@ -175,7 +185,7 @@ DIGITS = frozenset("0123456789")
 SIGNS = DIGITS.union("\"'`\u201c\xab\u201e!@#$%&*=+~?:|")
 _IN_CALL = Pattern(r"\(\s{0,8}[\"'][\w.-]{0,40}\Z")
 _GIVEN = Pattern(
-    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|add|secrets?|login \S{1,40}|user \S{1,40})"
+    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|define|add|secrets?|login \S{1,40}|user \S{1,40})"
     r"\s{1,2}|(?:^|[\s\[\"'`,])--?)[\w-]{0,40}\Z"
 )
 """Before a word whose value follows after a space only: flags, `set`, `with password …`."""
@@ -191,7 +201,6 @@ TRAIL = ".,;:)]}>'\"`\u201d\u2019"
 _PLAIN = Pattern(r"[^\s\"'`<>\x00]{3,500}")
 _CUT = Pattern(r";(?=[A-Za-z ]|$)|,(?=\w+[=:])|&(?=[\w.-]+=)|\\n|\\r|\|(?=\s|$)|/?\*/|\*\*")
 _FIRST_WORD = Pattern(r"[ _'\u2019s-]{0,3}([a-z0-9]+)")
-_RULER = Pattern(r"\n[ \t]{0,3}\|?[ \t]{0,3}:?-{2,}[-:| \t]{0,400}(?=\n)")
 
 WEAK = frozenset(
     ("login", "log in", "logs in", "auth", "pass", "cred", "creds", "credential", "credentials")
@@ -260,9 +269,12 @@ def _assigned(here: Announcement) -> Span | None:
         span = _value(match, text, alone=broken)
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
-    for pattern in (_KUBERNETES, _ATTRIBUTE):
+    for pattern in (_KUBERNETES, _ATTRIBUTE, _CALLED):
         match = pattern.match(text, here.end)
-        if match:
+        if match and (
+            pattern is not _CALLED
+            or _CALLS.search(here.lower, max(0, here.start - 24), here.start)
+        ):
             span = _value(match, text)
             if span and _fits(here, span, sure=True, quoted=True):
                 return span
@@ -472,6 +484,7 @@ def _fits_token(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> 
     value, word = here.text[span[0] : span[1]], here.word
     line = here.lower.rfind("\n", 0, here.start) + 1
     between = here.lower[max(0, here.start - 24, line) : span[0]]
+    between = between.rpartition(" --")[2]  # what stands before a flag says nothing about it
     if is_hex_or_uuid(value):
         if HASH_WORDS.search(between.replace("_", " ")):
             return False
@@ -496,23 +509,21 @@ def _is_sure_key(here: Announcement) -> bool:
 
 
 def _table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of table cells below a heading that announces secrets."""
-    if "|" not in lower or "---" not in lower:
+    """Yield (kind, start, end) of cells below a heading that announces secrets."""
+    if not is_announced(text, lower):
         return
-    for match in _RULER.finditer(text):
-        top = text.rfind("\n", max(0, match.start() - 2000), match.start()) + 1
-        heads = lower[top : match.start()].strip().strip("|").split("|")
-        kinds = [_column_kind(head) for head in heads]
-        if not any(kinds):
-            continue
-        at = match.end() + 1
-        for _row in range(200):
-            stop = text.find("\n", at, at + 4000)
-            stop = min(len(text), at + 4000) if stop < 0 else stop
-            if "|" not in text[at:stop]:
-                break
-            yield from _cells(text, at, stop, kinds)
-            at = stop + 1
+    kinds: dict[str, str] = {}
+
+    def is_wanted(head: str) -> bool:
+        if head not in kinds:
+            kinds[head] = _column_kind(head)
+        return bool(kinds[head])
+
+    for head, start, end in cells(text, lower, is_wanted):
+        value, kind = text[start:end], kinds[head]
+        good = is_dense(value, 12) or is_hex_or_uuid(value)
+        if good or (kind == "password" and is_typed(value, sure=True)):
+            yield kind, start, end
 
 
 def _column_kind(head: str) -> str:
@@ -524,19 +535,3 @@ def _column_kind(head: str) -> str:
         if _announced_from(head, *hit.span()) is not None:
             return kind
     return ""
-
-
-def _cells(text: str, at: int, stop: int, kinds: list[str]) -> Iterator[tuple[str, int, int]]:
-    place = at + (len(text[at:stop]) - len(text[at:stop].lstrip(" \t")))
-    place += text[place : place + 1] == "|"
-    for kind in kinds:
-        close = text.find("|", place, stop)
-        close = stop if close < 0 else close
-        cell = text[place:close]
-        value = cell.strip(" \t`*\"'")
-        if kind and value:
-            good = is_dense(value, 12) or is_hex_or_uuid(value)
-            if good or (kind == "password" and is_typed(value, sure=True)):
-                start = place + cell.index(value)
-                yield kind, start, start + len(value)
-        place = close + 1

@@ -371,10 +371,13 @@ PUBLIC = Pattern(
     r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
     r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which `shapes` knows
     r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
-    r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|baf[a-z2-7]{50,}$|z6Mk|npub1|bc1|addr1|cosmos1|"  # addresses
+    r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|(?:baf|age1)[a-z0-9]{50,}$|z6Mk|npub1|bc1|addr1|cosmos1|"  # addresses
     r"_Z[A-Z0-9]|_R[A-Z]|\?\?|"  # mangled names
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|"
-    r"(?:[0-9a-fA-F]+|[0-9]+[a-z]?)$|\d{4}-\d\d-\d\d"
+    r"(?:[0-9a-fA-F]+|[0-9]+[a-z]?)$|\d{4}-\d\d-\d\d|"
+    r"A(?:ROA|IDA|GPA|NPA|NVA|PKA|IPA|SCA)[A-Z0-9]{16,17}$|"  # principals
+    r"[A-Z]{1,6}_[kl][a-z]?DO|MD[A-Z]6|"  # nodes
+    r"/?(?:nix|gnu)/store/|[0-9a-z]{32}-[a-z][\w+-]{1,60}$|index/[0-9a-f]{2}/"  # stores of packages
 )
 """Forms that anybody may see."""
 
@@ -390,8 +393,8 @@ BEFORE = Pattern(
     r"signature|sig|sri|cert(?:ificate)?|media|png|jpe?g|gif|font|svg|icon|thumbnail|avatar|"
     r"build|slug|hashed|file|folder|class|function|symbol|branch|nix|store|cache[ _-]?key|"
     r"snapshot|artifact|bundle|chunk|asset|video|document|doc|sheet|"
-    r"base64|data|encoded|payload|sample|alphabet)"
-    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|\$)\Z"
+    r"base64|data|encoded|payload|sample|alphabet|recipient|stanza)"
+    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|\$|\|1\||\|1\|[a-z0-9+/]{20,40}=?\|)\Z"
 )
 """The text before a string that is no secret."""
 
@@ -421,7 +424,9 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             continue
         if is_filler(token) or PUBLIC.match(token):
             continue
-        if BEFORE.search(lower, max(0, start - 32), start):
+        if _is_object_id(token) or BEFORE.search(lower, max(0, start - 40), start):
+            continue
+        if _is_recipient(text, start):
             continue
         if _is_in_address(text, start) or _is_in_block(text, start, end):
             continue
@@ -430,6 +435,46 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         tail = text[end : end + 2]
         padding = len(tail) - len(tail.lstrip("=")) if size == end - start else 0
         yield "high-entropy", start, start + size + padding
+
+
+OBJECT_ID = Pattern(r"(?P<type>[a-z]{2,16})[_-](?:[a-z]{2,10}[_-])?[A-Za-z0-9]{8,30}$")
+OBJECTS = frozenset(
+    str.split(
+        "acct asst batch call card cfg ch chatcmpl cmpl con conn cs cus deploy dpl dp dep env event "
+        "evt file ft ftjob hook ii in inv job link lnk log mbr mem msg node obj ord order org page pi "
+        "pipe pm po pol post price prj prod proj project py qt rec ref req res resp ri rule run seti "
+        "sess session si src step store sub task team ten tenant thread toolu tr txn txr us user usr "
+        "vs web wf ws"
+    )
+)
+"""Types of things that services name with a prefix: customers, events, runs, files."""
+SECRET_PARTS = frozenset(
+    str.split(
+        "sk secret token tok pat key apikey auth access live adm admin private priv pass cred oauth "
+        "refresh bearer api prod test dev sandbox svc srv rt at pk rk sat cat pwd"
+    )
+)
+"""Parts of a prefix that say that a string opens something."""
+
+
+def _is_object_id(token: str) -> bool:
+    """Return whether it is the id of a thing with its type in front, as `cus_…` and `run_…`."""
+    match = OBJECT_ID.match(token)
+    if match is None:
+        return False
+    parts = _JOINED.split(token)[:-1]
+    if len(parts) == 1:
+        return parts[0] in OBJECTS or (len(token) < 32 and parts[0] not in SECRET_PARTS)
+    return parts[0] in OBJECTS and not SECRET_PARTS.intersection(parts)
+
+
+def _is_recipient(text: str, start: int) -> bool:
+    """Return whether a string is in the header of an encrypted file, behind its `->` or `---`."""
+    line = text.rfind("\n", 0, start) + 1
+    above = text.rfind("\n", 0, max(0, line - 1)) + 1
+    return text.startswith(("-> ", "--- "), line) or (
+        start == line and text.startswith("-> ", above)
+    )
 
 
 def _is_composed(token: str) -> bool:

@@ -7,7 +7,7 @@ marks. It never shows a secret: a detection has a place and a kind, and no messa
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.redaction import assignments, entropy, personal, shapes, tokens
+from memtool.redaction import assignments, entropy, joins, national_ids, personal, shapes, tokens
 from memtool.redaction.entropy import Pattern
 from memtool.value import Value, digest
 
@@ -27,7 +27,7 @@ MOST_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
 MOST_ROUNDS = 6
-PERSONAL_KINDS = frozenset(("card", "email", "phone", "ssn"))
+PERSONAL_KINDS = frozenset(("card", "email", "iban", "national-id", "phone", "ssn"))
 
 _KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
 ALLOW = Pattern(rf"memtool:[ \t]{{0,3}}allow{_KINDS}")
@@ -59,9 +59,11 @@ class Detector(Value):
 
 DETECTORS = (
     Detector("key blocks, web tokens, webhooks, headers and arguments of commands",
-             ("private-key", *(row[0] for row in shapes.ROWS)), shapes.has_shape, shapes.find),
+             ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)), shapes.has_shape, shapes.find),
     Detector("tokens that begin with the prefix of a vendor",
              tuple(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find),
+    Detector("tokens whose prefix says what they are, of whatever vendor",
+             ("vendor-token",), tokens.has_long_word, tokens.self_named),
     Detector("passwords and tokens inside of addresses",
              ("url-password",), shapes.has_userinfo, shapes.userinfo),
     Detector("values next to a word such as password, token or key",
@@ -70,6 +72,10 @@ DETECTORS = (
              ("card",), personal.has_card, personal.cards),
     Detector("US social security numbers",
              ("ssn",), personal.has_social_number, personal.social_numbers),
+    Detector("numbers of accounts, by country, length and check digits",
+             ("iban",), national_ids.has_id, national_ids.ibans),
+    Detector("national ids of other countries, each by its own check",
+             ("national-id",), national_ids.has_id, national_ids.ids),
     Detector("addresses of people", ("email",), personal.has_at, personal.emails),
     Detector("telephone numbers", ("phone",), personal.has_phone, personal.phones),
     Detector("bare strings of high entropy",
@@ -163,30 +169,72 @@ def _without_marks(text: str) -> str:
 
 
 def _search(text: str) -> list[Span]:
-    """Return the spans of one search: secrets are merged, personal data gives way to them."""
-    lower = _lowered(text)
-    secrets: list[tuple[int, int, int, str]] = []
-    personal: list[tuple[int, int, int, str]] = []
-    for rank, detector in enumerate(DETECTORS):
-        if not detector.may_hold(text, lower):
-            continue
-        for kind, start, end in detector.find(text, lower):
-            if end > start:
-                (personal if is_personal(kind) else secrets).append((start, end, rank, kind))
+    """Return the spans of one search, of the text as it stands and with its cuts closed.
+
+    Secrets are merged, personal data gives way to them.
+    """
+    found = _ranked(text)
+    found += _across(text, found)
+    secrets = sorted(span for span in found if not is_personal(span[3]))
     merged: list[tuple[int, int, int, str]] = []
-    for span in sorted(secrets):
+    for span in secrets:
         if merged and span[0] < merged[-1][1]:
             last = merged.pop()
             rank, kind = min(last[2:], span[2:])
             merged.append((last[0], max(last[1], span[1]), rank, kind))
         else:
             merged.append(span)
-    if personal:
+    if len(secrets) < len(found):
+        personal = [span for span in found if is_personal(span[3])]
         for span in sorted(personal, key=lambda span: (span[2], span[0], -span[1])):
             if all(span[1] <= other[0] or other[1] <= span[0] for other in merged):
                 merged.append(span)
         merged.sort()
     return [(kind, start, end) for start, end, _rank, kind in merged]
+
+
+def _ranked(text: str) -> list[tuple[int, int, int, str]]:
+    """Return start, end, rank of the detector and kind of all that detectors find in a text."""
+    lower = _lowered(text)
+    return [
+        (start, end, rank, kind)
+        for rank, detector in enumerate(DETECTORS)
+        if detector.may_hold(text, lower)
+        for kind, start, end in detector.find(text, lower)
+        if end > start
+    ]
+
+
+def _across(
+    text: str, found: Sequence[tuple[int, int, int, str]]
+) -> Iterator[tuple[int, int, int, str]]:
+    """Yield what is found across cuts in the text, as spans of the text.
+
+    A line end is a weak sign: there only secrets count that say what they are, or whose first piece
+    was found alone. What lies between two cells of a table stays.
+    """
+    view = joins.closed(text)
+    if view is not None:
+        for start, end, rank, kind in _ranked(view.text):
+            spans = list(view.origins(start, end))
+            yield spans[0][0], spans[-1][1], rank, kind
+    view = joins.wrapped(text)
+    if view is None:
+        return
+    for start, end, rank, kind in _ranked(view.text):
+        spans = list(view.origins(start, end))
+        if len(spans) == 1 or is_personal(kind):
+            continue
+        if kind == "high-entropy" and not any(
+            low < spans[-1][1] and spans[0][0] < high for low, high, _rank, _kind in found
+        ):
+            continue
+        at = 0
+        for place in range(1, len(spans) + 1):
+            is_last = place == len(spans)
+            if is_last or "|" in text[spans[place - 1][1] : spans[place][0]]:
+                yield spans[at][0], spans[place - 1][1], rank, kind
+                at = place
 
 
 def _lowered(text: str) -> str:

@@ -1,12 +1,17 @@
-"""Personal data: e-mail addresses, telephone numbers, US social security numbers, payment cards."""
+"""Personal data: e-mail addresses, telephone numbers, US social security numbers, payment cards.
+
+Numbers of other countries and of accounts are in `national_ids`.
+"""
 
 from __future__ import annotations
 
-from memtool.redaction.entropy import Pattern
+from memtool.redaction.entropy import Pattern, is_sequence
+from memtool.redaction.national_ids import luhn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from re import Match
 
 HARMLESS_DOMAINS = frozenset(
     str.split(
@@ -38,8 +43,56 @@ ROLES = frozenset(
 """Mailboxes of machines and offices (RFC 2142), not of people."""
 
 SECOND_ADDRESS = frozenset(
-    str.split("name you your.name first.last firstname.lastname email someone me")
+    str.split(
+        "name you your.name first.last firstname.lastname email someone me your your.email "
+        "yourname your-name youremail your-email myemail my.email username your_name your_email "
+        "xxx xxxx foo first last john.smith alias recipient sender"
+    )
 )
+"""Names in place of a name."""
+
+PLACEHOLDER_HOSTS = frozenset(
+    str.split(
+        "company yourcompany your-company mycompany my-company domain yourdomain your-domain "
+        "mydomain my-domain host yourhost server mail email foo bar baz foobar test sample "
+        "yoursite mysite site website placeholder xxx somewhere somedomain some-domain "
+        "organization yourorg your-org myorg org provider"
+    )
+)
+"""Names in place of a company's name before the top-level name."""
+
+TOP_NAMES = frozenset(
+    str.split(
+        "com org net edu gov mil int info biz name pro aero coop museum jobs mobi tel travel cat "
+        "asia post xxx arpa academy accountants agency ai app apartments art associates attorney "
+        "audio band bank bar best bet bike bio black blog blue boutique brussels build builders "
+        "business buzz cab cafe camera camp capital cards care careers cash center chat church city "
+        "claims cleaning click clinic clothing cloud club codes coffee college community company "
+        "computer consulting contact contractors cooking cool country courses credit cymru dance "
+        "date deals degree delivery dental design dev diamonds digital direct directory doctor "
+        "dog domains earth education email energy engineer engineering enterprises equipment "
+        "estate events exchange expert express fail family fan farm fashion film finance financial "
+        "fish fit fitness florist foundation fun fund furniture fyi gallery game games garden gift "
+        "gifts global gmbh gold graphics green group guide guru hamburg haus health healthcare help "
+        "holdings holiday homes horse hospital host hosting house immo inc industries ink institute "
+        "insure international investments jetzt kitchen koeln land law lawyer legal life lighting "
+        "limited link live llc loan lol london ltd love madrid management marketing market mba media "
+        "melbourne memorial moda mom money monster movie network new news ngo ninja nyc one online "
+        "ooo page paris partners parts party pet photo photography photos pictures pink pizza place "
+        "plus porn press productions properties property pub quebec radio realty red rehab rent "
+        "repair report rest restaurant review reviews rip rocks run ruhr sale salon sarl school "
+        "science scot security services sexy shoes shop show singles ski social software solar "
+        "solutions space store stream studio style sucks support surf surgery swiss sydney systems "
+        "tax taxi team tech technology tennis theater tienda tips tires today tokyo tools top tours "
+        "town toys trade training tube university uno vacations vegas ventures vet video villas vin "
+        "vip vision vote voyage wales wang watch webcam website wedding wien wiki win wine work "
+        "works world wtf xyz yoga zone berlin bayern tirol bzh eus gal frl amsterdam vlaanderen gent"
+    )
+)
+"""Top-level names with more than two letters that people have addresses in (IANA's root zone).
+
+Names that code uses for attributes (`data`, `map`, `call`) are left out.
+"""
 
 CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
     ("visa", ((4, 4),), (13, 16, 19)),
@@ -54,12 +107,19 @@ CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
 """Brand, ranges of the first digits, lengths (ISO/IEC 7812 as published by the brands)."""
 
 
-def has_at(text: str, _lower: str = "") -> bool:
-    """Return whether there may be an address for mail."""
-    return "@" in text
+_AT_SIGNS = ("@", "\uff20", "%40", "&#64;", "&#x40;", "&commat;")
 
 
-def emails(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+def has_at(_text: str, lower: str) -> bool:
+    """Return whether there may be an address for mail, maybe spelled out."""
+    if any(sign in lower for sign in _AT_SIGNS):
+        return True
+    return ("at" in lower or "arroba" in lower) and any(
+        word in lower for word in (" dot ", "dot", "(at)", "[at]", "punkt", " at ")
+    )
+
+
+def emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of the addresses of people."""
     at = text.find("@")
     while at >= 0:
@@ -68,8 +128,57 @@ def emails(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
         if found:
             yield "email", *found
         at = after
+    if any(sign in lower for sign in _SPELLED_SIGNS):
+        for match in SPELLED.finditer(lower):
+            if _is_spelled_address(match):
+                yield "email", match.start(), match.end("top")
 
 
+_SPELLED_SIGNS = (
+    " at ", "(at", "[at", "{at", "<at", "_at_", "-at-", "( at", "[ at", " @ ", "[@]", "(@)", "arroba",
+    "\uff20", "%40", "&#64;", "&#x40;", "&commat;",
+)  # fmt: skip
+_OPEN, _CLOSE = r"\s{0,2}(?:[\[({<]|_|-)\s?", r"\s?(?:[\])}>]|_|-)\s{0,2}"
+_LABEL = r"[a-z0-9\xe0-\u024f](?:[a-z0-9\xe0-\u024f-]{0,61}[a-z0-9\xe0-\u024f])?"
+SPELLED = Pattern(
+    r"(?<![\w.%+@/=-])(?P<local>[a-z0-9](?:[a-z0-9._+-]{0,40}[a-z0-9])?)"
+    rf"(?:(?P<sure>{_OPEN}(?:at|@|arroba){_CLOSE}|\uff20|%40|&#64;|&#x40;|&commat;)"
+    r"|(?P<spaced>\s{1,2}(?:at|arroba)\s{1,2})|(?P<apart>\s@\s))"
+    rf"(?P<host>{_LABEL}(?:(?:{_OPEN}(?:dot|punkt|punto|\.){_CLOSE}|\s{{1,2}}(?:dot|punkt|punto)\s{{1,2}}"
+    rf"|\s\.\s|\.){_LABEL}){{0,3}}?)"
+    rf"(?P<dot>{_OPEN}(?:dot|punkt|punto|\.){_CLOSE}|\s{{1,2}}(?:dot|punkt|punto)\s{{1,2}}|\s\.\s|\.)"
+    r"(?P<top>[a-z]{2,24})(?![\w@]|[(=\[]|\.[a-z0-9])"
+)
+"""An address in lower case whose signs are words, or written for machines."""
+_NO_NAMES = frozenset(
+    str.split(
+        "the a an this that these those it is are was be available hosted look looking see live "
+        "found visit me us works working located runs running site docs page here more read "
+        "documented published download meet met meeting arrive stay stop start back up down one "
+        "point points and or but not all only even just aim over out in on off guess hint released"
+    )
+)
+_NAMED_LOCAL = Pattern(r"[a-z]{2,}[._][a-z]{2,}\d{0,4}$|[a-z]{3,}\d{1,4}$|[a-z]\.[a-z]{2,}$")
+
+
+def _is_spelled_address(match: Match[str]) -> bool:
+    """Return whether an address in words is one, and no sentence with `at` in it."""
+    local, host, top = match["local"], match["host"], match["top"]
+    name = _DOTS.sub(".", f"{host}.{top}")
+    is_dotted = match["dot"] == "."
+    if match["apart"] and match["dot"].strip() != ".":
+        return False
+    if match["spaced"]:
+        if local in _NO_NAMES or host in _NO_NAMES:
+            return False
+        if is_dotted and (not _NAMED_LOCAL.match(local) or local.rpartition(".")[2] in FILE_ENDINGS):
+            return False
+    if match["apart"] and is_dotted and not _NAMED_LOCAL.match(local):
+        return False
+    return not is_harmless_address(local, name, top)
+
+
+_DOTS = Pattern(r"\s?[\[({<_-]?\s?(?:\bdot\b|\bpunkt\b|\bpunto\b|_dot_|\.)\s?[\])}>_-]?\s?")
 _SIGNS = Pattern(r"[-._+]")
 _GROUPS = Pattern("[ -]")
 LOCAL = Pattern(r"[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ._%+'-]{0,62}[A-Za-z0-9À-ɏ_+-])?$")
@@ -94,6 +203,10 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
     start = at - len(local)
     before = text[max(0, start - 3) : start]
     host = domain[0].lower()
+    if text[domain.end() : domain.end() + 1] in ("(", "[", "=") and text[domain.end() :][:1]:
+        return None  # an attribute of what is multiplied
+    if text[start : domain.end()].isupper() or _LOGIN.search(text, max(0, start - 100), start):
+        return None
     if before.endswith("://") and text[domain.end() : domain.end() + 1] in ("/", ":"):
         return None
     if (
@@ -106,9 +219,20 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
     return start, domain.end()
 
 
+_LOGIN = Pattern(
+    r"(?:\b(?:ssh|scp|sftp|rsync|mosh|autossh|ssh-copy-id|sshfs)\b|\b(?:Host|HostName|ProxyJump)\b)"
+    r"(?:[ \t]{1,3}[^\s@]{1,40}){0,6}[ \t]{1,3}['\"]?\Z"
+)
+"""Before the name of a user on a machine."""
+
+
 def is_harmless_address(local: str, host: str, top: str) -> bool:
     """Return whether an address (in lower case) belongs to a machine, an office or an example."""
     if top in FILE_ENDINGS or top in RESERVED_ENDINGS:
+        return True
+    if len(top) > 2 and top not in TOP_NAMES:
+        return True
+    if host.split(".")[-2] in PLACEHOLDER_HOSTS:
         return True
     if host in HARMLESS_DOMAINS or any(host.endswith("." + name) for name in HARMLESS_DOMAINS):
         return True
@@ -138,8 +262,8 @@ def has_number(text: str, least: int) -> bool:
 
 
 def has_phone(text: str, _lower: str = "") -> bool:
-    """Return whether a number is as long as one of a telephone: eight digits behind a plus."""
-    return has_number(text, 8 if "+" in text else 9)
+    """Return whether a number is as long as one of a telephone that is named as one."""
+    return has_number(text, 7)
 
 
 def has_social_number(text: str, _lower: str = "") -> bool:
@@ -155,42 +279,113 @@ def has_card(text: str, _lower: str = "") -> bool:
 _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
 PHONE = Pattern(
-    r"[+(1-9](?<![\w.+/=:@#-][+(1-9])(?:"
-    r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,6}"
+    r"[+(0-9](?<![\w.+/=:@#-][+(0-9])(?:"
+    r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,7}"
+    r"|(?<=0)0[1-9]\d{0,2}(?:[ .\-/]{1,2}\(?\d{1,5}\)?){1,6}\d{0,6}"
     rf"|(?<=\+)1[ .-]{_AREA}|(?<=1)[ .-]{_AREA}"
     rf"|(?<=\()[2-9]\d\d\) ?{_LOCAL}|(?<=[2-9])\d\d[-. ]{_LOCAL}"
-    r")(?![\w@]|[.,:/-]\d)"
+    r"|(?<=\()0?\d{2,4}\)[ -]?\d{3,5}[ -]?\d{3,5}"
+    r"|(?<=0)[1-9]\d{0,3}(?:(?P<sign>[ .-])\d{2,4}(?:(?:(?P=sign)| )\d{2,4}){0,3}|[ /-]\d{5,8})"
+    r")(?![\w@]|[.,:/-]\d| \d)"
 )
-"""With a country code, or North American. The first character is looked for first: that is fast."""
+"""With a country code, North American, or with the zero or brackets of an area code.
+
+The first character is looked for first: that is fast.
+"""
+TEL_LINK = Pattern(
+    r"(?:\b(?:tel|sms|callto|facetime|whatsapp)(?::|%3a)(?://)?|\bwa\.me/|\bt\.me/)"
+    r"(?P<number>\+?[\d(][\d(). -]{5,20}\d)(?![\w@])"
+)
+_STRONG = (
+    r"phone|telephone|tel|fax|whatsapp|sms|handy|telefon|mobil|handynummer|mobilnummer|"
+    r"rufnummer|telefonnummer|t\xe9l\xe9phone|telephone|portable|tel\xe9fono|telefono|m\xf3vil|movil|celular|"
+    r"cellulare|telefone|telem\xf3vel|telefoon|puhelin|msisdn|hotline|landline|cellphone|mobilephone|"
+    r"\u0442\u0435\u043b\u0435\u0444\u043e\u043d|\u0442\u0435\u043b|\u96fb\u8a71|\u7535\u8bdd|\u624b\u673a|\uc804\ud654"
+)
+_WEAK = r"call|ring|dial|mobile|cell|contact|text|signal"
+_NAME = rf"(?:{_STRONG}|{_WEAK})"
+_NUMBER = r"(?P<number>(?:\(?\+?\d{1,5}\)?)(?:[ ./-]{0,2}\d{2,12}){1,5})(?![\w@]|[.:/-]\d)"
 SPOKEN = Pattern(
-    r"\b(?:phone|telephone|tel|mobile|cell|fax|call|ring|whatsapp|sms|handy|telefon|mobil|"
-    r"téléphone|teléfono|phone number|hotline|contact)\b[^\d\n+]{0,24}?"
-    r"(?P<number>(?:\(?0\d{1,5}\)?|00[1-9]\d{0,2}|\(?[2-9]\d{2}\)?)"
-    r"(?:[ ./-]{0,2}\d{2,8}){1,5})(?![\w@]|[.,:/-]\d)"
+    rf"(?<![a-z0-9])(?:[a-z]{{1,12}}[_ .-])?(?P<name>{_NAME})(?:[_ -]?(?:number|num|nr|no|nummer|home|work))?s?"
+    rf"(?![a-z0-9_])[^\d\n+]{{0,24}}?(?<![\d.+])(?:(?<=\W)|(?<=_)){_NUMBER}"
 )
+FOLLOWED = Pattern(
+    rf"(?<![\w.+/=:@#-]){_NUMBER}[\"'`)*]{{0,2}}[ \t]{{0,2}}[,(|:;/\u2013\u2014-]{{0,2}}[ \t]{{0,2}}"
+    r"(?:(?:is|as|on|for|my|his|her|the|our|their|new|old|private|direct|home|work|office|business)[ \t]{1,2}){0,4}"
+    rf"(?P<name>{_NAME})(?![a-z])"
+)
+"""A number with the word for it before or behind."""
+_COUNTED = Pattern(
+    r"[\"'`)*]{0,2}[ \t]{0,2}(?:times|ms|s\b|sec|min|hours|days|bytes|kb|mb|gb|rows|users|calls|requests|"
+    r"tokens|lines|items|records|events|per\b|%|x\b|/s)"
+)
+_NO_PHONE = Pattern(r"\bids?\b|_id|_at\b|count|model|version|size|length|price|total|bytes|stack|limit|rate")
 
 
 def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of numbers with a country code, North American ones, named ones."""
+    """Yield (kind, start, end) of telephone numbers in the spellings that give them away.
+
+    These are numbers with a country or area code, North American ones, links, and bare numbers
+    with the word for it on either side.
+    """
     for match in PHONE.finditer(text):
-        digits = sum(char.isdigit() for char in match[0])
-        international = match[0].startswith("+")
-        is_long = 8 <= digits <= 15 if international else digits in (10, 11)
-        if is_long and not _is_counted(match[0]) and not _is_fictional(match[0]):
+        if _is_spelled_phone(match[0]):
             yield "phone", match.start(), match.end()
+    if "tel" in lower or "sms" in lower or "callto" in lower or "wa" in lower:
+        for match in TEL_LINK.finditer(lower):
+            if 7 <= sum(map(str.isdigit, match["number"])) <= 15:
+                yield "phone", *match.span("number")
     for match in SPOKEN.finditer(lower):
-        number = match["number"]
-        digits = sum(char.isdigit() for char in number)
-        if (9 <= digits <= 14 and not number.isdigit()) or (
-            10 <= digits <= 12 and number[0] == "0"
-        ):
-            yield "phone", match.start("number"), match.end("number")
+        between = lower[match.end("name") : match.start("number")]
+        if not _NO_PHONE.search(between) and _is_named_phone(match, lower):
+            yield "phone", *match.span("number")
+    for match in FOLLOWED.finditer(lower):
+        if _is_named_phone(match, lower):
+            yield "phone", *match.span("number")
+
+
+def _is_spelled_phone(number: str) -> bool:
+    """Return whether a number in groups has the length of one, and is no date or amount."""
+    digits = "".join(char for char in number if char.isdigit())
+    if number[0] == "+":
+        is_long = 8 <= len(digits) <= 15
+    elif digits.startswith("00"):
+        is_long = 10 <= len(digits) <= 16
+    elif number[0] == "0":
+        most = 12 if sum(not char.isdigit() for char in number) == 1 else 11
+        is_long = 9 <= len(digits) <= most and not is_sequence(digits)
+        pairs = number.replace("-", " ").replace(".", " ").split(" ")
+        if pairs == sorted(pairs) and len({len(pair) for pair in pairs}) == 1:
+            return False  # 01 02 03 04 05
+    elif number[0] == "(":
+        is_long = 9 <= len(digits) <= 12
+    else:
+        is_long = len(digits) in (10, 11)
+    return is_long and not _is_counted(number) and not _is_fictional(number)
+
+
+def _is_named_phone(match: Match[str], lower: str) -> bool:
+    """Return whether a number beside the word for it is as long as one, and no count or time."""
+    number, name = match["number"], match["name"]
+    digits = "".join(char for char in number if char.isdigit())
+    if number.isdigit() and (digits[:2] in ("16", "17") and len(digits) in (10, 13, 16)):
+        return False  # a time
+    if _COUNTED.match(lower, match.end("number")) or _is_counted(number) or _is_fictional(number):
+        return False
+    if len(digits) == 8 and (digits.startswith(("19", "20")) or number[4:5] in ("-", "/", ".")):
+        return False  # a date
+    is_weak = _WEAK_NAME.match(name) is not None
+    return (9 if is_weak else 7) <= len(digits) <= (12 if is_weak else 15)
+
+
+_WEAK_NAME = Pattern(rf"(?:{_WEAK})$")
 
 
 def _is_counted(number: str) -> bool:
     """Return whether it is an amount with a decimal point, or one digit over and over."""
     groups = number.split(".")
-    return len({char for char in number if char.isdigit()}) < 3 or len(groups) == 2
+    is_amount = len(groups) == 2 and not any(sign in number for sign in " -/(")
+    return len({char for char in number if char.isdigit()}) < 3 or is_amount
 
 
 def _is_fictional(number: str) -> bool:
@@ -215,7 +410,7 @@ def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             yield "ssn", match.start("number"), match.end("number")
 
 
-CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|[.,]\d)")
+CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|\.\d)")
 
 
 def cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
@@ -239,12 +434,3 @@ def _brand(digits: str) -> str:
         ):
             return name
     return ""
-
-
-def luhn(digits: str) -> bool:
-    """Return whether the last digit is the check digit of the others (ISO/IEC 7812-1, annex B)."""
-    total = 0
-    for place, char in enumerate(reversed(digits)):
-        value = int(char) * (1 + place % 2)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0

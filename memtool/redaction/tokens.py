@@ -7,7 +7,7 @@ that is a full stop or a bracket as often as a space.
 
 from __future__ import annotations
 
-from memtool.redaction.entropy import Pattern, is_filler, is_wordlike
+from memtool.redaction.entropy import Pattern, is_filler, is_hex_or_uuid, is_wordlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ ROWS: tuple[tuple[str, str, str, int, int], ...] = (
     ("tencent-access-key", "AKID", "alnum", 32, 36),
     ("together-token", "tgp_v1_", "dense", 36, 60),
     ("trello-token", "ATTA", "hex", 64, 72),
-    ("twilio-token", "SK AC", "hex", 32, 32),
+    ("twilio-token", "SK", "hex", 32, 32),
     ("twitter-token", "AAAAAAAAAAAAAAAAAAAAA", "dotted", 60, 200),
     ("typeform-token", "tfp_", "dotted", 40, 70),
     ("ubidots-token", "BBFF-", "alnum", 28, 40),
@@ -271,6 +271,41 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
             if not is_filler(token) and not (could_be_words and is_wordlike(token, 0.6)):
                 yield kind, start, done + len(token)
                 break
+
+
+SELF_NAMED = Pattern(
+    r"(?<![\w./+@=-])(?P<prefix>[A-Za-z][A-Za-z0-9]{0,15}(?:(?P<sign>[_.-])[A-Za-z0-9]{1,12}){1,3})(?P=sign)"
+    r"(?P<rest>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Za-z0-9]{20,120})(?![A-Za-z0-9_-])"
+)
+"""A string behind a prefix of two parts or more, as `acme_sk_…`."""
+STRONG_PARTS = frozenset(
+    str.split("sk secret token tok pat apikey auth live adm admin priv private access bearer svcacct")
+)
+PARTS = STRONG_PARTS | frozenset(str.split("api key prod test rt at oauth refresh prd"))
+"""Parts of a prefix that say that what follows opens something; the others may name a release."""
+_SIGNS = Pattern(r"[_.-]")
+
+
+def self_named(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of tokens whose prefix says what they are, of whatever vendor."""
+    for match in SELF_NAMED.finditer(text):
+        parts = {part.lower() for part in _SIGNS.split(match["prefix"])}
+        rest = match["rest"]
+        if not parts & PARTS or is_filler(rest) or rest.isalpha() or rest.isdigit():
+            continue
+        if is_hex_or_uuid(rest):
+            is_token = bool(parts & STRONG_PARTS) or ("-" not in rest and len(rest) not in (40, 64))
+        else:
+            is_token = not is_wordlike(rest)
+        if is_token and len(set(rest)) > 7:
+            yield "vendor-token", match.start(), match.end()
+
+
+def has_long_word(text: str, _lower: str = "") -> bool:
+    """Return whether a word is long enough for a token that is named by its prefix."""
+    return any(
+        len(word) > 25 and ("_" in word or "-" in word or "." in word) for word in text.split()
+    )
 
 
 def _long_words(text: str) -> str:

@@ -1,0 +1,255 @@
+"""The same text with its cuts closed: what stands in two pieces is searched as one.
+
+A line end, a quoted-printable break, a backslash, a pair of quotes with an operator, emphasis or a
+character without width may stand in the middle of a secret. A detector that reads the text as it
+stands takes one half and is content, so it also reads these views. A place in a view is mapped
+back to the place in the text; what lies between the pieces goes along with them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from memtool.redaction.entropy import Pattern, bits, is_wordlike, pair_share
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
+    Cut = tuple[int, int, str]
+    """Start and end of what is left out, and what stands in its place."""
+
+_INVISIBLE = (
+    r"[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ufe00-\ufe0f\ufeff]"
+)
+INVISIBLE = Pattern(rf"{_INVISIBLE}+")
+"""Characters that are not seen: soft hyphens, zero-width spaces and joiners, directions."""
+
+ENTITIES = Pattern(
+    r"(?i:&(?:shy|zerowidthspace|zwn?j|nobreak|[lr]rm|wbr"
+    r"|#0{0,4}(?:173|820[3-7]|829[0-9]|8288|65279)"
+    r"|#x0{0,4}(?:ad|200[b-f]|206[0-9a-f]|feff));|<wbr\s?/?>)"
+)
+"""The same, as HTML writes them."""
+
+_T = r"[\w+/=.~-]"
+EMPHASIS = Pattern(
+    rf"(?<={_T})(?:\*{{1,3}}|~~|__|`{{1,2}}|\*{{2}}_|_\*{{2}}"
+    r"|</?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)>)"
+    rf"(?={_T})"
+)
+"""Marks of emphasis inside of a word."""
+
+BACKSLASH = Pattern(r"(?<=[^\s\\])\\\r?\n[ \t]{0,40}(?=[^\s\\])")
+"""A line that goes on behind a backslash."""
+
+SOFT_BREAK = Pattern(r"(?<=[^\s=])=[ \t]{0,4}\r?\n(?=[^\s=])")
+"""A line of quoted-printable that goes on (RFC 2045, 6.7)."""
+
+ENCODED = Pattern(r"=(?:3D|40|2[0-9A-F]|3[AB]|5F)")
+"""The signs that quoted-printable encodes inside of secrets and addresses."""
+
+_OPERATOR = r"(?:\+{1,2}|\.{1,2}|&|\|\||<>|~|,)"
+CONCATENATION = Pattern(
+    r"(?<=[^\s\"'`,=(\[{:])(?P<quote>\\?[\"'`])(?P<between>"
+    rf"[ \t]{{0,20}}(?P<first>{_OPERATOR})?[ \t]{{0,20}}(?:[\\_]?[ \t]?\r?\n[ \t]{{0,60}})?"
+    rf"(?P<second>{_OPERATOR})?[ \t]{{0,20}}[bBrRfFuU@$]{{0,2}}"
+    r"|;?[ \t]{0,4}\n[ \t]{0,40}[$@\w.]{1,60}[ \t]{0,4}[.+]=[ \t]{0,4})"
+    r"(?P=quote)(?=[^\s\"'`,)\]}:;])"
+)
+"""Two string literals that make one."""
+_JOINING = Pattern(
+    r"(?i:concat\w{0,8}|paste0|strcat|str_c|join)[ \t]{0,2}\([\[(]?[^()\[\]\n]{0,400}\Z"
+)
+_JOINED = Pattern(r"[^\[\]\n]{0,400}[\])][ \t]{0,2}\.(?:join|concat)\(")
+
+_PIECE = r"[A-Za-z0-9_+/=.~-]"
+LINE_END = Pattern(
+    rf"(?<={_PIECE})[ \t]{{0,20}}\r?\n"
+    r"[ \t]{0,60}(?:(?:#{1,3}|//[/!]?|>{1,3}|\*|--|;{1,2})(?![\w-])[ \t]{0,40}){0,6}"
+    rf"(?={_PIECE})"
+)
+"""The end of a line, with the indent, comment or quote mark of the next."""
+_HEAD = Pattern(rf"{_PIECE}{{1,400}}\Z")
+_TAIL = Pattern(rf"(?P<piece>{_PIECE}{{1,400}})(?P<after>[ \t]{{0,4}}.?)")
+_KEY_SIGN = Pattern(r"[ \t]{0,4}[:=(\[{]")
+"""Behind a name, and not behind a piece of a secret."""
+_NO_PIECE = Pattern(r"[./~]|.*[^=]=[^=]|.{0,40}\.[a-z]{1,4}\Z|\d{1,4}[-/.]\d\d?[-/.]\d|v?\d+\.\d")
+"""Paths, assignments, names of files, dates and versions."""
+_PADDED = Pattern(r"[A-Za-z0-9+/]{15,}\Z")
+
+LEAST_PIECE = 4
+"""Characters of a piece at a line end; what is shorter is no more than a guess."""
+
+
+class View:
+    """A text with its cuts closed, and where its characters come from."""
+
+    __slots__ = ("_ends", "_origins", "_places", "text")
+
+    def __init__(self, text: str, cuts: list[Cut]) -> None:
+        pieces: list[str] = []
+        self._places: list[int] = []
+        self._origins: list[int] = []
+        self._ends: list[int] = []
+        at = size = 0
+        for start, end, instead in (*cuts, (len(text), len(text), "")):
+            for piece, origin, stop in ((text[at:start], at, start), (instead, start, end)):
+                if piece:
+                    pieces.append(piece)
+                    self._places.append(size)
+                    self._origins.append(origin)
+                    self._ends.append(stop)
+                    size += len(piece)
+            at = end
+        self.text = "".join(pieces)
+
+    def origins(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the spans of the text that a span of this view is made of, in order."""
+        first = bisect_right(self._places, start) - 1
+        last = bisect_right(self._places, end - 1) - 1
+        for row in range(first, last + 1):
+            place, origin, stop = self._places[row], self._origins[row], self._ends[row]
+            length = (self._places[row + 1] if row + 1 < len(self._places) else len(self.text))
+            is_copy = length - place == stop - origin
+            low = origin + max(0, start - place) if is_copy else origin
+            high = min(stop, origin + end - place) if is_copy else stop
+            yield low, high
+
+
+def closed(text: str) -> View | None:
+    """Return the view without the cuts that say what they are; None where the text has none."""
+    cuts: list[Cut] = []
+    if not text.isascii():
+        cuts += [(*m.span(), "") for m in INVISIBLE.finditer(text)]
+    if "&" in text or "<wbr" in text:
+        cuts += [(*m.span(), "") for m in ENTITIES.finditer(text)]
+    if any(mark in text for mark in ("*", "~~", "`", "__", "</")):
+        cuts += [(*m.span(), "") for m in EMPHASIS.finditer(text)]
+    if "\\\n" in text or "\\\r\n" in text:
+        cuts += [(*m.span(), "") for m in BACKSLASH.finditer(text)]
+    if "=\n" in text or "=\r\n" in text or "=3D" in text:
+        cuts += _quoted_printable(text)
+    if '"' in text or "'" in text:
+        cuts += [(*m.span(), "") for m in CONCATENATION.finditer(text) if _is_one_string(m)]
+    return View(text, _apart(cuts)) if cuts else None
+
+
+def _apart(cuts: list[Cut]) -> list[Cut]:
+    """Return cuts in order, without those that reach into another."""
+    kept: list[Cut] = []
+    for cut in sorted(cuts):
+        if not kept or cut[0] >= kept[-1][1]:
+            kept.append(cut)
+    return kept
+
+
+def _quoted_printable(text: str) -> list[Cut]:
+    """Return the cuts of quoted-printable: its breaks, and the signs that it encodes."""
+    is_sure = "=3D" in text or "quoted-printable" in text or "=C3=" in text or "=20" in text
+    cuts: list[Cut] = []
+    for match in SOFT_BREAK.finditer(text):
+        start, end = match.span()
+        padded = _PADDED.search(text, max(0, start - 400), start)
+        is_padding = padded is not None and len(padded[0]) % 4 in (2, 3)
+        tail = _TAIL.match(text, end)
+        if is_sure or not is_padding or (tail and is_piece(tail["piece"])):
+            cuts.append((start, end, ""))
+    if cuts or "=3D" in text:
+        cuts += [(*m.span(), chr(int(m[0][1:], 16))) for m in ENCODED.finditer(text)]
+    return cuts
+
+
+def _is_one_string(match: Match[str]) -> bool:
+    """Return whether the literals before and behind are one string, and no arguments of a call."""
+    if match["first"] and match["second"]:
+        return False
+    if "," not in (match["first"], match["second"]):
+        return bool(match["first"] or match["second"] or match["between"].strip(" \t"))
+    text, start = match.string, match.start()
+    return bool(_JOINING.search(text, max(0, start - 440), start) or _JOINED.match(text, match.end()))
+
+
+def wrapped(text: str) -> View | None:
+    """Return the view without line ends between pieces of what is no word; None without any."""
+    cuts: list[Cut] = []
+    last = 0
+    for match in LINE_END.finditer(text):
+        start, end = match.span()
+        head = _HEAD.search(text, max(last, start - 400), start)
+        tail = _TAIL.match(text, end)
+        if head is None or tail is None or start < last or _KEY_SIGN.match(tail["after"]):
+            continue
+        if _belong(head[0], tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<")):
+            cuts.append((start, end, ""))
+            last = end
+    if "|" in text:
+        cuts += _cell_ends(text)
+    return View(text, _apart(cuts)) if cuts else None
+
+
+def _belong(head: str, tail: str, *, is_alone: bool) -> bool:
+    """Return whether the last word of a line and the first of the next may be one secret.
+
+    Where the second is alone on its line, one of them may be short or look like a part of a name.
+    """
+    if is_piece(head) and is_piece(tail):
+        return True
+    if not is_alone or not (_is_chance(head) and _is_chance(tail)):
+        return False
+    return is_piece(head) or (is_piece(tail) and len(tail) > 7)
+
+
+def _is_chance(part: str) -> bool:
+    """Return whether a word is more than a plain word, the name of a file or a date."""
+    if _NO_PIECE.match(part) or sum(map(str.isalnum, part)) < 3:
+        return False
+    return not (part[1:].islower() and part.isalpha() and pair_share(part) > 0.4)
+
+
+_CELL = Pattern(r"[^|\n]{1,400}")
+
+
+def _cell_ends(text: str) -> list[Cut]:
+    """Return the cuts between a cell and the same cell of the next row, if that row goes on."""
+    cuts: list[Cut] = []
+    above: list[Match[str]] = []
+    at = 0
+    while at < len(text):
+        stop = text.find("\n", at)
+        stop = len(text) if stop < 0 else stop
+        row: list[Match[str]] = []
+        if text.find("|", at, stop) >= 0:
+            row = list(_CELL.finditer(text, at, stop))
+            filled = [cell for cell in row if not cell[0].isspace()]
+            if len(row) == len(above) and len(filled) == 1:
+                tail = filled[0]
+                head = above[row.index(tail)]
+                first, second = head[0].rstrip(" \t\"'`*"), tail[0].lstrip(" \t\"'`*")
+                word = _HEAD.search(first)
+                piece = _TAIL.match(second)
+                if word and piece and _belong(word[0], piece["piece"], is_alone=True):
+                    cuts.append((head.start() + len(first), tail.end() - len(second), ""))
+        above = row
+        at = stop + 1
+    return cuts
+
+
+def is_piece(part: str) -> bool:
+    """Return whether a word at a line end may be a piece of what a machine drew."""
+    part = part.rstrip("=.-~")
+    if len(part) < LEAST_PIECE or "://" in part or _NO_PIECE.match(part):
+        return False
+    letters = sum(map(str.isalpha, part))
+    digits = sum(map(str.isdigit, part))
+    if not letters:
+        return digits == len(part) > 5
+    if is_wordlike(part) and digits < 2:
+        return False
+    if digits:
+        return letters + digits > len(part) * 3 // 4 and bits(part) > 1.5
+    inner = part[1:]
+    is_mixed = not inner.islower() and not inner.isupper() and letters * 6 > len(part) * 5
+    return (is_mixed and pair_share(part) < 0.5) or (len(part) > 4 and pair_share(part) < 0.2)
