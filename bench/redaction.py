@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "redaction"))
+sys.path[0] = str(Path(__file__).parent.parent / "tests")  # this file has the name of a room there
 
-import corpus
+from redaction import carriers, corpus
 
 from memtool.redaction.find import find, is_personal, redact
 
@@ -72,6 +72,30 @@ def measure(split: str, seed: int, *, show: bool) -> dict[str, float]:
         "unstable": unstable,
     }
     return figures | {f"  {kind}": sum(oks) / len(oks) for kind, oks in sorted(caught.items())}
+
+
+def by_carrier(part: str, seed: int, *, show: bool) -> dict[str, float]:
+    """Return the figures of one part of the second corpus, by kind and by carrier.
+
+    A secret counts as found where no half of it is left.
+    """
+    rows: dict[str, list[bool]] = {}
+    halves = 0
+    for note in (*carriers.secret_samples(part, seed), *carriers.personal_samples(part, seed)):
+        after = redact(note.text, find(note.text))
+        left = carriers.left_over(after, note.parts)
+        halves += bool(left) and after != note.text
+        group = "personal" if note.personal else "secrets"
+        for name in (group, f"  kind {note.kind.partition('-')[0]}", f"  in {note.carrier}"):
+            rows.setdefault(name, []).append(not left)
+        if show and left:
+            print("MISS", note.name, repr(note.text.partition("\n\n")[2][:160]))
+    decoys = carriers.decoy_samples(part, seed)
+    alarmed = [note for note in decoys if find(note.text)]
+    for note in alarmed if show else ():
+        print("ALARM", repr(note.carrier), [detection.kind for detection in find(note.text)])
+    figures = {name: sum(oks) / len(oks) for name, oks in rows.items()}
+    return figures | {"alarms": len(alarmed) / len(decoys), "halves left": halves}
 
 
 BAITS = {
@@ -174,6 +198,17 @@ def real(patterns: list[str], *, show: bool) -> None:
     )
 
 
+def table(results: dict[str, dict[str, float]]) -> None:
+    """Print figures by name, a column for each split; a dash where a split has none."""
+    print(f"\n{'':24}" + "".join(f"{split:>10}" for split in results))
+    names = {name for figures in results.values() for name in figures}
+    for name in sorted(names, key=lambda name: (name[0] == " ", name)):
+        cells = (figures.get(name) for figures in results.values())
+        print(
+            f"{name:24}" + "".join(f"{'-' if c is None else format(c, '.4f'):>10}" for c in cells)
+        )
+
+
 def main(args: list[str]) -> None:
     """Print every table."""
     show = "--show" in args
@@ -182,12 +217,9 @@ def main(args: list[str]) -> None:
     if "--files" in args:
         real(args[args.index("--files") + 1 :], show=show)
         return
-    results = {split: measure(split, seed, show=show) for split in splits}
-    print(f"{'':16}" + "".join(f"{split:>10}" for split in splits))
-    for name in sorted(
-        {name for figures in results.values() for name in figures}, key=lambda n: (n[0] == " ", n)
-    ):
-        print(f"{name:16}" + "".join(f"{results[split].get(name, 0):10.4f}" for split in splits))
+    table({split: measure(split, seed, show=show) for split in splits})
+    parts = carriers.PARTS[:1] if "--tuned" in args else carriers.PARTS
+    table({part: by_carrier(part, seed, show=show) for part in parts})
     speed()
     if "--tuned" not in args:
         hostile()

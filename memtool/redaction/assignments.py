@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from memtool.redaction.columns import cells
 from memtool.redaction.entropy import (
+    LEAST_BITS,
     Pattern,
+    bits,
     is_dense,
     is_hex_or_uuid,
     is_mixed,
     is_named,
     is_phrase,
     is_typed,
+    is_wordlike,
 )
 
 TYPE_CHECKING = False
@@ -137,9 +140,11 @@ _WORD_BEFORE = Pattern(r"([a-z0-9]{1,16})[ _.\"'`-]{0,3}\Z")
 GAP = (
     r"(?:[ \t]{0,4}[|>][-+]?\d?[ \t]{0,4}\r?\n[ \t]{1,20}"
     r"|[ \t]{0,4}(?:!!?\w{1,12}|&\w{1,20})[ \t]{1,3}"
-    r"|[ \t]{0,4}\\?[\"'`]{0,3}[ \t]{0,4}\r?\n[ \t>*-]{0,12}(?=[A-Za-z0-9+/=_-]{20,}[\"'`]{0,3}(?:\r?\n|$))"
-    r"|[ \t|*]{0,20}(?:(?:str(?:ing)?|bytes|text|&str|String)\s?=\s?)?"
-    r"|[ \t*]{0,4}\\?\n(?:\s{0,8}\n)?[ \t>*-]{0,12}(?:```\w{0,10}\n[ \t]{0,8}|value:[ \t]{0,3})?)"
+    r"|[ \t]{0,4}\\?[\"'`]{0,3}[ \t]{0,4}\r?\n[ \t>*-]{0,12}(?=[A-Za-z0-9+/=_-]{20,}"
+    r"[\"'`]{0,3}(?:\r?\n|$))"
+    r"|[ \t*]{0,4}\\?\r?\n(?:[ \t]{0,8}\r?\n)?[ \t>*-]{0,12}(?:```\w{0,10}\n[ \t]{0,8}"
+    r"|value:[ \t]{0,3})?"
+    r"|[ \t|*]{0,20}(?:(?:str(?:ing)?|bytes|text|&str|String)\s?=\s?)?)"
 )
 """Between a sign and its value: spaces, a type, or the end of the line and maybe a code fence."""
 
@@ -150,7 +155,8 @@ _ASSIGN = Pattern(
     r"|[\u2192\uff1a\u4e3a\u662f\u306f\u2013\u2014])"
     rf"(?P<gap>{GAP})"
     r"(?:[brfuBRFU@$]{1,2}(?=[\"'])|%[qQ](?=\())?"
-    r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|\[|\(|<!\[CDATA\[)?"
+    r"(?:(?:paste0?|concat|CONCAT|[Ss]tring|str|bytes|Buffer\.from|SecretStr|Secret)\((?=[\"']))?"
+    r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|[\[(]{1,2}[ \t]{0,2}[\"']|\[|\(|<!\[CDATA\[)?"
 )
 _KUBERNETES = Pattern(r"[\w.-]{0,30}[\"']?\s{0,3}\n[ \t]{1,16}value:[ \t]{0,3}(?P<open>[\"'])?")
 _ATTRIBUTE = Pattern(
@@ -167,6 +173,8 @@ _SENTENCE = Pattern(
     r"(?P<sign>[:=\u2192\u2013\u2014-]|->)?|(?P<colon>:|=|->|[\u2192\uff1a]))"
     r"[ \t]{1,4}(?P<open>\*{0,2}[\"'`\u201c\u2018\xab\u201e]|\*{1,2}|\()?"
 )
+_NEXT = Pattern(r"[ \t]{1,2}([0-9a-fA-F-]{30,128})(?![\w-])")
+"""The value right behind its announcement, without a sign."""
 _QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
 _PAIR = Pattern(
     r"[^\n\0.!?;=|]{0,40}?[\"'`*]{0,2}(?<![\w/])[\w.@+-]{2,40}[\"'`*]{0,2}"
@@ -185,7 +193,8 @@ DIGITS = frozenset("0123456789")
 SIGNS = DIGITS.union("\"'`\u201c\xab\u201e!@#$%&*=+~?:|")
 _IN_CALL = Pattern(r"\(\s{0,8}[\"'][\w.-]{0,40}\Z")
 _GIVEN = Pattern(
-    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|define|add|secrets?|login \S{1,40}|user \S{1,40})"
+    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|define|add|secrets?|login \S{1,40}"
+    r"|user \S{1,40})"
     r"\s{1,2}|(?:^|[\s\[\"'`,])--?)[\w-]{0,40}\Z"
 )
 """Before a word whose value follows after a space only: flags, `set`, `with password …`."""
@@ -261,19 +270,17 @@ def _assigned(here: Announcement) -> Span | None:
         if _is_tail_harmless(match["tail"]):
             return None
         in_call = match["open"] and _IN_CALL.search(text, max(0, here.start - 48), here.start)
-        if match["sign"].endswith(",") and not in_call:
-            return None
         if match["note"] and HASH_WORDS.search(match["note"].lower()):
             return None
         broken = "\n" in match["gap"]
-        span = _value(match, text, alone=broken)
+        is_next = match["sign"].endswith(",") and not in_call
+        span = None if is_next else _value(match, text, alone=broken)
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
     for pattern in (_KUBERNETES, _ATTRIBUTE, _CALLED):
         match = pattern.match(text, here.end)
         if match and (
-            pattern is not _CALLED
-            or _CALLS.search(here.lower, max(0, here.start - 24), here.start)
+            pattern is not _CALLED or _CALLS.search(here.lower, max(0, here.start - 24), here.start)
         ):
             span = _value(match, text)
             if span and _fits(here, span, sure=True, quoted=True):
@@ -302,6 +309,11 @@ def _in_sentence(here: Announcement) -> Span | None:
     if here.word in BARE_VERBS:
         return None
     text, lower, end = here.text, here.lower, here.end
+    next_word = _NEXT.match(text, end)
+    if next_word and here.kind != "password" and is_hex_or_uuid(next_word[1]):
+        near = _WORD_BEFORE.search(lower, max(0, here.start - 16), here.start)
+        if (near and near[1] in SURE_KEYS) or (" " in here.word and _is_sure_key(here)):
+            return next_word.span(1)
     at = end
     for _try in range(3):
         match = _SENTENCE.match(lower, at)
@@ -333,6 +345,9 @@ def _quoted(here: Announcement) -> Span | None:
         return None
     span = _value(match, here.text)
     value = here.text[span[0] : span[1]] if span else ""
+    is_next = match.end() - here.end < 4
+    if is_next and here.kind != "password" and is_hex_or_uuid(value) and _is_sure_key(here):
+        return span
     is_password = here.kind == "password" and not here.word.startswith("pin")
     if is_dense(value, 14):
         return span
@@ -435,6 +450,8 @@ def _is_sure_ending(head: str) -> bool:
 def _is_taken_back(lower: str, start: int, end: int) -> bool:
     """Return whether the word before makes the announcement harmless: `public key`."""
     word = lower[start:end]
+    if lower.startswith("${", start - 2):
+        return True  # a variable that is filled in, with what to say where it is not set
     if word.rstrip("s").endswith("key") and _PARTED.split(word)[0] in NOT_SECRET_BEFORE:
         return True
     near = _WORD_BEFORE.search(lower, max(0, start - 16), start)
@@ -494,6 +511,8 @@ def _fits_token(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> 
     plain = _is_sure_key(here)
     if is_dense(value, 12 if plain and sure else 16):
         return True
+    if sure and quoted and len(value) > 31 and bits(value) > LEAST_BITS and not is_wordlike(value):
+        return not is_named(value) and not any(sign in value for sign in "{} ")
     assigned = (sure and quoted) or "=" in between[-4:]
     has_digit = any(char.isdigit() for char in value)
     return plain and assigned and has_digit and is_typed(value, 8) and not is_named(value)

@@ -1,4 +1,4 @@
-"""Cells with their headings: tables of markdown, and rows of fields apart by commas, semicolons or tabs.
+"""Cells with their headings: tables of markdown, and rows apart by commas, semicolons or tabs.
 
 A value in a column says nothing about itself; its heading, some lines above, does.
 """

@@ -215,6 +215,9 @@ def is_placeholder(value: str) -> bool:
         lower in PLACEHOLDER_WORDS
         or (
             form is not None
+            and not (
+                value[0] == "/" and len(value) > 30 and value.count("/") < 5 and bits(value) > 4.3
+            )
             and (form["dotted"] is None or is_wordlike(value) or restlessness(value) < 0.4)
         )
         or is_filler(value)
@@ -371,18 +374,19 @@ PUBLIC = Pattern(
     r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
     r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which `shapes` knows
     r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
-    r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|(?:baf|age1)[a-z0-9]{50,}$|z6Mk|npub1|bc1|addr1|cosmos1|"  # addresses
+    r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|(?:baf|age1)[a-z0-9]{50,}$|z6Mk|npub1|bc1|addr1"
+    r"|cosmos1|"  # addresses
     r"_Z[A-Z0-9]|_R[A-Z]|\?\?|"  # mangled names
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|"
     r"(?:[0-9a-fA-F]+|[0-9]+[a-z]?)$|\d{4}-\d\d-\d\d|"
-    r"A(?:ROA|IDA|GPA|NPA|NVA|PKA|IPA|SCA)[A-Z0-9]{16,17}$|"  # principals
+    r"[A-Z]{2}[0-9a-f]{32}$|A(?:ROA|IDA|GPA|NPA|NVA|PKA|IPA|SCA)[A-Z0-9]{16,17}$|"  # principals
     r"[A-Z]{1,6}_[kl][a-z]?DO|MD[A-Z]6|"  # nodes
-    r"/?(?:nix|gnu)/store/|[0-9a-z]{32}-[a-z][\w+-]{1,60}$|index/[0-9a-f]{2}/"  # stores of packages
+    r"(?:nix|gnu)/store/|[0-9a-z]{32}-[a-z][\w+-]{1,60}$|index/[0-9a-f]{2}/"  # stores of packages
 )
 """Forms that anybody may see."""
 
 BEFORE = Pattern(
-    r"(?:\b(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision)|"
+    r"(?:\b(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision|hash)|"
     r"sha-?\d{0,2}|sha\d?_\d+|md5|crc\d*|h1|hash(?:es|ed)?|check ?sum|integrity|"
     r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?key|pubkey|"
     r"verif(?:y|ying)[ _-]?key|cursor|offset|(?:page|next|lock|change|client)[ _-]?token|"
@@ -422,11 +426,9 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             continue
         if is_wordlike(token) or is_camel(token) or _is_composed(token) or is_sequence(token):
             continue
-        if is_filler(token) or PUBLIC.match(token):
+        if is_filler(token) or PUBLIC.match(token.lstrip("/")):
             continue
-        if _is_object_id(token) or BEFORE.search(lower, max(0, start - 40), start):
-            continue
-        if _is_recipient(text, start):
+        if _is_object_id(token) or _is_announced_as_public(text, lower, start):
             continue
         if _is_in_address(text, start) or _is_in_block(text, start, end):
             continue
@@ -440,17 +442,22 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 OBJECT_ID = Pattern(r"(?P<type>[a-z]{2,16})[_-](?:[a-z]{2,10}[_-])?[A-Za-z0-9]{8,30}$")
 OBJECTS = frozenset(
     str.split(
-        "acct asst batch call card cfg ch chatcmpl cmpl con conn cs cus deploy dpl dp dep env event "
-        "evt file ft ftjob hook ii in inv job link lnk log mbr mem msg node obj ord order org page pi "
-        "pipe pm po pol post price prj prod proj project py qt rec ref req res resp ri rule run seti "
-        "sess session si src step store sub task team ten tenant thread toolu tr txn txr us user usr "
+        "acct asst batch call card cfg ch chatcmpl cmpl con conn cs cus deploy dpl dp dep env "
+        "event "
+        "evt file ft ftjob hook ii in inv job link lnk log mbr mem msg node obj ord order org "
+        "page pi "
+        "pipe pm po pol post price prj prod proj project py qt rec ref req res resp ri rule "
+        "run seti "
+        "sess session si src step store sub task team ten tenant thread toolu tr txn txr us "
+        "user usr "
         "vs web wf ws"
     )
 )
 """Types of things that services name with a prefix: customers, events, runs, files."""
 SECRET_PARTS = frozenset(
     str.split(
-        "sk secret token tok pat key apikey auth access live adm admin private priv pass cred oauth "
+        "sk secret token tok pat key apikey auth access live adm admin private priv pass cred "
+        "oauth "
         "refresh bearer api prod test dev sandbox svc srv rt at pk rk sat cat pwd"
     )
 )
@@ -466,6 +473,12 @@ def _is_object_id(token: str) -> bool:
     if len(parts) == 1:
         return parts[0] in OBJECTS or (len(token) < 32 and parts[0] not in SECRET_PARTS)
     return parts[0] in OBJECTS and not SECRET_PARTS.intersection(parts)
+
+
+def _is_announced_as_public(text: str, lower: str, start: int) -> bool:
+    """Return whether what stands before a string says that anybody may see it."""
+    before = BEFORE.search(lower, max(0, start - 40), start)
+    return before is not None or _is_recipient(text, start)
 
 
 def _is_recipient(text: str, start: int) -> bool:
@@ -497,7 +510,7 @@ _NAME_PART = Pattern(r"(?:[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|[0-9a-f]{6,}|v
 
 def _is_in_address(text: str, start: int) -> bool:
     """Return whether the word up to here holds `://`, a host with a path, or a digest mark."""
-    word = text[max(0, start - 300) : start]
+    word = text[max(0, start - 300) : start + 2]
     word = word[max(word.rfind(mark) for mark in " \n\t\"'`<>(|") + 1 :]
     is_path = word[:1] in "/~" and len(word) > 1
     return is_path or any(mark in word for mark in ("://", "www.", "@sha", "arn:"))

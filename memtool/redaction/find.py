@@ -59,7 +59,8 @@ class Detector(Value):
 
 DETECTORS = (
     Detector("key blocks, web tokens, webhooks, headers and arguments of commands",
-             ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)), shapes.has_shape, shapes.find),
+             ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
+             shapes.has_shape, shapes.find),
     Detector("tokens that begin with the prefix of a vendor",
              tuple(row[0] for row in tokens.ROWS), tokens.has_prefix, tokens.find),
     Detector("tokens whose prefix says what they are, of whatever vendor",
@@ -68,12 +69,12 @@ DETECTORS = (
              ("url-password",), shapes.has_userinfo, shapes.userinfo),
     Detector("values next to a word such as password, token or key",
              ("password", "secret"), assignments.is_announced, assignments.find),
+    Detector("numbers of accounts, by country, length and check digits",
+             ("iban",), national_ids.has_id, national_ids.ibans),
     Detector("payment cards, by brand, length and check digit",
              ("card",), personal.has_card, personal.cards),
     Detector("US social security numbers",
              ("ssn",), personal.has_social_number, personal.social_numbers),
-    Detector("numbers of accounts, by country, length and check digits",
-             ("iban",), national_ids.has_id, national_ids.ibans),
     Detector("national ids of other countries, each by its own check",
              ("national-id",), national_ids.has_id, national_ids.ids),
     Detector("addresses of people", ("email",), personal.has_at, personal.emails),
@@ -225,8 +226,13 @@ def _across(
         spans = list(view.origins(start, end))
         if len(spans) == 1 or is_personal(kind):
             continue
-        if kind == "high-entropy" and not any(
-            low < spans[-1][1] and spans[0][0] < high for low, high, _rank, _kind in found
+        is_in_cells = "|" in text[spans[0][1] : spans[-1][0]]
+        if (
+            kind == "high-entropy"
+            and not is_in_cells
+            and not any(
+                low < spans[-1][1] and spans[0][0] < high for low, high, _rank, _kind in found
+            )
         ):
             continue
         at = 0

@@ -39,8 +39,9 @@ EMPHASIS = Pattern(
     rf"(?<={_T})(?:\*{{1,3}}|~~|__|`{{1,2}}|\*{{2}}_|_\*{{2}}"
     r"|</?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)>)"
     rf"(?={_T})"
+    r"|(?<![\w/.-])_{1,2}(?=[+(\d]|[\w.+-]{1,64}@)|(?<=[\da-z])_{1,2}(?![\w/.(-])"
 )
-"""Marks of emphasis inside of a word."""
+"""Marks of emphasis inside of a word, or around a number or an address."""
 
 BACKSLASH = Pattern(r"(?<=[^\s\\])\\\r?\n[ \t]{0,40}(?=[^\s\\])")
 """A line that goes on behind a backslash."""
@@ -66,13 +67,10 @@ _JOINING = Pattern(
 _JOINED = Pattern(r"[^\[\]\n]{0,400}[\])][ \t]{0,2}\.(?:join|concat)\(")
 
 _PIECE = r"[A-Za-z0-9_+/=.~-]"
-LINE_END = Pattern(
-    rf"(?<={_PIECE})[ \t]{{0,20}}\r?\n"
-    r"[ \t]{0,60}(?:(?:#{1,3}|//[/!]?|>{1,3}|\*|--|;{1,2})(?![\w-])[ \t]{0,40}){0,6}"
-    rf"(?={_PIECE})"
-)
-"""The end of a line, with the indent, comment or quote mark of the next."""
-_HEAD = Pattern(rf"{_PIECE}{{1,400}}\Z")
+_PIECE_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-"
+_PIECE_ENDS = frozenset(_PIECE_CHARS)
+INDENT = Pattern(r"[ \t]{0,60}(?:(?:#{1,3}|//[/!]?|>{1,3}|\*|--|;{1,2})(?![\w-])[ \t]{0,40}){0,6}")
+"""The indent, comment or quote mark of a line."""
 _TAIL = Pattern(rf"(?P<piece>{_PIECE}{{1,400}})(?P<after>[ \t]{{0,4}}.?)")
 _KEY_SIGN = Pattern(r"[ \t]{0,4}[:=(\[{]")
 """Behind a name, and not behind a piece of a secret."""
@@ -84,7 +82,7 @@ LEAST_PIECE = 4
 """Characters of a piece at a line end; what is shorter is no more than a guess."""
 
 
-class View:
+class Joined:
     """A text with its cuts closed, and where its characters come from."""
 
     __slots__ = ("_ends", "_origins", "_places", "text")
@@ -112,21 +110,21 @@ class View:
         last = bisect_right(self._places, end - 1) - 1
         for row in range(first, last + 1):
             place, origin, stop = self._places[row], self._origins[row], self._ends[row]
-            length = (self._places[row + 1] if row + 1 < len(self._places) else len(self.text))
+            length = self._places[row + 1] if row + 1 < len(self._places) else len(self.text)
             is_copy = length - place == stop - origin
             low = origin + max(0, start - place) if is_copy else origin
             high = min(stop, origin + end - place) if is_copy else stop
             yield low, high
 
 
-def closed(text: str) -> View | None:
+def closed(text: str) -> Joined | None:
     """Return the view without the cuts that say what they are; None where the text has none."""
     cuts: list[Cut] = []
     if not text.isascii():
         cuts += [(*m.span(), "") for m in INVISIBLE.finditer(text)]
     if "&" in text or "<wbr" in text:
         cuts += [(*m.span(), "") for m in ENTITIES.finditer(text)]
-    if any(mark in text for mark in ("*", "~~", "`", "__", "</")):
+    if any(mark in text for mark in ("*", "~~", "`", "_", "<")):
         cuts += [(*m.span(), "") for m in EMPHASIS.finditer(text)]
     if "\\\n" in text or "\\\r\n" in text:
         cuts += [(*m.span(), "") for m in BACKSLASH.finditer(text)]
@@ -134,7 +132,7 @@ def closed(text: str) -> View | None:
         cuts += _quoted_printable(text)
     if '"' in text or "'" in text:
         cuts += [(*m.span(), "") for m in CONCATENATION.finditer(text) if _is_one_string(m)]
-    return View(text, _apart(cuts)) if cuts else None
+    return Joined(text, _apart(cuts)) if cuts else None
 
 
 def _apart(cuts: list[Cut]) -> list[Cut]:
@@ -169,25 +167,45 @@ def _is_one_string(match: Match[str]) -> bool:
     if "," not in (match["first"], match["second"]):
         return bool(match["first"] or match["second"] or match["between"].strip(" \t"))
     text, start = match.string, match.start()
-    return bool(_JOINING.search(text, max(0, start - 440), start) or _JOINED.match(text, match.end()))
+    return bool(
+        _JOINING.search(text, max(0, start - 440), start) or _JOINED.match(text, match.end())
+    )
 
 
-def wrapped(text: str) -> View | None:
+def wrapped(text: str) -> Joined | None:
     """Return the view without line ends between pieces of what is no word; None without any."""
     cuts: list[Cut] = []
-    last = 0
-    for match in LINE_END.finditer(text):
-        start, end = match.span()
-        head = _HEAD.search(text, max(last, start - 400), start)
-        tail = _TAIL.match(text, end)
-        if head is None or tail is None or start < last or _KEY_SIGN.match(tail["after"]):
-            continue
-        if _belong(head[0], tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<")):
-            cuts.append((start, end, ""))
-            last = end
+    at = text.find("\n")
+    first = 0
+    while at >= 0:
+        stop = text.find("\n", at + 1)
+        line = text[first:at].rstrip()
+        below = text[at + 1 : stop if stop >= 0 else len(text)]
+        if line and below and line[-1] in _PIECE_ENDS:
+            head = _last_word(line)
+            if not head.isalpha() or not head[1:].islower() or _is_chance(head):
+                cuts += _line_end(text, head, first + len(line), at + 1)
+        first, at = at + 1, stop
     if "|" in text:
         cuts += _cell_ends(text)
-    return View(text, _apart(cuts)) if cuts else None
+    return Joined(text, _apart(cuts)) if cuts else None
+
+
+def _last_word(line: str) -> str:
+    """Return the letters, digits and signs of secrets that a line ends with."""
+    word = line.rsplit(maxsplit=1)[-1]
+    return word[len(word.rstrip(_PIECE_CHARS)) :]
+
+
+def _line_end(text: str, head: str, start: int, end: int) -> Iterator[Cut]:
+    """Yield the cut between the word at the end of a line and the first one of the next."""
+    indent = INDENT.match(text, end)
+    end = indent.end() if indent else end
+    tail = _TAIL.match(text, end)
+    if not head or tail is None or _KEY_SIGN.match(tail["after"]):
+        return
+    if _belong(head, tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<")):
+        yield start, end, ""
 
 
 def _belong(head: str, tail: str, *, is_alone: bool) -> bool:
@@ -209,7 +227,7 @@ def _is_chance(part: str) -> bool:
     return not (part[1:].islower() and part.isalpha() and pair_share(part) > 0.4)
 
 
-_CELL = Pattern(r"[^|\n]{1,400}")
+_CELL = Pattern(r"(?<=\|)[^|\n]{0,400}(?=\|)")
 
 
 def _cell_ends(text: str) -> list[Cut]:
@@ -223,14 +241,14 @@ def _cell_ends(text: str) -> list[Cut]:
         row: list[Match[str]] = []
         if text.find("|", at, stop) >= 0:
             row = list(_CELL.finditer(text, at, stop))
-            filled = [cell for cell in row if not cell[0].isspace()]
-            if len(row) == len(above) and len(filled) == 1:
-                tail = filled[0]
+            filled = [cell for cell in row if cell[0].strip()]
+            goes_on = len(filled) == 1 or (row and not row[0][0].strip())
+            for tail in filled if goes_on and len(row) == len(above) else ():
                 head = above[row.index(tail)]
                 first, second = head[0].rstrip(" \t\"'`*"), tail[0].lstrip(" \t\"'`*")
-                word = _HEAD.search(first)
+                word = _last_word(first) if first.strip() else ""
                 piece = _TAIL.match(second)
-                if word and piece and _belong(word[0], piece["piece"], is_alone=True):
+                if word and piece and _belong(word, piece["piece"], is_alone=True):
                     cuts.append((head.start() + len(first), tail.end() - len(second), ""))
         above = row
         at = stop + 1

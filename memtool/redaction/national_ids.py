@@ -130,7 +130,7 @@ def _china(text: str) -> bool:
 
 def _czechia(digits: str) -> bool:
     month = int(digits[2:4]) % 50 % 20
-    is_right = int(digits) % 11 == 0 or int(digits[:9]) % 11 == 10 and digits[9] == "0"
+    is_right = int(digits) % 11 == 0 or (int(digits[:9]) % 11 == 10 and digits[9] == "0")
     return 1 <= month <= 12 and 1 <= int(digits[4:6]) <= 31 and is_right
 
 
@@ -146,9 +146,7 @@ def _finland(text: str) -> bool:
 def _france(text: str) -> bool:
     digits = text.replace("2A", "19").replace("2B", "18")
     is_born = 1 <= int(digits[3:5]) <= 12 or 20 <= int(digits[3:5]) <= 42
-    return (
-        digits[0] in "123478" and is_born and 97 - int(digits[:13]) % 97 == int(digits[13:])
-    )
+    return digits[0] in "123478" and is_born and 97 - int(digits[:13]) % 97 == int(digits[13:])
 
 
 def _germany(digits: str) -> bool:
@@ -241,15 +239,18 @@ def _portugal(digits: str) -> bool:
 
 def _romania(digits: str) -> bool:
     check = total(digits, (2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)) % 11
-    return digits[0] != "0" and is_date(digits[1:7]) and int(digits[12]) == min(check, 1 + check % 10)
+    return (
+        digits[0] != "0" and is_date(digits[1:7]) and int(digits[12]) == min(check, 1 + check % 10)
+    )
 
 
 def _singapore(text: str) -> bool:
     shift = 4 if text[0] in "TG" else 0
     letters = "JZIHGFEDCBA" if text[0] in "ST" else "XWUTRQPNMLK"
-    return text[0] in "STFG" and text[8] == letters[
-        (total(text[1:8], (2, 7, 6, 5, 4, 3, 2)) + shift) % 11
-    ]
+    return (
+        text[0] in "STFG"
+        and text[8] == letters[(total(text[1:8], (2, 7, 6, 5, 4, 3, 2)) + shift) % 11]
+    )
 
 
 def _slovenia(digits: str) -> bool:
@@ -334,8 +335,8 @@ ROWS: tuple[tuple[str, str, Callable[[str], bool], str], ...] = (
     ("ee", "99999999999", _two_rounds, ""),
     ("es", "99999999A|99999999-A|99.999.999-A|A9999999A|A-9999999-A", _spain, ""),
     ("fi", "999999-999*|999999+999*|999999A999*", _finland, ""),
-    ("fr", "9 99 99 99 999 999 99|999999999999999|9 99 99 9* 999 999 99|999999*99999999", _france, ""),
-    ("fr", "9 99 99 99 999 999 | 99", _france, ""),
+    ("fr", "9 99 99 99 999 999 99|999999999999999", _france, ""),
+    ("fr", "9 99 99 9A 999 999 99|999999A99999999", _france, ""),
     ("gb", "AA999999A|AA 99 99 99 A", _nino, ""),
     ("gb", "999 999 9999|9999999999|999-999-9999", _nhs, "nhs"),
     ("gr", "99999999999", _greece, "amka|αμκα"),
@@ -347,7 +348,8 @@ ROWS: tuple[tuple[str, str, Callable[[str], bool], str], ...] = (
     ("is", "999999-9999", _iceland, ""),
     ("is", "9999999999", _iceland, "kennitala"),
     ("it", "AAAAAA99A99A999A", _italy, ""),
-    ("jp", "999999999999|9999 9999 9999|9999-9999-9999", _japan, "my ?number|individual number|マイナンバー"),
+    ("jp", "999999999999|9999 9999 9999|9999-9999-9999", _japan,
+     "my ?number|individual number|マイナンバー"),
     ("kr", "999999-9999999", _korea, ""),
     ("lt", "99999999999", _two_rounds, ""),
     ("lv", "999999-99999", _latvia, ""),
@@ -371,7 +373,8 @@ ROWS: tuple[tuple[str, str, Callable[[str], bool], str], ...] = (
     ("tw", "A999999999", _taiwan, ""),
     ("ua", "9999999999", _ukraine, "рнокпп|rnokpp|ідентифікаційний|ipn|tax"),
     ("uy", "9.999.999-9", _uruguay, ""),
-    ("za", "9999999999999|999999 9999 999|999999 9999 99 9", _south_africa, "id n|sa id|south afric|identity|rsa"),
+    ("za", "9999999999999|999999 9999 999|999999 9999 99 9", _south_africa,
+     "id n|sa id|south afric|identity|rsa"),
 )  # fmt: skip
 """Country, shapes, check, and the names one of which must be near, in lower case."""
 
@@ -384,8 +387,8 @@ _STARTS = frozenset(shape.split(" ", maxsplit=1)[0] for shape in _SHAPES)
 MOST_WORDS = 7
 """Groups that a number is written in at most."""
 
-_AS_SHAPE = {code: "9" for code in range(48, 58)} | {code: "A" for code in range(65, 91)}
-_WORD = Pattern(r"(?<![\w.+/:=@#$%-])[0-9A-Z][0-9A-Z./+-]{0,21}(?<=[0-9A-Z])(?![\w@%-]|[./:]\d)")
+_AS_SHAPE = dict.fromkeys(range(48, 58), "9") | dict.fromkeys(range(65, 91), "A")
+_WORD = Pattern(r"(?<![\w.+/@#$%-])[0-9A-Z][0-9A-Z./+-]{0,21}(?<=[0-9A-Z])(?![\w@%-]|[./:]\d)")
 _SIGNS = Pattern(r"[ .+/-]")
 
 
@@ -402,17 +405,17 @@ def ids(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of national ids whose check is right."""
     words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     done = 0
-    for at, (start, end) in enumerate(words):
-        if start < done or text[start:end].translate(_AS_SHAPE) not in _STARTS:
+    for at, (start, stop) in enumerate(words):
+        if start < done or text[start:stop].translate(_AS_SHAPE) not in _STARTS:
             continue
-        best = 0
+        best = end = 0
         for low, high in words[at : at + MOST_WORDS]:
-            if low > end + 1 or (low > start and text[low - 1] != " "):
+            if low > start and (low != end + 1 or text[end] != " "):
                 break
             end = high
-            rows = _SHAPES.get(text[start:high].translate(_AS_SHAPE))
-            if rows and not _goes_on(text, start, high) and _is_right(text, lower, start, high, rows):
-                best = high
+            rows = _SHAPES.get(text[start:end].translate(_AS_SHAPE))
+            if rows and not _goes_on(text, start, end) and _is_right(text, lower, start, end, rows):
+                best = end
         if best:
             done = best
             yield "national-id", start, best
@@ -472,12 +475,13 @@ IBAN_LENGTHS = {
 """How long an account number of a country is (the registry of ISO 13616)."""
 
 IBAN = Pattern(
-    r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,4})?(?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,4})?"
+    r"(?![A-Za-z0-9])"
 )
 
 
 def ibans(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of account numbers with the length of their country and right sum."""
+    """Yield (kind, start, end) of account numbers with the length and sum of their country."""
     at = 0
     while match := IBAN.search(text, at):
         start = match.start()
@@ -495,6 +499,6 @@ def ibans(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
 
 
 def is_iban(plain: str) -> bool:
-    """Return whether an account number without spaces has its check digits (ISO 7064, MOD 97-10)."""
+    """Return whether an account number without spaces is right by ISO 7064, MOD 97-10."""
     digits = "".join(str(int(char, 36)) for char in plain[4:] + plain[:4])
     return int(digits) % 97 == 1 and len(set(plain[4:])) > 2

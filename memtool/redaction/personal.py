@@ -5,6 +5,7 @@ Numbers of other countries and of accounts are in `national_ids`.
 
 from __future__ import annotations
 
+from memtool.redaction.columns import cells
 from memtool.redaction.entropy import Pattern, is_sequence
 from memtool.redaction.national_ids import luhn
 
@@ -66,27 +67,35 @@ TOP_NAMES = frozenset(
         "com org net edu gov mil int info biz name pro aero coop museum jobs mobi tel travel cat "
         "asia post xxx arpa academy accountants agency ai app apartments art associates attorney "
         "audio band bank bar best bet bike bio black blog blue boutique brussels build builders "
-        "business buzz cab cafe camera camp capital cards care careers cash center chat church city "
+        "business buzz cab cafe camera camp capital cards care careers cash center chat church "
+        "city "
         "claims cleaning click clinic clothing cloud club codes coffee college community company "
         "computer consulting contact contractors cooking cool country courses credit cymru dance "
         "date deals degree delivery dental design dev diamonds digital direct directory doctor "
         "dog domains earth education email energy engineer engineering enterprises equipment "
         "estate events exchange expert express fail family fan farm fashion film finance financial "
         "fish fit fitness florist foundation fun fund furniture fyi gallery game games garden gift "
-        "gifts global gmbh gold graphics green group guide guru hamburg haus health healthcare help "
-        "holdings holiday homes horse hospital host hosting house immo inc industries ink institute "
+        "gifts global gmbh gold graphics green group guide guru hamburg haus health healthcare "
+        "help "
+        "holdings holiday homes horse hospital host hosting house immo inc industries ink "
+        "institute "
         "insure international investments jetzt kitchen koeln land law lawyer legal life lighting "
-        "limited link live llc loan lol london ltd love madrid management marketing market mba media "
+        "limited link live llc loan lol london ltd love madrid management marketing market mba "
+        "media "
         "melbourne memorial moda mom money monster movie network new news ngo ninja nyc one online "
-        "ooo page paris partners parts party pet photo photography photos pictures pink pizza place "
+        "ooo page paris partners parts party pet photo photography photos pictures pink pizza "
+        "place "
         "plus porn press productions properties property pub quebec radio realty red rehab rent "
         "repair report rest restaurant review reviews rip rocks run ruhr sale salon sarl school "
         "science scot security services sexy shoes shop show singles ski social software solar "
         "solutions space store stream studio style sucks support surf surgery swiss sydney systems "
-        "tax taxi team tech technology tennis theater tienda tips tires today tokyo tools top tours "
-        "town toys trade training tube university uno vacations vegas ventures vet video villas vin "
+        "tax taxi team tech technology tennis theater tienda tips tires today tokyo tools top "
+        "tours "
+        "town toys trade training tube university uno vacations vegas ventures vet video "
+        "villas vin "
         "vip vision vote voyage wales wang watch webcam website wedding wien wiki win wine work "
-        "works world wtf xyz yoga zone berlin bayern tirol bzh eus gal frl amsterdam vlaanderen gent"
+        "works world wtf xyz yoga zone berlin bayern tirol bzh eus gal frl amsterdam "
+        "vlaanderen gent"
     )
 )
 """Top-level names with more than two letters that people have addresses in (IANA's root zone).
@@ -107,16 +116,9 @@ CARDS: tuple[tuple[str, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = (
 """Brand, ranges of the first digits, lengths (ISO/IEC 7812 as published by the brands)."""
 
 
-_AT_SIGNS = ("@", "\uff20", "%40", "&#64;", "&#x40;", "&commat;")
-
-
 def has_at(_text: str, lower: str) -> bool:
     """Return whether there may be an address for mail, maybe spelled out."""
-    if any(sign in lower for sign in _AT_SIGNS):
-        return True
-    return ("at" in lower or "arroba" in lower) and any(
-        word in lower for word in (" dot ", "dot", "(at)", "[at]", "punkt", " at ")
-    )
+    return "@" in lower or any(sign in lower for sign in _SPELLED_SIGNS)
 
 
 def emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
@@ -129,27 +131,30 @@ def emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             yield "email", *found
         at = after
     if any(sign in lower for sign in _SPELLED_SIGNS):
-        for match in SPELLED.finditer(lower):
-            if _is_spelled_address(match):
-                yield "email", match.start(), match.end("top")
+        for sign in AT_SIGN.finditer(lower):
+            host = SPELLED_HOST.match(lower, sign.end())
+            local = SPELLED_NAME.search(lower, max(0, sign.start() - 48), sign.start())
+            if host and local and _is_spelled_address(local["local"], sign, host):
+                yield "email", local.start("local"), host.end("top")
 
 
 _SPELLED_SIGNS = (
-    " at ", "(at", "[at", "{at", "<at", "_at_", "-at-", "( at", "[ at", " @ ", "[@]", "(@)", "arroba",
-    "\uff20", "%40", "&#64;", "&#x40;", "&commat;",
+    " at ", "(at", "[at", "{at", "<at", "_at_", "-at-", "( at", "[ at", " @ ", "[@]", "(@)",
+    "arroba", "\uff20", "%40", "&#64;", "&#x40;", "&commat;",
 )  # fmt: skip
 _OPEN, _CLOSE = r"\s{0,2}(?:[\[({<]|_|-)\s?", r"\s?(?:[\])}>]|_|-)\s{0,2}"
 _LABEL = r"[a-z0-9\xe0-\u024f](?:[a-z0-9\xe0-\u024f-]{0,61}[a-z0-9\xe0-\u024f])?"
-SPELLED = Pattern(
-    r"(?<![\w.%+@/=-])(?P<local>[a-z0-9](?:[a-z0-9._+-]{0,40}[a-z0-9])?)"
-    rf"(?:(?P<sure>{_OPEN}(?:at|@|arroba){_CLOSE}|\uff20|%40|&#64;|&#x40;|&commat;)"
-    r"|(?P<spaced>\s{1,2}(?:at|arroba)\s{1,2})|(?P<apart>\s@\s))"
-    rf"(?P<host>{_LABEL}(?:(?:{_OPEN}(?:dot|punkt|punto|\.){_CLOSE}|\s{{1,2}}(?:dot|punkt|punto)\s{{1,2}}"
-    rf"|\s\.\s|\.){_LABEL}){{0,3}}?)"
-    rf"(?P<dot>{_OPEN}(?:dot|punkt|punto|\.){_CLOSE}|\s{{1,2}}(?:dot|punkt|punto)\s{{1,2}}|\s\.\s|\.)"
-    r"(?P<top>[a-z]{2,24})(?![\w@]|[(=\[]|\.[a-z0-9])"
+SPELLED_NAME = Pattern(r"(?<![\w.%+@/-])_{0,2}(?P<local>[a-z0-9](?:[a-z0-9._+-]{0,40}[a-z0-9])?)\Z")
+AT_SIGN = Pattern(
+    rf"(?P<sure>{_OPEN}(?:at|@|arroba){_CLOSE}|\uff20|%40|&#64;|&#x40;|&commat;)"
+    r"|(?P<spaced>\s{1,2}(?:at|arroba)\s{1,2})|(?P<apart>\s@\s)"
 )
-"""An address in lower case whose signs are words, or written for machines."""
+_DOT = rf"(?:{_OPEN}(?:dot|punkt|punto|\.){_CLOSE}|\s{{1,2}}(?:dot|punkt|punto)\s{{1,2}}|\s\.\s|\.)"
+SPELLED_HOST = Pattern(
+    rf"(?P<host>{_LABEL}(?:{_DOT}{_LABEL}){{0,3}}?)(?P<dot>{_DOT})"
+    r"(?P<top>[a-z]{2,24})(?![a-z0-9@(=\[]|_\w|\.[a-z0-9])"
+)
+"""The parts of an address in lower case whose signs are words, or written for machines."""
 _NO_NAMES = frozenset(
     str.split(
         "the a an this that these those it is are was be available hosted look looking see live "
@@ -158,22 +163,24 @@ _NO_NAMES = frozenset(
         "point points and or but not all only even just aim over out in on off guess hint released"
     )
 )
-_NAMED_LOCAL = Pattern(r"[a-z]{2,}[._][a-z]{2,}\d{0,4}$|[a-z]{3,}\d{1,4}$|[a-z]\.[a-z]{2,}$")
+_NAMED_LOCAL = Pattern(r"[a-z]{2,}[._][a-z]+\d{0,4}$|[a-z]{3,}\d{1,4}$|[a-z]\.[a-z]{2,}$")
 
 
-def _is_spelled_address(match: Match[str]) -> bool:
+def _is_spelled_address(local: str, sign: Match[str], behind: Match[str]) -> bool:
     """Return whether an address in words is one, and no sentence with `at` in it."""
-    local, host, top = match["local"], match["host"], match["top"]
+    host, top = behind["host"], behind["top"]
     name = _DOTS.sub(".", f"{host}.{top}")
-    is_dotted = match["dot"] == "."
-    if match["apart"] and match["dot"].strip() != ".":
+    is_dotted = behind["dot"] == "."
+    if sign["apart"] and behind["dot"].strip() != ".":
         return False
-    if match["spaced"]:
+    if sign["spaced"]:
         if local in _NO_NAMES or host in _NO_NAMES:
             return False
-        if is_dotted and (not _NAMED_LOCAL.match(local) or local.rpartition(".")[2] in FILE_ENDINGS):
+        if is_dotted and (
+            not _NAMED_LOCAL.match(local) or local.rpartition(".")[2] in FILE_ENDINGS
+        ):
             return False
-    if match["apart"] and is_dotted and not _NAMED_LOCAL.match(local):
+    if sign["apart"] and is_dotted and not _NAMED_LOCAL.match(local):
         return False
     return not is_harmless_address(local, name, top)
 
@@ -203,8 +210,8 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
     start = at - len(local)
     before = text[max(0, start - 3) : start]
     host = domain[0].lower()
-    if text[domain.end() : domain.end() + 1] in ("(", "[", "=") and text[domain.end() :][:1]:
-        return None  # an attribute of what is multiplied
+    if _ATTRIBUTE.match(text, domain.end()):
+        return None
     if text[start : domain.end()].isupper() or _LOGIN.search(text, max(0, start - 100), start):
         return None
     if before.endswith("://") and text[domain.end() : domain.end() + 1] in ("/", ":"):
@@ -219,6 +226,8 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
     return start, domain.end()
 
 
+_ATTRIBUTE = Pattern(r"[(\[]|[ \t]?=(?!=)")
+"""Behind the attribute of an object that is multiplied, called or assigned to."""
 _LOGIN = Pattern(
     r"(?:\b(?:ssh|scp|sftp|rsync|mosh|autossh|ssh-copy-id|sshfs)\b|\b(?:Host|HostName|ProxyJump)\b)"
     r"(?:[ \t]{1,3}[^\s@]{1,40}){0,6}[ \t]{1,3}['\"]?\Z"
@@ -246,6 +255,7 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
     )  # fmt: skip
 
 
+_DAY = Pattern(r"(?:19|20)\d\d([-/.]?)\d\d\1\d\d(?!\d)")
 _OTHERS = bytes(code for code in range(256) if code not in b"0123456789")
 _AS_ZERO = bytes.maketrans(b"123456789" + _OTHERS, b"0" * 9 + b" " * len(_OTHERS))
 """A table for `bytes.translate`: each digit is a zero, all else a space."""
@@ -262,8 +272,17 @@ def has_number(text: str, least: int) -> bool:
 
 
 def has_phone(text: str, _lower: str = "") -> bool:
-    """Return whether a number is as long as one of a telephone that is named as one."""
-    return has_number(text, 7)
+    """Return whether a number is as long as one of a telephone, and no day."""
+    if not has_number(text, 7):
+        return False
+    for match in LONG_NUMBER.finditer(text):
+        day = _DAY.match(match[0])
+        if sum(map(str.isdigit, match[0][day.end() :] if day else match[0])) > 6:
+            return True
+    return False
+
+
+LONG_NUMBER = Pattern(r"\d(?:[ ()./-]{0,3}\d){6,}")
 
 
 def has_social_number(text: str, _lower: str = "") -> bool:
@@ -279,14 +298,14 @@ def has_card(text: str, _lower: str = "") -> bool:
 _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
 PHONE = Pattern(
-    r"[+(0-9](?<![\w.+/=:@#-][+(0-9])(?:"
+    r"[+(0-9](?<![\w.+/:@#-][+(0-9])(?:"
     r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,7}"
     r"|(?<=0)0[1-9]\d{0,2}(?:[ .\-/]{1,2}\(?\d{1,5}\)?){1,6}\d{0,6}"
     rf"|(?<=\+)1[ .-]{_AREA}|(?<=1)[ .-]{_AREA}"
     rf"|(?<=\()[2-9]\d\d\) ?{_LOCAL}|(?<=[2-9])\d\d[-. ]{_LOCAL}"
     r"|(?<=\()0?\d{2,4}\)[ -]?\d{3,5}[ -]?\d{3,5}"
     r"|(?<=0)[1-9]\d{0,3}(?:(?P<sign>[ .-])\d{2,4}(?:(?:(?P=sign)| )\d{2,4}){0,3}|[ /-]\d{5,8})"
-    r")(?![\w@]|[.,:/-]\d| \d)"
+    r")(?![\w@]|[.:/-]\d| \d)"
 )
 """With a country code, North American, or with the zero or brackets of an area code.
 
@@ -303,23 +322,32 @@ _STRONG = (
     r"\u0442\u0435\u043b\u0435\u0444\u043e\u043d|\u0442\u0435\u043b|\u96fb\u8a71|\u7535\u8bdd|\u624b\u673a|\uc804\ud654"
 )
 _WEAK = r"call|ring|dial|mobile|cell|contact|text|signal"
-_NAME = rf"(?:{_STRONG}|{_WEAK})"
-_NUMBER = r"(?P<number>(?:\(?\+?\d{1,5}\)?)(?:[ ./-]{0,2}\d{2,12}){1,5})(?![\w@]|[.:/-]\d)"
+_NAME = rf"(?P<name>{_STRONG}|{_WEAK})"
+NUMBER = Pattern(
+    r"[(+\d](?<![\w.+/@#-][(+\d])(?:(?<=\d)"
+    r"|\+?\(?\d)\d{0,11}\)?(?:[ ./-]{0,2}\(?\d{1,12}\)?){0,6}(?![\w@]|[.:/-]\d)"
+)
+"""Any number in groups."""
 SPOKEN = Pattern(
-    rf"(?<![a-z0-9])(?:[a-z]{{1,12}}[_ .-])?(?P<name>{_NAME})(?:[_ -]?(?:number|num|nr|no|nummer|home|work))?s?"
-    rf"(?![a-z0-9_])[^\d\n+]{{0,24}}?(?<![\d.+])(?:(?<=\W)|(?<=_)){_NUMBER}"
+    rf"(?<![a-z0-9])(?:home|work|user|customer|office)?{_NAME}(?:[_ -]?(?:number|num|nr|no"
+    rf"|nummer|home|work))?s?"
+    r"(?![a-z0-9_])[^\d\n+]{0,24}\Z"
 )
 FOLLOWED = Pattern(
-    rf"(?<![\w.+/=:@#-]){_NUMBER}[\"'`)*]{{0,2}}[ \t]{{0,2}}[,(|:;/\u2013\u2014-]{{0,2}}[ \t]{{0,2}}"
-    r"(?:(?:is|as|on|for|my|his|her|the|our|their|new|old|private|direct|home|work|office|business)[ \t]{1,2}){0,4}"
-    rf"(?P<name>{_NAME})(?![a-z])"
+    r"[\"'`)*]{0,2}[ \t]{0,2}[,(|:;/\u2013\u2014-]{0,2}[ \t]{0,2}"
+    r"(?:(?:is|as|on|for|my|his|her|the|our|their|new|old|private|direct|home|work|office"
+    r"|business)[ \t]{1,2}){0,4}"
+    rf"{_NAME}(?![a-z])"
 )
-"""A number with the word for it before or behind."""
+"""The word for a number before it and behind it."""
 _COUNTED = Pattern(
-    r"[\"'`)*]{0,2}[ \t]{0,2}(?:times|ms|s\b|sec|min|hours|days|bytes|kb|mb|gb|rows|users|calls|requests|"
+    r"[\"'`)*]{0,2}[ \t]{0,2}(?:times|ms|s\b|sec|min|hours|days|bytes|kb|mb|gb|rows|users|calls"
+    r"|requests|"
     r"tokens|lines|items|records|events|per\b|%|x\b|/s)"
 )
-_NO_PHONE = Pattern(r"\bids?\b|_id|_at\b|count|model|version|size|length|price|total|bytes|stack|limit|rate")
+_NO_PHONE = Pattern(
+    r"\bids?\b|_id|_at\b|count|model|version|size|length|price|total|bytes|stack|limit|rate|screen|resolution|serial|display"
+)
 
 
 def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
@@ -331,17 +359,34 @@ def phones(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     for match in PHONE.finditer(text):
         if _is_spelled_phone(match[0]):
             yield "phone", match.start(), match.end()
-    if "tel" in lower or "sms" in lower or "callto" in lower or "wa" in lower:
-        for match in TEL_LINK.finditer(lower):
-            if 7 <= sum(map(str.isdigit, match["number"])) <= 15:
-                yield "phone", *match.span("number")
-    for match in SPOKEN.finditer(lower):
-        between = lower[match.end("name") : match.start("number")]
-        if not _NO_PHONE.search(between) and _is_named_phone(match, lower):
+    for match in TEL_LINK.finditer(lower) if ":" in text or "/" in text else ():
+        if 7 <= sum(map(str.isdigit, match["number"])) <= 15:
             yield "phone", *match.span("number")
-    for match in FOLLOWED.finditer(lower):
-        if _is_named_phone(match, lower):
-            yield "phone", *match.span("number")
+    for match in NUMBER.finditer(text):
+        if _is_beside_its_word(match[0], lower, *match.span()):
+            yield "phone", match.start(), match.end()
+    for _head, start, end in cells(text, lower, _is_phone_heading):
+        number = NUMBER.match(text[start:end])
+        digits = "".join(filter(str.isdigit, text[start:end]))
+        if number and number.end() == end - start and _is_named_phone(number[0], digits, "phone"):
+            yield "phone", start, end
+
+
+def _is_beside_its_word(number: str, lower: str, start: int, end: int) -> bool:
+    """Return whether a number has the word for a telephone before or behind it."""
+    digits = "".join(filter(str.isdigit, number))
+    if not 7 <= len(digits) <= 15 or _DAY.match(number) or _COUNTED.match(lower, end):
+        return False
+    before = SPOKEN.search(lower, max(0, start - 60), start)
+    word = before or FOLLOWED.match(lower, end)
+    if word is None or (before and _NO_PHONE.search(lower, before.end("name"), start)):
+        return False
+    return _is_named_phone(number, digits, word["name"])
+
+
+def _is_phone_heading(head: str) -> bool:
+    """Return whether the heading of a column is a word for telephone numbers."""
+    return SPOKEN.search(head) is not None and not _NO_PHONE.search(head)
 
 
 def _is_spelled_phone(number: str) -> bool:
@@ -350,12 +395,12 @@ def _is_spelled_phone(number: str) -> bool:
     if number[0] == "+":
         is_long = 8 <= len(digits) <= 15
     elif digits.startswith("00"):
-        is_long = 10 <= len(digits) <= 16
+        is_long = 11 <= len(digits) <= 16 and (digits[2] not in "17" or len(digits) == 13)
     elif number[0] == "0":
         most = 12 if sum(not char.isdigit() for char in number) == 1 else 11
         is_long = 9 <= len(digits) <= most and not is_sequence(digits)
         pairs = number.replace("-", " ").replace(".", " ").split(" ")
-        if pairs == sorted(pairs) and len({len(pair) for pair in pairs}) == 1:
+        if len(pairs) > 2 and _is_counting(pairs):
             return False  # 01 02 03 04 05
     elif number[0] == "(":
         is_long = 9 <= len(digits) <= 12
@@ -364,27 +409,39 @@ def _is_spelled_phone(number: str) -> bool:
     return is_long and not _is_counted(number) and not _is_fictional(number)
 
 
-def _is_named_phone(match: Match[str], lower: str) -> bool:
-    """Return whether a number beside the word for it is as long as one, and no count or time."""
-    number, name = match["number"], match["name"]
-    digits = "".join(char for char in number if char.isdigit())
-    if number.isdigit() and (digits[:2] in ("16", "17") and len(digits) in (10, 13, 16)):
+def _is_counting(groups: list[str]) -> bool:
+    """Return whether numbers grow by the same step."""
+    from itertools import pairwise  # few texts need it
+
+    numbers = [int(group) for group in groups if group.isdecimal()]
+    steps = {after - before for before, after in pairwise(numbers)}
+    return len(numbers) == len(groups) and len(steps) == 1
+
+
+def _is_named_phone(number: str, digits: str, name: str) -> bool:
+    """Return whether a number beside the word for it is as long as one, and no amount or time."""
+    if number.isdigit() and digits[:2] in ("16", "17") and len(digits) in (10, 13):
         return False  # a time
-    if _COUNTED.match(lower, match.end("number")) or _is_counted(number) or _is_fictional(number):
+    if _is_counted(number) or _is_fictional(number):
         return False
-    if len(digits) == 8 and (digits.startswith(("19", "20")) or number[4:5] in ("-", "/", ".")):
-        return False  # a date
     is_weak = _WEAK_NAME.match(name) is not None
-    return (9 if is_weak else 7) <= len(digits) <= (12 if is_weak else 15)
+    least = (8 if " " in number else 9) if is_weak else 7
+    most = 12 if is_weak and not digits.startswith("00") else 15
+    return least <= len(digits) <= most
 
 
 _WEAK_NAME = Pattern(rf"(?:{_WEAK})$")
 
 
+_POSTCODE = Pattern(r"\d{5}-\d{4}$")
+
+
 def _is_counted(number: str) -> bool:
-    """Return whether it is an amount with a decimal point, or one digit over and over."""
+    """Return whether it is an amount, an American post code, or one digit over and over."""
     groups = number.split(".")
-    is_amount = len(groups) == 2 and not any(sign in number for sign in " -/(")
+    is_amount = len(groups) == 2 and not any(sign in number for sign in " /(+")
+    if _POSTCODE.match(number):
+        return True
     return len({char for char in number if char.isdigit()}) < 3 or is_amount
 
 

@@ -78,13 +78,12 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
      r"(?P<secret>(?:[ \t>]{0,12}[A-Za-z0-9+/=]{4,80}\r?\n?){1,200})")),
     ("wireguard-key", ("PrivateKey", "PresharedKey"),
      r"(?:PrivateKey|PresharedKey)\s{0,3}=\s{0,3}(?P<secret>[A-Za-z0-9+/]{42,44}=?)"),
-    ("password-hash", ("$2", "$1$", "$5$", "$6$", "$8$", "$9$", "$7$", "$y$", "$gy$", "$P$", "$H$", "$S$",
-                       "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$sha1$", "$bcrypt", "$md5"),
+    ("password-hash", ("$",),
      (r"(?<![A-Za-z0-9_])(?:argon2|bcrypt(?:_sha256)?\$?)?\$"
      r"(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
      r"|argon2(?:id|i|d)\$(?:v=\d{1,3}\$)?m=\d{1,9},t=\d{1,9},p=\d{1,9}(?:,\w{1,9}=[^$,\s]{1,40}){0,3}"
      r"\$[A-Za-z0-9+/=]{8,120}\$[A-Za-z0-9+/=]{16,200}"
-     r"|(?:1|5|6|8|9|apr1|sha1|md5)\$(?:rounds=\d{1,9}\$)?[^\s$:\0]{1,32}\$[./A-Za-z0-9]{20,100}"
+     r"|(?:1|5|6|8|9|apr1|sha1|md5)\$(?:(?:rounds=)?\d{1,9}\$)?[^\s$:\0]{1,32}\$[./A-Za-z0-9]{20,100}"
      r"|(?:y|gy|7)\$[./A-Za-z0-9]{1,90}\$(?:[./A-Za-z0-9]{1,90}\$)?[./A-Za-z0-9]{40,50}"
      r"|[PHS]\$[./A-Za-z0-9]{28,60}"
      r"|bcrypt-sha256\$[^\s$\0]{1,40}\$[./A-Za-z0-9]{20,30}\$[./A-Za-z0-9]{28,40}"
@@ -93,7 +92,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password-hash", ("pbkdf2", "PBKDF2", "scrypt", "sha1$", "sha256$", "sha512$", "md5$"),
      (r"(?<![\w$])(?:(?:pbkdf2|scrypt)[_:][\w:]{1,40}|grub\.pbkdf2\.sha512\.\d{1,9}|sha1|sha256|sha512|md5)"
      r"(?:\$\d{1,9})?[$.][A-Za-z0-9+/=.]{4,300}[$.][A-Za-z0-9+/=]{20,300}")),
-    ("password-hash", ("{S", "{PBKDF2", "{CRYPT", "{crypt", "{s", "{ARGON2", "{SM", "{x-"),
+    ("password-hash", ("{",),
      (r"\{(?:S?SHA(?:-?\d{3})?|SMD5|MD5|PBKDF2(?:-SHA\d{1,3})?|CRYPT|ARGON2|x-\w{1,16})\}"
      r"(?:\d{1,9}\$)?[A-Za-z0-9+/=.$,]{24,300}")),
     ("password-hash", ("SCRAM-SHA-",),
@@ -106,14 +105,19 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("framework-key", ("ationKey=", "ptionKey="),
      r"(?:validation|decryption)Key=[\"'](?P<secret>[0-9A-Fa-f]{32,200})"),
     ("framework-key", ("crypt",),
-     r"['\"]crypt['\"]\s{0,4}=>\s{0,4}(?:\[|array\()\s{0,40}['\"]key['\"]\s{0,4}=>\s{0,4}['\"](?P<secret>[^'\"\n\0]{16,200})"),
+     (r"['\"]crypt['\"]\s{0,4}=>\s{0,4}(?:\[|array\()\s{0,40}['\"]key['\"]\s{0,4}=>"
+      r"\s{0,4}['\"](?P<secret>[^'\"\n\0]{16,200})")),
     ("framework-key", ("django-insecure-",), r"django-insecure-[^\s'\"\0]{20,100}"),
-    ("framework-key", ("base64:",), r"APP_(?:PREVIOUS_)?KEYS?\s{0,2}[:=]\s{0,2}['\"]?(?P<secret>base64:[A-Za-z0-9+/]{40,90}={0,2})"),
+    ("framework-key", ("base64:",),
+     (r"APP_(?:PREVIOUS_)?KEYS?\s{0,2}[:=]\s{0,2}['\"]?"
+      r"(?P<secret>base64:[A-Za-z0-9+/]{40,90}={0,2})")),
     ("password", ("machine", "default"),
-     (r"\b(?:machine[ \t]{1,8}[^\s\0]{1,200}|default)(?:\s{1,8}(?:login|account|user)\s{1,8}[^\s\0]{1,200}){0,2}"
+     (r"\b(?:machine[ \t]{1,8}[^\s\0]{1,200}|default)(?:\s{1,8}(?:login|account"
+      r"|user)\s{1,8}[^\s\0]{1,200}){0,2}"
      r"\s{1,8}(?:password|passwd)\s{1,8}(?P<secret>[^\s\0]{3,200})")),
     ("password", (":",),
-     (r"(?:^|\n)[ \t>]{0,4}(?=[^:\n]{0,100}[a-z.*])[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w.@*-]{0,59}[A-Za-z][\w.@*-]{0,59}:"
+     (r"(?:^|\n)[ \t>]{0,4}[\w.*-]{1,100}:(?:\d{2,5}"
+      r"|\*):[\w*-]{1,60}:[\w.@*-]{0,59}[A-Za-z][\w.@*-]{0,59}:"
      r"(?P<secret>(?:[^\s:\\\0]|\\.){4,100})(?=\r?\n|$)")),
     ("password", ("mysql", "mariadb"),
      (r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mysqlimport)\b[^\n\0|;]{0,80}?"
@@ -131,10 +135,23 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
 )  # fmt: skip
 
-LEAST_WORD = {":": 12, "*": 41, "-": 50, ".": 59, "|": 43, "/1": 47, "-us": 36, "pat": 82}
+LEAST_WORD = {
+    "$": 25,
+    "{": 29,
+    ":": 12,
+    "*": 41,
+    "-": 50,
+    ".": 59,
+    "|": 43,
+    "/1": 47,
+    "-us": 36,
+    "pat": 82,
+}
 """Needles of any text count only with a word as long as the shortest such secret."""
 
 _PATTERNS = tuple((kind, needles, Pattern(pattern)) for kind, needles, pattern in ROWS)
+
+_NEEDLES = tuple(dict.fromkeys(needle for _kind, needles, _pattern in ROWS for needle in needles))
 
 WORDED = frozenset({"authorization", "session-cookie", "password"})
 """Shapes whose secret could be a plain word; the others say enough by their form."""
@@ -142,7 +159,7 @@ WORDED = frozenset({"authorization", "session-cookie", "password"})
 
 def has_shape(text: str, _lower: str = "") -> bool:
     """Return whether a needle of any row is in a text, or the beginning of a key block."""
-    return BEGIN in text or bool(_searched_for(text))
+    return BEGIN in text or any(needle in text for needle in _NEEDLES)
 
 
 def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
@@ -162,14 +179,19 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
 def _searched_for(text: str) -> list[tuple[str, Pattern]]:
     """Return the kinds that a text may hold, with their patterns."""
     longest = max(map(len, text.split()), default=0)
+    there = {
+        needle for needle in _NEEDLES if needle in text and longest >= LEAST_WORD.get(needle, 0)
+    }
+    if not there:
+        return []
     return [
-        (kind, pattern)
-        for kind, needles, pattern in _PATTERNS
-        if any(needle in text and longest >= LEAST_WORD.get(needle, 0) for needle in needles)
+        (kind, pattern) for kind, needles, pattern in _PATTERNS if not there.isdisjoint(needles)
     ]
 
 
 def _is_real(kind: str, secret: str) -> bool:
+    if kind == "password-hash":
+        return len(set(secret[-20:])) > 5
     if is_filler(secret):
         return False
     if kind not in WORDED:
