@@ -10,7 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).parent.parent / "tests")  # this file has the name of a room there
+sys.path.pop(0)  # this file has the name of a room of the tests
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from redaction import carriers, corpus
 

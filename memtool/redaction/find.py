@@ -226,6 +226,9 @@ def _across(
         spans = list(view.origins(start, end))
         if len(spans) == 1 or is_personal(kind):
             continue
+        later = {low for low, _high in spans[1:]}
+        if any(low in later and other != "high-entropy" for low, _high, _rank, other in found):
+            continue  # a secret of its own begins there
         is_in_cells = "|" in text[spans[0][1] : spans[-1][0]]
         if (
             kind == "high-entropy"
