@@ -8,9 +8,13 @@ from memtool.authoring import write
 from memtool.authoring.write import Changed
 from memtool.commands._render import changed as render
 from memtool.errors import MemtoolError
+from memtool.inject import block, gather
 from memtool.memory import timestamps
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.store.context import Context
+
+MOST_NAMED = 3
+"""Memories that one note names."""
 
 __all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
 
@@ -45,7 +49,8 @@ def confirm(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
 def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
     """Put a memory into the pinned tier, so that it is always injected first.
 
-    A pinned memory does not expire by the time to live of its category.
+    A pinned memory does not expire by the time to live of its category. The tier holds few: where
+    it is full, what agents are not shown any more is named.
 
     Example:
         memtool pin dec-2026-02-22-keep-sessions-in-redis --commit
@@ -55,9 +60,12 @@ def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = Fals
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    return write.change(
+    changed = write.change(
         context, id, _to("pinned"), "pin", commit=commit, dry_run=dry_run, needs_head=True
     )
+    if not dry_run:
+        _note_crowded_out(context)
+    return changed
 
 
 def unpin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
@@ -142,6 +150,18 @@ def _to(status: str) -> Callable[[Memory], Fields]:
         return {"status": status}
 
     return changes
+
+
+def _note_crowded_out(context: Context) -> None:
+    """Note which pinned memories agents are not shown for lack of room."""
+    left_out = gather.crowded_out(gather.GatherRequest(context), block.BY_NAME["text"])
+    if left_out:
+        named = ", ".join(f"{one.id} ({one.reason})" for one in left_out[:MOST_NAMED])
+        more = f" and {len(left_out) - MOST_NAMED} more" if len(left_out) > MOST_NAMED else ""
+        context.notes.append(
+            f"the pinned tier is full, agents are not shown {named}{more}; "
+            "memtool unpin ID makes room"
+        )
 
 
 def _note_lost_reason(context: Context, why: str, *, commit: bool) -> None:

@@ -68,8 +68,9 @@ def config(
     inject.floor and inject.threshold may have another number for one category.
 
     With --global it is the user's own file, beside their global memories. Where a project says
-    nothing, it decides about search.limit, inject.budget_tokens, inject.global, ledger.enabled and
-    capture.auto; everything else is the project's alone.
+    nothing, it decides about search.limit, inject.global, ledger.enabled, capture.auto and what
+    bounds a block; most else is the project's alone. What bounds a block (inject.trust, budgets,
+    numbers of places) is the strictest of what the user, the trusted ref and the worktree say.
 
     Example:
         memtool config inject.budget_tokens 1200
@@ -95,14 +96,27 @@ def config(
         return SettingsReport(context.config_path, rows)
     option = config_file.option(key)
     if not value and not unset:
+        _note_stricter(context, key, context.settings)
         return SettingsReport(context.config_path, (_row(option, key, context.settings),))
     if value and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
     new = None if unset else _typed(option, key, value)
     done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
     after = config_file.parse(done.data, context.config_path)
-    row = _row(option, key, after.replace(personal=context.settings.personal))
+    after = after.replace(personal=context.settings.personal)
+    _note_stricter(context, key, after)
+    row = _row(option, key, after)
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
+
+
+def _note_stricter(context: Context, key: str, own: config_file.Config) -> None:
+    """Note where a setting asks for less than holds: the strictest of all that say something."""
+    if key not in config_file.STRICT or context.is_global:
+        return
+    held = own.bounded(context.agreed_settings).setting(key)
+    if held != own.setting(key):
+        who = "your own settings or those of the trusted ref are stricter"
+        context.notes.append(f"{key} = {_shown(held)} holds: {who}")
 
 
 def auto(

@@ -164,7 +164,7 @@ def _start(context: Context, event: HookCall) -> Injected:
     primed = session_primer.prime(
         gather.GatherRequest(context, session=session),
         _form(event),
-        candidates.plan(context.settings, _budget(context, event), None),
+        candidates.plan(context.strict_settings, _budget(context, event), None),
         lifecycle.recap(context, event.given.session),
     )
     if is_noted:
@@ -181,7 +181,7 @@ def _prompt(context: Context, event: HookCall) -> Injected:
     return gather.answer(
         gather.GatherRequest(context, prompt, files, context_of(given)),
         _form(event),
-        candidates.plan(context.settings, _budget(context, event), None),
+        candidates.plan(context.strict_settings, _budget(context, event), None),
     )
 
 
@@ -229,7 +229,7 @@ _REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {
 def _budget(context: Context, event: HookCall) -> int:
     """Return the tokens of an answer: the usual ones, but never more than the host would show."""
     own = context.budget_tokens
-    usual = context.settings.count("inject.budget_tokens") if own is None else own
+    usual = context.strict_settings.count("inject.budget_tokens") if own is None else own
     return min(usual, contracts.most_tokens(event.contract.host))
 
 

@@ -99,7 +99,7 @@ def inject(
         return _written(context, write, dry_run=dry_run, is_other=is_other)
     if budget is None and remaining is None:
         budget = context.budget_tokens
-    shares = plan(context.settings, budget, remaining)
+    shares = plan(context.strict_settings, budget, remaining)
     form = block.BY_NAME[block.HOSTS[for_] if format in ("", "json") else format]
     asked = GatherRequest(
         context, _read_prompt(prompt), inside(context, files), session, at, as_of,

@@ -28,6 +28,7 @@ from memtool.hosts.install import Host, Site
 from memtool.index import index
 from memtool.memory import timestamps
 from memtool.store import ledger, provenance
+from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -157,7 +158,7 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, the settings, the trusted ref, the index, the ledger and the hooks."""
     yield _git(context)
-    for check in (_settings, _trusted, _index, _ledger, _hooks, _log):
+    for check in (_settings, _trusted, _limits, _index, _ledger, _hooks, _log):
         yield _result(check, context)
 
 
@@ -249,6 +250,29 @@ def _trusted(context: Context) -> Sign:
     if not commit:
         return _sign("trusted ref", GOOD, "none: there is no remote")
     return _sign("trusted ref", GOOD, commit[: provenance.SHORT])
+
+
+def _limits(context: Context) -> Sign:
+    """Compare what bounds a block with what this worktree asks for: less is not granted."""
+    own, agreed = context.settings, context.agreed_settings
+    bound = own.replace(given={}).bounded(agreed)
+    agreed_alone = own.replace(given={}, personal={}).bounded(agreed)
+    weaker: list[str] = []
+    personal: list[str] = []
+    for key in STRICT:
+        wanted, held = own.given.get(key), bound.given.get(key)
+        if wanted is None or held is None or strictness(key, wanted) >= strictness(key, held):
+            continue
+        first = agreed_alone.given.get(key)
+        is_agreed = first is not None and strictness(key, wanted) < strictness(key, first)
+        (weaker if is_agreed else personal).append(f"{key} {wanted}, not {held}")
+    if weaker:
+        detail = f"this worktree asks for less than the trusted ref: {', '.join(weaker)}"
+        hint = f"the stricter holds; git diff of {context.config_path} shows who asks"
+        return _sign("limits", WARNING, detail, hint)
+    if personal:
+        return _sign("limits", GOOD, f"your own are stricter: {', '.join(personal)}")
+    return _sign("limits", GOOD, "as this worktree asks for them")
 
 
 def _index(context: Context) -> Sign:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps
+from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from memtool.index.reader import Catalog
@@ -102,10 +103,72 @@ class BlockEntry(Value):
         return tokens(self.text)
 
 
+class Gates(Value):
+    """The numbers by which a block is chosen, each a setting of this name in `inject`.
+
+    Of what was found so many are `looked_at`, and so many shown `per_source`. From
+    `duplicate_threshold` of all words on two memories say the same, and from `digest_threshold` of
+    the best score on a digest comes first. Where there is something more trusted, the less trusted
+    get a `local_share` of a tier; at most `global_most` global memories stand in a block.
+    """
+
+    looked_at: int = 15
+    per_source: int = 2
+    duplicate_threshold: float = 0.9
+    digest_threshold: float = 0.8
+    local_share: float = 0.4
+    global_most: int = 2
+
+
+def gates_of(config: Config) -> Gates:
+    """Return the gates as the settings have them."""
+    usual = Gates()
+    return Gates(
+        **{name: type(getattr(usual, name))(config.setting(f"inject.{name}"))
+           for name in Gates.field_names}
+    )  # fmt: skip
+
+
+class Cap:
+    """What some candidates may take together of a tier, or of a whole block; `fill` counts it down.
+
+    Without `tokens` only the number counts. What is beyond a soft one comes last, what is beyond
+    another one not at all.
+    """
+
+    def __init__(
+        self,
+        holds: Callable[[Candidate], bool],
+        reason: str,
+        places: int,
+        tokens: int | None = None,
+        *,
+        is_soft: bool = False,
+    ) -> None:
+        self.holds = holds
+        self.reason = reason
+        self.places = places
+        self.tokens = tokens
+        self.is_soft = is_soft
+
+    def is_beyond(self, candidate: Candidate, tokens: int) -> bool:
+        """Tell whether a candidate of so many tokens would take too much."""
+        if not self.holds(candidate):
+            return False
+        return self.places < 1 or (self.tokens is not None and tokens > self.tokens)
+
+    def take(self, candidate: Candidate, tokens: int, places: int = 1) -> None:
+        """Count what a candidate takes."""
+        if self.holds(candidate):
+            self.places -= places
+            self.tokens = None if self.tokens is None else self.tokens - tokens
+
+
 class Eligibility(Value):
     """What decides about a memory beside its relevance: lineage, life and trust, at one second.
 
-    `scope` says whose memories these are: the project's, or the user's global ones.
+    `scope` says whose memories these are: the project's, or the user's global ones. `trust` tells
+    the level of a record, None where every memory has enough.
     """
 
     tree: Catalog
@@ -114,6 +177,21 @@ class Eligibility(Value):
     categories: Mapping[str, Category]
     least_trust: str
     scope: str = PROJECT
+    gates: Gates = Gates()
+    trust: Callable[[Record], str] | None = None
+
+    def refusal(self, record: Record) -> str:
+        """Return why a memory may not be shown: it is not current, or has not enough trust."""
+        reason = self.objection(record.memory)
+        if reason or self.trust is None or self.least_trust == TRUST_LEVELS[0]:
+            return reason
+        return self.distrust(self.trust(record))
+
+    def distrust(self, trust: str) -> str:
+        """Return why a level of trust is not enough; empty where it is."""
+        if TRUST_LEVELS.index(trust) >= TRUST_LEVELS.index(self.least_trust):
+            return ""
+        return f"its trust is {trust}, less than {self.least_trust}"
 
     def beside(self, record: Record) -> list[Record]:
         """Return the current memories that conflict with one."""
@@ -138,10 +216,16 @@ class Eligibility(Value):
         return "" if end is None or end >= self.now else timestamps.date(end)
 
 
+def most_trusted_first(record: Record, grounds: Eligibility) -> tuple[float | str, ...]:
+    """Return the sort key by trust, then most important first, then newest, then by id."""
+    rank = 0 if grounds.trust is None else TRUST_LEVELS.index(grounds.trust(record))
+    return (-rank, -record.memory.importance, -record.memory.timestamp, record.id)
+
+
 def pinned(grounds: Eligibility) -> list[Candidate]:
-    """Return the pinned memories: most important first, then newest, then by id."""
+    """Return the pinned memories: most trusted first, then most important, newest, by id."""
     found = [record for record in grounds.tree.pinned if not grounds.objection(record.memory)]
-    found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
+    found.sort(key=lambda one: most_trusted_first(one, grounds))
     return [Candidate(record, PINNED, scope=grounds.scope) for record in found]
 
 
@@ -151,22 +235,34 @@ def fill(
     most: int,
     share: int,
     room: int,
+    caps: Sequence[Cap] = (),
 ) -> tuple[list[BlockEntry], list[CandidateVerdict]]:
     """Take candidates in order while they fit into `share` tokens and `room` bytes.
 
     Each enters as its first paragraph; then what is small enough is shown whole, in the same
-    order, as long as that fits too. `write(candidate, is_whole)` gives the text.
+    order, as long as that fits too. `write(candidate, is_whole)` gives the text. What is beyond
+    one of the `caps` is left out, or taken after all others where the cap is soft.
     """
     taken: list[BlockEntry] = []
     wholes: list[str] = []
     verdicts: list[CandidateVerdict] = []
-    for candidate in candidates:
+    waiting = list(candidates)
+    first = len(waiting)
+    for place, candidate in enumerate(waiting):  # it grows by what comes last
         if len(taken) >= most:
             verdicts.append(verdict(candidate, f"the tier holds {most}", is_taken=False))
             continue
         brief = write(candidate, False)
         whole = brief if _is_long(candidate.record.memory, brief) else write(candidate, True)
         one = BlockEntry(candidate, min(whole, brief, key=_size))
+        beyond = [cap for cap in caps if cap.is_beyond(candidate, one.tokens)]
+        if place < first and beyond and all(cap.is_soft for cap in beyond):
+            waiting.append(candidate)
+            continue
+        hard = next((cap for cap in beyond if not cap.is_soft), None)
+        if hard is not None:
+            verdicts.append(verdict(candidate, hard.reason, is_taken=False))
+            continue
         if one.tokens > share or _size(one.text) > room:
             left = max(0, min(share, room // BYTES_PER_TOKEN))
             reason = f"over budget: {one.tokens} tokens, {left} left"
@@ -174,12 +270,18 @@ def fill(
             continue
         share -= one.tokens
         room -= _size(one.text)
+        for cap in caps:
+            cap.take(candidate, one.tokens)
         taken.append(one)
         wholes.append(whole)
     for number, (one, text) in enumerate(zip(taken, wholes, strict=True)):
         cost = tokens(text)
         more, bytes_more = cost - one.tokens, _size(text) - _size(one.text)
-        if cost <= WHOLE_TOKENS and more <= share and bytes_more <= room:
+        is_beyond = any(cap.holds(one.candidate) and cap.tokens is not None and more > cap.tokens
+                        for cap in caps)  # fmt: skip
+        if cost <= WHOLE_TOKENS and more <= share and bytes_more <= room and not is_beyond:
+            for cap in caps:
+                cap.take(one.candidate, more, 0)
             share -= more
             room -= bytes_more
             taken[number] = BlockEntry(one.candidate, text)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from memtool.inject import candidates
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -79,7 +81,9 @@ def rules_over(
     files: Iterable[str],
     names: frozenset[str] = frozenset(),
 ) -> list[Record]:
-    """Return the current decisions and warnings about files, the most important first.
+    """Return the decisions and warnings about files that may be shown.
+
+    The most trusted come first, of these the most important.
 
     `files` are paths from the top; memories themselves are no files that anything governs. `names`
     are file names without their directories, which mean each file of that name that a memory names.
@@ -91,8 +95,8 @@ def rules_over(
 
     tree = grounds.tree
     paths += filters.paths_called(tree, names) if names else []
-    found = [one for one in filters.ruling_over(tree, paths) if not grounds.objection(one.memory)]
-    found.sort(key=lambda one: (-one.memory.importance, -one.memory.timestamp, one.id))
+    found = [one for one in filters.ruling_over(tree, paths) if not grounds.refusal(one)]
+    found.sort(key=lambda one: candidates.most_trusted_first(one, grounds))
     return found[:_LOOKED_AT]
 
 

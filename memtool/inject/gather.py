@@ -33,21 +33,22 @@ from memtool.inject.candidates import (
     SUMMARY,
     Candidate,
     CandidateVerdict,
+    Cap,
     Eligibility,
     fill,
     plan,
     tokens,
     verdict,
 )
-from memtool.inject.effective_lineage import standing
+from memtool.inject.effective_lineage import RANK, standing
 from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import Once, notice, once
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
-from memtool.search.scope import hurried, scope_of
-from memtool.store.provenance import cite
+from memtool.search.scope import hurried, scope_of, trust_in
+from memtool.store.provenance import TRUST_LEVELS, cite
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Record
 
+    Write = Callable[[Candidate, bool], str]
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
     """What is worth showing, in order, and why the rest is not."""
 
@@ -73,8 +75,6 @@ NOTE = (
 """Follows the preamble of a block in which there is one, once in a session."""
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
-HITS = 15
-"""How many of the best hits are looked at, since some are shown already or do not fit."""
 
 
 class GatherRequest(Value):
@@ -197,17 +197,17 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     write = writer(sides, form)
     preamble = preamble_of(sides, (one for side in sides for one in side.candidates))
     room = shares.total * BYTES_PER_TOKEN - frame_bytes(form, preamble)
-    settings = context.settings
-    chosen, verdicts = choose(sides, PINNED)
-    most = settings.count("inject.pinned_most")
-    taken, reasons = fill(chosen, write, most, shares.pinned, room)
-    verdicts += reasons
+    settings = context.strict_settings
+    few = global_cap(sides)
+    taken, verdicts, left_out = _pinned(asked, sides, write, shares.pinned, room, few)
+    verdicts += left_out
     used = sum(one.tokens for one in taken)
     shares = shares.to_retrieval(used)
     room -= sum(len(one.text.encode()) for one in taken)
     chosen, dropped = choose(sides, GOVERNING, shown=[one.candidate for one in taken])
     share = min(MOST_RULE_TOKENS, shares.retrieval)
-    ruling, reasons = fill(chosen, write, MOST_RULES, share, room)
+    caps = [few, *trust_caps(sides, chosen, MOST_RULES, share)]
+    ruling, reasons = fill(chosen, write, MOST_RULES, share, room, caps)
     taken += ruling
     verdicts += dropped + reasons
     ruled = sum(one.tokens for one in ruling)
@@ -216,7 +216,9 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     chosen, dropped = choose(sides, RETRIEVAL, threshold, [one.candidate for one in taken])
     chosen = [one.replace(tier=SUMMARY) if select.is_digest(one) else one for one in chosen]
     most = settings.count("inject.retrieval_most")
-    more, reasons = fill(chosen, write, most, shares.retrieval - ruled, room)
+    left = shares.retrieval - ruled
+    caps = [few, *trust_caps(sides, chosen, most, left)]
+    more, reasons = fill(chosen, write, most, left, room, caps)
     summed = sum(one.tokens for one in more if one.candidate.tier == SUMMARY)
     shares = shares.to_retrieval(used, summed)
     taken += more
@@ -226,6 +228,34 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     texts = [one.text for one in taken]
     text = write_block(texts, form, preamble_of(sides, (one.candidate for one in taken)))
     return injected(asked, sides, shares, form, text, taken, verdicts)
+
+
+def _pinned(
+    asked: GatherRequest, sides: Sequence[Side], write: Write, share: int, room: int, few: Cap
+) -> tuple[list[BlockEntry], list[CandidateVerdict], list[CandidateVerdict]]:
+    """Return what is in the pinned tier, what is not worth it, and what became of the rest."""
+    chosen, dropped = choose(sides, PINNED)
+    most = asked.context.strict_settings.count("inject.pinned_most")
+    caps = [few, *trust_caps(sides, chosen, most, share)]
+    taken, verdicts = fill(chosen, write, most, share, room, caps)
+    return taken, dropped, verdicts
+
+
+def crowded_out(asked: GatherRequest, form: BlockFormat) -> list[CandidateVerdict]:
+    """Return the pinned memories for which there is no room in the tier, with the reasons.
+
+    Raises:
+        MemtoolError: as `answer` does.
+    """
+    sides = sides_of(asked)
+    shares = plan(asked.context.strict_settings, asked.context.budget_tokens, None)
+    preamble = preamble_of(sides, (one for side in sides for one in side.candidates))
+    room = shares.total * BYTES_PER_TOKEN - frame_bytes(form, preamble)
+    few = global_cap(sides)
+    _taken, _dropped, verdicts = _pinned(
+        asked, sides, writer(sides, form), shares.pinned, room, few
+    )
+    return [one for one in verdicts if not one.is_taken]
 
 
 def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
@@ -250,7 +280,7 @@ def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
     room = most * BYTES_PER_TOKEN - frame_bytes(form, preamble)
     taken, reasons = fill(fresh, writer([side], form), MOST_RULES, most, room)
     text = write_block([one.text for one in taken], form, preamble)
-    shares = plan(context.settings, most, None)
+    shares = plan(context.strict_settings, most, None)
     return injected(asked, [side], shares, form, text, taken, verdicts + reasons)
 
 
@@ -330,7 +360,7 @@ def sides_of(asked: GatherRequest) -> list[Side]:
 
     context.notes.extend(f"global memories: {note}" for note in other.notes)
     other.notes.clear()  # they are reported
-    speaking = [one for one in own.candidates if not own.grounds.objection(one.record.memory)]
+    speaking = [one for one in own.candidates if not own.grounds.refusal(one.record)]
     pinned, yielded = yielding(speaking, side.pinned)
     hits, more = yielding(speaking, side.hits)
     return [own, side.replace(pinned=pinned, hits=hits, yielded=yielded + more)]
@@ -340,16 +370,27 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     """Look at what one repository has for an answer. Raises MemtoolError as `index.open` does."""
     tree = index.open(context, asked.at, asked.as_of, exact=asked.exact)
     witness = context.witness(tree)
-    settings = context.settings
+    settings = context.strict_settings
     least, categories = settings.text("inject.trust"), settings.categories
+    has_trusted_ref = witness.basis is not None and bool(witness.basis.trusted_at)
+    best = TRUST_LEVELS[2 if has_trusted_ref else 1]
+    if context.is_global:  # the user's own, which seldom has a remote that could vouch for more
+        least = min(least, best, key=RANK.__getitem__)
     now = context.moment_of(asked.as_of)
     weighed = standing(tree, witness, least, categories)
     scope = GLOBAL if context.is_global else PROJECT
-    grounds = Eligibility(tree, weighed, now, categories, least, scope)
+    gates = candidate_list.gates_of(settings)
+    trust = trust_in(tree, lambda: witness)
+    grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust)
     pinned = candidate_list.pinned(grounds)
     # A search, too, must find what a file has not the trust to replace.
-    searched = hurried(context, scope_of(context, tree, now)).replace(lineage=weighed.lineage)
-    found = _retrieved(searched, asked)
+    searched = hurried(context, scope_of(context, tree, now)).replace(
+        lineage=weighed.lineage,
+        trust=trust,
+        best_trust=best,
+        refuses=grounds.refusal,
+    )
+    found = _retrieved(searched, asked, gates.looked_at)
     ruling = [] if context.is_global else file_rules.rules_over(
         context, grounds, asked.files, file_rules.named_alone(asked.prompt)
     )  # fmt: skip
@@ -389,13 +430,13 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     )
 
 
-def _retrieved(scope: Scope, asked: GatherRequest) -> Found:
-    """Return what answers the prompt; where nothing does, what governs the files."""
+def _retrieved(scope: Scope, asked: GatherRequest, most: int) -> Found:
+    """Return what answers the prompt, or about so many; else what governs the files."""
     found = Found((), 0)
     if asked.prompt.strip():
-        found = search_prose(scope, asked.prompt, asked.files, HITS, explain=asked.explain)
+        found = search_prose(scope, asked.prompt, asked.files, most, explain=asked.explain)
     if asked.files and not found.hits:
-        near = search_prose(scope, "", asked.files, HITS)
+        near = search_prose(scope, "", asked.files, most)
         found = near.replace(
             notes=found.notes or near.notes,
             missed=found.missed,
@@ -477,6 +518,43 @@ def preamble_of(sides: Sequence[Side], candidates: Iterable[Candidate]) -> str:
     """
     unsaid = notices(sides, candidates)
     return "".join(unsaid if PREAMBLE in unsaid else [REMINDER, *unsaid])
+
+
+def global_cap(sides: Sequence[Side]) -> Cap:
+    """Return the limit on the global memories of a block, which stand beside the project's."""
+    most = sides[0].grounds.gates.global_most
+    reason = f"a block holds {most} global memories (inject.global_most)"
+    is_beside = sides[0].grounds.scope == PROJECT
+    return Cap(lambda one: is_beside and one.scope == GLOBAL, reason, most)
+
+
+def trust_caps(
+    sides: Sequence[Side], chosen: Sequence[Candidate], most: int, share: int
+) -> list[Cap]:
+    """Return what the less trusted of the project may take of a tier beside the more trusted.
+
+    Of the pinned tier it is what nobody committed, and all that it gets; of what answers a prompt
+    it is whatever has less trust than the best, and it gets what those leave over as well.
+    """
+    own = sides[0]
+    project = [one for one in chosen if one.scope == own.grounds.scope]
+    ranks = {one.record.path: RANK[own.origins[one.record.path].trust] for one in project}
+    best = max(ranks.values(), default=0)
+    is_pinned = any(one.tier == PINNED for one in project)
+    below = min(best, 1) if is_pinned else best
+    places = max(1, int(most * own.grounds.gates.local_share))
+    reason = f"beside the more trusted, uncommitted memories get {places} of {most} places"
+    return [
+        Cap(
+            lambda one: (
+                one.scope == own.grounds.scope and ranks.get(one.record.path, below) < below
+            ),
+            reason,
+            places,
+            max(1, int(share * own.grounds.gates.local_share)),
+            is_soft=not is_pinned,
+        )
+    ]
 
 
 def choose(

@@ -11,10 +11,8 @@ stands for what it sums up. Contradictions are never folded: both sides are show
 from __future__ import annotations
 
 from memtool.index.analyzer import is_stop, terms
-from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, verdict
+from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, Gates, verdict
 from memtool.inject.effective_lineage import RANK
-from memtool.search.answer_gate import MOST_SHOWN
-from memtool.search.ranking import TRUST
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     Threshold = Callable[[str], float]
     """Gives the share of the best score that a memory of a category must reach."""
 
-SAME = 0.9
+SAME = Gates().duplicate_threshold
 """Share of all words of two memories that are in both, from which they say the same."""
 LEAST_WORDS = 8
 """Shorter texts are compared by fingerprint alone: each word of theirs may be the point."""
@@ -37,8 +35,6 @@ ROUGHLY = 0.3
 """Least share of words, as they are written, that two texts must have in common for that."""
 FIRST = 6
 """Words by which a memory begins, its type among them."""
-PER_SOURCE = 2
-"""Most memories of one source in a block."""
 SOURCE_KINDS = frozenset({"commit", "file", "url", "session", "memory"})
 """Kinds that name one thing. A person or a tool says many."""
 
@@ -79,8 +75,8 @@ class Wording:
         return frozenset(terms(self.text[len(self.type) :]))
 
 
-def says_same(one: Wording, other: Wording) -> bool:
-    """Tell whether two memories say the same in nearly the same words."""
+def says_same(one: Wording, other: Wording, share: float = SAME) -> bool:
+    """Tell whether two memories say the same: at least a share of all their words is in both."""
     if one.type != other.type:
         return False
     if one.size < SIZES * other.size or other.size < SIZES * one.size:
@@ -94,7 +90,7 @@ def says_same(one: Wording, other: Wording) -> bool:
         frozenset(term for term in found if not is_stop(term)) for found in (one.terms, other.terms)
     )
     both = len(first & second)
-    return both >= LEAST_WORDS and both >= SAME * len(first | second)
+    return both >= LEAST_WORDS and both >= share * len(first | second)
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
@@ -113,10 +109,6 @@ def sources(memory: Memory) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-DIGEST = 0.8
-"""Share of the best score from which a digest comes before what is not one."""
-
-
 def no_threshold(category: str) -> float:
     """Let every score pass."""
     del category
@@ -129,22 +121,25 @@ def choose(
     origins: Mapping[str, Origin],
     threshold: Threshold = no_threshold,
     shown: Sequence[Candidate] = (),
-    most: int = MOST_SHOWN,
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
     """Drop what is not worth showing, and put beside the rest what conflicts with it.
 
-    Of what was found the best `most` are looked at. Dropped is what scores below the threshold of
-    its category, a share of the best score; what says the same as a better one; what a better
-    digest sums up; and the third from one source. What was found only because a winner is related
-    to it may score less. A digest that scores nearly as well as the best comes first; one that
-    memtool wrote, and that scores less, gives way to what it sums up.
+    Of what was found the best are looked at, as many as the gates say. Dropped is what scores
+    below the threshold of its category, a share of the best score; what says the same as a better
+    one; what a better digest sums up; and the third from one source. What was found only because
+    a winner is related to it may score less. A digest that scores nearly as well as the best comes
+    first; one that memtool wrote, and that scores less, gives way to what it sums up.
+
+    Only what may be shown counts in any of this, and nothing counts against what is more trusted:
+    it sets no bar for it, takes none of its places, stands not for it, and comes before it only by
+    being more relevant, not by what the file says of itself.
 
     `shown` are in the block already: neither they nor what says the same is shown again. `origins`
     is by path, and knows the candidates and what `grounds.beside` gives for them.
     """
-    weighed = _trusted(candidates, origins)
-    kept, dropped = _sift(weighed, grounds, origins, threshold, shown, most)
-    kept = _digests_first(kept)
+    weighed = _in_their_place(candidates, origins)
+    kept, dropped = _sift(weighed, grounds, origins, threshold, shown, grounds.gates.looked_at)
+    kept = _digests_first(kept, grounds.gates.digest_threshold)
     listed: dict[str, Candidate] = {}
     found = {candidate.record.id: candidate for candidate in kept}
     for candidate in kept:
@@ -162,27 +157,43 @@ def choose(
     return both, dropped + repeated
 
 
-def _trusted(candidates: Sequence[Candidate], origins: Mapping[str, Origin]) -> list[Candidate]:
-    """Weigh the trust of what was found; what came by score is then in that order again."""
-    if any(one.score is None for one in candidates):
-        return list(candidates)  # nobody asked for them
-    weighed = []
-    for one in candidates:
-        factor = TRUST[origins[one.record.path].trust]
-        factors = {**one.factors, "trust": factor}
-        weighed.append(one.replace(score=_score(one) * factor, factors=factors))
+def _in_their_place(
+    candidates: Sequence[Candidate], origins: Mapping[str, Origin]
+) -> list[Candidate]:
+    """Return what was found with no score above that of what is more trusted and more relevant.
+
+    What a file says of itself (triggers, importance, dates, a pin) then outweighs no relevance of
+    what git vouches for more. What came by score is in that order again.
+    """
+    ranks = [RANK[origins[one.record.path].trust] for one in candidates]
+    if any(one.score is None for one in candidates) or len(set(ranks)) < 2:
+        return list(candidates)  # nobody asked for them, or all are trusted alike
+    placed: list[tuple[float, int, str, Candidate]] = []
+    for one, rank in zip(candidates, ranks, strict=True):
+        above = [
+            _score(other)
+            for other, higher in zip(candidates, ranks, strict=True)
+            if higher > rank and _relevance(other) >= _relevance(one)
+        ]
+        score = min([_score(one), *above])
+        placed.append((-score, -rank, one.record.id, one.replace(score=score)))
     scores = list(map(_score, candidates))
     if scores == sorted(scores, reverse=True):
-        weighed.sort(key=lambda one: (-_score(one), one.record.id))
-    return weighed
+        placed.sort(key=lambda row: row[:3])
+    return [row[3] for row in placed]
+
+
+def _relevance(candidate: Candidate) -> float:
+    """Return how well the words fit, which no file can say of itself."""
+    return candidate.factors.get("relevance", _score(candidate))
 
 
 def _score(candidate: Candidate) -> float:
     return candidate.score or 0.0
 
 
-def _digests_first(candidates: list[Candidate]) -> list[Candidate]:
-    least = DIGEST * max(map(_score, candidates), default=0.0)
+def _digests_first(candidates: list[Candidate], share: float) -> list[Candidate]:
+    least = share * max(map(_score, candidates), default=0.0)
     ahead = [one for one in candidates if is_digest(one) and _score(one) >= least]
     return [*ahead, *(one for one in candidates if one not in ahead)]
 
@@ -243,8 +254,9 @@ class _Kept:
             if reason:
                 return reason
             named = sources(memory)
-            if named and all(self._sources.get(name, 0) >= PER_SOURCE for name in named):
-                return f"{PER_SOURCE} from {named[0]} are shown already"
+            most = self._grounds.gates.per_source
+            if named and all(self._sources.get(name, 0) >= most for name in named):
+                return f"{most} from {named[0]} are shown already"
             for name in named:
                 self._sources[name] = self._sources.get(name, 0) + 1
         self._keep(candidate, wording)
@@ -257,7 +269,7 @@ class _Kept:
         for other, other_wording, is_sum in self._kept:
             if rivals and other.record.id in rivals:
                 continue
-            if says_same(wording, other_wording):
+            if says_same(wording, other_wording, self._grounds.gates.duplicate_threshold):
                 return f"says nearly the same as {other.record.id}"
             if is_sum and _sums_up(other, memory) and _score(other) > _score(candidate):
                 return f"summed up by {other.record.id}"
@@ -276,30 +288,43 @@ def _sift(
     shown: Sequence[Candidate],
     most: int,
 ) -> tuple[list[Candidate], list[CandidateVerdict]]:
-    best = max(map(_score, candidates), default=0.0)
-    kept: list[Candidate] = []
-    dropped: list[CandidateVerdict] = []
+    """Return what is kept, in the order given, and the fate of the rest.
+
+    The most trusted come first to their turn, so that nothing less trusted stands against them.
+    """
+    reasons: dict[int, str] = {}
+    digest_share = grounds.gates.digest_threshold
+    bests: dict[int, float] = {}
+    turns: list[tuple[int, int]] = []
+    for number, candidate in enumerate(candidates):
+        trust = origins[candidate.record.path].trust
+        reasons[number] = (
+            grounds.objection(candidate.record.memory)
+            or _staleness(candidate, grounds)
+            or grounds.distrust(trust)
+        )
+        turns.append((-RANK[trust], number))
+        if not reasons[number]:
+            for rank in range(RANK[trust] + 1):
+                bests[rank] = max(bests.get(rank, 0.0), _score(candidate))
     so_far = _Kept(shown, grounds)
     place = 0
-    for candidate in candidates:
-        trust = origins[candidate.record.path].trust
-        reason = grounds.objection(candidate.record.memory) or _staleness(candidate, grounds)
-        if not reason and RANK[trust] < RANK[grounds.least_trust]:
-            reason = f"its trust is {trust}, less than {grounds.least_trust}"
+    for turn, number in sorted(turns):
+        candidate, reason = candidates[number], reasons[number]
         if not reason and candidate.score is not None and not candidate.related:
             place += 1
+            best = bests[-turn]
             share = threshold(candidate.record.memory.category)
             if candidate.score < share * best:
                 reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
             elif place > most:
                 reason = f"not among the best {most}"
-            elif _is_generated(candidate) and candidate.score < DIGEST * best:
+            elif _is_generated(candidate) and candidate.score < digest_share * best:
                 reason = "what it sums up answers better"
-        reason = reason or so_far.objection(candidate)
-        if reason:
-            dropped.append(verdict(candidate, reason, is_taken=False))
-        else:
-            kept.append(candidate)
+        reasons[number] = reason or so_far.objection(candidate)
+    kept = [one for number, one in enumerate(candidates) if not reasons[number]]
+    dropped = [verdict(one, reasons[number], is_taken=False)
+               for number, one in enumerate(candidates) if reasons[number]]  # fmt: skip
     return kept, dropped
 
 

@@ -19,16 +19,18 @@ from memtool.inject.candidates import Candidate
 from memtool.inject.gather import (
     choose,
     choose_from,
+    global_cap,
     injected,
     origins_of,
     preamble_of,
     sides_of,
+    trust_caps,
     writer,
 )
 from memtool.memory import timestamps
 from memtool.search import filters
 from memtool.store import cochange
-from memtool.store.provenance import head_of
+from memtool.store.provenance import TRUST_LEVELS, head_of
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -36,7 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.inject.block import BlockFormat
-    from memtool.inject.candidates import BlockEntry, Budget, CandidateVerdict, Eligibility
+    from memtool.inject.candidates import (
+        BlockEntry,
+        Budget,
+        CandidateVerdict,
+        Cap,
+        Eligibility,
+    )
     from memtool.inject.gather import Chosen, GatherRequest, Injected, Side
     from memtool.inject.session_seen import Start
     from memtool.store.context import Context
@@ -58,7 +66,8 @@ class PrimerPart(Value):
     """One part: lines of text, or passages, the most important first.
 
     `choose` is told what is shown already, and returns what is worth showing; at most `most` of
-    that is taken. Lines and passages take `share` tokens at most; for lines alone None is no bound.
+    that is taken, within the `caps` on what was chosen. Lines and passages take `share` tokens at
+    most; for lines alone None is no bound.
     """
 
     title: str
@@ -66,6 +75,7 @@ class PrimerPart(Value):
     choose: Choose | None = None
     most: int = 0
     share: int | None = None
+    caps: Callable[[Sequence[Candidate]], Sequence[Cap]] = lambda _chosen: ()
 
 
 class Recap(Value):
@@ -121,7 +131,8 @@ def compose(
         texts = _fitting([quoted(line, form.escapes) for line in part.lines], left)
         if part.choose is not None:
             chosen, dropped = part.choose([one.candidate for one in taken])
-            more, said = candidates.fill(chosen, write, part.most, part.share or 0, left)
+            caps = part.caps(chosen)
+            more, said = candidates.fill(chosen, write, part.most, part.share or 0, left, caps)
             verdicts += dropped + said
             taken += more
             texts += [one.text for one in more]
@@ -173,12 +184,12 @@ class View(Value):
         return self.side.grounds
 
     def current(self, records: Iterable[Record], most: int | None = None) -> list[Record]:
-        """Return the first of some records that are current knowledge."""
-        found = (one for one in records if not self.grounds.objection(one.memory))
+        """Return the first of some records that may be shown."""
+        found = (one for one in records if not self.grounds.refusal(one))
         return list(islice(found, most))
 
     def confirmed(self, records: Iterable[Record], most: int | None = None) -> list[Record]:
-        """Return the first of some records that are current knowledge and no candidates."""
+        """Return the first of some records that may be shown and are no candidates."""
         return self.current((one for one in records if one.memory.status != "candidate"), most)
 
 
@@ -195,12 +206,14 @@ def prime(
     """
     context = asked.context
     sides = sides_of(asked)
+    few, most = global_cap(sides), context.strict_settings.count("inject.pinned_most")
     parts = [
         PrimerPart(
             PINNED_TITLE,
             choose=lambda taken: choose(sides, candidates.PINNED, shown=taken),
-            most=context.settings.count("inject.pinned_most"),
+            most=most,
             share=shares.pinned,
+            caps=lambda chosen: [few, *trust_caps(sides, chosen, most, shares.pinned)],
         )
     ]
     own = sides[0]
@@ -271,9 +284,12 @@ def _own_parts(
     view.side.origins.update(origins_of(view.witness, view.grounds, [*state, *governing]))
     title = "Decisions and warnings about files changed lately"
     found = [
-        PrimerPart("State of the work", (), _choice(view, state), MOST_STATE, shares.total),
-        PrimerPart(title, (), _choice(view, governing), MOST_GOVERNING, shares.total),
-    ]
+        PrimerPart(name, (), _choice(view, own), most, shares.total,
+                   _caps(view, most, shares.total))
+        for name, own, most in (
+            ("State of the work", state, MOST_STATE), (title, governing, MOST_GOVERNING),
+        )
+    ]  # fmt: skip
     news = _news(view, since) if since is not None else ()
     if since is not None and news:
         found.append(PrimerPart(f"New since the session of {timestamps.date(since.moment)}", news))
@@ -291,6 +307,10 @@ def _own_parts(
     return [one.record for one in (*state, *governing)], found
 
 
+def _caps(view: View, most: int, share: int) -> Callable[[Sequence[Candidate]], Sequence[Cap]]:
+    return lambda chosen: trust_caps([view.side], chosen, most, share)
+
+
 def _choice(view: View, candidates: Sequence[Candidate]) -> Choose:
     return lambda taken: choose_from(view.side, candidates, shown=taken)
 
@@ -298,7 +318,17 @@ def _choice(view: View, candidates: Sequence[Candidate]) -> Choose:
 def _state(view: View) -> list[Candidate]:
     """Return where the work stands: plans, progress, open questions, and what waits for someone."""
     found = filters.picked(view.grounds.tree, ("type", "state"), ("awaiting", filters.ANY))
-    return [Candidate(one, STATE) for one in view.confirmed(found, _LOOKED_AT)]
+    return [Candidate(one, STATE) for one in _looked_at(view, view.confirmed(found))]
+
+
+def _looked_at(view: View, records: Sequence[Record]) -> list[Record]:
+    """Return the first of some records, and behind them the first of those most trusted."""
+    first, rest = records[:_LOOKED_AT], records[_LOOKED_AT:]
+    trust = view.grounds.trust
+    if not rest or trust is None:
+        return list(first)
+    best = max(map(trust, records), key=TRUST_LEVELS.index)
+    return [*first, *[one for one in rest if trust(one) == best][:_LOOKED_AT]]
 
 
 def _governing(view: View) -> list[Candidate]:
@@ -313,7 +343,7 @@ def _governing(view: View) -> list[Candidate]:
         return []
     found = view.confirmed(filters.ruling_over(view.grounds.tree, files))
     found.sort(key=lambda one: -one.memory.importance)
-    return [Candidate(one, candidates.GOVERNING) for one in found[:_LOOKED_AT]]
+    return [Candidate(one, candidates.GOVERNING) for one in _looked_at(view, found)]
 
 
 def _news(view: View, since: Start) -> tuple[str, ...]:

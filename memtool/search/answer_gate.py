@@ -49,9 +49,10 @@ from memtool.search.retrieve import (
     Missed,
     Retriever,
     by_score,
-    hidden,
+    why_hidden,
 )
 from memtool.store.config import BY_CATEGORY
+from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -60,8 +61,9 @@ if TYPE_CHECKING:
 
     from memtool.index.scoring import Question
     from memtool.search.features import Facts
-    from memtool.search.retrieve import Rerank, Scope
+    from memtool.search.retrieve import Refusal, Rerank, Scope
     from memtool.store.config import Config
+    from memtool.store.snapshot import Record
 
 
 LIMIT_S = 0.2
@@ -164,6 +166,10 @@ def everyday_worth(term: str) -> float:
 
 LEAST_COUNT = 100
 """How rare a word is cannot be seen in fewer memories; a smaller tree is taken to have so many."""
+
+MOST_ALONE = 300
+"""Up to so many memories the trusted ones are weighed by the words of their own kind. In more, some
+files change little of how rare a word is, and looking at all would cost the time of an answer."""
 
 LEADERS = 5
 """One of so many of the best must be an answer."""
@@ -380,10 +386,18 @@ def missed_in_prose(
     asked: Question,
     keeper: Gatekeeper,
     candidates: Sequence[Match],
+    refuses: Refusal | None,
 ) -> tuple[Missed, ...]:
-    """Return what would have answered but is hidden, then what holds too little, best first."""
+    """Return what would have answered but is hidden, then what holds too little, best first.
+
+    What may not be shown for a reason of its own is hidden, too.
+    """
     facts = reader.facts
-    best = reader.best(asked, MOST_MISSED, lambda record: not facts.is_current(record))
+
+    def why(record: Record) -> str:
+        return why_hidden(record, facts) or (refuses(record) if refuses is not None else "")
+
+    best = reader.best(asked, MOST_MISSED, lambda record: bool(why(record)))
     answering = [
         match for match in best if keeper.share_of(match, facts.text(match.record)) >= FOLLOWING
     ]
@@ -395,7 +409,8 @@ def missed_in_prose(
         for match, share, text, passes in zip(candidates, shares, texts, passing, strict=True)
         if not passes
     ]
-    return (*hidden(answering, facts), *objections[:MOST_MISSED])
+    away = [Missed(match.record, why(match.record)) for match in answering]
+    return (*away, *objections[:MOST_MISSED])
 
 
 WINNERS = 5
@@ -429,13 +444,14 @@ def search_prose(
     reader = Retriever(facts)
     asked = retrieve.readable(asked, reader)
     notes = list(filter(None, [reader.index.note]))
-    keeper = Gatekeeper(said, asked, reader.index.count, reader.index.df, *limits(scope.config))
+    strictness = limits(scope.config)
+    keeper = Gatekeeper(said, asked, reader.index.count, reader.index.df, *strictness)
     most = min(max(limit, scoring.CANDIDATES), MOST_CANDIDATES)
     most = NARROW_CANDIDATES if scope.is_narrow else most
     notes += [retrieve.SLOW] if scope.is_narrow else []
     is_cut = False
     ranked = scoring.led(asked, said, text)
-    candidates = reader.best(ranked, most, facts.is_current)
+    candidates = _candidates(scope, reader, ranked, most)
     answers = candidates
     if is_gated:
         shares = _shares(candidates, keeper, reader, deadline)
@@ -443,7 +459,9 @@ def search_prose(
         if is_cut:
             notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, at {len(shares)} of "
                          f"{len(candidates)} candidates: these are the best so far")  # fmt: skip
-        passing = which_pass(shares)
+        passing = _passing(scope, reader, candidates, shares, lambda texts: Gatekeeper(
+            said, asked, len(texts), lambda term: _count_holding(texts, term), *strictness,
+        ))  # fmt: skip
         answers = [match for match, passes in zip(candidates, passing, strict=False) if passes]
     at = retrieve.situation(scope, text, files, answers)
     best = candidates[0].raw if candidates else 0.0
@@ -454,17 +472,94 @@ def search_prose(
     if is_late and not is_cut:
         notes.append(f"stopped after {LIMIT_S * 1000:.0f} ms, before what the best are related to")
     if hits and not (is_late or scope.is_narrow):
-        related = _related(hits[:WINNERS], candidates, reader, ranked, keeper,
+        related = _related(hits[:WINNERS], candidates, reader, ranked, keeper, scope.refuses,
                            lambda match: retrieve.hit_of(match, best, facts, at))  # fmt: skip
         total += len(related)
         hits += related
     hits = _reranked(scope, sorted(hits, key=by_score))
-    missed = missed_in_prose(reader, asked, keeper, candidates) if explain else ()
+    missed: tuple[Missed, ...] = ()
+    if explain:
+        missed = missed_in_prose(reader, asked, keeper, candidates, scope.refuses)
     expired = _count_expired(reader, asked, keeper, deadline)
     return Found(
-        tuple(hits[: max(0, limit)]), total, tuple(notes), missed, expired,
+        _first(scope, hits, limit), total, tuple(notes), missed, expired,
         is_degraded=is_cut or is_late or scope.is_narrow,
     )  # fmt: skip
+
+
+def _is_best_trusted(scope: Scope, record: Record) -> bool:
+    """Tell whether a memory has as much trust as there is in this repository."""
+    assert scope.trust is not None
+    return TRUST_LEVELS.index(scope.trust(record)) >= TRUST_LEVELS.index(scope.best_trust)
+
+
+def _candidates(scope: Scope, reader: Retriever, asked: Question, most: int) -> list[Match]:
+    """Return the best matches that may be shown, the best first.
+
+    Where less trusted ones fill all places, the best of the trusted are weighed beside them:
+    however many files somebody puts into a worktree, they take no place of what git vouches for.
+    """
+    facts, refuses = reader.facts, scope.refuses
+    found = reader.best(asked, most, facts.is_current, refuses)
+    if refuses is None or scope.trust is None or len(found) < most:
+        return found
+    if all(_is_best_trusted(scope, match.record) for match in found):
+        return found
+
+    def is_less(record: Record) -> str:
+        return refuses(record) or ("" if _is_best_trusted(scope, record) else "less trusted")
+
+    trusted = reader.best(asked, most, facts.is_current, is_less)
+    paths = {match.record.path for match in (*found, *trusted)}
+    if len(paths) == len(found):
+        return found
+    # Scores are comparable only within one look.
+    return reader.best(asked, len(paths), lambda record: record.path in paths)
+
+
+def _passing(
+    scope: Scope,
+    reader: Retriever,
+    candidates: Sequence[Match],
+    shares: Sequence[float],
+    keeper_of: Callable[[Sequence[bytes]], Gatekeeper],
+) -> list[bool]:
+    """Tell which candidates pass: among all, or the trusted ones among themselves.
+
+    In a small tree the trusted are weighed as if there were nothing else: a few files more would
+    make the words of the question common there, and no answer to it would hold enough.
+    `keeper_of` gives the keeper of a tree of some texts.
+    """
+    passing = which_pass(shares)
+    if scope.refuses is None or scope.trust is None or all(passing):
+        return passing
+    own = [n for n in range(len(shares)) if _is_best_trusted(scope, candidates[n].record)]
+    weighed = [shares[number] for number in own]
+    if own and reader.index.count <= MOST_ALONE:
+        records = [one for one in reader.catalog.records if _is_best_trusted(scope, one)]
+        if len(records) < reader.index.count:
+            keeper = keeper_of(list(map(reader.facts.text, records)))
+            some = [candidates[number] for number in own]
+            weighed = [keeper.share_of(match, reader.text(match)) for match in some]
+    alone = which_pass(weighed)
+    for number, passes in zip(own, alone, strict=True):
+        passing[number] = passing[number] or passes
+    return passing
+
+
+def _count_holding(texts: Sequence[bytes], term: str) -> int:
+    wanted = f" {term} ".encode()
+    return sum(wanted in text for text in texts)
+
+
+def _first(scope: Scope, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Return the first hits; where they may be shown to an agent, also the first trusted ones."""
+    first, rest = hits[: max(0, limit)], hits[max(0, limit) :]
+    if not rest or scope.refuses is None or scope.trust is None:
+        return tuple(first)
+    held = sum(_is_best_trusted(scope, hit.record) for hit in first)
+    trusted = [hit for hit in rest if _is_best_trusted(scope, hit.record)]
+    return (*first, *trusted[: max(0, limit - held)])
 
 
 def _count_expired(
@@ -500,14 +595,15 @@ def _governing(scope: Scope, facts: Facts, files: tuple[str, ...], limit: int) -
     if not retrieve.telling(asked):
         return Found((), 0)
     reader = Retriever(facts)
-    known = reader.best(reader.narrowed(asked), MOST_CANDIDATES, facts.is_current)
+    known = _candidates(scope, reader, reader.narrowed(asked), MOST_CANDIDATES)
     near = [match for match in known if ranking.is_near(match.record, files)]
     for match in near:
         match.raw = 1.0
         match.through = ""
     at = retrieve.situation(scope, "", files, near)
     hits = sorted((retrieve.hit_of(match, 1.0, facts, at) for match in near), key=by_score)
-    return Found(tuple(hits[: max(0, limit)]), len(hits), tuple(filter(None, [reader.index.note])))
+    notes = tuple(filter(None, [reader.index.note]))
+    return Found(_first(scope, hits, limit), len(hits), notes)
 
 
 def _related(
@@ -516,6 +612,7 @@ def _related(
     reader: Retriever,
     asked: Question,
     keeper: Gatekeeper,
+    refuses: Refusal | None,
     hit: Callable[[Match], Hit],
 ) -> list[Hit]:
     """Return what the best hits are related to, and what answers by itself, too."""
@@ -533,7 +630,7 @@ def _related(
     paths = {record.path for record in records if record is not None and facts.is_current(record)}
     if not paths:
         return []
-    found = reader.best(asked, len(paths), lambda record: record.path in paths)
+    found = reader.best(asked, len(paths), lambda record: record.path in paths, refuses)
     return [
         hit(match).replace(related=owners[match.record.id])
         for match in found

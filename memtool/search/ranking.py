@@ -78,6 +78,13 @@ DUE = {True: 0.85, False: 1.0}
 
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
 
+SOURCE = {
+    "commit": 1.02, "file": 1.02, "human": 1.01, "url": 1.01, "memory": 1.0, "tool": 0.99,
+    "session": 0.98,
+}  # fmt: skip
+"""By the kind of the best source: what anybody can look up, what somebody answers for, what a
+program said, and what only one private log holds."""
+
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
 
 KIND_TYPES = {"why": "decision", "how": "semantic", "when": "episodic"}
@@ -95,16 +102,16 @@ class Situation(Value):
     """What is asked, beside its words: by which files, in which kind of question, and so on.
 
     `companions` are the files that change together with `files`, which were not named. `words` is
-    the text as `facts.flat` gives it, `trust` the level of records by path where it is
-    known, `accesses` how often each id was shown, which counts with `access` (0 to 0.2), and, where
-    `is_counting` says so, slows the `fading`.
+    the text as `facts.flat` gives it. `trust` tells the level of a record, None where it counts for
+    nothing. `accesses` is how often each id was shown, which counts with `access` (0 to 0.2), and,
+    where `is_counting` says so, slows the `fading`.
     """
 
     files: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
     words: str = ""
     kinds: frozenset[str] = frozenset()
-    trust: Mapping[str, str] = {}
+    trust: Callable[[Record], str] | None = None
     accesses: Mapping[str, int] = {}
     access: float = 0.0
     fading: Fading = lifecycle.USUAL
@@ -167,6 +174,15 @@ def _trigger(record: Record, _facts: Facts, at: Situation) -> float:
     return 1 + TRIGGERED if any(said.strip() and said in at.words for said in found) else 1.0
 
 
+def _trust(record: Record, _facts: Facts, at: Situation) -> float:
+    return 1.0 if at.trust is None else TRUST[at.trust(record)]
+
+
+def _source(record: Record, _facts: Facts, _at: Situation) -> float:
+    named = (source.partition(":")[0] for source in record.memory.items("source"))
+    return max((SOURCE.get(kind, 1.0) for kind in named), default=1.0)
+
+
 def _question(record: Record, _facts: Facts, at: Situation) -> float:
     if not at.kinds:
         return 1.0
@@ -198,8 +214,9 @@ FACTORS: tuple[Factor, ...] = (
            lambda record, _facts, _at: CONFIDENCE[record.memory.confidence]),
     Factor("importance", 0.9, 1.1, "0.9 for importance 0, 1 where nobody said, 1.1 for 1",
            lambda record, _facts, _at: 0.9 + 0.2 * record.memory.importance),
-    Factor("trust", 0.97, 1.03, "local, committed, trusted or signed; weighed when it is injected",
-           lambda record, _facts, at: TRUST[at.trust.get(record.path, "committed")]),
+    Factor("trust", 0.97, 1.03, "local, committed, trusted or signed", _trust),
+    Factor("source", 0.98, 1.02, "by its best source: a commit or file before a person or page, "
+           "these before a tool, and that before a private session", _source),
     Factor("files", 1.0, 1 + GOVERNED, "1.1 where it governs a file that is open, 1.05 where it "
            "governs one that changes together with it in git, 1.03 where it names one in the same "
            "directory", _files),
@@ -229,6 +246,7 @@ _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FA
 
 _OWN: dict[str, Callable[[Memory, Situation], object]] = {
     "trust": lambda _kind, at: at.trust,
+    "source": lambda _kind, _at: True,
     "files": lambda _kind, at: at.files,
     "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
     "question": lambda kind, at: at.kinds and kind.text("question_types"),

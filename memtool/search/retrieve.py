@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     Test = Callable[[Record], bool]
 
+    Refusal = Callable[[Record], str]
+
     Order = Callable[["Hit"], tuple[float | str, ...]]
 
     Rerank = Callable[[Sequence["Hit"]], Sequence["Hit"]]
@@ -167,10 +169,33 @@ class Retriever:
         others = {n for n in shown | heads if n in superseded or n not in holding}
         return matches[:most], len(holding) - len(superseded) + len(others)
 
-    def best(self, asked: Question, most: int, test: Test) -> list[Match]:
-        """Return about as many of the best matches, the best first, all scored closely."""
-        hits = self.index.search(asked, most, self._admitted(test))
-        return self._passed_on({number: score for number, score, _parts in hits}, test)
+    def best(
+        self, asked: Question, most: int, test: Test, refuses: Refusal | None = None
+    ) -> list[Match]:
+        """Return about as many of the best matches, the best first, all scored closely.
+
+        What is refused is as if it were not there: it takes no place among them.
+        """
+        admitted = self._admitted(test)
+        if refuses is None:
+            hits = self.index.search(asked, most, admitted)
+            return self._passed_on({number: score for number, score, _parts in hits}, test)
+
+        superseded = self._superseded()
+
+        def may_be_shown(record: Record) -> bool:
+            return test(record) and not refuses(record)
+
+        def counts(number: int) -> bool:
+            if not admitted(number):
+                return False
+            record = self.catalog.record(number)
+            if number not in superseded:
+                return not refuses(record)
+            return may_be_shown(record) or any(map(may_be_shown, self.facts.heads(record)))
+
+        hits = self.index.search(asked, most, counts)
+        return self._passed_on({number: score for number, score, _parts in hits}, may_be_shown)
 
     def text(self, match: Match) -> bytes:
         """Return the text whose words found a match: its own, or that of what it replaces."""
@@ -323,6 +348,10 @@ class Scope(Value):
     search.rerank. `cosines` tells how near memories are to the question by their meaning, by number
     in the index; only a query is answered by them.
 
+    `trust` tells the level of a record, and `best_trust` the highest that memories without a
+    signature have here. `refuses` tells why one may not be shown at all, empty where it may: what
+    is refused is looked for no further.
+
     `clock` and `is_narrow`, which has less looked at, are for the setting search.degrade alone:
     without it no answer depends on how fast a machine is.
     """
@@ -339,6 +368,9 @@ class Scope(Value):
     rerank: Rerank | None = None
     is_narrow: bool = False
     cosines: Mapping[int, float] = {}
+    trust: Callable[[Record], str] | None = None
+    refuses: Refusal | None = None
+    best_trust: str = "committed"
 
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
@@ -504,7 +536,7 @@ def situation(
     access = config.number("search.access")
     is_counting = bool(config.setting("decay.accesses"))
     fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
-    at = ranking.situation(text, files).replace(fading=fading)
+    at = ranking.situation(text, files).replace(fading=fading, trust=scope.trust)
     if files and matches and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))
     if not (access or is_counting) or scope.accesses is None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.fields import Category
     from memtool.search.query import Query
+    from memtool.store.provenance import Witness
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
     Column = Callable[[StoredFields], Callable[[int], float]]
@@ -124,7 +125,25 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
         origins=lambda: context.origins(tree, tree.records),
         accesses=lambda ids: _accesses(context, ids),
         companions=lambda files: _companions(context, tree, files),
+        trust=trust_in(tree, lambda: context.witness(tree)),
     )
+
+
+def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], str]:
+    """Return what tells the trust of a record of a tree; `witness` is called when it is asked.
+
+    Where nothing is cached git is asked about all of them at once, and only if about any.
+    """
+    asked: list[Witness] = []
+    known: dict[str, Origin] = {}
+
+    def trust(record: Record) -> str:
+        if record.path not in known:
+            asked.extend([] if asked else [witness()])
+            known.update(asked[0].origins([record] if asked[0].is_cached else tree.records))
+        return known[record.path].trust
+
+    return trust
 
 
 def _accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:

@@ -21,7 +21,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping, Sequence
+    from collections.abc import Iterable, Mapping, MutableMapping, Sequence
     from typing import Any
 
     TomlValue = str | int | float | bool | Sequence[str]
@@ -81,6 +81,16 @@ ROWS: tuple[Row, ...] = (
       "or more words, or only everyday ones; small talk holds none"), (0, 20)),
     ("inject.threshold", 0.6, ("drop what scores below this share of the best hit; where it is "
       "not set, search.preset precision means 0.8"), (0, 1)),
+    ("inject.looked_at", 15, "how many of the best hits are looked at for a block", (1, 100)),
+    ("inject.per_source", 2, "most memories of one source in a block", (1, 50)),
+    ("inject.duplicate_threshold", 0.9, ("share of all words that two memories have in common, "
+      "from which the better one stands for both"), (0.5, 1)),
+    ("inject.digest_threshold", 0.8, "share of the best score from which a digest comes first",
+     (0, 1)),
+    ("inject.local_share", 0.4, ("share of a tier that the less trusted get where there is "
+      "something more trusted: of the pinned one what nobody committed"), (0, 1)),
+    ("inject.global_most", 2, "most global memories in a block, beside those of the project",
+     (0, 50)),
     ("inject.trust", "local", "least trust of what is injected",
      ("local", "committed", "trusted", "signed")),
     ("ledger.enabled", True, ("note in the git directory which memories were shown, and how long "
@@ -121,6 +131,18 @@ all of its type: the least and the most number, or the texts to choose from.
 
 Rows are plain, so that a start of memtool makes nothing of them; `options` knows them by name.
 """
+STRICT = (
+    "inject.trust",
+    "inject.budget_tokens",
+    "inject.pinned_most",
+    "inject.pinned_tokens",
+    "inject.retrieval_most",
+    "inject.retrieval_tokens",
+    "inject.local_share",
+    "inject.global_most",
+)
+"""Options that bound what an agent is given: of what the user, the trusted ref and the worktree
+say the strictest holds, the last of its choices or else the least number."""
 PERSONAL = frozenset(
     (
         "search.limit",
@@ -136,6 +158,7 @@ PERSONAL = frozenset(
         "extractor.timeout_s",
         "extractor.retries",
         "extractor.confidence",
+        *STRICT,
     )
 )
 """Options about the user: where a project is silent, the settings of their global repository
@@ -168,6 +191,21 @@ class Config(Value):
         personal = {key: value for key, value in user.given.items() if key in PERSONAL}
         return self.replace(personal=personal)
 
+    def bounded(self, trusted: Iterable[Config]) -> Config:
+        """Return these settings, where the options in `STRICT` are the strictest of all that said.
+
+        `trusted` are the settings of trusted refs; one that is silent about an option says what
+        the user does, or the default. So no branch widens what was never agreed on.
+        """
+        given = self.given.copy()
+        for key in STRICT:
+            usual = self.personal.get(key, _DEFAULT[key])
+            said = [one.given.get(key, usual) for one in trusted]
+            said += [one[key] for one in (self.personal, self.given) if key in one]
+            if said:
+                given[key] = max(said, key=lambda value: strictness(key, value))
+        return self.replace(given=given)
+
     def number(self, key: str, category: str = "") -> float:
         """Return a numeric setting, of a category where it has a number of its own."""
         own = f"{key}.{category}"
@@ -190,6 +228,14 @@ class Config(Value):
         value = self.setting(key)
         assert isinstance(value, Scalar)
         return value
+
+
+def strictness(key: str, value: Setting) -> float:
+    """Return how strict a value of an option in `STRICT` is, beside others of the same option."""
+    if isinstance(value, str):
+        return BY_KEY[key].choices.index(value)
+    assert isinstance(value, int | float)
+    return -value
 
 
 DEFAULTS = Config(given={}, categories=DEFAULT_CATEGORIES)

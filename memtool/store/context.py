@@ -105,7 +105,7 @@ class Context:
     def enter(self, repository: Repository) -> None:
         """Go on in another repository; what was read of the one before is forgotten."""
         self.repository = repository
-        for name in ("directory", "settings", "trust_settings"):
+        for name in ("directory", "settings", "trust_settings", "strict_settings", "_agreed"):
             self.__dict__.pop(name, None)
 
     @property
@@ -231,17 +231,46 @@ class Context:
         return self.settings if self.is_global else self.settings.replace(given={})
 
     @cached_property
+    def strict_settings(self) -> Config:
+        """The settings by which a block is made: no checked-out branch lowers the bar.
+
+        What bounds a block is the strictest of what the user's own settings, those of the trusted
+        ref and those of the worktree say (`config.STRICT`); all else is as in `settings`.
+        """
+        return self.settings.bounded(self.agreed_settings)
+
+    @property
+    def agreed_settings(self) -> tuple[Config, ...]:
+        """The settings of the remote's default branch, and of the trusted ref if it is another."""
+        from memtool.store import provenance
+
+        agreed = () if self._agreed is None else (self._agreed,)
+        ref = self.trust_settings.text("trust.ref")
+        if not ref:
+            return agreed
+        commit = provenance.resolve_trusted(self.repository, ref)
+        return (*agreed, self._settings_at(commit, f"the trusted ref {ref}"))
+
+    @property
     def trust_settings(self) -> Config:
         """The settings that say what is trusted: those of the remote's default branch.
 
         A branch must not vouch for itself by changing them. Without a remote the worktree's hold.
         """
+        return self.settings if self._agreed is None else self._agreed
+
+    @cached_property
+    def _agreed(self) -> Config | None:
+        """The settings of the remote's default branch as last fetched, None without a remote."""
         from memtool.store import provenance
-        from memtool.store.provenance import file_at
 
         default = provenance.resolve_trusted(self.repository, "")
-        if not default:
-            return self.settings
+        return self._settings_at(default, "the remote's default branch") if default else None
+
+    def _settings_at(self, default: str, place: str) -> Config:
+        """Return the settings that a commit holds; where they cannot be read, the defaults."""
+        from memtool.store.provenance import file_at
+
         path = self.config_path
         data = (
             file_at(self.repository, default, path, lambda: self.stored_file(path, default))
@@ -251,7 +280,7 @@ class Context:
         try:
             return config_file.DEFAULTS if data is None else config_file.parse(data, default)
         except MemtoolError as error:
-            self.notes.append(f"settings of the remote's default branch are passed over: {error}")
+            self.notes.append(f"settings of {place} are passed over: {error}")
             return config_file.DEFAULTS
 
     def snapshot(self, at: str | None = None) -> Snapshot:

@@ -293,9 +293,9 @@ def test_the_api_opens_it(sandbox: Sandbox, place: Path, monkeypatch: pytest.Mon
 def test_settings_of_the_user_lie_below_those_of_the_project(sandbox: Sandbox):
     """What is about the user holds in all projects that say nothing; the rest is the project's."""
     sandbox.run("config", "--global", "search.limit", "3")
-    sandbox.run("config", "--global", "inject.trust", "signed")
+    sandbox.run("config", "--global", "review.policy", "fail")
     settings = sandbox.context().settings
-    assert (settings.count("search.limit"), settings.text("inject.trust")) == (3, "local")
+    assert (settings.count("search.limit"), settings.text("review.policy")) == (3, "warn")
     assert sandbox.json("config", "search.limit")["settings"][0]["is_personal"] is True
     told = sandbox.run("config", "search.limit").stdout
     assert told.startswith("search.limit = 3  (for all your projects; default 10)")

@@ -143,7 +143,9 @@ def test_they_can_be_left_out(project: Sandbox, everywhere: Sandbox):
 
 def test_as_of_a_moment_holds_for_both(project: Sandbox, everywhere: Sandbox):
     """What the user wrote later was not known then."""
-    everywhere.memory("glo-late", "Prose has titles.\n", timestamp="2026-02-28T00:00:00Z")
+    everywhere.write(".memory/config.toml", "[inject]\nglobal_most = 5\n")
+    late = "2026-02-28T00:00:00Z"
+    everywhere.memory("glo-late", "Prose has titles.\n", title="Prose titles", timestamp=late)
     then = inject(project.context(), prompt="prose titles", as_of="2026-02-25")
     assert [item.id for item in then.items] == ["glo-pinned", "glo-prose"]
     now = inject(project.context(), prompt="prose titles")
@@ -152,6 +154,7 @@ def test_as_of_a_moment_holds_for_both(project: Sandbox, everywhere: Sandbox):
 
 def test_trust_is_that_of_its_own_repository(project: Sandbox, everywhere: Sandbox):
     """The bar of a project is about who writes in it, not about its user."""
+    everywhere.write(".memory/config.toml", "[inject]\nglobal_most = 5\n")
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
     project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
     everywhere.memory("glo-new", "Prose is proofread.\n")

@@ -11,7 +11,7 @@ from conftest import make_memory
 
 from memtool.gate import contradictions
 from memtool.inject import select
-from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility
+from memtool.inject.candidates import PINNED, RETRIEVAL, Candidate, Eligibility, Gates
 from memtool.inject.effective_lineage import EffectiveLineage
 from memtool.inject.select import Wording, choose, clashes, sources
 from memtool.memory import timestamps
@@ -64,12 +64,13 @@ def chosen(
         timestamps.parse("2026-03-01T12:00:00Z"),
         DEFAULT_CATEGORIES,
         "local",
+        gates=Gates(looked_at=most),
     )
     levels = trust or {}
     origins = {
         record.path: Origin("", "", 0, levels.get(record.id, "committed")) for record in records
     }
-    kept, verdicts = choose(candidates, grounds, origins, lambda _category: threshold, shown, most)
+    kept, verdicts = choose(candidates, grounds, origins, lambda _category: threshold, shown)
     return [one.record.id for one in kept], reasons(verdicts)
 
 
@@ -164,12 +165,14 @@ def test_what_is_related_to_a_winner_may_score_less() -> None:
 
 
 def test_trust_decides_between_about_equals() -> None:
-    """It is a factor like others, and shown as one; it does not undo another order."""
+    """What is as relevant and more trusted comes first; that does not undo another order."""
     levels = {"dec-a": "local", "dec-b": "trusted"}
-    assert chosen(candidate("dec-a", 0.9), candidate("dec-b", 0.88), trust=levels)[0] == [
-        "dec-b",
-        "dec-a",
-    ]
+    fits = {"relevance": 1.0}
+    one, other = candidate("dec-a", 0.9), candidate("dec-b", 0.88)
+    equal = one.replace(factors=fits), other.replace(factors=fits)
+    assert chosen(*equal, trust=levels)[0] == ["dec-b", "dec-a"]
+    better = one.replace(factors={"relevance": 1.1}), other.replace(factors=fits)
+    assert chosen(*better, trust=levels)[0] == ["dec-a", "dec-b"]
     newest_first = (candidate("dec-a", 0.5), candidate("dec-b", 0.9))
     assert chosen(*newest_first, trust=levels)[0] == ["dec-a", "dec-b"]
 

@@ -171,7 +171,7 @@ def test_accesses_count_only_where_it_is_wanted() -> None:
 def test_trust_orders_where_it_is_known() -> None:
     """What git vouches for more comes before what it vouches for less."""
     levels = [
-        factors(record(), trust={".memory/dec-a.md": level})["trust"]
+        factors(record(), trust=lambda _record, level=level: level)["trust"]
         for level in ("local", "committed", "trusted", "signed")
     ]
     assert levels == sorted(levels)
@@ -218,7 +218,7 @@ SITUATIONS = (
     Situation(),
     Situation(accesses={"dec-00": 7, "dec-01": 90}, access=0.2),
     Situation(accesses={"dec-01": 9}, is_counting=True),
-    Situation(trust={".memory/dec-00.md": "signed"}),
+    Situation(trust=lambda one: "signed" if one.id == "dec-00" else "local"),
     Situation(fading=Fading("weekly")),
 )
 

@@ -1,0 +1,279 @@
+"""`memtool inject` in a worktree that somebody touched: trust comes first."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.inject import inject
+from memtool.inject.gather import Injected
+from memtool.memory.memory import FieldValue
+
+ASKED = "how do we deploy the shop, and when?"
+STUFFED: dict[str, FieldValue] = {
+    "trigger_phrases": ("how do we deploy", "deploy", "shop", "when", "how", "we"),
+    "importance": "1",
+}
+"""What a file says of itself to be found first."""
+
+
+def ids(injected: Injected) -> list[str]:
+    return [item.id for item in injected.items]
+
+
+def why(injected: Injected) -> dict[str, str]:
+    return {one.id: one.reason for one in injected.explain or ()}
+
+
+def publish(sandbox: Sandbox) -> None:
+    """Commit everything, and let that be the remote's default branch as last fetched."""
+    sandbox.commit()
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+
+
+@pytest.fixture
+def project(sandbox: Sandbox) -> Sandbox:
+    """A published store in which one memory says how to deploy."""
+    sandbox.memory(
+        "sem-deploys", "We deploy the shop with kubectl, on Thursday.\n", type="semantic",
+        title="Production releases",
+    )  # fmt: skip
+    for number, topic in enumerate(("Sphinx manuals", "Ruff formats", "Hatchling wheels")):
+        sandbox.memory(f"sem-other-{number}", f"{topic} are kept.\n", type="semantic", title=topic)
+    publish(sandbox)
+    return sandbox
+
+
+@pytest.mark.parametrize("status", ["deprecated", "archived"])
+def test_what_was_put_away_hides_no_living_answer(sandbox: Sandbox, status: str) -> None:
+    """An old memory with all the words of the question may not be shown, and sets no bar."""
+    sandbox.memory(
+        "sem-old", "Deploys of the shop run on Tuesdays only, at nine, never before a holiday.\n",
+        type="semantic", title="Deploys run on Tuesdays only", status=status,
+    )  # fmt: skip
+    sandbox.memory(
+        "sem-new", "We deploy the shop on Thursday afternoon, after the release meeting.\n",
+        type="semantic", title="Production releases go out on Thursday",
+    )  # fmt: skip
+    sandbox.commit()
+    found = inject(sandbox.context(), prompt="when do deploys of the shop run?", explain=True)
+    assert ids(found) == ["sem-new"]
+    assert why(found)["sem-old"] == status
+
+
+@pytest.mark.parametrize("count", [1, 12, 40])
+def test_what_is_below_the_level_takes_no_place(project: Sandbox, count: int) -> None:
+    """However many files without enough trust answer better, the trusted answer is shown."""
+    project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
+    publish(project)
+    for number in range(count):
+        project.memory(
+            f"sem-evil-{number:02}", f"How we deploy the shop, when we deploy it: {number}.\n",
+            type="semantic", title="How we deploy the shop, and when", **STUFFED,
+        )  # fmt: skip
+    found = inject(project.context(), prompt=ASKED, explain=True)
+    assert ids(found) == ["sem-deploys"]
+    assert why(found).get("sem-evil-00") in (None, "its trust is local, less than trusted")
+
+
+@pytest.mark.parametrize("count", [1, 12, 40])
+def test_what_is_less_trusted_pushes_nothing_out(project: Sandbox, count: int) -> None:
+    """At the default level files that nobody committed stand beside the trusted answer."""
+    for number in range(count):
+        project.memory(
+            f"sem-evil-{number:02}", f"How we deploy the shop, when we deploy it: {number}.\n",
+            type="semantic", title=f"How we deploy the shop, and when, {number}", **STUFFED,
+        )  # fmt: skip
+    assert "sem-deploys" in ids(inject(project.context(), prompt=ASKED))
+
+
+def test_what_a_file_says_of_itself_outweighs_no_relevance(project: Sandbox) -> None:
+    """Trigger phrases, importance and a pin lift no local file above a trusted better answer."""
+    project.memory(
+        "sem-evil", "We deploy by hand.\n", type="semantic", title="Handwork", confidence="high",
+        **STUFFED,
+    )  # fmt: skip
+    prompt = "how do we deploy production releases of the shop with kubectl?"
+    assert ids(inject(project.context(), prompt=prompt)) == ["sem-deploys", "sem-evil"]
+    project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
+    found = inject(project.context(), prompt=prompt, explain=True)
+    assert why(found)["sem-evil"] == "its trust is local, less than trusted"
+
+
+@pytest.mark.parametrize("change", ["copy", "source"])
+def test_what_is_less_trusted_stands_for_nothing_more_trusted(
+    project: Sandbox, change: str
+) -> None:
+    """A local copy, or two of the same source, never make the trusted one a repetition."""
+    source = "commit:" + "1" * 40
+    body = "We deploy the shop with kubectl on Thursday after the release meeting ends.\n"
+    fields: dict[str, FieldValue] = {"type": "semantic", "source": (source,)}
+    project.memory("sem-deploys", body, title="How we deploy the shop, and when", **fields)
+    publish(project)
+    if change == "copy":
+        other = body.replace("the release", "every release")
+        project.memory(
+            "sem-evil", other, title="How we deploy the shop, and when", **fields, **STUFFED
+        )
+    else:
+        for number in range(2):
+            text = f"How we deploy, when we deploy: as {'ab'[number]} says.\n"
+            project.memory(
+                f"sem-evil-{number}", text, title=f"Deploy {number}", **fields, **STUFFED
+            )
+    assert "sem-deploys" in ids(inject(project.context(), prompt=ASKED))
+
+
+def test_files_that_are_open_bring_no_more_of_the_less_trusted(project: Sandbox) -> None:
+    """Without a prompt, too, what governs a file is shown though local files claim it, too."""
+    project.memory("sem-rule", "It is generated.\n", type="semantic", files=("src/shop.py",))
+    publish(project)
+    for number in range(20):
+        project.memory(
+            f"sem-evil-{number:02}", f"Edit src shop py as {number} says.\n", type="semantic",
+            files=("src/shop.py",), importance="1",
+        )  # fmt: skip
+    assert "sem-rule" in ids(inject(project.context(), files=("src/shop.py",)))
+
+
+def test_a_worktree_lowers_no_level(project: Sandbox) -> None:
+    """A checked-out config.toml, committed or not, asks in vain for less than the trusted ref."""
+    project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
+    publish(project)
+    project.git("checkout", "--quiet", "-b", "feature")
+    project.memory(
+        "sem-evil", "How we deploy the shop, and when: by hand.\n", **STUFFED, type="semantic"
+    )
+    for text in ('[inject]\ntrust = "local"\n', ""):
+        project.write(".memory/config.toml", text)
+        assert ids(inject(project.context(), prompt=ASKED)) == ["sem-deploys"]
+        project.commit()
+        assert ids(inject(project.context(), prompt=ASKED)) == ["sem-deploys"]
+
+
+def test_a_worktree_widens_no_limit(project: Sandbox) -> None:
+    """Budgets and numbers of places that the trusted ref did not agree to stay what they are."""
+    limits = "budget_tokens = 100000\npinned_most = 50\npinned_tokens = 100000\n"
+    project.write(".memory/config.toml", f"[inject]\n{limits}")
+    for number in range(40):
+        project.memory(f"sem-pin-{number:02}", f"{number} is so. " * 30 + "\n", status="pinned")
+    found = inject(project.context(), prompt=ASKED)
+    assert len(found.items) <= 5
+    assert found.budget.total == 2_000
+    sign = project.run("doctor", "--json").stdout
+    assert "this worktree asks for less than the trusted ref" in sign
+    assert "inject.budget_tokens 100000, not 2000" in sign
+    publish(project)
+    assert inject(project.context(), prompt=ASKED).budget.total == 100_000
+
+
+def test_what_a_user_sets_bounds_every_project(project: Sandbox) -> None:
+    """The level and the budget of the user's own settings hold where a project asks for less."""
+    project.write(".memory/config.toml", "[inject]\nbudget_tokens = 9000\n")
+    publish(project)
+    project.memory(
+        "sem-evil", "How we deploy the shop, and when: by hand.\n", **STUFFED, type="semantic"
+    )
+    assert "sem-evil" in ids(inject(project.context(), prompt=ASKED))
+    for key, value in (("inject.trust", "trusted"), ("inject.budget_tokens", "500")):
+        assert project.run("--global", "config", key, value).returncode == 0
+    found = inject(project.context(), prompt=ASKED)
+    assert ids(found) == ["sem-deploys"]
+    assert found.budget.total == 500
+    assert "your own are stricter: inject.budget_tokens 9000, not 500" in (
+        project.run("doctor", "--json").stdout
+    )
+
+
+def test_the_trusted_ref_of_the_settings_bounds_as_well(sandbox: Sandbox) -> None:
+    """Without a remote the ref that trust.ref names says what a branch may not lower."""
+    sandbox.memory("sem-deploys", "We deploy the shop with kubectl.\n", title="Deploys")
+    sandbox.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n[trust]\nref = "main"\n')
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "feature")
+    sandbox.memory("sem-evil", "We deploy by hand.\n", title="How we deploy", **STUFFED)
+    sandbox.write(".memory/config.toml", '[inject]\ntrust = "local"\n[trust]\nref = "main"\n')
+    assert ids(inject(sandbox.context(), prompt=ASKED)) == ["sem-deploys"]
+
+
+def test_a_stricter_worktree_is_obeyed(project: Sandbox) -> None:
+    """Whoever asks for more trust or fewer tokens than anybody else gets it."""
+    project.write(".memory/config.toml", '[inject]\ntrust = "trusted"\nbudget_tokens = 300\n')
+    project.memory(
+        "sem-evil", "How we deploy the shop, and when: by hand.\n", **STUFFED, type="semantic"
+    )
+    found = inject(project.context(), prompt=ASKED)
+    assert (ids(found), found.budget.total) == (["sem-deploys"], 300)
+
+
+def test_config_says_where_another_bound_holds(project: Sandbox) -> None:
+    """Who widens a limit on a branch is told what holds instead."""
+    done = project.run("config", "inject.budget_tokens", "9000")
+    assert "inject.budget_tokens = 2000 holds" in done.stderr
+    assert "holds" not in project.run("config", "inject.budget_tokens", "900").stderr
+
+
+def test_pinned_are_trusted_first(project: Sandbox) -> None:
+    """Five files that nobody committed evict no trusted pin, and get a share of the places."""
+    project.memory("sem-force", "Never force-push.\n", status="pinned", importance="0.1")
+    project.memory("sem-tags", "Tags are signed.\n", status="pinned", importance="0.1")
+    publish(project)
+    for number in range(5):
+        project.memory(
+            f"sem-pin-{number}", f"Stranger {number}.\n", status="pinned", importance="1"
+        )
+    found = inject(project.context(), explain=True)
+    assert ids(found) == ["sem-force", "sem-tags", "sem-pin-0", "sem-pin-1"]
+    assert why(found)["sem-pin-2"] == (
+        "beside the more trusted, uncommitted memories get 2 of 5 places"
+    )
+    primer = inject(project.context(), primer=True)
+    assert ids(primer)[:4] == ids(found)
+    assert "sem-pin-2" not in ids(primer)
+
+
+def test_long_local_pins_take_no_room_of_trusted_ones(project: Sandbox) -> None:
+    """The share of what nobody committed is one of tokens as well."""
+    for number in range(3):
+        project.memory(f"sem-own-{number}", f"Rule {number} holds. " * 12 + "\n", status="pinned")
+    publish(project)
+    alone = inject(project.context())
+    project.memory("sem-pin", "Strange. " * 90 + "\n", status="pinned", importance="1")
+    assert ids(inject(project.context())) == ids(alone)
+
+
+def test_local_pins_have_the_tier_to_themselves(sandbox: Sandbox) -> None:
+    """Where nothing more trusted is pinned, the tier is full of what there is."""
+    for number in range(6):
+        sandbox.memory(f"sem-pin-{number}", f"Mine {number}.\n", status="pinned")
+    assert len(inject(sandbox.context()).items) == 5
+
+
+def test_pin_says_when_the_tier_is_full(project: Sandbox) -> None:
+    """The sixth pin is kept, and who pins it is told what is not shown, and what to do."""
+    for number in range(6):
+        project.memory(f"sem-rule-{number}", f"Rule {number} holds.\n", title=f"Rule {number}")
+    project.commit()
+    for number in range(5):
+        assert "tier" not in project.run("pin", f"sem-rule-{number}", "--commit").stderr
+    done = project.run("pin", "sem-rule-5", "--commit")
+    assert done.returncode == 0
+    assert "the pinned tier is full" in done.stderr
+    assert "memtool unpin" in done.stderr
+    shown = ids(inject(project.context()))
+    left_out = {f"sem-rule-{number}" for number in range(6)} - set(shown)
+    assert len(left_out) == 1
+    assert left_out.pop() in done.stderr
+
+
+def test_a_block_holds_two_global_memories(project: Sandbox) -> None:
+    """However much the user knows, the project's own block stays the project's."""
+    for topic in ("with kubectl alone", "once tests pass", "in pairs", "before lunch"):
+        text = f"Deploy a shop {topic}."
+        assert project.run("--global", "remember", text).returncode == 0
+    found = inject(project.context(), prompt=ASKED, explain=True)
+    assert [item.scope for item in found.items].count("global") == 2
+    assert "a block holds 2 global memories (inject.global_most)" in why(found).values()
+    project.run("--global", "config", "inject.global_most", "3")
+    found = inject(project.context(), prompt=ASKED)
+    assert [item.scope for item in found.items].count("global") == 3
