@@ -22,6 +22,7 @@ from memtool.memory import document, ids, lifecycle, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist, find, redact
+from memtool.redaction.mask import Mask
 from memtool.store import config as config_file
 from memtool.store import files, usage_log
 from memtool.store.commits import commit_files
@@ -151,7 +152,7 @@ def write_new(
     twin, clashes = _said_before(context, memory, data) if repeats != "write" else (None, [])
     if twin is not None:
         if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
-            raise _repetition(twin, memory)
+            raise _repetition(twin, memory, Mask(context.settings))
         return _strengthened(context, twin, commit=commit, dry_run=dry_run)
     memory, path, data = _placed(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
     context.notes.extend(
@@ -237,7 +238,7 @@ def _said_before(
     ]
 
 
-def _repetition(twin: Twin, memory: Memory) -> MemtoolError:
+def _repetition(twin: Twin, memory: Memory, mask: Mask) -> MemtoolError:
     """Return why a memory is not written, and what to do instead."""
     other = twin.record
     how = "the same as" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same as"
@@ -249,7 +250,9 @@ def _repetition(twin: Twin, memory: Memory) -> MemtoolError:
     if not twin.is_exact:
         hint += f"; if both are meant, memtool new with --set related_to={other.id}"
     return MemtoolError(
-        f"this says {how} {other.id}, {other.memory.title!r}", hint=hint, code="duplicate"
+        f"this says {how} {other.id}, {mask.line(other.memory.title)!r}",
+        hint=hint,
+        code="duplicate",
     )
 
 

@@ -9,6 +9,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import strict
 from memtool.memory.memory import as_text, sections
+from memtool.redaction.mask import Mask
 from memtool.store import history, snapshot
 from memtool.store.context import Context
 from memtool.store.history import History, tip
@@ -77,12 +78,18 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     header, body = parts
     rows = data.split(b"\n")
     start = len(rows) - len(body.split("\n"))
+    masked = Mask(context.settings).of_file(memory, data)
     spans = [
-        (key, as_text(memory.fields.get(key)), first, last)
+        (key, masked(as_text(memory.fields.get(key))), first, last)
         for key, (first, last) in strict.read_header(header).spans.items()
     ]
     bodies = [
-        (part.title or OPENING, part.text, start + part.first_line, start + part.last_line)
+        (
+            masked(part.title) or OPENING,
+            masked(part.text),
+            start + part.first_line,
+            start + part.last_line,
+        )
         for part in sections(body)
     ]
     with History(context.repository) as past:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memtool.authoring import write
 from memtool.memory.memory import Fields, Memory
+from memtool.redaction.mask import Mask
 from memtool.sessions import findings
 from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, fitting
 from memtool.store.commits import commit_files
@@ -50,7 +51,8 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
     """
     write.prepare(context)
     tree = context.tree()
-    alive = alive_heads(context, tree)
+    mask = Mask(context.settings)  # a model reads them, and so does a person
+    alive = [one.replace(memory=mask.memory(one.memory)) for one in alive_heads(context, tree)]
     candidates = [record for record in alive if record.memory.status == "candidate"]
     others = [record for record in alive if record.memory.status != "candidate"]
     by, proposed = _proposed(context, candidates, others) if candidates else ("rules", [])

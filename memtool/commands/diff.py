@@ -8,6 +8,7 @@ from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.changes import Change, Version, compare, sentence
+from memtool.redaction.mask import Mask
 from memtool.store import snapshot
 from memtool.store.context import Context
 from memtool.store.git import GitError
@@ -50,7 +51,8 @@ def diff(context: Context, range: str = "") -> Diff:
     if new:
         taken = context.snapshot(new)
         changes = compare(*snapshot.between(context.snapshot(old), taken, categories))
-        return Diff(old, new, _titled(changes, snapshot.called(taken, _bare(changes), categories)))
+        titled = _titled(changes, snapshot.called(taken, _bare(changes), categories))
+        return Diff(old, new, _masked(context, titled))
     tree = index.open(context, exact=True)
     if old and not tree.problems and snapshot.is_committed(tree, old):
         return Diff(old, WORKTREE, ())
@@ -58,7 +60,7 @@ def diff(context: Context, range: str = "") -> Diff:
     changes = compare(*snapshot.uncommitted(tree, before, categories))
     records = [tree.by_id[id_] for id_ in sorted(_bare(changes)) if id_ in tree.by_id]
     known = {record.id: Version(record.path, record.memory) for record in records}
-    return Diff(old, WORKTREE, _titled(changes, known))
+    return Diff(old, WORKTREE, _masked(context, _titled(changes, known)))
 
 
 def render(diff: Diff) -> str:
@@ -87,6 +89,15 @@ def _titled(changes: tuple[Change, ...], known: dict[str, Version]) -> tuple[Cha
         change.replace(title=known[change.id].title, path=known[change.id].path)
         if change.id in bare
         else change
+        for change in changes
+    )
+
+
+def _masked(context: Context, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Return changes in whose words no secret stands: history is not what the index masks."""
+    mask = Mask(context.settings)
+    return tuple(
+        change.replace(title=mask.line(change.title), details=mask.details(change.details))
         for change in changes
     )
 

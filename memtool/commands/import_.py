@@ -13,6 +13,7 @@ from memtool.gate.checks import secrets
 from memtool.importing import base, jsonl, originals
 from memtool.importing.base import Target
 from memtool.importing.originals import ForeignRecord
+from memtool.index import index
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
@@ -219,7 +220,8 @@ def export(
 ) -> Exported:
     """Write memories as JSON lines: every key, the body and the path.
 
-    From all of them memtool import jsonl makes the same files again. Without filters everything
+    From all of them memtool import jsonl makes the same files again, but for secrets, which are
+    masked. Without filters everything
     is written, also what is superseded, archived or deleted; with filters what list finds with
     them.
 
@@ -232,7 +234,7 @@ def export(
         at: the memories of this revision instead of the worktree
         no_body: leave the bodies out
     """
-    tree = context.tree(at)
+    tree = index.open(context, at, exact=True)
     records = list(tree.records)
     if filters:
         scope = scope_of(context, tree, context.now)

@@ -14,6 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Detail, Version, compare, sentence, stem
+from memtool.redaction.mask import Mask
 from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
 from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trace
@@ -228,8 +229,20 @@ def _history(context: Context, id: str, at: str | None, limit: int) -> Log:
                 "git fetch --unshallow brings it"
             )
     titles = {event.id: (event.title, event.path) for event in events if event.title}
-    shown = tuple(_titled(event, tree, titles) for event in (events[:limit] if limit else events))
+    mask = Mask(context.settings)
+    some = events[:limit] if limit else events
+    shown = tuple(_masked(_titled(event, tree, titles), mask) for event in some)
     return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
+
+
+def _masked(event: LogEntry, mask: Mask) -> LogEntry:
+    """Return an event in whose words no secret stands: history is not what the index masks."""
+    return event.replace(
+        title=mask.line(event.title),
+        details=mask.details(event.details),
+        subject=mask.line(event.subject),
+        reason=mask.line(event.reason),
+    )
 
 
 def _titled(event: LogEntry, tree: Tree, titles: Mapping[str, tuple[str, str]]) -> LogEntry:

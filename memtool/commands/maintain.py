@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
+from memtool.redaction.mask import Mask
 from memtool.sessions import store
 from memtool.store import ledger, usage_log
 from memtool.store.commits import message
@@ -238,8 +239,22 @@ def _planned(
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
         context.notes.append("this clone is shallow: which commits are missing, nobody can tell")
-    found = Maintained(periods, base, branch, plan.steps, plan.chores, plan.flags, dirty)
+    found = Maintained(
+        periods, base, branch, _shown(context, plan.steps), plan.chores, plan.flags, dirty
+    )
     return found, tree, plan
+
+
+def _shown(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:
+    """Return steps as they may be told: what they write is made of the true bytes."""
+    mask = Mask(context.settings)
+    return tuple(
+        step.replace(
+            title=mask.line(step.title),
+            memory=None if step.memory is None else mask.memory(step.memory),
+        )
+        for step in steps
+    )
 
 
 def _committed(

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
+from memtool.redaction.mask import Mask
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.upkeep import purge as purge_rules
@@ -118,7 +119,7 @@ def purge(
             going |= {one.id: one for one, _id in along}
         _note_rest(context, here, going, along, held, is_cascade=cascade)
         plan = Purged(
-            forgotten=tuple(map(_candidate, partings)),
+            forgotten=tuple(_candidate(one, Mask(context.settings)) for one in partings),
             along={one.id: origin for one, origin in along},
             sessions=tuple(findings),
             dry_run=not apply,
@@ -257,13 +258,13 @@ def _refuse(
         )
 
 
-def _candidate(one: Parting) -> PurgeCandidate:
+def _candidate(one: Parting, mask: Mask) -> PurgeCandidate:
     return PurgeCandidate(
         id=one.record.id,
-        title=one.record.memory.title,
+        title=mask.line(one.record.memory.title),
         path=one.record.path,
         state=one.state,
         deleted=timestamps.render(one.deleted),
         due=timestamps.render(one.due),
-        reason=one.reason,
+        reason=mask.line(one.reason),
     )

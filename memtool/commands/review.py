@@ -9,6 +9,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
 from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
+from memtool.redaction.mask import Mask
 from memtool.search import filters
 from memtool.search.filters import Rule
 from memtool.store import config
@@ -164,7 +165,8 @@ def _governor(rule: Rule, states: dict[str, tuple[str, str]], context: Context) 
     record = rule.record
     state, reason = states[record.id]
     due = lifecycle.is_due(record.memory, context.now, context.settings.categories)
-    return Governor(record.id, record.memory.title, record.path, rule.by, state, reason, due)
+    title = Mask(context.settings).line(record.memory.title)
+    return Governor(record.id, title, record.path, rule.by, state, reason, due)
 
 
 def _ends(context: Context, range_: str) -> tuple[str, str, str]:

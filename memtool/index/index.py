@@ -25,6 +25,7 @@ import os
 import sys
 import time
 
+from memtool import redaction
 from memtool.index import manifest, postings, scoring, stored_fields
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.manifest import NO_MEMORY, Manifest, check
@@ -46,7 +47,7 @@ from memtool.index.stored_fields import StoredFields, fields
 from memtool.store import cache, snapshot
 from memtool.store.cache import CorruptCache
 from memtool.store.snapshot import Record, Tree, blob_hash
-from memtool.value import Value
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from memtool.index.manifest import Changes, Folder, Stat
     from memtool.memory.fields import Category
     from memtool.memory.schema import Problem
+    from memtool.redaction.mask import Mask
+    from memtool.store.config import Config
     from memtool.store.context import Context
     from memtool.store.repository import Repository
 
@@ -78,6 +81,9 @@ Sooner, if nothing in it would be doubtful: writing it costs about what reading 
 """
 READ_SHARE = 20_000
 """... and one more for each so many files, since the manifest of many takes longer to write."""
+
+ALLOWING = ("redaction.allow_emails", "redaction.allow_domains", "redaction.allow")
+"""The settings that allow what would be masked."""
 
 _held: dict[str, Held] = {}
 """What is kept open, by git directory."""
@@ -136,6 +142,7 @@ class Refresh:
         self.repository = context.repository
         self.directory = context.directory
         self.categories = context.settings.categories
+        self.settings = context.settings
         self.key = key
         self.blob_id = blob_hash(self.repository.object_format)
         self.kept = kept
@@ -200,10 +207,18 @@ class Refresh:
         from memtool.memory import document  # only where files changed
 
         try:
-            return Record(document.read(data, path, self.categories), path, oid)
+            memory = document.read(data, path, self.categories)
         except document.Unreadable as error:
-            folder.problems = (*folder.problems, *error.problems)
+            folder.problems = (*folder.problems, *map(self.mask.problem, error.problems))
             return None
+        return Record(self.mask.read(memory, data, oid), path, oid)
+
+    @cached_property
+    def mask(self) -> Mask:
+        """What takes the secrets out of what is read: nothing of the index holds one."""
+        from memtool.redaction.mask import Mask  # `re`: only where files changed
+
+        return Mask(self.settings, _clean(self.repository, self.key))
 
     def carry(self, record: Record) -> int:
         """Add a memory to those in no segment and return its slot."""
@@ -349,8 +364,21 @@ def open(  # noqa: A001  # read as index.open
     if at is None and not found.by_id:
         context.refuse_foreign()
     context.note_problems(found)
+    _note_withheld(context, found)
     context.notes.extend(note for note in found.notes if note not in context.notes)
     return found
+
+
+def _note_withheld(context: Context, found: Catalog) -> None:
+    """Note how many memories are shown masked, once."""
+    paths = found.withheld()
+    if paths:
+        count = "1 memory holds" if len(paths) == 1 else f"{len(paths)} memories hold"
+        note = (
+            f"{count} a secret or personal data, which is masked here; "
+            f"memtool redact {paths[0]} takes it out of the file"
+        )
+        context.notes += [note] if note not in context.notes else []
 
 
 def open_catalog(
@@ -367,11 +395,14 @@ def open_catalog(
         CorruptCache: the index is damaged, as asking the catalog may raise, too.
     """
     repository, categories = context.repository, context.settings.categories
-    key = key_of(repository, context.directory, categories)
+    key = f"{key_of(repository, context.directory, categories)} {_mask_key(context.settings)}"
     is_worktree = at is None and not repository.is_bare
     if is_worktree and context.is_cached and _is_ordinary(repository, context.directory):
         return _open_worktree(context, key, as_of, exact=exact)
-    tree = Tree(context.snapshot(at), categories, as_of)
+    from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
+
+    clean = _clean(repository, key) if context.is_cached else frozenset()
+    tree = Tree(context.snapshot(at), categories, as_of, Mask(context.settings, clean))
     cache_dir = repository.cache_dir if context.is_cached else ""
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
 
@@ -384,7 +415,8 @@ def last_reader(
     No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
     """
     kept = manifest.load(repository.git_dir)
-    if kept is None or kept.key != key_of(repository, directory, categories):
+    key = key_of(repository, directory, categories)
+    if kept is None or kept.key.partition(" ")[0] != key:  # whatever is masked in it
         return None
     try:
         return Held(kept, open_base(repository.cache_dir, kept.segment), ()).all_parts
@@ -565,6 +597,26 @@ def key_of(repository: Repository, directory: str, categories: Mapping[str, Cate
     parts += [f"{row.name} {row.ttl_days} {row.temporal_class}"
               for _name, row in sorted(categories.items())]  # fmt: skip
     return cache.digest(*parts, size=16)
+
+
+def _mask_key(settings: Config) -> str:
+    """Return what masks depend on: the detectors, and what the settings allow to stand."""
+    allowed = (sorted(settings.texts(name)) for name in ALLOWING)
+    return cache.digest(redaction.VERSION, *(repr(texts) for texts in allowed))
+
+
+def _clean(repository: Repository, key: str) -> frozenset[str]:
+    """Return the blobs that the last index with a key was made of and holds unmasked."""
+    kept = manifest.load(repository.git_dir)
+    if kept is None or kept.key != key:
+        return frozenset()
+    try:
+        memories = open_base(repository.cache_dir, kept.segment).memories
+        oids, _paths = memories.stamps()
+        withheld = memories.withheld
+    except CorruptCache:
+        return frozenset()
+    return frozenset(oid.decode() for number, oid in enumerate(oids) if number not in withheld)
 
 
 def name_of(key: str, identity: Iterable[tuple[str, str]]) -> str:

@@ -412,6 +412,10 @@ class Catalog(Tree):
         """Return the numbers of all memories with one of some ids."""
         return self.parts.numbers_of_any(ids)
 
+    def withheld(self) -> list[str]:
+        """Return the paths of the memories in which secrets are masked, sorted."""
+        return sorted(one.path for one in self.records if getattr(one.memory, "withheld", ()))
+
     def verify(self, records: Iterable[Record]) -> bool:
         """Tell whether the files of records are still those that were read."""
         del records  # they were read while this catalog was opened
@@ -476,6 +480,12 @@ class StoredCatalog(Catalog):
             for place, count in held.items():
                 found[getattr(part.shelf.kinds[place], key)] += count
         return {value: count for value, count in sorted(found.items()) if count}
+
+    def withheld(self) -> list[str]:
+        """Return the paths of the memories in which secrets are masked, sorted."""
+        parts = self.parts.parts
+        found = [n for part in parts for n in part.living(part.shelf.withheld)]
+        return sorted(map(self.parts.path, found))
 
     def with_ids(self, ids: Collection[str]) -> list[Record]:
         """Return the memories with one of some ids, by id and then by path."""

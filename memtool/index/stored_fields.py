@@ -62,6 +62,7 @@ SECTIONS: dict[str, Any] = {
     "links": "B",
     "targets": "B",
     "twins": "B",
+    "withheld": "B",
     "dictionary": "B",
 }
 """Sections and the type of their items. `ends` begin with a 0; `sums` guard paths, object ids,
@@ -106,6 +107,12 @@ class StoredMemory(Memory):
         return self.fields == other.fields and self.body == other.body
 
     __hash__ = Memory.__hash__
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The kinds of secrets that are masked in it, sorted."""
+        shelf, number = self.place
+        return shelf.withheld.get(number, ())
 
     @property
     def timestamp(self) -> int:
@@ -199,6 +206,12 @@ class StoredFields:
     def twins(self) -> list[str]:
         """Ids that stand twice, sorted."""
         return self._lines("twins")
+
+    @cached_property
+    def withheld(self) -> dict[int, tuple[str, ...]]:
+        """The memories in which secrets are masked, each with the kinds of these."""
+        rows = [line.split(" ") for line in self._lines("withheld")]
+        return {int(row[0]): tuple(row[1:]) for row in rows}
 
     def _lines(self, name: str) -> list[str]:
         return bytes(self._section[name]).decode().split("\n")[:-1]
@@ -403,6 +416,7 @@ def pack(records: Iterable[Record], categories: Mapping[str, Category]) -> bytes
         "by_id": postings.column("I", by_id),
         "pinned": postings.column("I", pinned),
         **_lineage(kept),
+        "withheld": _withheld(memories),
         "dictionary": dictionary,
     }
     latest = max(written, default=NEVER)
@@ -466,6 +480,12 @@ def _lineage(records: Sequence[Record]) -> dict[str, bytes]:
     twins = sorted(id_ for id_, numbers in found.items() if len(numbers) > 1)
     rows = {"links": links, "targets": targets, "twins": twins}
     return {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in rows.items()}
+
+
+def _withheld(memories: Iterable[Memory]) -> bytes:
+    """Return the section `withheld`: a line for each memory in which secrets were masked."""
+    kinds = ((number, getattr(one, "withheld", ())) for number, one in enumerate(memories))
+    return "".join(f"{number} {' '.join(own)}\n" for number, own in kinds if own).encode()
 
 
 TEXT_KEYS = (

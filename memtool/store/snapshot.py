@@ -20,7 +20,7 @@ from memtool.value import Value, cached_property
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Literal
+    from typing import Literal, Protocol
 
     from memtool.memory.memory import Memory
     from memtool.memory.schema import Problem
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
 
     Kind = Literal["worktree", "index", "commit"]
+
+    class Masking(Protocol):
+        """What takes secrets out of memories and problems that are to be shown."""
+
+        def read(self, memory: Memory, data: bytes, oid: str) -> Memory:
+            """Return a memory that was read from some bytes, masked."""
+
+        def problem(self, problem: Problem) -> Problem:
+            """Return a problem with a masked message."""
+
 
 _MAX_DEPTH = 12
 _EMPTY_BLOBS = frozenset({
@@ -311,7 +321,8 @@ class Record(Value):
 class Tree:
     """All readable memories of a snapshot, sorted by id. Files that are none become problems.
 
-    `as_of` leaves out what was written after that second, as if it had not happened yet.
+    `as_of` leaves out what was written after that second, as if it had not happened yet. `mask`
+    takes secrets out of what is to be shown; without it memories are as they were written.
     """
 
     def __init__(
@@ -319,6 +330,7 @@ class Tree:
         snapshot: Snapshot,
         categories: Collection[str] = DEFAULT_CATEGORIES,
         as_of: int | None = None,
+        mask: Masking | None = None,
     ) -> None:
         from memtool.memory import document  # a warm catalog reads no file
         from memtool.memory.schema import Problem
@@ -335,10 +347,14 @@ class Tree:
             try:
                 memory = read(data, entry.path)
             except document.Unreadable as error:
-                problems.extend(error.problems)
+                problems.extend(
+                    error.problems if mask is None else map(mask.problem, error.problems)
+                )
                 continue
             if as_of is None or memory.timestamp <= as_of:
-                records.append(Record(memory, entry.path, entry.oid or hash_blob(data)))
+                oid = entry.oid or hash_blob(data)
+                seen = memory if mask is None else mask.read(memory, data, oid)
+                records.append(Record(seen, entry.path, oid))
         records.sort(key=lambda record: (record.memory.id, record.path))
         self.records = tuple(records)
         self.by_id: dict[str, Record] = {}
