@@ -173,10 +173,10 @@ def _start(context: Context, event: HookCall) -> Injected:
 
 
 def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.inject import candidates, gather
+    from memtool.inject import candidates, file_rules, gather
 
     given = event.given
-    files = gather.inside(context, given.files)
+    files = file_rules.inside(context, given.files)
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
     return gather.answer(
         gather.GatherRequest(context, prompt, files, context_of(given)),
@@ -188,9 +188,9 @@ def _prompt(context: Context, event: HookCall) -> Injected:
 def _edit(context: Context, event: HookCall) -> Injected | None:
     if not event.given.files:
         return None
-    from memtool.inject import gather
+    from memtool.inject import file_rules, gather
 
-    files = gather.inside(context, event.given.files)
+    files = file_rules.inside(context, event.given.files)
     asked = gather.GatherRequest(context, "", files, context_of(event.given))
     return gather.governing(asked, _form(event), _budget(context, event))
 

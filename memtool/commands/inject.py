@@ -6,7 +6,8 @@ from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
 from memtool.inject.candidates import plan
-from memtool.inject.gather import MAX_PROMPT, GatherRequest, Injected, answer, inside
+from memtool.inject.file_rules import inside
+from memtool.inject.gather import MAX_PROMPT, GatherRequest, Injected, answer
 from memtool.search.scope import tell_expired
 from memtool.store.context import Context
 

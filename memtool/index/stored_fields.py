@@ -19,7 +19,7 @@ from memtool.memory.memory import Memory
 from memtool.store import cache
 from memtool.store.cache import CorruptCache
 from memtool.store.snapshot import Record
-from memtool.value import cached_property
+from memtool.value import cached_property, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -258,6 +258,10 @@ class StoredFields:
         """Return the number of the memory at a path. Raises CorruptCache."""
         numbers = self.numbers_of(path.rpartition("/")[2][:-3])
         return next((number for number in numbers if self.path(number) == path), None)
+
+    def identity(self) -> str:
+        """Return a hash that differs where a path, a blob or the order of the memories does."""
+        return digest(bytes(self._raw["sums"]), 16)
 
     def stamps(self) -> tuple[Iterable[bytes], Iterable[bytes]]:
         """Return the object ids, in hexadecimal, and the paths of all memories, unchecked."""

@@ -179,6 +179,8 @@ class Eligibility(Value):
     scope: str = PROJECT
     gates: Gates = Gates()
     trust: Callable[[Record], str] | None = None
+    changed: Mapping[str, str] = {}
+    """The marks of memories that the worktree has otherwise than the trusted ref, by path."""
 
     def refusal(self, record: Record) -> str:
         """Return why a memory may not be shown: it is not current, or has not enough trust."""

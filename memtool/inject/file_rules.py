@@ -31,7 +31,7 @@ _AROUND = "\"'`<>()[]{},;:!?*@"
 
 
 def named_files(context: Context, text: str, *, at: str | None = None) -> tuple[str, ...]:
-    """Return the files that a text names, in its order, as paths that `gather.inside` reads.
+    """Return the files that a text names, in its order, as paths that `inside` reads.
 
     These are files of the worktree, relative to the working directory or the top. At a revision
     nothing on disk counts: there every word with a slash is taken for a path.
@@ -104,3 +104,17 @@ def before(rules: Sequence[Record], answering: Iterable[str]) -> list[Record]:
     """Return rules in order: those that answer the prompt, too, come first, in that order."""
     places = {id_: place for place, id_ in enumerate(answering)}
     return sorted(rules, key=lambda one: places.get(one.id, len(places)))
+
+
+def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths from the top of the repository; those outside are no memory's concern."""
+    top = context.repository.top or context.cwd
+    found = []
+    for path in files:
+        if not path or "\0" in path:
+            continue
+        folder, name = os.path.split(os.path.normpath(os.path.join(context.cwd, path)))
+        place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
+        if place != ".." and not place.startswith("../"):
+            found.append(place)
+    return tuple(found)

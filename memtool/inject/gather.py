@@ -8,13 +8,11 @@ order, the project first where nothing else decides.
 
 from __future__ import annotations
 
-import os
-
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.index.reader import EXACT
 from memtool.inject import candidates as candidate_list
-from memtool.inject import file_rules, select
+from memtool.inject import changed_here, file_rules, select
 from memtool.inject.block import (
     PREAMBLE,
     REMINDER,
@@ -99,10 +97,13 @@ class Side(Value):
     """What one repository has for a block, and what decides about it.
 
     `origins` is by path. `pinned`, `rules` and `hits` may be shown, rules being what governs the
-    files that are named; `yielded` are verdicts about what gave way to the other side.
+    files that are named; `yielded` are verdicts about what gave way to the other side. `silenced`
+    are the ids of what would answer as the trusted ref has it, and not as it was changed here.
     """
 
     grounds: Eligibility
+    witness: Witness
+    silenced: tuple[str, ...]
     origins: dict[str, Origin]
     pinned: list[Candidate]
     rules: list[Candidate]
@@ -144,7 +145,8 @@ class Injected(Value):
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `expired`
     counts what would be there, had it not expired; `degraded` tells that less was looked at, since
     this machine is slow. `prompt` is what was asked, `verdicts` all decisions, `versions` what the
-    session has seen now; these three are no part of the JSON.
+    session has seen now; these three are no part of the JSON. `silenced` are the ids of what would
+    answer as the trusted ref has it, and not as it was changed here.
     """
 
     budget: Budget
@@ -159,6 +161,7 @@ class Injected(Value):
     verdicts: tuple[CandidateVerdict, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     degraded: bool = False
+    silenced: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
@@ -171,6 +174,8 @@ class Injected(Value):
             "freshness": self.freshness,
             "expired": self.expired,
         }
+        if self.silenced:
+            shape["silenced"] = list(self.silenced)
         if self.degraded:
             shape["degraded"] = True
         if self.session:
@@ -191,7 +196,7 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
         MemtoolError: there is no memory directory, or no such revision or time.
     """
     context = asked.context
-    named = inside(context, file_rules.named_files(context, asked.prompt, at=asked.at))
+    named = file_rules.inside(context, file_rules.named_files(context, asked.prompt, at=asked.at))
     asked = asked.replace(files=tuple(dict.fromkeys([*asked.files, *named])))
     sides = sides_of(asked)
     write = writer(sides, form)
@@ -273,7 +278,7 @@ def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
     if not asked.exact and not tree.verify(found):
         return governing(asked.replace(exact=True), form, budget)
     rules = [Candidate(one, GOVERNING, scope=grounds.scope) for one in found]
-    side = side.replace(origins=origins_of(context.witness(tree), grounds, rules))
+    side = side.replace(origins=origins_of(side.witness, grounds, rules))
     fresh, verdicts = choose_from(side, rules)
     most = min(budget, MOST_RULE_TOKENS)
     preamble = preamble_of([side], rules)
@@ -308,6 +313,7 @@ def injected(
         session=asked.session,
         freshness=next((side.freshness for side in sides if side.freshness != EXACT), EXACT),
         expired=sum(side.found.expired for side in sides),
+        silenced=tuple(id_ for side in sides for id_ in side.silenced),
         prompt=asked.prompt,
         verdicts=tuple(verdicts),
         versions=tuple(versions),
@@ -377,11 +383,14 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     if context.is_global:  # the user's own, which seldom has a remote that could vouch for more
         least = min(least, best, key=RANK.__getitem__)
     now = context.moment_of(asked.as_of)
+    is_replay = asked.at is not None or asked.as_of is not None
+    view = changed_here.view_of(context, tree, witness, "" if is_replay else least, now)
+    tree, witness = view.tree, view.witness
     weighed = standing(tree, witness, least, categories)
     scope = GLOBAL if context.is_global else PROJECT
     gates = candidate_list.gates_of(settings)
     trust = trust_in(tree, lambda: witness)
-    grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust)
+    grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust, view.marks)
     pinned = candidate_list.pinned(grounds)
     # A search, too, must find what a file has not the trust to replace.
     searched = hurried(context, scope_of(context, tree, now)).replace(
@@ -412,9 +421,21 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         for one in file_rules.before(ruling, answering)
     ]
     rules = _against(rules, grounds)
-    is_replay = asked.at is not None or asked.as_of is not None
+    silenced = changed_here.silenced(
+        context,
+        view,
+        lambda over: (
+            _retrieved(
+                hurried(context, scope_of(context, over, now)),
+                asked.replace(explain=False),
+                gates.looked_at,
+            ).hits
+        ),
+    )
     return Side(
         grounds=grounds,
+        witness=witness,
+        silenced=silenced,
         origins=origins_of(witness, grounds, [*pinned, *rules, *hits]),
         pinned=pinned,
         rules=rules,
@@ -466,6 +487,8 @@ def origins_of(
 def marks_of(record: Record, grounds: Eligibility) -> tuple[str, ...]:
     """Return the warnings that a memory is shown with."""
     marks = grounds.standing.marks(record.id)
+    if record.path in grounds.changed:
+        marks = (*marks, grounds.changed[record.path])
     if record.memory.status == "candidate":
         marks = ("[CANDIDATE] nobody has confirmed it", *marks)
     due = grounds.due_since(record.memory)
@@ -675,17 +698,3 @@ def _not_found(side: Side) -> list[CandidateVerdict]:
         CandidateVerdict(id_, RETRIEVAL, is_taken=False, reason=reason, scope=grounds.scope)
         for id_, reason in reasons
     ]
-
-
-def inside(context: Context, files: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths from the top of the repository; those outside are no memory's concern."""
-    top = context.repository.top or context.cwd
-    found = []
-    for path in files:
-        if not path or "\0" in path:
-            continue
-        folder, name = os.path.split(os.path.normpath(os.path.join(context.cwd, path)))
-        place = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
-        if place != ".." and not place.startswith("../"):
-            found.append(place)
-    return tuple(found)

@@ -219,7 +219,7 @@ def prime(
     own = sides[0]
     if own.grounds.scope == candidates.PROJECT:
         tree = own.grounds.tree
-        view = View(own, context.witness(tree))
+        view = View(own, own.witness)
         starts = session_seen.earlier(context.repository.cache_dir, asked.session)
         since = starts[-1] if starts else None
         if asked.at is None and asked.as_of is None:

@@ -491,6 +491,20 @@ def resolve_trusted(repository: Repository, trusted_ref: str) -> str:
     return ""
 
 
+def trusted_name(repository: Repository, trusted_ref: str) -> str:
+    """Return what people call the trusted ref, such as `origin/main`; empty where there is none.
+
+    `trusted_ref` is the setting of this name.
+    """
+    if trusted_ref:
+        return trusted_ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+    at = resolve_trusted(repository, "")
+    if not at:
+        return ""
+    named = (name for name in DEFAULT_BRANCHES[1:] if branch_commit(repository, name) == at)
+    return next(named, DEFAULT_BRANCHES[0]).removeprefix("refs/remotes/")
+
+
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
 

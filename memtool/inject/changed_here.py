@@ -1,0 +1,281 @@
+"""Changed here: where the worktree has another version of a memory than the level that is trusted.
+
+A local edit of a status, a date or a body, or a deletion, must not silence a memory of the team
+without a word. Of each memory that the trusted ref holds and the worktree has not so, three blobs
+are known: here, there, and where both parted. What differs from that last one was changed here;
+the rest came to the trusted ref since.
+
+Where the least trust is `local`, a person's own change takes effect: what is shown is marked, and
+what it silences is told beside the answer. Where it is `committed` or more, the version of that
+level stands in for the one here (`Overlay`), with the same mark.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memtool.errors import MemtoolError
+from memtool.index import scoring, stored_fields
+from memtool.index.reader import Catalog, Delta, IndexReader, LeafReader, StoredCatalog
+from memtool.index.scoring import Document
+from memtool.index.stored_fields import StoredFields, fields
+from memtool.store import cache, provenance, snapshot
+from memtool.store.provenance import TRUST_LEVELS, Witness
+from memtool.store.snapshot import Record, Snapshot, is_memory_path
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from memtool.memory.fields import Category
+    from memtool.search.retrieve import Hit
+    from memtool.store.context import Context
+    from memtool.store.provenance import Basis, Origin
+
+KIND = "changed 1"
+PREFIX = "changed-"
+KEPT = 4
+"""Comparisons that stay: branches and worktrees share the cache."""
+_ABSENT = "-"
+
+
+class Difference(Value):
+    """A memory that a commit holds and the worktree has not so: its path and three blobs.
+
+    `here` is empty where the worktree has no such memory, `base` where the common ancestor has
+    none.
+    """
+
+    path: str
+    here: str
+    there: str
+    base: str
+
+    @property
+    def is_from_here(self) -> bool:
+        """Tell whether the worktree changed it, and not the commit alone."""
+        return self.here != self.base
+
+
+class Overlay(StoredCatalog):
+    """The memories of a tree, with some of them as another commit has them."""
+
+    def __init__(
+        self, tree: Catalog, records: Iterable[Record], categories: Mapping[str, Category]
+    ) -> None:
+        """Take a tree and the versions that stand in for its own at their paths."""
+        ordered = sorted(records, key=lambda record: record.path)
+        self.replaced = frozenset(record.path for record in ordered)
+        self._below = tree
+        parts = []
+        for part in tree.parts.parts:
+            numbers = map(part.shelf.number_at, self.replaced)
+            dead = part.dead.union(number for number in numbers if number is not None)
+            parts.append(LeafReader(part.index, part.shelf, part.first, dead))
+        texts = [scoring.searchable(Document(one.path, fields(one)))[1] for one in ordered]
+        shelf = StoredFields(memoryview(stored_fields.pack(ordered, categories)))
+        first = parts[-1].first + parts[-1].shelf.count
+        parts.append(LeafReader(Delta(texts), shelf, first, frozenset()))
+        reader = IndexReader(parts, tree.parts.note)
+        super().__init__(tree.snapshot, reader, (), lambda _path: None, categories)
+        self.freshness = tree.freshness
+
+    def verify(self, records: Iterable[Record]) -> bool:
+        """Tell whether the files of records are still those that were read; a commit's are."""
+        return self._below.verify(one for one in records if one.path not in self.replaced)
+
+
+class OverlayWitness(Witness):
+    """What git can say about an overlay: of the replaced records their commit knows."""
+
+    def __init__(self, below: Witness, commit: str, replaced: frozenset[str]) -> None:
+        taken = Snapshot(below.snapshot.repository, below.snapshot.directory, "commit", commit,
+                         (), ())  # fmt: skip
+        own = below.trusted_ref, below.allowed_signers
+        super().__init__(below.snapshot, *own, is_cached=below.is_cached)
+        self._there = Witness(taken, *own, is_cached=below.is_cached)
+        self._replaced = replaced
+
+    def origins(self, records: Iterable[Record]) -> dict[str, Origin]:
+        """Return the origin of each record by its path."""
+        wanted = list(records)
+        there = [record for record in wanted if record.path in self._replaced]
+        here = [record for record in wanted if record.path not in self._replaced]
+        return super().origins(here) | (self._there.origins(there) if there else {})
+
+
+class LevelView(Value):
+    """A tree as a level of trust sees it, and who knows its commits.
+
+    `marks` says by path what is to be told of a memory that is shown, `silenced` which memories of
+    the trusted ref the worktree no longer has in use, by id, as the trusted ref has them.
+    """
+
+    tree: Catalog
+    witness: Witness
+    marks: Mapping[str, str] = {}
+    silenced: Overlay | None = None
+    ref: str = ""
+
+
+def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: int) -> LevelView:
+    """Return a worktree as the level `least` sees it; a revision is seen as it is.
+
+    So is a worktree of another moment, for which `least` is empty.
+    """
+    basis = witness.basis
+    if tree.snapshot.kind != "worktree" or basis is None or not least:
+        return LevelView(tree, witness)
+    level = TRUST_LEVELS.index(least)
+    ref = provenance.trusted_name(context.repository, witness.trusted_ref)
+    try:
+        apart = _differences(context, tree, basis, basis.trusted_at) if basis.trusted_at else []
+        if level == 0:
+            return _as_it_is(context, tree, witness, apart, ref, now)
+        commit, name = (basis.head, "HEAD") if level == 1 else (basis.trusted_at, ref)
+        if level == 1:
+            marked = {one.path for one in apart if one.is_from_here}
+            apart = _differences(context, tree, basis, commit)
+        else:
+            marked = set()
+    except MemtoolError:
+        if not context.repository.is_partial:
+            raise
+        return LevelView(tree, witness)  # what the other commit holds, nobody can tell here
+    marks = dict.fromkeys(marked, _mark(ref, is_from_here=True))
+    records = _read(context, apart)
+    if not records:
+        return LevelView(tree, witness, marks)
+    found = {one.path: one for one in apart}
+    for path in records:
+        marks[path] = _mark(name, is_from_here=found[path].is_from_here)
+    over = Overlay(tree, records.values(), context.settings.categories)
+    return LevelView(over, OverlayWitness(witness, commit, over.replaced), marks)
+
+
+def _as_it_is(
+    context: Context,
+    tree: Catalog,
+    witness: Witness,
+    apart: list[Difference],
+    ref: str,
+    now: int,
+) -> LevelView:
+    """Return a worktree in which every change counts at once, with what these silence."""
+    changed = [one for one in apart if one.is_from_here]
+    if not changed:
+        return LevelView(tree, witness)
+    marks = {one.path: _mark(ref, is_from_here=True) for one in changed}
+    from memtool.memory import lifecycle  # most worktrees change nothing
+
+    categories = context.settings.categories
+    gone = []
+    for one in changed:
+        number = tree.parts.number_at(one.path)
+        memory = None if number is None else tree.record(number).memory
+        if (
+            memory is None
+            or memory.status == "deprecated"
+            or lifecycle.state(memory, now, categories) != lifecycle.ALIVE
+        ):
+            gone.append(one)
+    records = _read(context, gone).values()
+    held = [
+        record
+        for record in records
+        if record.memory.status != "deprecated"
+        and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+    ]
+    silenced = Overlay(tree, held, categories) if held else None
+    return LevelView(tree, witness, marks, silenced, ref)
+
+
+def silenced(
+    context: Context, view: LevelView, search: Callable[[Overlay], Iterable[Hit]]
+) -> tuple[str, ...]:
+    """Return the ids of what the worktree took out of use and would answer, and note them.
+
+    `search` asks the tree in which they stand as the trusted ref has them.
+    """
+    over = view.silenced
+    if over is None:
+        return ()
+    records = [*over.pinned, *(hit.record for hit in search(over))]
+    held = tuple(sorted({one.id for one in records if one.path in over.replaced}))
+    if held:
+        context.notes.append(
+            f"not shown, since changed here and not yet in {view.ref}: {', '.join(held)}"
+        )
+    return held
+
+
+def _mark(ref: str, *, is_from_here: bool) -> str:
+    if is_from_here:
+        return f"[CHANGED] changed here, not yet in {ref}"
+    return f"[CHANGED] as {ref} has it, not yet here"
+
+
+def _read(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
+    """Return the versions of a commit as records, by path; what is no memory there is left out."""
+    stamps = {(one.path, one.there) for one in apart}
+    if not stamps:
+        return {}
+    versions = snapshot.of_blobs(context.repository, stamps, context.settings.categories)
+    return {
+        path: Record(version.memory, path, oid)
+        for (path, oid), version in sorted(versions.items())
+        if version.memory is not None
+    }
+
+
+def _differences(context: Context, tree: Catalog, basis: Basis, commit: str) -> list[Difference]:
+    """Return what a commit holds and a tree has not so, by path.
+
+    It is compared once for each state of both, and kept.
+    """
+    parts = [commit, basis.head, context.directory]
+    for part in tree.parts.parts:
+        parts += [part.shelf.identity(), ",".join(map(str, sorted(part.dead)))]
+    name = PREFIX + cache.digest(*parts)
+    folder = provenance.folder(context.repository)
+    if context.is_cached:
+        kept = cache.read(os.path.join(folder, name), KIND)
+        if kept is not None:
+            return [_unpacked(row) for row in kept.split(b"\0")[:-1]]
+    found = _compared(context, tree, basis.head, commit)
+    if context.is_cached:
+        rows = b"".join(_packed(one) for one in found)
+        cache.keep(folder, name, KIND, rows, KEPT, PREFIX)
+    return found
+
+
+def _compared(context: Context, tree: Catalog, head: str, commit: str) -> list[Difference]:
+    repository, directory = context.repository, context.directory
+    here: dict[str, str] = {}
+    for part in tree.parts.parts:
+        for number, (path, oid) in enumerate(part.shelf.blobs()):
+            if number not in part.dead:
+                here[path] = oid
+    there = provenance.blobs(repository, commit, directory)
+    apart = [
+        path
+        for path in sorted(there)
+        if here.get(path) != there[path] and is_memory_path(path, directory)
+    ]
+    base = there
+    if apart and head != commit:
+        parted = repository.git.line("merge-base", head, commit, allowed=(0, 1))
+        base = provenance.blobs(repository, parted, directory) if parted else {}
+    return [Difference(path, here.get(path, ""), there[path], base.get(path, "")) for path in apart]
+
+
+def _packed(one: Difference) -> bytes:
+    blobs = " ".join(blob or _ABSENT for blob in (one.here, one.there, one.base))
+    return blobs.encode() + b" " + os.fsencode(one.path) + b"\0"
+
+
+def _unpacked(row: bytes) -> Difference:
+    *blobs, path = row.split(b" ", 3)
+    here, there, base = (blob.decode().removeprefix(_ABSENT) for blob in blobs)
+    return Difference(os.fsdecode(path), here, there, base)

@@ -1,0 +1,213 @@
+"""Changed here: a worktree that differs from the trusted ref silences nothing without a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Sandbox
+
+BODY = "Deploys of the shop run on Tuesdays only, at nine.\n"
+EDITED = "Deploys of the shop run at any time.\n"
+PROMPT = "when do deploys of the shop run?"
+MARK = "[CHANGED] changed here, not yet in origin/main"
+NAME = ".memory/semantic/2026-02/sem-deploys.md"
+LEVELS = ("committed", "trusted")
+Change = Callable[[Sandbox], object]
+
+
+def deploys(sandbox: Sandbox, body: str = BODY, **fields: Any) -> None:
+    sandbox.memory("sem-deploys", body, **{"type": "semantic", "title": "Deploys"} | fields)
+
+
+def remove(sandbox: Sandbox) -> None:
+    (sandbox.path / NAME).unlink()
+
+
+SILENCING: dict[str, Change] = {
+    "deprecated": lambda sandbox: deploys(sandbox, status="deprecated"),
+    "archived": lambda sandbox: deploys(sandbox, status="archived"),
+    "ended": lambda sandbox: deploys(sandbox, valid_through="2026-02-25"),
+    "deleted": lambda sandbox: deploys(sandbox, status="deleted"),
+    "removed": remove,
+    "broken": lambda sandbox: sandbox.write(NAME, "---\nid: [\n---\n"),
+}
+LATER: dict[str, Change] = SILENCING | {
+    "edited": lambda sandbox: deploys(sandbox, EDITED),
+    "old": lambda sandbox: deploys(sandbox, timestamp="1999-01-01T00:00:00Z"),
+    "candidate": lambda sandbox: deploys(sandbox, status="candidate"),
+}
+
+
+@pytest.fixture
+def trusted(sandbox: Sandbox) -> Sandbox:
+    """A repository whose remote's default branch holds a memory."""
+    deploys(sandbox)
+    sandbox.memory("dec-tea", "Tea is at four.\n", title="Tea")
+    sandbox.commit()
+    fetch(sandbox)
+    return sandbox
+
+
+def fetch(sandbox: Sandbox, commit: str = "HEAD") -> None:
+    sandbox.git("update-ref", "refs/remotes/origin/main", commit)
+
+
+def at_level(sandbox: Sandbox, level: str) -> dict[str, Any]:
+    """Answer the prompt where memories need a level of trust."""
+    place = sandbox.path / ".memory/config.toml"
+    place.write_text(f'[inject]\ntrust = "{level}"\n')
+    return sandbox.json("inject", "--prompt", PROMPT)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("change", LATER)
+def test_a_raised_bar_shows_the_version_of_its_level(trusted: Sandbox, level: str, change: str):
+    """Whatever somebody did to the file here, what was committed and trusted is shown, marked."""
+    head = trusted.git("rev-parse", "HEAD").strip()
+    LATER[change](trusted)
+    (item,) = at_level(trusted, level)["items"]
+    assert (item["id"], item["trust"], item["commit"]) == ("sem-deploys", "trusted", head)
+    assert BODY.strip() in item["text"]
+    ref = "origin/main" if level == "trusted" else "HEAD"
+    assert f"[CHANGED] changed here, not yet in {ref}" in item["text"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_without_a_cache_it_is_the_same(trusted: Sandbox, level: str):
+    """The comparison that is kept changes no byte."""
+    deploys(trusted, EDITED)
+    expected = at_level(trusted, level)
+    assert at_level(trusted, level) == expected
+    asked = ("inject", "--prompt", PROMPT)
+    assert trusted.json(*asked, MEMTOOL_NO_CACHE="1") == expected
+
+
+@pytest.mark.parametrize("change", SILENCING)
+def test_at_the_default_a_change_takes_effect_and_is_told(trusted: Sandbox, change: str):
+    """It is not shown, and stderr and the JSON name what the trusted ref would have said."""
+    SILENCING[change](trusted)
+    found = trusted.json("inject", "--prompt", PROMPT)
+    assert (found["items"], found["silenced"]) == ([], ["sem-deploys"])
+    said = trusted.run("inject", "--prompt", PROMPT).stderr
+    assert "not shown, since changed here and not yet in origin/main: sem-deploys" in said
+
+
+def test_what_would_not_answer_is_not_told(trusted: Sandbox):
+    """Silence about what nobody asked for."""
+    remove(trusted)
+    done = trusted.run("inject", "--prompt", "when is the tea?")
+    assert "changed here" not in done.stdout + done.stderr
+    assert "silenced" not in trusted.json("inject", "--prompt", "when is the tea?")
+
+
+def test_at_the_default_an_edited_body_is_local_and_marked(trusted: Sandbox):
+    """The edit is shown for what it is."""
+    deploys(trusted, EDITED)
+    (item,) = trusted.json("inject", "--prompt", PROMPT)["items"]
+    assert (item["trust"], item["commit"]) == ("local", None)
+    assert EDITED.strip() in item["text"]
+    assert MARK in item["text"]
+
+
+def test_what_a_branch_committed_is_changed_here_as_well(trusted: Sandbox):
+    """A commit is not the trusted ref; where only that counts, its version is shown."""
+    deploys(trusted, EDITED)
+    trusted.commit()
+    (item,) = trusted.json("inject", "--prompt", PROMPT)["items"]
+    assert (item["trust"], MARK in item["text"]) == ("committed", True)
+    (item,) = at_level(trusted, "trusted")["items"]
+    assert (item["trust"], MARK in item["text"]) == ("trusted", True)
+    assert BODY.strip() in item["text"]
+    (item,) = at_level(trusted, "committed")["items"]
+    assert (EDITED.strip() in item["text"], MARK in item["text"]) == (True, True)
+
+
+def test_nothing_is_marked_where_nothing_differs_or_nothing_is_trusted(sandbox: Sandbox):
+    """Neither an unchanged worktree, nor one without a remote, nor a memory that is new."""
+    deploys(sandbox)
+    sandbox.commit()
+    deploys(sandbox, EDITED)
+    assert "[CHANGED]" not in sandbox.run("inject", "--prompt", PROMPT).stdout
+    sandbox.commit()
+    fetch(sandbox)
+    assert "[CHANGED]" not in sandbox.run("inject", "--prompt", PROMPT).stdout
+    sandbox.memory("sem-new", "Deploys of the shop run from main.\n", type="semantic")
+    text = sandbox.run("inject", "--prompt", PROMPT).stdout
+    assert "sem-new" in text
+    assert "[CHANGED]" not in text
+
+
+def test_what_came_to_the_trusted_ref_since_was_not_changed_here(trusted: Sandbox):
+    """A branch that is behind says so only where the version of the ref is shown."""
+    old = trusted.git("rev-parse", "HEAD").strip()
+    deploys(trusted, status="pinned")
+    trusted.memory("sem-more", "Deploys of the shop run from main only.\n", type="semantic")
+    fetch(trusted, trusted.commit())
+    trusted.git("reset", "--quiet", "--hard", old)
+    found = trusted.json("inject", "--prompt", PROMPT)
+    assert [item["id"] for item in found["items"]] == ["sem-deploys"]
+    assert "[CHANGED]" not in found["text"]
+    assert "silenced" not in found
+    items = at_level(trusted, "trusted")["items"]
+    assert {item["id"]: item["trust"] for item in items} == {
+        "sem-deploys": "trusted", "sem-more": "trusted",
+    }  # fmt: skip
+    assert all("[CHANGED] as origin/main has it, not yet here" in item["text"] for item in items)
+
+
+def test_a_silenced_pin_is_told_whatever_is_asked(trusted: Sandbox):
+    """It would have been in every block."""
+    trusted.memory("dec-force", "Never force-push.\n", title="Force", status="pinned")
+    fetch(trusted, trusted.commit())
+    trusted.memory("dec-force", "Never force-push.\n", title="Force", status="archived")
+    assert trusted.json("inject", "--prompt", "hello")["silenced"] == ["dec-force"]
+    (item,) = [one for one in at_level(trusted, "trusted")["items"] if one["tier"] == "pinned"]
+    assert (item["id"], item["trust"]) == ("dec-force", "trusted")
+
+
+def test_the_rule_of_a_file_is_that_of_the_level(trusted: Sandbox):
+    """The hook after an edit warns as the trusted ref does, and the primer holds its pins."""
+    rule = {"title": "Leave it", "files": ("src/a.py",), "category": "warning", "type": "semantic"}
+    trusted.memory("sem-rule", "Never edit this file by hand.\n", **rule)
+    trusted.memory("dec-pin", "Never force-push.\n", title="Force", status="pinned")
+    fetch(trusted, trusted.commit())
+    trusted.write("src/a.py", "x = 1\n")
+    trusted.memory("sem-rule", "Never edit this file by hand.\n", **rule, status="archived")
+    trusted.memory("dec-pin", "Never force-push.\n", title="Force", status="archived")
+    trusted.write(".memory/config.toml", '[inject]\ntrust = "trusted"\n')
+    event = {"session_id": "s", "tool_name": "Edit", "hook_event_name": "PostToolUse",
+             "tool_input": {"file_path": str(trusted.path / "src/a.py")}}  # fmt: skip
+    said = trusted.run("hook", "claude", "post-tool-use", stdin=json.dumps(event)).stdout
+    assert "Never edit this file by hand." in said
+    assert "Never force-push." in trusted.run("inject", "--primer").stdout
+
+
+def test_a_superseding_file_that_is_local_disputes_as_before(trusted: Sandbox):
+    """New files have no version of the level; trust weighs what they replace."""
+    deploys(trusted, EDITED)
+    trusted.memory("sem-next", "Deploys of the shop run on Fridays.\n", type="semantic",
+                   supersedes=("sem-deploys",))  # fmt: skip
+    (item,) = at_level(trusted, "trusted")["items"]
+    assert (item["id"], item["conflicts"]) == ("sem-deploys", ["sem-next"])
+    assert BODY.strip() in item["text"]
+
+
+def test_a_session_is_shown_again_what_was_changed_here(trusted: Sandbox):
+    """Another version, or another mark, is news."""
+    asked = ("inject", "--prompt", PROMPT, "--session", "s")
+    assert BODY.strip() in trusted.run(*asked).stdout
+    assert trusted.run(*asked).stdout == ""
+    deploys(trusted, EDITED)
+    assert MARK in trusted.run(*asked).stdout
+
+
+def test_a_revision_is_shown_as_it_is(trusted: Sandbox, tmp_path: Path):
+    """Who asks for another time or commit gets that, without marks."""
+    deploys(trusted, EDITED)
+    found = trusted.json("inject", "--prompt", PROMPT, "--at", "HEAD")
+    assert BODY.strip() in found["text"]
+    assert "[CHANGED]" not in found["text"]
