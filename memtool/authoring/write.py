@@ -222,8 +222,8 @@ def _said_before(
     """
     if not context.repository.is_made:  # a dry run leaves the global one unmade
         return None, []
+    near = near_duplicates.of_worktree(context.repository, context.directory, context.settings)
     categories = context.settings.categories
-    near = near_duplicates.of_worktree(context.repository, context.directory, categories)
     threshold = context.settings.number(THRESHOLD_KEY)
     # Its id may be taken, and is drawn again then.
     oid = blob_hash(context.repository.object_format)(data)

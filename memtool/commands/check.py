@@ -115,7 +115,7 @@ def _hasten(context: Context) -> None:
     from memtool.sessions import background
 
     repository = context.repository
-    if index.last_reader(repository, context.directory, context.settings.categories) is None:
+    if index.last_reader(repository, context.directory, context.settings) is None:
         background.warm(repository.cache_dir, repository.top, context.env, time.time())
 
 

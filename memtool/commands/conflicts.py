@@ -106,7 +106,7 @@ def conflicts(
         judged = [record for record in gate.living(tree, now, categories) if record.id in new]
         near = near_duplicates.among(())
         if judged:
-            place = (context.repository, context.directory, categories)
+            place = (context.repository, context.directory, context.settings)
             near = (
                 near_duplicates.of_commit(*place, at) if at else near_duplicates.of_worktree(*place)
             )

@@ -164,7 +164,8 @@ def search(
     origins = context.origins(tree, [hit.record for hit in found.hits])
     categories = context.settings.categories
     results = tuple(
-        _result(hit, row_of(hit.record, origins, now, categories)) for hit in found.hits
+        _result(hit, row_of(hit.record, origins, now, categories), scope.language)
+        for hit in found.hits
     )
     context.notes.extend(found.notes)
     context.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
@@ -257,11 +258,11 @@ def _order(sort: str) -> Order:
     return lambda hit: key(hit.record)
 
 
-def _result(hit: Hit, row: MemoryRow) -> Result:
+def _result(hit: Hit, row: MemoryRow, language: str) -> Result:
     return Result(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
         score=round(hit.score, DIGITS),
-        snippet=snippet(hit.record.memory.body, hit.terms),
+        snippet=snippet(hit.record.memory.body, hit.terms, language=language),
         factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
         cosine=None if hit.cosine is None else round(hit.cosine, DIGITS),

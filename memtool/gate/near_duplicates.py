@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
+    from memtool.store.config import Config
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Stamp
 
@@ -118,11 +119,12 @@ def text_of(memory: Memory) -> str:
     return "\n".join([memory.title, *lines])
 
 
-def content_of(memory: Memory) -> frozenset[str]:
+def content_of(memory: Memory, language: str = "english") -> frozenset[str]:
     """Return the terms of a memory without stop words."""
     from memtool.index.analyzer import is_stop, terms  # most memories are like no other
 
-    return frozenset(term for term in set(terms(text_of(memory))) if not is_stop(term))
+    found = set(terms(text_of(memory), language))
+    return frozenset(term for term in found if not is_stop(term))
 
 
 def names_of(memory: Memory) -> frozenset[str]:
@@ -257,10 +259,11 @@ def _least(rare: int) -> int:
 class IndexedMemories:
     """Those memories of a tree that the search index holds, by their numbers there."""
 
-    def __init__(self, reader: IndexReader, gone: Collection[int]) -> None:
+    def __init__(self, reader: IndexReader, gone: Collection[int], language: str) -> None:
         """Take the index, and the numbers in it that are not of this tree."""
         self.reader = reader
         self.gone = gone
+        self.language = language
 
     def called(self, id_: str) -> list[Record]:
         """Return the memories with an id. Raises CorruptCache."""
@@ -284,7 +287,7 @@ class IndexedMemories:
 
     def like(self, memory: Memory) -> list[Record]:
         """Return the memories that share most rare terms with one. Raises CorruptCache."""
-        by_df = sorted((self.reader.df(term), term) for term in content_of(memory))
+        by_df = sorted((self.reader.df(term), term) for term in content_of(memory, self.language))
         held = [(df, term) for df, term in by_df if df]
         rare = ([one for one in held if one[0] <= MOST_HOLDING] or held)[:RARE_WORDS]
         shared: dict[int, int] = {}
@@ -467,27 +470,25 @@ _STAGED, _COMMITTED = (b"100644 ", b" 0\t"), (b"100644 blob ", b"\t")
 def of_index(
     repository: Repository,
     directory: str,
-    categories: Mapping[str, Category],
+    settings: Config,
     *,
     known: Sequence[Record] = (),
 ) -> Neighbours:
     """Return the neighbours in what git's index holds; `known` are not read again."""
     listing = repository.git.run("ls-files", "--stage", "-z", "--", directory)
-    return _opened(repository, directory, categories, listing, _STAGED, known)
+    return _opened(repository, directory, settings, listing, _STAGED, known)
 
 
 def of_commit(
-    repository: Repository, directory: str, categories: Mapping[str, Category], revision: str
+    repository: Repository, directory: str, settings: Config, revision: str
 ) -> Neighbours:
     """Return the neighbours in the tree of a commit. Raises MemtoolError where there is none."""
     commit = repository.git.rev(revision)
     listing = repository.git.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", directory)
-    return _opened(repository, directory, categories, listing, _COMMITTED)
+    return _opened(repository, directory, settings, listing, _COMMITTED)
 
 
-def of_worktree(
-    repository: Repository, directory: str, categories: Mapping[str, Category]
-) -> Neighbours:
+def of_worktree(repository: Repository, directory: str, settings: Config) -> Neighbours:
     """Return the neighbours among the files on disk."""
     from memtool.store.repository import by_path
 
@@ -497,13 +498,13 @@ def of_worktree(
     others = git.names("ls-files", "--others", "-z", "--", directory)
     changed = {row.path: row.mode.startswith("100") for row in rows}
     changed |= dict.fromkeys(others, True)
-    return _opened(repository, directory, categories, listing, _STAGED, changed=changed)
+    return _opened(repository, directory, settings, listing, _STAGED, changed=changed)
 
 
 def _opened(
     repository: Repository,
     directory: str,
-    categories: Mapping[str, Category],
+    settings: Config,
     listing: bytes,
     form: tuple[bytes, bytes],
     known: Sequence[Record] = (),
@@ -521,14 +522,16 @@ def _opened(
     if apart:
         rows = {row for row in rows if row.partition(b"\t")[2] not in apart}
     indexed = None
-    reader = index.last_reader(repository, directory, categories)
+    reader = index.last_reader(repository, directory, settings)
     if reader is not None:
         stored: dict[bytes, int] = {}
         before, between = form
         for first, oids, paths in reader.stamps():
             listed = map(b"".join, zip(repeat(before), oids, repeat(between), paths, strict=False))
             stored.update(zip(listed, count(first), strict=False))
-        indexed = IndexedMemories(reader, {stored[row] for row in stored.keys() - rows})
+        indexed = IndexedMemories(
+            reader, {stored[row] for row in stored.keys() - rows}, settings.text("search.language")
+        )
         rows -= stored.keys()
     loose = {(path, "") for path, is_file in (changed or {}).items() if is_file}
     for row in rows:
@@ -547,7 +550,7 @@ def _opened(
         for path, oid in stamps:
             yield next(blobs) if oid else _file(repository, path)
 
-    return Neighbours(known, loose, read, categories, indexed)
+    return Neighbours(known, loose, read, settings.categories, indexed)
 
 
 def _file(repository: Repository, path: str) -> bytes | None:

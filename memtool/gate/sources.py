@@ -148,7 +148,7 @@ def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str)
         found, problems = [by_path[path] for path in sorted(by_path)], _faults(sides[0])
         steps = [_staged_step(side, directory, by_path, by_oid, categories) for side in sides]
         own = [Record(one.memory, one.path, one.oid) for one in found if one.memory is not None]
-        near = near_duplicates.of_index(repository, directory, categories, known=own)
+        near = near_duplicates.of_index(repository, directory, settings, known=own)
         kin = Kin((), near)
     return Content(
         repository=repository,

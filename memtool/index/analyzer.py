@@ -2,8 +2,10 @@
 
 Code is text too, so a name is found whole and by its parts: `store.FileLock` gives `store`,
 `file`, `lock`, then `filelock` and `store.filelock`. The same holds for snake_case, paths,
-versions, dates and error names. Words are lower-cased, freed of accents and stemmed (Snowball,
-English); writing without spaces (Chinese, Japanese, Thai) gives pairs of characters.
+versions, dates and error names. In the index stand its inner parts as well: `acquireWriteLock` is
+found by `writelock`, `file_lock` by `filelock`. Words are lower-cased, freed of accents and stemmed
+by Snowball, in the language of their script, which for Latin letters is English or the setting
+search.language; writing without spaces (Chinese, Japanese, Thai) gives pairs of characters.
 
 Nothing is dropped here: stop words only weigh less in a query. Plain ASCII, which is nearly every
 text, needs no import; other text loads `unicodedata`.
@@ -13,32 +15,57 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 _MOST_KNOWN = 1 << 18
 
-_stems: dict[str, str] = {}
+ENGLISH = "english"
 
-_snowball: list[Callable[[str], str]] = []
+_SCRIPTS = (
+    (0x0370, 0x03FF, "greek"),
+    (0x0400, 0x052F, "russian"),
+    (0x0530, 0x058F, "armenian"),
+    (0x0600, 0x06FF, "arabic"),
+    (0x0900, 0x097F, "hindi"),
+    (0x0B80, 0x0BFF, "tamil"),
+)
+"""The language by which words of other letters than Latin are stemmed."""
+
+_stems: dict[tuple[str, str], str] = {}
+
+_snowball: dict[str, Callable[[str], str]] = {}
 
 
-def stem(word: str) -> str:
-    """Return the stem of a lower-case word, such as `connect` for `connections`."""
-    found = _stems.get(word)
+def stem(word: str, language: str = ENGLISH) -> str:
+    """Return the stem of a lower-case word, such as `connect` for `connections`.
+
+    `language` is that of Latin letters, by its name in Snowball.
+    """
+    found = _stems.get((word, language))
     if found is None:
-        if not _snowball:
+        own = language if word.isascii() else _language(word, language)
+        if own not in _snowball:
             import Stemmer  # compiled; loaded only once a word is asked for
 
             # Its own memory of words is slower than a dict, and not needed beside this one.
-            _snowball.append(Stemmer.Stemmer("english", 0).stemWord)
+            _snowball[own] = Stemmer.Stemmer(own, 0).stemWord
         if len(_stems) >= _MOST_KNOWN:
             _stems.clear()
-        found = _stems[word] = _snowball[0](word)
+        found = _stems[word, language] = _snowball[own](word)
     return found
 
 
-TOKENIZER = "1"
+def _language(word: str, latin: str) -> str:
+    """Return the language of the first letter that is of no Latin script."""
+    for char in word:
+        for first, last, language in _SCRIPTS:
+            if first <= ord(char) <= last:
+                return language
+    return latin
+
+
+TOKENIZER = "2"
 """Changes whenever any text would get other terms; part of the name of every index."""
 
 
@@ -57,8 +84,61 @@ _STOP_STEMS = (
     " what when where whi which who whom whose will with would you your"
 )
 
+_FOREIGN_STEMS = (
+    "aber ale algo alla alle anch anche ant aos aqui asi ate auch auf aus aux avec avon beim "
+    "bij bitt byc ce cela ces cet cett ceux che chez chi como cosa cosi cual cuand cuando cz "
+    "czi czym dal dall dalla damit dank dann dass dei dele dell della depo depoi depui depuis "
+    "desd deze di dich dies dieser dit dla dlacz dlaczego doch donc dond dop dopo dov du durch "
+    "dziekuj een ein einem einen einer el ella elle ello ellos em encor entr entre er esa ese "
+    "eso ess essa esse esta estan estao este esto estos etr etre eu eux fait fare faut foi fuer "
+    "fur gaan gd gdi gdzie geen gibt graag graci gracia graz grazi haar hab habe haben hac hace "
+    "hacer hallo hann hanno heb hebben heef heeft het hier hij ho ich ihr ik il ile im isso ist "
+    "isto ja jak jaka jaki jako jeg jego jej jesl jesli jest jetzt jij juz kan kann kannst kein "
+    "kied kiedi koennen konn konnen kto ktor ktora ktore ktori kunnen las les leur lor loro los "
+    "lui maak machen mai mais maken mam mami meer mehr mein meme merc merci meu mia mich mij "
+    "mijn mio mir mnie moet moeten moi molt molto moz moze muit muito muss muy naar nach nad "
+    "nam nao nasz nee nein nel nell nella ni nicht nie niet nim noch nog noi nosotr nosotro "
+    "noss nossa nosso nostr nostra nostro notr nous nur obrig obrigado oder ogni ohn omdat ona "
+    "ond onde onder oni ont onz onze ook otra otro parc pel pela pelo perc perch pero peut piu "
+    "po pode por porqu pourquoi prosz prz przed przez przi pued puedo puo qua quai qual quali "
+    "quand quando que quel quell quello quem quest questa questo quien quoi sao schon sein senz "
+    "senza seu siam siamo sich sie sind skad sobr soll sollen sono sont sua sul sull sulla suo "
+    "sus tak takz tamb tambem tambi tambien teeg teg tegen tego tej tem temo tenemo tes tien "
+    "toch tod toi tout tra tres tud tudo tutt tutti tutto tylk tylko tym uber um uma una und "
+    "une uno uns unser unt unter usam usamo usar usiam usiamo uzyw uzywami veel voc voce voi "
+    "vom voor votr vous waar waarom wann wanneer warum weil weit weiter welch welcher welk "
+    "welke wenn wer werd werden weshalb wie wiec wied wieder wieso wij wir wird wofur womit wor "
+    "woran worden wordt wozu wszystk wszystko ya yo zal ze zich zij zijn zonder zou zu zum zur "
+    "zwisch zwischen "
+    "а без бы был быт в вам вас ве во вот все всех вы где да для до е ег есл ест ещ же за зач "
+    "зде и из ил им их к как когд котор кто куд ли либ мен мне может мы на над нам нас наш не "
+    "нег нет ни них но ну о об он от отч очен по под пожалуйст посл пот поч при про с сейчас со "
+    "спасиб так такж там то тог тож тольк том ты у уж хот чег чем что чтоб эт этот я "
+    "ある いつ いる から くだ ここ この これ さい した して する せん その それ "
+    "たい ださ だれ です では でも とは どう どこ どの どれ ない なぜ なる には "
+    "にも ので ます ませ まで られ れる 何故 "
+)
+"""The same of German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian and Japanese,
+with English the commonest languages of the web, as English stems and as their own."""
+
+_SHARED_STEMS = (
+    "aan ab abi ad ai al all als also ante ao au bei bez cel ci co com come comment con cos da "
+    "dan das dat de del dem den der des die door dos dove e ed ela ele eles ell en era es esser "
+    "est et fa fair far favor gli go ha hat hay hoe hun io je kun la le lo ma maar mach mag man "
+    "mas mem mes met mi mit mon na nas ne nem non nos nu num numa o ob od om op os ou over par "
+    "para pas per plus pod pour pro qui sa sam san se sei sem ser ses si sia sin son su sur ta "
+    "tam te ten todo ton tot tous tre tu u uit un van vi von vor vos w want war wat wel wo y z "
+    "za zo "
+)
+"""Those of them that mean something in English or in code (`die`, `war`, `os`, `mit`)."""
+
 _STOP_TERMS = frozenset(_STOP_STEMS.split())
 """Stems of stop and question words; `ani`, `doe` and `whi` are any, does and why."""
+
+_FOREIGN_TERMS = frozenset(_FOREIGN_STEMS.split())
+
+LEAST_FOREIGN = 2
+"""From so many foreign stop words on a text is in another language than English."""
 
 
 _JOINERS = "_-./:"
@@ -71,23 +151,31 @@ _SPACED = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(c
 
 _MOST_KNOWN = 1 << 18
 
-_known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+_Analysed = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The simple words, compounds and inner parts of a run without spaces."""
+
+_known: dict[tuple[str, str], _Analysed] = {}
 
 
-def terms(text: str) -> list[str]:
-    """Return the terms of a text, with repeats: the simple words in order, then the compounds."""
+def terms(text: str, language: str = ENGLISH, *, is_indexed: bool = False) -> list[str]:
+    """Return the terms of a text, with repeats: the simple words in order, then the compounds.
+
+    `is_indexed` adds the inner parts of names, by which they are found: what a question needs not.
+    """
     text = text.translate(_SPACED) if text.isascii() else _spaced(text)
     words: list[str] = []
     compounds: list[str] = []
     for raw in text.split():
-        found = _known.get(raw)
+        found = _known.get((raw, language))
         if found is None:
             if len(_known) >= _MOST_KNOWN:
                 _known.clear()
-            found = _known[raw] = _analysed(raw)
+            found = _known[raw, language] = _analysed(raw, language)
         words += found[0]
         if found[1]:
             compounds += found[1]
+        if is_indexed and found[2]:
+            compounds += found[2]
     return words + compounds
 
 
@@ -96,33 +184,53 @@ def spaced(text: str) -> str:
     return text.translate(_SPACED) if text.isascii() else _spaced(text)
 
 
-def of_run(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the simple words and the compounds of a run; `terms` puts them together."""
-    return _analysed(run)
+def of_run(run: str, language: str = ENGLISH) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the simple words of an indexed run, and its compounds with the inner parts.
+
+    `terms` puts them together.
+    """
+    words, compounds, inner = _analysed(run, language)
+    return words, compounds + inner
 
 
-def query_terms(text: str) -> dict[str, float]:
+def query_terms(text: str, language: str = ENGLISH) -> dict[str, float]:
     """Return the terms of a question with their weights, in order of appearance.
 
     A stop word weighs 0.3. A term that is there twice weighs as much as once.
     """
-    return {term: STOP_WEIGHT if is_stop(term) else 1.0 for term in terms(text)}
+    return {term: STOP_WEIGHT if is_stop(term) else 1.0 for term in terms(text, language)}
 
 
 def is_stop(term: str) -> bool:
     """Tell whether a term is a stop or question word, so that it alone asks for nothing."""
-    return term in _STOP_TERMS
+    return term in _STOP_TERMS or term in _FOREIGN_TERMS
 
 
-def _analysed(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the simple words of a run without spaces, and its compounds, smallest first."""
+def shared_stops(found: Iterable[str]) -> frozenset[str]:
+    """Return the words that are stop words in the language of these terms, though no others'."""
+    foreign = 0
+    for term in found:
+        foreign += term in _FOREIGN_TERMS
+        if foreign >= LEAST_FOREIGN:
+            return frozenset(_SHARED_STEMS.split())
+    return frozenset()
+
+
+def _analysed(raw: str, language: str) -> _Analysed:
+    """Return the terms of a run without spaces; compounds come smallest first."""
     name = raw.strip(_JOINERS)
     if _is_plain(name):  # as nearly all are
-        return (stem(name.lower()[:MOST_LENGTH]),), ()
+        return (stem(name.lower()[:MOST_LENGTH], language),), (), ()
     words: list[str] = []
     compounds: list[str] = []
-    _take(name, 0, words, compounds)
-    return tuple(words), tuple(dict.fromkeys(compounds))
+    inner: list[str] = []
+    _take(name, 0, words, compounds, inner, language)
+    known = dict.fromkeys(compounds)
+    return (
+        tuple(words),
+        tuple(known),
+        tuple(one for one in dict.fromkeys(inner) if one not in known),
+    )
 
 
 def _is_plain(name: str) -> bool:
@@ -134,31 +242,60 @@ def _is_plain(name: str) -> bool:
     )
 
 
-def _take(name: str, level: int, words: list[str], compounds: list[str]) -> None:
-    """Add the words and compounds of a name that joiners of this level and below hold together."""
+def _take(
+    name: str,
+    level: int,
+    words: list[str],
+    compounds: list[str],
+    inner: list[str],
+    language: str,
+) -> None:
+    """Add the terms of a name that joiners of this level and below hold together.
+
+    Its inner parts are every two words that are next to each other, written as one.
+    """
     name = name.strip(_JOINERS)
-    if not name:
+    if _is_plain(name):
+        words.append(stem(name.lower()[:MOST_LENGTH], language))
+    if not name or _is_plain(name):
         return
     while level < len(_LEVELS) and not (_LEVELS[level][0] in name or _LEVELS[level][-1] in name):
         level += 1
+    first = ""
     if level < len(_LEVELS):
-        first, *others = _LEVELS[level]
-        unified = name
-        for joiner in others:
-            unified = unified.replace(joiner, first)
-        parts = [part for part in unified.split(first) if part]
+        first = _LEVELS[level][0]
+        parts = [part for part in name.replace(_LEVELS[level][-1], first).split(first) if part]
         for part in parts:
-            if _is_plain(part):
-                words.append(stem(part.lower()[:MOST_LENGTH]))
-            else:
-                _take(part, level + 1, words, compounds)
+            _take(part, level + 1, words, compounds, inner, language)
     else:
         parts = _humps(name) if name.isascii() else _syllables(name)
-        words += [stem(part.casefold()[:MOST_LENGTH]) for part in parts]
+        words += [stem(part.casefold()[:MOST_LENGTH], language) for part in parts]
         if not name.isascii():
             return
     if len(parts) > 1 and len(name) <= MOST_LENGTH:
-        compounds.append(stem(name.casefold()))
+        compounds.append(stem(name.casefold(), language))
+    if first == "." and _is_version(parts):
+        compounds.append(".".join(parts)[1:])
+    elif first in {"", "-"}:
+        inner += _inner(parts, language)
+
+
+def _inner(parts: list[str], language: str) -> list[str]:
+    """Return every two words of a name that are next to each other, written as one."""
+    pairs = zip(parts, parts[1:], strict=False)  # noqa: RUF007  # itertools is one more import
+    return [
+        stem((one + other).lower(), language)
+        for one, other in pairs
+        if one.isalpha() and other.isalpha() and len(one) + len(other) <= MOST_LENGTH
+    ]
+
+
+def _is_version(parts: list[str]) -> bool:
+    """Tell whether names that dots join are a version with a `v`, which may be left out."""
+    first, *others = parts
+    return (
+        bool(others) and first[0] in "vV" and first[1:].isdigit() and all(map(str.isdigit, others))
+    )
 
 
 def _humps(name: str) -> list[str]:
@@ -178,11 +315,13 @@ def _humps(name: str) -> list[str]:
 def _spaced(text: str) -> str:
     """Do for any text what one table does for ASCII: a space for all that is in no word.
 
-    Compatible forms become one and accents go: `Café`, in whatever width, is found by `cafe`.
+    Compatible forms become one and accents go: `Café`, in whatever width, is found by `cafe`. The
+    breve of Russian `й` is none: endings, and so stems, differ by it.
     """
     import unicodedata
 
     apart = unicodedata.normalize("NFKD", text)
+    apart = apart.replace("\u0438\u0306", "\u0439").replace("\u0418\u0306", "\u0419")
     bare = dict.fromkeys(range(0x300, 0x370))
     whole = unicodedata.normalize("NFC", apart.translate(bare))
     table: dict[int, str] = dict(_SPACED)

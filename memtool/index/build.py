@@ -60,13 +60,14 @@ class Runs(dict[bytes, int]):
     These stand in two lists by number. A mark is its own word.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, language: str) -> None:
         super().__init__({mark: number for number, mark in enumerate(_MARKS)})
+        self._language = language
         self.words: list[tuple[str, ...]] = [(spelled,) for spelled in SPELLED]
         self.compounds: list[tuple[str, ...]] = [() for _spelled in SPELLED]
 
     def __missing__(self, raw: bytes) -> int:
-        words, compounds = analyzer.of_run(raw.decode())
+        words, compounds = analyzer.of_run(raw.decode(), self._language)
         self.words.append(words)
         self.compounds.append(compounds)
         number = self[raw] = len(self)
@@ -102,8 +103,8 @@ SLICE = 500
 """Documents that are worked on at once: arrays of so many stay in the processor's cache."""
 
 
-def build(documents: Iterable[Document]) -> dict[str, bytes]:
-    """Return the files of a segment by name.
+def build(documents: Iterable[Document], language: str = analyzer.ENGLISH) -> dict[str, bytes]:
+    """Return the files of a segment by name. `language` is that of words in Latin letters.
 
     Raises:
         ValueError: two documents have the same key.
@@ -111,7 +112,7 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
     ordered = sorted(documents, key=lambda document: document.key)
     if len({document.key for document in ordered}) != len(ordered):
         raise ValueError("two documents have the same key")
-    vocabulary, found, texts, ids = _read(ordered)
+    vocabulary, found, texts, ids = _read(ordered, language)
     files, arrays = _scored(ids, vocabulary)
     names = [name.encode() for name in vocabulary]
     heads, tf = found.head_df.astype(np.uint32), found.frequencies()
@@ -140,10 +141,10 @@ def build(documents: Iterable[Document]) -> dict[str, bytes]:
 
 
 def _read(
-    documents: Iterable[Document],
+    documents: Iterable[Document], language: str
 ) -> tuple[list[str], Postings, list[bytes], list[list[int]]]:
     """Return the sorted terms of documents, their postings, their texts and numbers as terms."""
-    runs = Runs()
+    runs = Runs(language)
     numbers = np.concatenate([
         np.zeros(0, np.int32),
         *(np.fromiter(map(runs.__getitem__, row), np.int32, len(row)) for row in rows(documents)),

@@ -51,10 +51,9 @@ from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from memtool.index.manifest import Changes, Folder, Stat
-    from memtool.memory.fields import Category
     from memtool.memory.schema import Problem
     from memtool.redaction.mask import Mask
     from memtool.store.config import Config
@@ -141,8 +140,8 @@ class Refresh:
         """Read what differs from a manifest, or, without one, every file. Raises CorruptCache."""
         self.repository = context.repository
         self.directory = context.directory
-        self.categories = context.settings.categories
         self.settings = context.settings
+        self.categories = context.settings.categories
         self.key = key
         self.blob_id = blob_hash(self.repository.object_format)
         self.kept = kept
@@ -223,7 +222,8 @@ class Refresh:
     def carry(self, record: Record) -> int:
         """Add a memory to those in no segment and return its slot."""
         self.fresh.append(record)
-        self.texts.append(scoring.searchable(Document(record.path, fields(record)))[1])
+        document = Document(record.path, fields(record))
+        self.texts.append(scoring.searchable(document, self.settings.text(LANGUAGE_KEY))[1])
         return NO_MEMORY - len(self.texts)
 
     def carried(self, number: int) -> Record:
@@ -267,7 +267,7 @@ class Refresh:
         ]
         if base is None:
             cache_dir = self.repository.cache_dir
-            base, self.note = make_base(cache_dir, name_, records, self.categories)
+            base, self.note = make_base(cache_dir, name_, records, self.settings)
         self.base = base
         numbers = {base.memories.path(number): number for number in range(base.memories.count)}
         for folder, name, path, _oid, _data in found:
@@ -394,28 +394,26 @@ def open_catalog(
         MemtoolError: the revision does not exist, or a bare repository is asked for its worktree.
         CorruptCache: the index is damaged, as asking the catalog may raise, too.
     """
-    repository, categories = context.repository, context.settings.categories
-    key = f"{key_of(repository, context.directory, categories)} {_mask_key(context.settings)}"
+    repository, settings = context.repository, context.settings
+    key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"
     is_worktree = at is None and not repository.is_bare
     if is_worktree and context.is_cached and _is_ordinary(repository, context.directory):
         return _open_worktree(context, key, as_of, exact=exact)
     from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
 
     clean = _clean(repository, key) if context.is_cached else frozenset()
-    tree = Tree(context.snapshot(at), categories, as_of, Mask(context.settings, clean))
+    tree = Tree(context.snapshot(at), settings.categories, as_of, Mask(settings, clean))
     cache_dir = repository.cache_dir if context.is_cached else ""
-    return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, categories))
+    return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, settings))
 
 
-def last_reader(
-    repository: Repository, directory: str, categories: Mapping[str, Category]
-) -> IndexReader | None:
+def last_reader(repository: Repository, directory: str, settings: Config) -> IndexReader | None:
     """Return the index of a worktree as it was last refreshed; None where there is none.
 
     No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
     """
     kept = manifest.load(repository.git_dir)
-    key = key_of(repository, directory, categories)
+    key = key_of(repository, directory, settings)
     if kept is None or kept.key.partition(" ")[0] != key:  # whatever is masked in it
         return None
     try:
@@ -449,13 +447,13 @@ def _is_ordinary(repository: Repository, directory: str) -> bool:
 
 
 def _open_tree(
-    cache_dir: str, key: str, records: Sequence[Record], categories: Mapping[str, Category]
+    cache_dir: str, key: str, records: Sequence[Record], settings: Config
 ) -> IndexReader:
     """Return the index of records, from the cache or built now; it is kept where there is one."""
     name = name_of(key, [(record.path, record.oid) for record in records])
     base, note = _stored_base(cache_dir, name) if cache_dir else None, ""
     if base is None:
-        base, note = make_base(cache_dir, name, records, categories)
+        base, note = make_base(cache_dir, name, records, settings)
     return IndexReader([LeafReader(base.index, base.memories, 0, frozenset())], note)
 
 
@@ -558,7 +556,7 @@ def _mapped_base(place: str) -> BaseSegment:
 
 
 def make_base(
-    cache_dir: str, name: str, records: Iterable[Record], categories: Mapping[str, Category]
+    cache_dir: str, name: str, records: Iterable[Record], settings: Config
 ) -> tuple[BaseSegment, str]:
     """Build the segment of records and keep it, unless there is no cache.
 
@@ -567,8 +565,9 @@ def make_base(
     from memtool.index import build  # bm25s and numpy: 15 interpreter starts
 
     ordered = sorted(records, key=lambda record: record.path)
-    files = build.build(Document(record.path, fields(record)) for record in ordered)
-    files[stored_fields.FILE] = stored_fields.pack(ordered, categories)
+    documents = (Document(record.path, fields(record)) for record in ordered)
+    files = build.build(documents, settings.text(LANGUAGE_KEY))
+    files[stored_fields.FILE] = stored_fields.pack(ordered, settings.categories)
     note = ""
     if cache_dir:
         folder = os.path.join(cache_dir, postings.FOLDER)
@@ -590,12 +589,15 @@ def _place(cache_dir: str, name: str) -> str:
     return os.path.join(cache_dir, postings.FOLDER, name)
 
 
-def key_of(repository: Repository, directory: str, categories: Mapping[str, Category]) -> str:
+LANGUAGE_KEY = "search.language"
+
+
+def key_of(repository: Repository, directory: str, settings: Config) -> str:
     """Return what a manifest and a segment depend on beside the files: settings and versions."""
     parts = [postings.FORMAT, TOKENIZER, sys.byteorder, str(scoring.K1), str(scoring.B)]
-    parts += [directory, repository.object_format]
+    parts += [directory, repository.object_format, settings.text(LANGUAGE_KEY)]
     parts += [f"{row.name} {row.ttl_days} {row.temporal_class}"
-              for _name, row in sorted(categories.items())]  # fmt: skip
+              for _name, row in sorted(settings.categories.items())]  # fmt: skip
     return cache.digest(*parts, size=16)
 
 

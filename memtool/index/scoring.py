@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from memtool.index.analyzer import is_stop, query_terms, terms
+from memtool.index.analyzer import ENGLISH, is_stop, query_terms, terms
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -98,10 +98,10 @@ class Statistics(Value):
     head_df: Mapping[str, int]
 
 
-def question(text: str) -> Question:
+def question(text: str, language: str = ENGLISH) -> Question:
     """Read a question. A word that is asked for twice weighs twice."""
-    asked = terms(text)
-    weight = query_terms(text)
+    asked = terms(text, language)
+    weight = query_terms(text, language)
     weights = dict.fromkeys(asked, 0.0)
     for term in asked:
         weights[term] += weight[term]
@@ -111,7 +111,7 @@ def question(text: str) -> Question:
     return Question(weights, pairs)
 
 
-def led(asked: Question, said: Question, text: str) -> Question:
+def led(asked: Question, said: Question, text: str, language: str = ENGLISH) -> Question:
     """Return a question in which what a long text says only later weighs less.
 
     `said` are the words of the text by themselves; what stands in for them in `asked`, such as an
@@ -120,7 +120,7 @@ def led(asked: Question, said: Question, text: str) -> Question:
     words = text.split(None, LEAD_WORDS)
     if len(words) <= LEAD_WORDS:
         return asked
-    later = said.weights.keys() - terms(" ".join(words[:LEAD_WORDS]))
+    later = said.weights.keys() - terms(" ".join(words[:LEAD_WORDS]), language)
     return Question(
         {term: weight * LATER if term in later else weight
          for term, weight in asked.weights.items()},
@@ -129,7 +129,7 @@ def led(asked: Question, said: Question, text: str) -> Question:
     )  # fmt: skip
 
 
-def searchable(document: Document) -> tuple[list[str], bytes]:
+def searchable(document: Document, language: str = ENGLISH) -> tuple[list[str], bytes]:
     """Return the terms of a document, and its text as terms, which is what `components` reads.
 
     The text is the head, a line feed, and the rest; every term has a space on both sides, and
@@ -138,7 +138,7 @@ def searchable(document: Document) -> tuple[list[str], bytes]:
     head: list[list[str]] = []
     rest: list[list[str]] = []
     for name, text in document.fields:
-        (head if name in HEAD_FIELDS else rest).append(terms(text))
+        (head if name in HEAD_FIELDS else rest).append(terms(text, language, is_indexed=True))
     lines = ("".join(f" {' '.join(field)} " for field in part if field) for part in (head, rest))
     return [term for field in head + rest for term in field], "\n".join(lines).encode()
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.index import analyzer
-from memtool.index.analyzer import is_stop
+from memtool.index.analyzer import ENGLISH, is_stop
 from memtool.store.config import read_toml
 
 TYPE_CHECKING = False
@@ -106,7 +106,9 @@ def key(text: str, path: str = "") -> str:
     return plain
 
 
-def expand(weights: Mapping[str, float], aliases: Aliases) -> dict[str, float]:
+def expand(
+    weights: Mapping[str, float], aliases: Aliases, language: str = ENGLISH
+) -> dict[str, float]:
     """Return the terms of a question with those of its aliases, at half the weight.
 
     `weights` is what `terms.query_terms` gives; a term that is already there keeps its weight. A
@@ -119,15 +121,21 @@ def expand(weights: Mapping[str, float], aliases: Aliases) -> dict[str, float]:
             for said, meant in ((word, other), (other, word)):
                 # No stem begins otherwise than its word: most rows need no closer look.
                 if said[0] in begins or not said[0].isalnum() or not said.isascii():
-                    _add(found, weights, said, meant)
+                    _add(found, weights, said, meant, language)
     return found
 
 
-def _add(found: dict[str, float], weights: Mapping[str, float], said: str, meant: str) -> None:
-    called = [weights.get(term, 0.0) for term in analyzer.terms(said)]
+def _add(
+    found: dict[str, float],
+    weights: Mapping[str, float],
+    said: str,
+    meant: str,
+    language: str,
+) -> None:
+    called = [weights.get(term, 0.0) for term in analyzer.terms(said, language)]
     weight = min(called, default=0.0) * ALIAS_WEIGHT
     if weight:
-        for term, share in analyzer.query_terms(meant).items():
+        for term, share in analyzer.query_terms(meant, language).items():
             if term not in weights:
                 found[term] = max(found.get(term, 0.0), weight * share)
 

@@ -45,7 +45,9 @@ class Facts:
         categories: Mapping[str, Category],
         origins: Callable[[], dict[str, Origin]],
         lineage: Lineage | None = None,
+        language: str = analyzer.ENGLISH,
     ) -> None:
+        self._language = language
         self.tree = tree
         self.lineage = tree.lineage if lineage is None else lineage
         self.now = now
@@ -151,7 +153,9 @@ class Facts:
         catalog = self._stored
         number = None if catalog is None else catalog.number_of(record)
         if catalog is None or number is None:
-            return scoring.searchable(scoring.Document(record.path, fields(record)))[1]
+            return scoring.searchable(
+                scoring.Document(record.path, fields(record)), self._language
+            )[1]
         return catalog.parts.text(number)
 
     def heads(self, record: Record) -> list[Record]:
@@ -167,7 +171,7 @@ class Facts:
 
     def has_word(self, record: Record, word: str) -> bool:
         """Tell whether the record, or what it replaces as head, holds a form of the word."""
-        wanted = analyzer.terms(word)
+        wanted = analyzer.terms(word, self._language)
         if not self.terms(record).isdisjoint(wanted):
             return True
         if not self.lineage.is_head(record.id):

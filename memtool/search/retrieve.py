@@ -14,7 +14,7 @@ import math
 from bisect import insort
 
 from memtool.index import scoring
-from memtool.index.analyzer import is_stop
+from memtool.index.analyzer import ENGLISH, is_stop
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question
 from memtool.memory import lifecycle, timestamps
@@ -98,10 +98,10 @@ def by_relevance(matches: Iterable[Match]) -> list[Match]:
     return sorted(matches, key=lambda match: (-match.raw, match))
 
 
-def question(text: str, known: expansion.Aliases) -> Question:
+def question(text: str, known: expansion.Aliases, language: str = ENGLISH) -> Question:
     """Read a question, and add what aliases make of its words."""
-    asked = scoring.question(text)
-    return asked.replace(weights=expansion.expand(asked.weights, known))
+    asked = scoring.question(text, language)
+    return asked.replace(weights=expansion.expand(asked.weights, known, language))
 
 
 def telling(asked: Question) -> dict[str, float]:
@@ -372,9 +372,16 @@ class Scope(Value):
     refuses: Refusal | None = None
     best_trust: str = "committed"
 
+    @property
+    def language(self) -> str:
+        """The language of words in Latin letters."""
+        return self.config.text("search.language")
+
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
-        return Facts(self.tree, self.now, self.config.categories, self.origins, self.lineage)
+        return Facts(
+            self.tree, self.now, self.config.categories, self.origins, self.lineage, self.language
+        )
 
 
 class Hit(Value):
@@ -441,7 +448,7 @@ def search_query(
         from memtool.search import filters  # plain words need no filters
 
         test = filters.matcher(query, facts, words_match=by_words)
-    asked = question("\n".join(query.words), scope.aliases)
+    asked = question("\n".join(query.words), scope.aliases, scope.language)
     ranked: list[Match] = []
     total = 0
     most = WEIGHED_NARROW if scope.is_narrow else WEIGHED

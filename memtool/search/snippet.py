@@ -25,7 +25,9 @@ _MARKS = frozenset("#*-=>|`_~+:")
 _DOTS = "…"
 
 
-def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
+def snippet(
+    body: str, wanted: Collection[str], length: int = LENGTH, language: str = analyzer.ENGLISH
+) -> str:
     """Return the passage with the most wanted terms, the earliest of the best; whole words.
 
     Telling terms count ten times what stop words do. Without any it is the beginning of the body.
@@ -36,7 +38,11 @@ def snippet(body: str, wanted: Collection[str], length: int = LENGTH) -> str:
     found: Found = {}
     for at in sorted(_places(text, {_head(term) for term in wanted})):
         word = text[at : _end(text, at, 0)]
-        held = {term: worth[term] for term in analyzer.terms(word) if term in worth}
+        held = {
+            term: worth[term]
+            for term in analyzer.terms(word, language, is_indexed=True)
+            if term in worth
+        }
         if held:
             found[at] = held
     room = length - 2 * len(_DOTS)

@@ -49,6 +49,11 @@ ROWS: tuple[Row, ...] = (
     ("search.limit", 10, "results of search and list when --limit is not given", (1, 100_000)),
     ("search.preset", "balanced", ("how much an answer to a prompt must hold: what probably "
       "answers it, or only what almost certainly does"), ("balanced", "precision")),
+    ("search.language", "english", ("the language of memories in Latin letters, whose endings do "
+      "not count; other scripts say it themselves"),
+     ("english", "catalan", "czech", "danish", "dutch", "estonian", "finnish", "french", "german",
+      "hungarian", "indonesian", "italian", "lithuanian", "norwegian", "polish", "portuguese",
+      "romanian", "spanish", "swedish", "turkish")),
     ("search.rerank", "score", ("the order of what answers a prompt: by relevance and all "
       "factors, by relevance alone, or by the last confirmation"),
      ("score", "relevance", "newest")),

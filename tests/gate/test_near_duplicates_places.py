@@ -17,7 +17,7 @@ def asked(memory: Memory | None = None) -> list[Record]:
 
 def found(sandbox: Sandbox, where: str = "worktree", memory: Memory | None = None) -> list[str]:
     ws = sandbox.context()
-    place = (ws.repository, ws.directory, ws.settings.categories)
+    place = (ws.repository, ws.directory, ws.settings)
     near = {
         "worktree": lambda: near_duplicates.of_worktree(*place),
         "index": lambda: near_duplicates.of_index(*place),
@@ -159,7 +159,7 @@ def test_many_judged_memories_answer_as_each_alone(filled: Sandbox):
     """Asking about many at once gives each the answer that it has alone."""
     ws = filled.context()
     records = list(ws.tree().records) * 10
-    near = near_duplicates.of_worktree(ws.repository, ws.directory, ws.settings.categories)
+    near = near_duplicates.of_worktree(ws.repository, ws.directory, ws.settings)
     together = [[one.record.id for one in row] for row in near.of(records)]
     alone = [[one.record.id for one in near.of([record])[0]] for record in records]
     assert together == alone

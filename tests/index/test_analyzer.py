@@ -16,7 +16,7 @@ from memtool.index import analyzer
         ("file_lock", ["file", "lock", "file_lock"]),
         ("store.FileLock", ["store", "file", "lock", "filelock", "store.filelock"]),
         ("src/a_b.py:42", ["src", "a", "b", "py", "42", "a_b", "a_b.pi", "src/a_b.py:42"]),
-        ("v1.2.3", ["v1", "2", "3", "v1.2.3"]),
+        ("v1.2.3", ["v1", "2", "3", "v1.2.3", "1.2.3"]),
         ("2026-02-22", ["2026", "02", "22", "2026-02-22"]),
         ("KeyError: 'CONFIG'", ["key", "error", "config", "keyerror"]),
         ("--force-with-lease", ["forc", "with", "leas", "force-with-leas"]),
@@ -70,8 +70,10 @@ def test_a_plain_word_is_what_taking_it_apart_gives(word: str) -> None:
     """The short way for words without joiners and humps gives the same term as the long one."""
     words: list[str] = []
     compounds: list[str] = []
-    analyzer._take(word, 0, words, compounds)
-    assert analyzer._analysed(word) == (tuple(words), tuple(dict.fromkeys(compounds)))
+    inner: list[str] = []
+    analyzer._take(word, 0, words, compounds, inner, analyzer.ENGLISH)
+    found = (tuple(words), tuple(dict.fromkeys(compounds)), tuple(dict.fromkeys(inner)))
+    assert analyzer._analysed(word, analyzer.ENGLISH) == found
 
 
 @given(st.text(max_size=60))

@@ -134,7 +134,7 @@ def test_slices_fit_together() -> None:
 def test_a_run_is_looked_at_once() -> None:
     """What stands in many documents is in the table once, and marks are no part of a text."""
     rows = build.rows([Document("a", (("title", "git git"),)), Document("b", (("x", "git"),))])
-    runs = build.Runs()
+    runs = build.Runs("english")
     numbers = [runs[run] for row in rows for run in row]
     assert numbers == [build.FIELD, 3, 3, build.HEAD, build.END,
                        build.HEAD, build.FIELD, 3, build.END]  # fmt: skip

@@ -71,7 +71,7 @@ def _is_shown(content: Content, path: str) -> bool:
 
 def _neighbours(content: Content, whole: Sequence[Record], judged: int) -> Neighbours:
     """Return the memories of the tree; where many are judged, all that were read are compared."""
-    place = (content.repository, content.directory, content.settings.categories)
+    place = (content.repository, content.directory, content.settings)
     if content.near is not None:
         return content.near
     if content.is_whole and judged > MOST_ALONE:
