@@ -155,10 +155,11 @@ def write_new(
             raise _repetition(twin, memory, Mask(context.settings))
         return _strengthened(context, twin, commit=commit, dry_run=dry_run)
     memory, path, data = _placed(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
-    context.notes.extend(
+    context.notes.extend(  # what strengthens findings reports its own
         f"it may contradict {other}: {reason}; if only the new one holds: "
         f"memtool resolve {memory.id} {other} --keep newer --why REASON"
         for other, reason in clashes
+        if repeats == "refuse"
     )
     done = None
     if commit and not dry_run:
