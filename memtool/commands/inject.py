@@ -41,9 +41,8 @@ def inject(
 ) -> Injected | Block:
     """Print the memories that an agent should know of before it answers.
 
-    Pinned memories come first, then the decisions and warnings that govern a file that is given or
-    that the prompt names, then what else answers the prompt. Each stands with
-    its citation, its date and its trust; the heads of a fork stand side by side, and are
+    Pinned memories come first, then what governs a file that is named, then what answers. Each
+    stands with its citation, its date and its trust; heads of a fork stand side by side, and are
     marked. Where nothing is pinned and nothing is relevant, nothing is printed. The same tree,
     prompt, files and moment give the same bytes.
 
@@ -53,13 +52,8 @@ def inject(
     Tokens are estimated, as a quarter of the bytes. The whole text stays within --budget, else
     within what --remaining allows, else within MEMTOOL_BUDGET or the setting inject.budget_tokens.
 
-    --primer prints what a session should know before anything is asked: what is pinned, how long
-    ago the session before was, how many there were and what was done in it, the state of the work,
-    the decisions and warnings about files that this branch changed lately, what came since the
-    session before, and which candidates wait for a decision.
-
-    With --session the lines that say what a block is stand in its first block alone. Tokens that
-    a tier leaves empty go to what answers the prompt.
+    --primer prints what a session should know at its start: what is pinned, the session before,
+    the state of the work, what governs files changed lately, what is new, what waits.
 
     --write puts what is pinned, and the titles of what stays true, between two marker lines of a
     file such as AGENTS.md, for agents without hooks; the rest of the file keeps its bytes, and

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from memtool.index.reader import Catalog
+    from memtool.search.explanation import GateVerdict
     from memtool.search.query import Query
     from memtool.search.retrieve import Hit, Order, Scope
     from memtool.sessions.evidence import SessionHit
@@ -68,7 +69,8 @@ class Searched(Value):
     the level that the answer comes from: `digest` where all results sum up others, else `memory`,
     and `session` where private sessions say something to it; `sessions` is None unless they were
     asked. `expired` counts what matches but for its age; `degraded` tells that less was looked at,
-    since this machine is slow (search.degrade).
+    since this machine is slow (search.degrade). `held_back` is what each gate held back, where
+    that is explained, and `why_not` what became of the one memory that was asked about.
     """
 
     query: str
@@ -81,11 +83,16 @@ class Searched(Value):
     sessions: tuple[SessionHit, ...] | None = None
     expired: int = 0
     degraded: bool = False
+    held_back: tuple[GateVerdict, ...] | None = None
+    why_not: GateVerdict | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the JSON; whether factors are explained is for the text form."""
         fields = super().plain()
         del fields["explain"]
+        for name in ("held_back", "why_not"):
+            if getattr(self, name) is None:
+                del fields[name]
         if self.sessions is None:
             del fields["sessions"]
         if not self.degraded:
@@ -104,6 +111,7 @@ def search(
     exact: bool = False,
     deep: bool = False,
     semantic: bool = False,
+    why_not: str = "",
 ) -> Searched:
     """Search the memories for what answers a question, best first.
 
@@ -131,13 +139,14 @@ def search(
         query: the question, with filters if wanted
         limit: most results, by default the setting search.limit
         sort: the order; all that match is sorted before the limit cuts
-        explain: show the factors of each score, and what is not shown for the state that it is in
+        explain: show the factors of each score, and what each gate held back
         at: the memories of this revision instead of the worktree
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
             such as 30d
         exact: check every file for a change, also where there are very many
         deep: also ask the private sessions of this clone, last
         semantic: also find what means nearly the same, by the model of search.semantic
+        why_not: say which gate held this memory (an id) back, instead of printing results
     """
     began = time.perf_counter()
     text = text_of(context, query)
@@ -168,7 +177,17 @@ def search(
         for hit in found.hits
     )
     context.notes.extend(found.notes)
-    context.notes.extend(f"not shown: {one.record.id}: {one.reason}" for one in found.missed)
+    gates: tuple[GateVerdict, ...] | None = None
+    verdict: GateVerdict | None = None
+    if explain or why_not:
+        from memtool.search import explanation  # few ask
+
+        if explain:
+            gates = explanation.held_back(scope, asked, found, most, _order(sort))
+            context.notes.extend(map(explanation.note, gates))
+        if why_not:
+            record = tree.find(why_not)
+            verdict = explanation.why_not(scope, asked, record, most, _order(sort))
     tell_rest(context, len(results), found.total, "--limit N shows more")
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
@@ -182,12 +201,17 @@ def search(
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
         text, found.total, elapsed_ms, tree.freshness, depth, results, explain, sessions,
-        found.expired, found.is_degraded,
+        found.expired, found.is_degraded, gates, verdict,
     )  # fmt: skip
 
 
 def render(searched: Searched) -> str:
-    """Return a block per result: citation, title, what it is, and the passage that matches."""
+    """Return a block per result: citation, title, what it is, and the passage that matches.
+
+    Where one memory was asked about, what became of it is all that is returned.
+    """
+    if searched.why_not is not None:
+        return f"{searched.why_not.id}: {searched.why_not.reason}"
     blocks = []
     for rank, result in enumerate(searched.results, 1):
         margin = " " * len(f"{rank}. ")

@@ -45,6 +45,7 @@ from memtool.index.analyzer import is_stop, shared_stops
 from memtool.memory import lifecycle
 from memtool.search import expansion, ranking, retrieve
 from memtool.search.retrieve import (
+    LEAST_COUNT,
     MOST_MISSED,
     Found,
     Hit,
@@ -166,9 +167,6 @@ def everyday_worth(term: str) -> float:
         _everyday.update(_STEMS.split())
     return WORTH if term in _everyday or term.isdigit() else 1.0
 
-
-LEAST_COUNT = 100
-"""How rare a word is cannot be seen in fewer memories; a smaller tree is taken to have so many."""
 
 MOST_ALONE = 300
 """Up to so many memories the trusted ones are weighed by the words of their own kind. In more, some
@@ -506,7 +504,9 @@ def search_prose(
         ))  # fmt: skip
         answers = [match for match, passes in zip(candidates, passing, strict=False) if passes]
     at = retrieve.situation(scope, text, files, answers)
-    best = candidates[0].raw if candidates else 0.0
+    best = 0.0
+    if candidates:
+        best = candidates[0].raw / retrieve.held(said, asked, reader, candidates[0])
     weighed = (retrieve.hit_of(match, best, facts, at) for match in answers)
     hits = sorted(weighed, key=by_score)
     total = len(answers)

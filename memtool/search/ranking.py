@@ -1,6 +1,7 @@
 """Ranking: the factors by which the relevance of a hit is multiplied, one table.
 
-Relevance comes from words (0 to 1, 1 for the best match), and what is not relevant gets no factor
+Relevance comes from words (0 to 1: the share of the best match, times what that one holds of the
+question, so that scores of two questions can be compared), and what is not relevant gets no factor
 at all. Each factor is near 1 and bounded, so that it orders what is about equally relevant, and
 cannot lift what is not. The table holds the order in which factors are shown; drift will stand
 between trust and files.

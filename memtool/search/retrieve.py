@@ -109,6 +109,35 @@ def telling(asked: Question) -> dict[str, float]:
     return {term: weight for term, weight in asked.weights.items() if not is_stop(term)}
 
 
+LEAST_COUNT = 100
+"""How rare a word is cannot be seen in fewer memories; a smaller tree is taken to have so many."""
+LEAST_HELD = 0.01
+"""Of the worth of a question that its best match is taken to hold: more than nothing."""
+
+
+def held(said: Question, asked: Question, reader: Retriever, best: Match) -> float:
+    """Return the share of the worth of a question's words that its best match holds, up to 1.
+
+    Scores are shares of the best raw score, which depends on the question; times this they can be
+    compared between questions: who holds all words of one stands before who holds one of another.
+    `asked` is the question with what aliases and near words add. A word's worth is its weight times
+    its inverse document frequency.
+    """
+    index = reader.index
+    count = max(index.count, LEAST_COUNT)
+    text = reader.text(best)
+
+    def worth(question: Question) -> dict[str, float]:
+        return {
+            term: weight * scoring.idf(count, index.df(term))
+            for term, weight in telling(question).items()
+        }
+
+    whole = sum(worth(said).values())
+    found = sum(one for term, one in worth(asked).items() if b" %b " % term.encode() in text)
+    return min(1.0, max(LEAST_HELD, found / whole)) if whole > 0.0 else 1.0
+
+
 class Retriever:
     """The index of a catalog, asked about its memories by number; these go by path.
 
@@ -448,8 +477,10 @@ def search_query(
         from memtool.search import filters  # plain words need no filters
 
         test = filters.matcher(query, facts, words_match=by_words)
-    asked = question("\n".join(query.words), scope.aliases, scope.language)
+    said = scoring.question("\n".join(query.words), scope.language)
+    asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
     ranked: list[Match] = []
+    quality = 1.0
     total = 0
     most = WEIGHED_NARROW if scope.is_narrow else WEIGHED
     notes: list[str] = []
@@ -461,6 +492,7 @@ def search_query(
             ranked, total = reader.ranked(asked, test, max(limit, most))
         else:
             ranked = reader.all(asked, test)
+        quality = held(said, asked, reader, ranked[0]) if ranked else 1.0
         notes = list(filter(None, [reader.index.note]))
         if explain and by_words:
             from memtool.search import filters  # only who asks pays for it
@@ -476,9 +508,9 @@ def search_query(
         beside = (Match(place, 0.0, others.__getitem__) for place in range(len(others)))
         ranked = by_relevance([*ranked, *beside])
     most = most if order is by_score else len(ranked)
-    floor = UNRANKED if asked.weights else 1.0
+    floor = UNRANKED * quality if asked.weights else 1.0
     at = situation(scope, "\n".join(query.words), (), ranked[:most])
-    best = ranked[0].raw if ranked else 0.0
+    best = ranked[0].raw / quality if ranked else 0.0
     if by_words and order is by_score:
         hits = _best_hits(ranked[:most], best, facts, at, max(1, limit))
     else:
@@ -553,7 +585,10 @@ def situation(
 
 
 def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:
-    """Turn a match into a hit: relevance beside the best, or the floor where no word was found."""
+    """Turn a match into a hit: relevance beside `best`, or the floor where no word was found.
+
+    `best` is the raw score that a match of all words would have, as `held` measures the best one.
+    """
     relevant = match.raw / best if match.raw > 0 else floor
     factors = {"relevance": relevant} | ranking.weigh(match.record, facts, at)
     return Hit(match.record, math.prod(factors.values()), factors, (), match.through)
