@@ -36,12 +36,12 @@ ENTITIES = Pattern(
 
 _T = r"[\w+/=.~-]"
 EMPHASIS = Pattern(
-    rf"(?<={_T})(?:\*{{1,3}}|~~|__|`{{1,2}}|\*{{2}}_|_\*{{2}}"
+    rf"(?<={_T})(?:(?<!/)\*{{1,3}}(?!/)|~~|__|`{{1,2}}|\*{{2}}_|_\*{{2}}"
     r"|</?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)>)"
     rf"(?={_T})"
     r"|(?<![\w/.-])_{1,2}(?=[+(\d]|[\w.+-]{1,64}@)|(?<=[\da-z])_{1,2}(?![\w/.(-])"
 )
-"""Marks of emphasis inside of a word, or around a number or an address."""
+"""Marks of emphasis inside of a word, or around a number or an address; no stars of a glob."""
 
 BACKSLASH = Pattern(r"(?<=[^\s\\])\\\r?\n[ \t]{0,40}(?=[^\s\\])")
 """A line that goes on behind a backslash."""

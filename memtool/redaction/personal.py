@@ -299,7 +299,7 @@ _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
 PHONE = Pattern(
     r"[+(0-9](?<![\w.+/:@#-][+(0-9])(?:"
-    r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,7}"
+    r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,7}+"
     r"|(?<=0)0[1-9]\d{0,2}(?:[ .\-/]{1,2}\(?\d{1,5}\)?){1,6}\d{0,6}"
     rf"|(?<=\+)1[ .-]{_AREA}|(?<=1)[ .-]{_AREA}"
     rf"|(?<=\()[2-9]\d\d\) ?{_LOCAL}|(?<=[2-9])\d\d[-. ]{_LOCAL}"
@@ -325,9 +325,9 @@ _WEAK = r"call|ring|dial|mobile|cell|contact|text|signal"
 _NAME = rf"(?P<name>{_STRONG}|{_WEAK})"
 NUMBER = Pattern(
     r"[(+\d](?<![\w.+/@#-][(+\d])(?:(?<=\d)"
-    r"|\+?\(?\d)\d{0,11}\)?(?:[ ./-]{0,2}\(?\d{1,12}\)?){0,6}(?![\w@]|[.:/-]\d)"
+    r"|\+?\(?\d)\d{0,11}\)?(?:[ ./-]{0,2}\(?\d{1,12}\)?){0,6}+(?![\w@]|[.:/-]\d)"
 )
-"""Any number in groups."""
+"""Any number in groups. Possessive: a long row of digits can be cut into groups in many ways."""
 SPOKEN = Pattern(
     rf"(?<![a-z0-9])(?:home|work|user|customer|office)?{_NAME}(?:[_ -]?(?:number|num|nr|no"
     rf"|nummer|home|work))?s?"
