@@ -17,6 +17,11 @@ With `--semantic` the questions are put as `memtool search` does, and as `memtoo
 does, with the model in a folder (see `search.semantic` in docs/measuring.md); punctuation is taken
 out of them, so that nothing in them is an operator.
 
+MEMTOOL_BENCH_CONVERSATIONS names a folder with two more sets of the same form, `turns` and
+`observations` of conversations, which are not part of anything here; `meta.session` of a record
+says which session it is of, and `split` of a question which half it belongs to. Without the
+variable they are left out, and the table says so.
+
 The questions are those that the ranking was tuned on; expect a little less from others.
 """
 
@@ -52,7 +57,15 @@ IMPORTS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Repositories: the set, and what is mapped beside the plain fields."""
 
+CONVERSATIONS = "MEMTOOL_BENCH_CONVERSATIONS"
+TALKS = ("turns", "observations")
+
 Rows = list[tuple[dict[str, Any], dict[str, int]]]
+
+
+def folder(name: str) -> Path:
+    """Return where a set lies."""
+    return Path(os.environ[CONVERSATIONS] if name in TALKS else DATA) / name
 
 
 def made(name: str) -> Path:
@@ -69,9 +82,9 @@ def made(name: str) -> Path:
         "PYTHONPATH": str(ROOT),
     }
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True, env=env)
-    source, more = IMPORTS[name]
+    source, more = IMPORTS.get(name, (name, ("session=meta.session",)))
     maps = [word for pair in (*PLAIN, *more) for word in ("--map", pair)]
-    verb = ["import", "jsonl", str(DATA / source / "corpus.jsonl.gz"), *maps, "--commit"]
+    verb = ["import", "jsonl", str(folder(source) / "corpus.jsonl.gz"), *maps, "--commit"]
     done = subprocess.run(
         [sys.executable, "-m", "memtool", *verb],
         check=False, cwd=place, env=env, capture_output=True, text=True,
@@ -85,10 +98,10 @@ def made(name: str) -> Path:
 def questions(name: str) -> Rows:
     """Read the questions of a set that have an answer, with the grades of their documents."""
     grades: dict[str, dict[str, int]] = {}
-    for line in (DATA / name / "qrels.tsv").read_text().splitlines():
+    for line in (folder(name) / "qrels.tsv").read_text().splitlines():
         qid, document, grade = line.split("\t")
         grades.setdefault(qid, {})[document] = int(grade)
-    rows = map(json.loads, (DATA / name / "queries.jsonl").read_text().splitlines())
+    rows = map(json.loads, (folder(name) / "queries.jsonl").read_text().splitlines())
     return [(row, grades[row["qid"]]) for row in rows if row["qid"] in grades]
 
 
@@ -232,6 +245,20 @@ def meaning(model: str) -> None:
         told(name, "search --semantic", [store.searched(text, model) for text in texts], rows)
 
 
+def conversations() -> None:
+    """Print how well turns and observations of conversations are found, each half by itself."""
+    if not os.environ.get(CONVERSATIONS):
+        print(f"\nconversations: {CONVERSATIONS} names no folder with {' and '.join(TALKS)}")
+        return
+    print()
+    for name in TALKS:
+        store, rows = Store(name), questions(name)
+        for split in sorted({row["split"] for row, _grades in rows}):
+            half = [(row, grades) for row, grades in rows if row["split"] == split]
+            answers = [store.ask(row["text"], is_gated=False) for row, _grades in half]
+            told(name[:7], f"memtool, {split}", answers, half)
+
+
 def supersession() -> None:
     """Print how often the current and the replaced records are among the best five."""
     labels: dict[str, dict[str, set[str]]] = {}
@@ -315,6 +342,7 @@ def main() -> int:
         meaning(os.path.abspath(os.path.expanduser(sys.argv[2])))
         return 0
     sets()
+    conversations()
     supersession()
     if sys.argv[1:]:
         parts()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memtool.index.postings import Segment
     from memtool.index.scoring import Hit, Question
     from memtool.index.stored_fields import StoredFields
+    from memtool.index.threads import Threads
     from memtool.memory.fields import Category
     from memtool.memory.schema import Problem
     from memtool.store.repository import Repository
@@ -85,6 +86,15 @@ class IndexReader:
         self._candidates: dict[int, tuple[bytes, int]] = {}
         self._length: tuple[int, int] | None = None
         self._df: dict[str, tuple[int, int]] = {}
+
+    @cached_property
+    def threads(self) -> Threads | None:
+        """The threads of the memories, None where none is in one."""
+        if not any(part.shelf.threads for part in self.parts):
+            return None
+        from memtool.index.threads import Threads  # most repositories have none
+
+        return Threads(self)
 
     @property
     def read(self) -> int:

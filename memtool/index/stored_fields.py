@@ -5,7 +5,8 @@ paths. The fields of a memory are stored between control characters, which no fi
 its body, and in columns what is asked about thousands of memories: since when and until when each
 is alive, from when it is due for review, and when it was written. The few lists that every start
 needs (pinned memories, who supersedes whom, ids that occur twice, files that are no memories) are
-apart.
+apart. So are threads, the memories of one session, task or parent in their order; where there is
+none, nothing is stored.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ SECTIONS: dict[str, Any] = {
     "targets": "B",
     "twins": "B",
     "withheld": "B",
+    "threads": "B",
+    "thread_of": "I",
+    "threaded": "I",
+    "thread_ends": "I",
     "dictionary": "B",
 }
 """Sections and the type of their items. `ends` begin with a 0; `sums` guard paths, object ids,
@@ -212,6 +217,27 @@ class StoredFields:
         """The memories in which secrets are masked, each with the kinds of these."""
         rows = [line.split(" ") for line in self._lines("withheld")]
         return {int(row[0]): tuple(row[1:]) for row in rows}
+
+    @cached_property
+    def threads(self) -> dict[str, int]:
+        """The place of each thread by its name."""
+        return {name: place for place, name in enumerate(self._lines("threads"))}
+
+    @cached_property
+    def _thread_names(self) -> list[str]:
+        return ["", *self.threads]
+
+    def thread_of(self, number: int) -> str:
+        """Return the name of a memory's thread; empty where it is in none."""
+        return self._thread_names[self._section["thread_of"][number]] if self.threads else ""
+
+    def thread(self, name: str) -> Sequence[int]:
+        """Return the memories of a thread in their order."""
+        place = self.threads.get(name)
+        if place is None:
+            return ()
+        ends = self._section["thread_ends"]
+        return self._section["threaded"][ends[place] : ends[place + 1]]  # type: ignore[no-any-return]
 
     def _lines(self, name: str) -> list[str]:
         return bytes(self._section[name]).decode().split("\n")[:-1]
@@ -384,6 +410,8 @@ NEVER = -1 << 63
 
 def pack(records: Iterable[Record], categories: Mapping[str, Category]) -> bytes:
     """Return the bytes of the stored fields of some memories."""
+    from memtool.index import threads  # who only reads needs it where there are any
+
     kept = sorted(records, key=lambda record: record.path)
     memories = [record.memory for record in kept]
     paths = [record.path.encode(errors="surrogatepass") for record in kept]
@@ -421,6 +449,7 @@ def pack(records: Iterable[Record], categories: Mapping[str, Category]) -> bytes
         "pinned": postings.column("I", pinned),
         **_lineage(kept),
         "withheld": _withheld(memories),
+        **threads.sections(kept),
         "dictionary": dictionary,
     }
     latest = max(written, default=NEVER)
@@ -493,7 +522,8 @@ def _withheld(memories: Iterable[Memory]) -> bytes:
 
 
 TEXT_KEYS = (
-    "title", "tags", "id", "aliases", "trigger_phrases", "question_types", "domain", "feature",
+    "title", "tags", "category", "id", "aliases", "trigger_phrases", "question_types", "domain",
+    "feature",
     "error_signature", "environment", "task_id", "files", "source",
 )  # fmt: skip
 """Keys whose words find a memory, as do its body and its day."""
@@ -503,6 +533,12 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
+
+
+def _is_session(key: str, text: str) -> bool:
+    return key == "source" and text.startswith("session:")
+
+
 _MOST_DAYS = 1 << 12
 
 _days: dict[int, str] = {}
@@ -512,7 +548,7 @@ def fields(record: Record) -> tuple[tuple[str, str], ...]:
     """Return the texts of a memory in which words and phrases are looked for, each by its key.
 
     A list gives one text per item. The day is there in words, `22 February 2026`, as people ask
-    for it.
+    for it. A session that is a source is not: its name says nothing about what was said in it.
     """
     memory = record.memory
     own = memory.fields
@@ -520,7 +556,7 @@ def fields(record: Record) -> tuple[tuple[str, str], ...]:
     for key in TEXT_KEYS:
         value = own.get(key)
         if isinstance(value, tuple):
-            found += [(key, item) for item in value if item]
+            found += [(key, item) for item in value if item and not _is_session(key, item)]
         elif value and isinstance(value, str):
             found.append((key, value))
     found.append(("day", _day(memory.timestamp // timestamps.DAY_S)))

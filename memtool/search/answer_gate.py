@@ -477,7 +477,7 @@ def search_prose(
     """
     deadline = Deadline(scope.clock)
     facts = scope.facts()
-    said = scoring.question(text, scope.language)
+    said = retrieve.read(text, scope.language)
     asked = said.replace(weights=expansion.expand(said.weights, scope.aliases, scope.language))
     if not retrieve.telling(asked):
         return _governing(scope, facts, files, limit)

@@ -7,7 +7,9 @@ An alias works both ways: where `db` stands for `database`, a question about a d
 
 A word that no memory holds is looked for in other spellings: terms that begin with the word (`kube`
 finds `kubernetes`), and terms that differ from it by at most a fifth of its letters, where both
-begin with the same two. A word that is known stays what it is.
+begin with the same two. Terms are stems, and an error in an ending keeps the stemmer from taking it
+off: so a term is compared with its endings, too (`paginaton` finds `pagin`, by `pagination`). A
+word that is known stays what it is.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.index import analyzer
 from memtool.index.analyzer import ENGLISH, is_stop
+from memtool.index.scoring import Question
+from memtool.index.stored_fields import MONTHS
 from memtool.store.config import read_toml
 
 TYPE_CHECKING = False
@@ -125,6 +129,61 @@ def expand(
     return found
 
 
+_months: dict[str, dict[str, str]] = {}
+
+
+def _month_terms(language: str) -> dict[str, str]:
+    """Return the term of each month by what it may be called: `august` or `aug`."""
+    known = _months.get(language)
+    if known is None:
+        terms = [analyzer.stem(month.lower(), language) for month in MONTHS]
+        short = {month[:3].lower(): term for month, term in zip(MONTHS, terms, strict=True)}
+        known = _months[language] = (
+            short | {"sept": short["sep"]} | dict(zip(terms, terms, strict=True))
+        )
+    return known
+
+
+_ORDINALS = ("st", "nd", "rd", "th")
+
+
+def dated(asked: Question, language: str = ENGLISH) -> Question:
+    """Return a question with its dates as the day of a memory has them, `22 February 2026`.
+
+    People write `February 22nd, 2026` and `Feb 2026`, too.
+    """
+    months = _month_terms(language)
+    called = [term for term in asked.weights if term in months]
+    if not called:
+        return asked
+    weights, pairs = dict(asked.weights), dict(asked.pairs)
+    for (first, second), weight in asked.pairs.items():
+        day, month = _day(second), months.get(first, "")
+        if not (day and month):
+            day, month = _day(first), months.get(second, "")
+        if day and month:
+            pairs[day, month] = weight
+            weights |= {day: 1.0, month: 1.0}
+        if first in months and _is_year(second):
+            pairs[months[first], second] = weight
+            weights[months[first]] = 1.0
+        if _day(first) and _is_year(second):
+            month = next((months[one] for one in called if (one, first) in asked.pairs), "")
+            if month:
+                pairs[month, second] = weight
+    return Question(weights, pairs)
+
+
+def _day(term: str) -> str:
+    """Return the number of a day of a month, such as `3` for `3rd`; empty where it is none."""
+    number = term[:-2] if term[-2:] in _ORDINALS else term
+    return number if number.isdecimal() and len(number) <= 2 and 1 <= int(number) <= 31 else ""
+
+
+def _is_year(term: str) -> bool:
+    return len(term) == 4 and term.isdecimal() and term[:2] in ("19", "20")
+
+
 def _add(
     found: dict[str, float],
     weights: Mapping[str, float],
@@ -165,6 +224,20 @@ SHARE = 0.2
 
 MOST_DISTANCE = 3
 
+ENDINGS = {
+    ending: ending
+    for ending in (
+        "s", "es", "e", "ed", "er", "ers", "ing", "y", "ies", "ly", "al", "ally", "able", "ably",
+        "ible", "ic", "ical", "ity", "ities", "ive", "ion", "ions", "ate", "ated", "ates", "ating",
+        "ation", "ations", "ator", "ators", "ize", "ized", "izes", "izing", "ization", "ment",
+        "ments", "ness", "ful", "ous", "ance", "ence", "ant", "ent", "ency", "ism", "ist",
+    )
+}  # fmt: skip
+"""What the stemmer takes off a word, each with the ending that has to leave the stem alone."""
+ENDINGS |= {f"{ending[:-1]}i": ending for ending in ENDINGS if ending.endswith("y")}
+ENDINGS |= {"at": "ation", "iz": "ize"}
+"""Of a misspelled word the stemmer sometimes takes only a part."""
+
 
 def with_near_words(
     weights: Mapping[str, float], df: Callable[[str], int], beginning: Beginning
@@ -198,10 +271,26 @@ def _nearest(term: str, df: Callable[[str], int], beginning: Beginning) -> list[
                 break
         for one in known[:MOST_READ]:
             gap = distance(term, one, most) if abs(len(one) - len(term)) <= most else None
+            gap = _inflected(term, one, most) if gap is None else gap
             if gap is not None:
                 near[one] = gap
     ranked = [(gap, -count, one) for one, gap in near.items() if (count := df(one))]
     return [one for _gap, _count, one in sorted(ranked)[:MOST_NEAR]]
+
+
+def _inflected(term: str, stem: str, most: int) -> int | None:
+    """Return by how many letters a word differs from the nearest form of a stem, None for more."""
+    size = len(stem)
+    if not LEAST_LENGTH <= size <= len(term) or distance(term[:size], stem, most) is None:
+        return None
+    gaps = [
+        gap
+        for ending, whole in ENDINGS.items()
+        if abs(size + len(ending) - len(term)) <= most
+        and (gap := distance(term, stem + ending, most)) is not None
+        and analyzer.stem(stem + whole) == stem
+    ]
+    return min(gaps, default=None)
 
 
 def distance(one: str, other: str, most: int) -> int | None:

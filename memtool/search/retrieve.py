@@ -98,9 +98,14 @@ def by_relevance(matches: Iterable[Match]) -> list[Match]:
     return sorted(matches, key=lambda match: (-match.raw, match))
 
 
+def read(text: str, language: str = ENGLISH) -> Question:
+    """Read a question by itself, with its dates as memories have theirs."""
+    return expansion.dated(scoring.question(text, language), language)
+
+
 def question(text: str, known: expansion.Aliases, language: str = ENGLISH) -> Question:
     """Read a question, and add what aliases make of its words."""
-    asked = scoring.question(text, language)
+    asked = read(text, language)
     return asked.replace(weights=expansion.expand(asked.weights, known, language))
 
 
@@ -207,8 +212,7 @@ class Retriever:
         """
         admitted = self._admitted(test)
         if refuses is None:
-            hits = self.index.search(asked, most, admitted)
-            return self._passed_on({number: score for number, score, _parts in hits}, test)
+            return self._passed_on(self._closely(asked, most, admitted), test)
 
         superseded = self._superseded()
 
@@ -223,8 +227,22 @@ class Retriever:
                 return not refuses(record)
             return may_be_shown(record) or any(map(may_be_shown, self.facts.heads(record)))
 
-        hits = self.index.search(asked, most, counts)
-        return self._passed_on({number: score for number, score, _parts in hits}, may_be_shown)
+        return self._passed_on(self._closely(asked, most, counts), may_be_shown)
+
+    def _closely(
+        self, asked: Question, most: int, allowed: Callable[[int], bool]
+    ) -> dict[int, float]:
+        """Return the scores of the best so many of the allowed documents."""
+        if self.index.threads is None:
+            hits = self.index.search(asked, most, allowed)
+            return {number: score for number, score, _parts in hits}
+        best = self.index.best(asked.weights, max(most, scoring.CANDIDATES), allowed)
+        scores = {number: score / best[0][1] for number, score in best}
+        close = self.index.close(asked, best[: scoring.CANDIDATES])
+        scores.update((number, score) for number, score, _parts in close)
+        scores = self._lent(asked, best, scores, allowed)
+        first = sorted(scores, key=lambda number: (-scores[number], self.index.path(number)))
+        return {number: scores[number] for number in first[:most]}
 
     def text(self, match: Match) -> bytes:
         """Return the text whose words found a match: its own, or that of what it replaces."""
@@ -292,12 +310,31 @@ class Retriever:
         scores = {number: score / highest for number, score in best + beside}
         close = self.index.close(asked, best[: scoring.CANDIDATES])
         scores.update((number, score) for number, score, _parts in close)
+        scores = self._lent(asked, best, scores, holding.__contains__)
         if near:
             scores = dict.fromkeys(near, 0.0) | scores
             nearest = self.cosines[near[0]]
             for number in scores:
                 scores[number] += MEANING * max(0.0, self.cosines[number]) / nearest
         return scores
+
+    def _lent(
+        self,
+        asked: Question,
+        best: Sequence[tuple[int, float]],
+        scores: dict[int, float],
+        allowed: Callable[[int], bool],
+    ) -> dict[int, float]:
+        """Return scores with what memories of one thread lend those that are looked at closely."""
+
+        def by_words(numbers: set[int]) -> dict[int, float]:
+            wanted = set(filter(allowed, numbers)).__contains__
+            found = self.index.best(asked.weights, len(numbers), wanted)
+            return {number: score / best[0][1] for number, score in found}
+
+        first = [number for number, _score in best[: scoring.CANDIDATES]]
+        threads = self.index.threads
+        return scores if threads is None else threads.lend(first, scores, by_words)
 
     def _admitted(self, test: Test) -> Callable[[int], bool]:
         """Return which documents count: those that satisfy a test, or lead to one that does."""

@@ -130,3 +130,48 @@ def test_damage_is_broken_or_without_effect() -> None:
     assert damaged > 1000
     with pytest.raises(CorruptCache):
         StoredFields(memoryview(raw[:-8]))
+
+
+def test_a_thread_is_a_session_a_task_or_a_parent() -> None:
+    """The session is that of the key or of a source, and comes before the task and the parent."""
+    named = [
+        ({"session": "s1", "task_id": "t"}, "session s1"),
+        ({"source": ("human:x", "session:s1#4"), "parent": ("p",)}, "session s1"),
+        ({"task_id": "T 7", "parent": ("p",)}, "task T 7"),
+        ({"parent": ("dec-p", "dec-q")}, "parent dec-p"),
+        ({"source": ("human:x",)}, ""),
+    ]
+    fields = shelf([record(f"dec-{n}", **own) for n, (own, _name) in enumerate(named)])
+    assert [fields.thread_of(n) for n in range(len(named))] == [name for _own, name in named]
+    assert fields.threads.keys() == {"session s1", "task T 7", "parent dec-p"}
+    assert list(fields.thread("session s1")) == [0, 1]
+    assert list(fields.thread("session s2")) == []
+
+
+def test_a_thread_is_in_the_order_of_what_happened() -> None:
+    """Messages of a session go by number, others by time, and turn 9 comes before turn 10."""
+    rows: list[tuple[str, dict[str, Any]]] = [
+        ("a", {"source": ("session:s#10",)}),
+        ("b", {"source": ("session:s#9",)}),
+        ("late-1", {"session": "t", "timestamp": "2026-02-23T00:00:00Z"}),
+        ("turn-10", {"session": "t"}),
+        ("turn-9", {"session": "t"}),
+    ]
+    fields = shelf([record(id_, **own) for id_, own in rows])
+    assert [fields.id(n) for n in fields.thread("session s")] == ["b", "a"]
+    assert [fields.id(n) for n in fields.thread("session t")] == ["turn-9", "turn-10", "late-1"]
+
+
+def test_without_threads_nothing_is_stored() -> None:
+    """A repository that has no sessions pays nothing for those that have."""
+    fields = shelf([record("dec-a"), record("dec-b")])
+    assert not fields.threads
+    assert fields.thread_of(1) == ""
+
+
+def test_the_category_is_text_and_a_session_is_none() -> None:
+    """A word of the category finds a memory; the name of a session says nothing about it."""
+    one = record("dec-a", category="warning", source=("session:redis-talk#1", "human:ada"))
+    found = stored_fields.fields(one)
+    assert ("category", "warning") in found
+    assert [text for key, text in found if key == "source"] == ["human:ada"]

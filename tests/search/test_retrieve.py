@@ -285,6 +285,105 @@ def test_an_unknown_word_finds_its_near_words(filled: Sandbox) -> None:
     assert ask(filled, "reds") == ["dec-reds"]
 
 
+def test_a_misspelled_word_finds_what_is_stemmed(filled: Sandbox) -> None:
+    """An error in the ending hides no memory."""
+    filled.memory("dec-page", "Every list has pagination.\n", title="Lists")
+    assert ask(filled, "paginaton") == ["dec-page"]
+
+
+def test_a_category_is_a_word_and_a_session_is_none(sandbox: Sandbox) -> None:
+    """A memory is found by what it is about, never by the name of the log that it comes from."""
+    sandbox.memory("dec-a", "Never delete rows.\n", title="Rows", category="warning",
+                   source=("session:redis-talk#1",))  # fmt: skip
+    assert ask(sandbox, "warning") == ["dec-a"]
+    assert ask(sandbox, "redis talk") == []
+
+
+TURNS = (
+    "Which wine goes with the trout tonight?",
+    "A dry one, and no oak.",
+    "And for the cheese plate?",
+    "Port.",
+    "Shall we invite the neighbours, too?",
+)
+
+
+def talk(sandbox: Sandbox, numbers: Iterable[int], session: str, **fields: str) -> None:
+    """Write turns of a talk, a memory each, all of one second."""
+    for number in numbers:
+        sandbox.memory(
+            f"epi-{session}-{number}", f"{TURNS[number]}\n", title="Turn", type="episodic",
+            source=("human:ada",), **({"session": session} | fields),
+        )  # fmt: skip
+
+
+def test_neighbours_of_a_thread_lend_their_score(sandbox: Sandbox) -> None:
+    """What says little by itself stands beside what it answers, before its equals."""
+    talk(sandbox, range(5), "s1")
+    sandbox.memory("epi-a", "A dry one, and no oak.\n", title="Turn", type="episodic")
+    found = ask(sandbox, "dry wine with trout")
+    assert found == ["epi-s1-0", "epi-s1-1", "epi-a"]
+
+
+@pytest.mark.parametrize("field", ["task_id", "parent"])
+def test_a_task_and_a_parent_are_threads(sandbox: Sandbox, field: str) -> None:
+    """Memories of one piece of work belong together as those of one session do."""
+    for number in range(2):
+        value = ("dec-work",) if field == "parent" else "work"
+        sandbox.memory(f"epi-s-{number}", f"{TURNS[number]}\n", title="Turn", type="episodic",
+                       **{field: value})  # fmt: skip
+    sandbox.memory("epi-a", f"{TURNS[1]}\n", title="Turn", type="episodic")
+    assert ask(sandbox, "dry wine with trout") == ["epi-s-0", "epi-s-1", "epi-a"]
+
+
+def test_what_shares_no_word_is_not_found_through_a_neighbour(sandbox: Sandbox) -> None:
+    """A thread lifts what answers a little; it makes no answer of what says nothing to it."""
+    talk(sandbox, range(5), "s1")
+    assert ask(sandbox, "trout") == prompt(sandbox, "trout") == ["epi-s1-0"]
+
+
+def test_threads_reach_over_what_changed_since(sandbox: Sandbox) -> None:
+    """An answer is the same whether all memories are in the index or some are new."""
+    talk(sandbox, (0, 2, 4), "s1")
+    talk(sandbox, (0, 1), "s2")
+    sandbox.commit()
+    texts = ("dry wine with trout", "cheese and wine tonight", "neighbours too")
+    search_query(sandbox.scope(), parse(texts[0]), 10)
+    talk(sandbox, (1, 3), "s1")
+    (sandbox.path / ".memory/episodic/2026-02/epi-s2-1.md").unlink()
+    tree = index.open(sandbox.context(), None, None, exact=True)
+    answers = [search_query(sandbox.scope(tree=tree), parse(text), 10).hits for text in texts]
+    shutil.rmtree(sandbox.path / ".git/memtool")
+    tree = index.open(sandbox.context(), None, None, exact=True)
+    fresh = [search_query(sandbox.scope(tree=tree), parse(text), 10).hits for text in texts]
+    assert [[(hit.record.id, hit.score) for hit in hits] for hits in answers] == [
+        [(hit.record.id, hit.score) for hit in hits] for hits in fresh
+    ]
+
+
+def test_a_limit_changes_nothing_in_a_thread(sandbox: Sandbox) -> None:
+    """How much is lent does not depend on how many answers are wanted."""
+    for number in range(90):
+        sandbox.memory(
+            f"epi-{number:02}", f"{'wine ' * (1 + number % 5)}{'trout ' * (number % 3)}\n",
+            title="Turn", type="episodic", session=f"s{number // 9}",
+        )  # fmt: skip
+    scope = sandbox.scope(tree=index.open(sandbox.context(), None, None, exact=True))
+    whole = search_query(scope, parse("wine trout"), 90).hits
+    for limit in (1, 5, 30, 60):
+        assert search_query(scope, parse("wine trout"), limit).hits == whole[:limit]
+
+
+def test_a_date_in_words_finds_what_was_written_then(sandbox: Sandbox) -> None:
+    """A month is no word of a memory, but the moment at which it was written."""
+    for month in (7, 8, 9):
+        at = f"2023-0{month}-03T10:00:00Z"
+        sandbox.memory(f"dec-{month}", "The wine is chosen.\n", title="Wine", timestamp=at,
+                       temporal_class="eternal")  # fmt: skip
+    for text in ("wine in August 2023", "wine on Aug 3rd, 2023", "wine on 3 August"):
+        assert ask(sandbox, text)[0] == "dec-8"
+
+
 def test_old_words_help_a_head_by_no_more_than_they_scored(sandbox: Sandbox) -> None:
     """A head that answers by itself gains a little by what it replaces, others nothing."""
     sandbox.memory("dec-a", "Sessions are kept in redis.\n", title="Same")

@@ -1,0 +1,163 @@
+"""Threads: the memories of one session, task or parent, in the order of what happened.
+
+A memory is in one thread at most. Its name and place are columns of the stored fields; a thread
+that is spread over the base segment and what changed since is put together when it is asked for.
+"""
+
+from __future__ import annotations
+
+from memtool.index import postings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memtool.index.reader import IndexReader
+    from memtool.memory.memory import Memory
+    from memtool.store.snapshot import Record
+
+
+LENT = (0.4, 0.2)
+"""Memories of one session, task or parent are a thread, in which an answer often stands beside the
+words that ask for it. Recall@5 on a public set of ten long conversations, on the five that this
+was chosen by and on the five others: turns .553 and .542 without, .633 and .634 with it,
+observations .652 and .611, .688 and .634. This is what the next memory of a thread, and the second
+next, lends of its score ..."""
+
+THREAD = 0.3
+"""... and what the thread that answers best adds to each memory of it ..."""
+
+MOST_OF_THREAD = 3
+"""... where a thread answers as well as so many of its best memories together."""
+
+SESSION = "session:"
+
+MOST_THREAD_NAME = 200
+
+
+def thread_name(memory: Memory) -> str:
+    """Return what a memory is a part of: its session, else its task, else its first parent.
+
+    The session is that of its key, or of its first source that is one. Empty is none.
+    """
+    session = memory.text("session")
+    if not session:
+        sources = (one for one in memory.items("source") if one.startswith(SESSION))
+        session = next(sources, "").removeprefix(SESSION).partition("#")[0]
+    parent = next(iter(memory.items("parent")), "")
+    named = (("session", session), ("task", memory.text("task_id")), ("parent", parent))
+    name = next((f"{kind} {text}" for kind, text in named if text), "")
+    return " ".join(name.split())[:MOST_THREAD_NAME]
+
+
+def thread_order(record: Record) -> tuple[int, int, list[str], str]:
+    """Sort key within a thread: by message of the session, by time, and then by name.
+
+    Numbers in names count as numbers, so that turn 10 comes after turn 9.
+    """
+    memory = record.memory
+    message = 0
+    for source in memory.items("source"):
+        place = source.partition("#")[2] if source.startswith(SESSION) else ""
+        if place.isdecimal() and place.isascii():
+            message = int(place[:_MOST_DIGITS])
+            break
+    spaced = "".join(char if char.isdigit() else " " for char in record.id).split()
+    digits = [part.rjust(_MOST_DIGITS, "0") for part in spaced]
+    return message, memory.timestamp, digits, record.path
+
+
+_MOST_DIGITS = 18
+
+
+def sections(records: Sequence[Record]) -> dict[str, bytes]:
+    """Return the sections of stored fields that hold threads; all are empty where there is none.
+
+    They are the names, the place of the thread of each memory counted from 1, the members of all
+    threads in their order, and where those of each end.
+    """
+    members: dict[str, list[int]] = {}
+    for number, record in enumerate(records):
+        name = thread_name(record.memory)
+        if name:
+            members.setdefault(name, []).append(number)
+    names = sorted(members)
+    thread_of = [0] * len(records) if names else []
+    threaded: list[int] = []
+    ends = [0] if names else []
+    for place, name in enumerate(names, 1):
+        threaded += sorted(members[name], key=lambda number: thread_order(records[number]))
+        ends.append(len(threaded))
+        for number in members[name]:
+            thread_of[number] = place
+    return {
+        "threads": "".join(f"{name}\n" for name in names).encode(errors="surrogatepass"),
+        "thread_of": postings.column("I", thread_of),
+        "threaded": postings.column("I", threaded),
+        "thread_ends": postings.column("I", ends),
+    }
+
+
+class Threads:
+    """The threads of a collection, asked by the numbers of its documents."""
+
+    def __init__(self, index: IndexReader) -> None:
+        self._index = index
+        self._members: dict[str, list[int]] = {}
+        self._places: dict[int, int] = {}
+
+    def name(self, number: int) -> str:
+        """Return the name of a document's thread; empty where it is in none."""
+        part, local = self._index.part(number)
+        return part.shelf.thread_of(local)
+
+    def neighbours(self, number: int, most: int) -> list[tuple[int, int]]:
+        """Return what stands at most so far from a document in its thread, with the distance."""
+        name = self.name(number)
+        if not name:
+            return []
+        members = self._thread(name)
+        at = self._places[number]
+        near = range(max(0, at - most), min(len(members), at + most + 1))
+        return [(members[place], abs(place - at)) for place in near if place != at]
+
+    def lend(
+        self,
+        first: Sequence[int],
+        scores: Mapping[int, float],
+        by_words: Callable[[set[int]], Mapping[int, float]],
+    ) -> dict[int, float]:
+        """Return the scores of documents with what those of one thread lend each other.
+
+        These are the first ones and their neighbours. What `scores` lacks of these is asked for by
+        their own words, and stays out where it has none. Nothing depends on what else has a score.
+        """
+        near = {one for number in first for one, _gap in self.neighbours(number, len(LENT))}
+        found = dict(scores)
+        others = near - found.keys()
+        if others:
+            found.update(by_words(others))
+        own = {number: found[number] for number in near.union(first) if number in found}
+        held: dict[str, list[float]] = {}
+        for number, score in own.items():
+            held.setdefault(self.name(number), []).append(score)
+            for other, gap in self.neighbours(number, len(LENT)):
+                if other in own:
+                    found[other] += LENT[gap - 1] * score
+        held.pop("", None)
+        sums = {name: sum(sorted(each)[-MOST_OF_THREAD:]) for name, each in held.items()}
+        most = max(sums.values(), default=1.0)
+        for number in own:
+            found[number] += THREAD * sums.get(self.name(number), 0.0) / most
+        return found
+
+    def _thread(self, name: str) -> list[int]:
+        """Return the documents of a thread in their order."""
+        known = self._members.get(name)
+        if known is None:
+            each = [part.living(part.shelf.thread(name)) for part in self._index.parts]
+            known = self._members[name] = [number for numbers in each for number in numbers]
+            if sum(map(bool, each)) > 1:
+                known.sort(key=lambda number: thread_order(self._index.record(number)))
+            self._places.update((number, place) for place, number in enumerate(known))
+        return known
