@@ -581,6 +581,7 @@ ENVIRONMENT: dict[str, str] = {
     "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
     "USER": "who wrote a memory, where git knows no user.name",
     "PATH": "where git is, and which agent hosts there are",
+    "HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME": "where the model of search.semantic lies by its name",
     "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, XDG_CONFIG_HOME": "where agent hosts keep "
     "what holds for all projects",
 }
