@@ -495,7 +495,7 @@ def of_worktree(repository: Repository, directory: str, settings: Config) -> Nei
     git = repository.git
     listing = git.run("ls-files", "--stage", "-z", "--", directory)
     rows = by_path(git.diff_raw("diff-files", "--no-renames", "--", directory))
-    others = git.names("ls-files", "--others", "-z", "--", directory)
+    others = git.names("ls-files", "--others", "--exclude-standard", "-z", "--", directory)
     changed = {row.path: row.mode.startswith("100") for row in rows}
     changed |= dict.fromkeys(others, True)
     return _opened(repository, directory, settings, listing, _STAGED, changed=changed)

@@ -28,7 +28,7 @@ import time
 from memtool import redaction
 from memtool.index import manifest, postings, scoring, stored_fields
 from memtool.index.analyzer import TOKENIZER
-from memtool.index.manifest import NO_MEMORY, Manifest, check
+from memtool.index.manifest import NEVER, NO_MEMORY, Manifest, check
 from memtool.index.postings import Segment
 from memtool.index.reader import (
     DIR_EXACT,
@@ -182,10 +182,16 @@ class Refresh:
         """Return the files that are to be read: folder, name, slot that it had, and bytes."""
         found = []
         ends = snapshot.LineEnds(self.repository, self.directory)
+        paths = [f"{folder.path}/{name}" for folder, name, _slot in self.seen.unread]
+        ignored = snapshot.ignored(self.repository, self.directory, paths)
         for folder, name, slot in self.seen.unread:
             path = f"{folder.path}/{name}"
             if folder.problems:
                 folder.problems = tuple(one for one in folder.problems if one.path != path)
+            if path in ignored:
+                folder.problems = (*folder.problems, snapshot.not_reviewed(path))
+                folder.files[name] = (NEVER, NO_MEMORY)
+                continue
             data = ends.read_file(path)
             if isinstance(data, bytes):
                 found.append((folder, name, slot, data))

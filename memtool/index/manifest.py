@@ -63,6 +63,8 @@ BY_FOLDER = ("names", "stats", "slots")
 DOUBT_NS = 2_000_000_000
 """How long after a change a further one may leave the same times, on a coarse file system."""
 
+NEVER = (0, 0, 0, 0)
+"""Status of no file: what is stored with it is looked at in every refresh."""
 NO_MEMORY = -1
 """Slot of a file that could not be read as a memory. Others are numbers of the segment, or, from
 -2 down, of the memories that the manifest carries itself."""

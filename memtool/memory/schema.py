@@ -54,6 +54,7 @@ CODES: dict[str, str] = {
     "long-line": "a line that is too long to be read",
     "html-comment": "text that people do not see, but agents do",
     "file-mode": "the file is marked as a program",
+    "ignored": "git ignores the file",
     "no-text": "a confirmed memory has no text below its headings",
     "missing-section": "a section that memories of its type have is absent",
     "secret": "something that looks like a password, key or token",

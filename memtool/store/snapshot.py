@@ -39,6 +39,8 @@ if TYPE_CHECKING:
             """Return a problem with a masked message."""
 
 
+_FEW_PATHS = 50
+"""Paths that git is asked about one by one."""
 _MAX_DEPTH = 12
 _EMPTY_BLOBS = frozenset({
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -116,6 +118,9 @@ def of_worktree(repository: Repository, directory: str) -> Snapshot:
     link = next((p for p in above if os.path.islink(os.path.join(repository.top, p))), None)
     if link is None:
         _scan(repository.top, directory, entries, problems, 0)
+        hidden = ignored(repository, directory, [entry.path for entry in entries])
+        entries = [entry for entry in entries if entry.path not in hidden]
+        problems.extend(map(not_reviewed, sorted(hidden)))
     else:
         problems.append(not_a_file(link))
     if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
@@ -126,6 +131,22 @@ def of_worktree(repository: Repository, directory: str) -> Snapshot:
             if row.is_skipped and is_memory_path(row.path, directory) and row.path not in there
         )
     return _snapshot(repository, directory, "worktree", "worktree", entries, problems)
+
+
+def ignored(repository: Repository, directory: str, paths: Sequence[str]) -> frozenset[str]:
+    """Return which of some paths in a directory git ignores; what is tracked is never ignored."""
+    if not paths:
+        return frozenset()
+    where = paths if len(paths) <= _FEW_PATHS else (directory,)
+    options = ("--others", "--ignored", "--exclude-standard", "-z")
+    return frozenset(repository.git.names("ls-files", *options, "--", *where)).intersection(paths)
+
+
+def not_reviewed(path: str) -> Problem:
+    """Return the problem of a file that git ignores: it would be shown, and never reviewed."""
+    message = "git ignores it, so nobody would see it in a review"
+    hint = f"git check-ignore -v {path} names the rule: take it out, or remove the file"
+    return _problem(path, 1, "ignored", message, hint)
 
 
 def of_index(repository: Repository, directory: str) -> Snapshot:

@@ -398,9 +398,9 @@ def test_the_warm_answer_starts_no_git(sandbox: Sandbox) -> None:
     expected = both(sandbox)
     assert [origin.trust for origin in expected.values()] == ["trusted", "local", "local"]
     first = sandbox.context()
-    first.origins(first.tree(), first.tree().records)
+    tree = first.tree()
+    first.origins(tree, tree.records)
     ws = without_git(sandbox).context()
-    tree = ws.tree()
     assert ws.origins(tree, tree.records) == {r.path: expected[r.id] for r in tree.records}
 
 
