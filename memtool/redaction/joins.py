@@ -36,12 +36,16 @@ ENTITIES = Pattern(
 
 _T = r"[\w+/=.~-]"
 EMPHASIS = Pattern(
-    rf"(?<={_T})(?:(?<!/)\*{{1,3}}(?!/)|~~|__|`{{1,2}}|\*{{2}}_|_\*{{2}}"
-    r"|</?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)>)"
+    rf"[*~_`<](?<={_T}[*~_`<])(?:(?<=\*)(?<!/\*)\*{{0,2}}(?!/)|(?<=~)~|(?<=_)_|(?<=`)`?"
+    r"|(?<=\*)\*_|(?<=_)\*{2}"
+    r"|(?<=<)/?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)>)"
     rf"(?={_T})"
-    r"|(?<![\w/.-])_{1,2}(?=[+(\d]|[\w.+-]{1,64}@)|(?<=[\da-z])_{1,2}(?![\w/.(-])"
 )
-"""Marks of emphasis inside of a word, or around a number or an address; no stars of a glob."""
+"""Marks of emphasis inside of a word; no stars of a glob. The first character is looked for first:
+that is fast."""
+OPENING = Pattern(r"_(?<![\w/.-]_)_?(?=[+(\d]|[\w.+-]{1,64}@)")
+CLOSING = Pattern(r"_(?<=[\da-z]_)_?(?![\w/.(-])")
+"""Underscores around a number or an address."""
 
 BACKSLASH = Pattern(r"(?<=[^\s\\])\\\r?\n[ \t]{0,40}(?=[^\s\\])")
 """A line that goes on behind a backslash."""
@@ -126,6 +130,8 @@ def closed(text: str) -> Joined | None:
         cuts += [(*m.span(), "") for m in ENTITIES.finditer(text)]
     if any(mark in text for mark in ("*", "~~", "`", "_", "<")):
         cuts += [(*m.span(), "") for m in EMPHASIS.finditer(text)]
+    if "_" in text and (opened := [(*m.span(), "") for m in OPENING.finditer(text)]):
+        cuts += opened + [(*m.span(), "") for m in CLOSING.finditer(text)]
     if "\\\n" in text or "\\\r\n" in text:
         cuts += [(*m.span(), "") for m in BACKSLASH.finditer(text)]
     if "=\n" in text or "=\r\n" in text or "=3D" in text:
