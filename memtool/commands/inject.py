@@ -5,9 +5,10 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
-from memtool.inject.candidates import plan
+from memtool.inject.candidates import gates_of, plan
 from memtool.inject.file_rules import inside
 from memtool.inject.gather import MAX_PROMPT, GatherRequest, Injected, answer
+from memtool.search.answer_gate import preset
 from memtool.search.scope import tell_expired
 from memtool.store.context import Context
 
@@ -112,6 +113,7 @@ def inject(
     if explain:
         injected = injected.replace(explain=_final(injected.verdicts))
     if explain and format != "json":
+        context.notes.append(_gates(context))
         context.notes.extend(map(_explained, injected.explain or ()))
         if not injected.explain:
             context.notes.append("nothing is pinned, nothing answers the prompt")
@@ -168,6 +170,15 @@ def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]
         if verdict.id not in kept or (verdict.is_taken and not kept[verdict.id].is_taken):
             kept[verdict.id] = verdict
     return tuple(sorted(kept.values(), key=lambda verdict: not verdict.is_taken))
+
+
+def _gates(context: Context) -> str:
+    """Return the numbers by which a block is chosen, each under the name of its setting."""
+    chosen = preset(context.strict_settings)
+    gates = {**chosen.strictness.plain(), "threshold": chosen.threshold}
+    gates |= gates_of(context.strict_settings).plain()
+    numbers = (f"{name} {value:g}" for name, value in gates.items())
+    return f"the gates, settings of inject: {', '.join(numbers)}"
 
 
 def _explained(verdict: CandidateVerdict) -> str:

@@ -304,3 +304,13 @@ def test_a_file_that_git_ignores_is_no_memory(sandbox: Sandbox) -> None:
     sandbox.write(".gitignore", "node_modules/\n")
     sandbox.git("add", "--force", place)
     assert "sem-hid" in sandbox.run("list").stdout
+
+
+def test_the_numbers_of_the_gates_are_shown(sandbox: Sandbox) -> None:
+    """Whoever asks why a memory is missing sees which setting to turn."""
+    sandbox.memory("sem-good", "Releases of the shop need two reviewers.\n")
+    sandbox.run("config", "inject.threshold", "0.75")
+    said = sandbox.run("inject", "--prompt", "who reviews releases?", "--explain").stderr
+    (row,) = (line for line in said.splitlines() if "the gates, settings of inject: " in line)
+    for gate in ("share 0.4", "most 2.4", "floor 1", "threshold 0.75", "per_source 2"):
+        assert gate in row
