@@ -142,7 +142,17 @@ def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
     def fits(entry: str) -> bool:
         return _names(entry, above, files)
 
-    def naming(shelf: StoredFields) -> Iterable[int]:
+    return [
+        record
+        for record in _naming(tree, fits)
+        if is_ruling(record) and any(map(fits, governed(record)))
+    ]
+
+
+def _naming(tree: Tree, fits: Callable[[str], bool]) -> Iterable[Record]:
+    """Return the memories of which a file that they govern, or come from, may fit."""
+
+    def numbers(shelf: StoredFields) -> Iterable[int]:
         named = shelf.listing("files", lambda item: fits(item.decode(errors="replace")))
         sources = shelf.listing(
             "source",
@@ -150,11 +160,7 @@ def ruling_over(tree: Tree, files: Collection[str]) -> list[Record]:
         )
         return {*named, *sources}
 
-    return [
-        record
-        for record in _stored(tree, naming)
-        if is_ruling(record) and any(map(fits, governed(record)))
-    ]
+    return _stored(tree, numbers)
 
 
 def paths_called(tree: Tree, names: Collection[str]) -> list[str]:
@@ -163,17 +169,7 @@ def paths_called(tree: Tree, names: Collection[str]) -> list[str]:
     def fits(entry: str) -> bool:
         return entry.rpartition("/")[2] in names
 
-    def naming(shelf: StoredFields) -> Iterable[int]:
-        named = shelf.listing("files", lambda item: fits(item.decode(errors="replace")))
-        sources = shelf.listing(
-            "source",
-            lambda item: item.startswith(_FILE) and fits(_place(item.decode(errors="replace"))),
-        )
-        return {*named, *sources}
-
-    return sorted(
-        {one for record in _stored(tree, naming) for one in governed(record) if fits(one)}
-    )
+    return sorted({one for record in _naming(tree, fits) for one in governed(record) if fits(one)})
 
 
 def newest(record: Record) -> tuple[int, str]:
