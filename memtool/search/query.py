@@ -273,16 +273,20 @@ def _paired(text: str, tokens: Sequence[_Token], slips: list[MemtoolError]) -> l
     """Return the tokens without parentheses that have no partner, or stand too deep."""
     opened: list[tuple[int, bool]] = []
     strays: dict[int, str] = {}
+    depth = 0
     for place, token in enumerate(tokens):
         if token.kind == "(":
-            is_deep = sum(counts for _place, counts in opened) >= MAX_DEPTH
+            is_deep = depth >= MAX_DEPTH
             if is_deep:
                 strays[place] = f"parentheses stand in each other more than {MAX_DEPTH} deep"
             opened.append((place, not is_deep))
+            depth += not is_deep
         elif token.kind == ")" and not opened:
             strays[place] = "this parenthesis was never opened"
-        elif token.kind == ")" and not opened.pop()[1]:
-            strays[place] = ""
+        elif token.kind == ")":
+            counts = opened.pop()[1]
+            depth -= counts
+            strays |= {} if counts else {place: ""}
     strays |= dict.fromkeys(
         (p for p, counts in opened if counts), "this parenthesis is never closed"
     )
