@@ -217,13 +217,19 @@ def _mark(ref: str, *, is_from_here: bool) -> str:
 
 
 def _read(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
-    """Return the versions of a commit as records, by path; what is no memory there is left out."""
+    """Return the versions of a commit as records, by path; what is no memory there is left out.
+
+    They are masked, as those of the index are.
+    """
     stamps = {(one.path, one.there) for one in apart}
     if not stamps:
         return {}
+    from memtool.redaction.mask import Mask  # `re`: only where the worktree differs
+
+    mask = Mask(context.settings)
     versions = snapshot.of_blobs(context.repository, stamps, context.settings.categories)
     return {
-        path: Record(version.memory, path, oid)
+        path: Record(mask.memory(version.memory), path, oid)
         for (path, oid), version in sorted(versions.items())
         if version.memory is not None
     }

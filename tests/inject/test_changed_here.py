@@ -211,3 +211,19 @@ def test_a_revision_is_shown_as_it_is(trusted: Sandbox, tmp_path: Path):
     found = trusted.json("inject", "--prompt", PROMPT, "--at", "HEAD")
     assert BODY.strip() in found["text"]
     assert "[CHANGED]" not in found["text"]
+
+
+@pytest.mark.parametrize("least", ["committed", "trusted"])
+def test_the_version_of_a_level_is_masked(sandbox: Sandbox, least: str) -> None:
+    """It is read from the trusted commit, where a secret may have got past the gate."""
+    secret = "ghp_" + "".join("aB3dE5fG7h"[n % 10] for n in range(36))
+    body = "Releases of the shop need two reviewers.\n"
+    sandbox.memory("sem-good", f"{body}\nThe bot uses {secret} for it.\n")
+    sandbox.write(".memory/config.toml", f'[inject]\ntrust = "{least}"\n')
+    sandbox.commit()
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    sandbox.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    sandbox.memory("sem-good", "Releases of the shop need nobody.\n")
+    said = sandbox.run("inject", "--prompt", "who reviews releases of the shop?")
+    assert ("two reviewers" in said.stdout, "[REDACTED:" in said.stdout) == (True, True)
+    assert secret not in said.stdout + said.stderr
