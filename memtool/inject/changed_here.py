@@ -16,6 +16,7 @@ import os
 
 from memtool.errors import MemtoolError
 from memtool.index import scoring, stored_fields
+from memtool.index.index import LANGUAGE_KEY
 from memtool.index.reader import Catalog, Delta, IndexReader, LeafReader, StoredCatalog
 from memtool.index.scoring import Document
 from memtool.index.stored_fields import StoredFields, fields
@@ -28,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from memtool.memory.fields import Category
     from memtool.search.retrieve import Hit
+    from memtool.store.config import Config
     from memtool.store.context import Context
     from memtool.store.provenance import Basis, Origin
 
@@ -61,10 +62,9 @@ class Difference(Value):
 class Overlay(StoredCatalog):
     """The memories of a tree, with some of them as another commit has them."""
 
-    def __init__(
-        self, tree: Catalog, records: Iterable[Record], categories: Mapping[str, Category]
-    ) -> None:
+    def __init__(self, tree: Catalog, records: Iterable[Record], settings: Config) -> None:
         """Take a tree and the versions that stand in for its own at their paths."""
+        categories, language = settings.categories, settings.text(LANGUAGE_KEY)
         ordered = sorted(records, key=lambda record: record.path)
         self.replaced = frozenset(record.path for record in ordered)
         self._below = tree
@@ -73,7 +73,8 @@ class Overlay(StoredCatalog):
             numbers = map(part.shelf.number_at, self.replaced)
             dead = part.dead.union(number for number in numbers if number is not None)
             parts.append(LeafReader(part.index, part.shelf, part.first, dead))
-        texts = [scoring.searchable(Document(one.path, fields(one)))[1] for one in ordered]
+        documents = (Document(one.path, fields(one)) for one in ordered)
+        texts = [scoring.searchable(one, language)[1] for one in documents]
         shelf = StoredFields(memoryview(stored_fields.pack(ordered, categories)))
         first = parts[-1].first + parts[-1].shelf.count
         parts.append(LeafReader(Delta(texts), shelf, first, frozenset()))
@@ -150,7 +151,7 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
     found = {one.path: one for one in apart}
     for path in records:
         marks[path] = _mark(name, is_from_here=found[path].is_from_here)
-    over = Overlay(tree, records.values(), context.settings.categories)
+    over = Overlay(tree, records.values(), context.settings)
     return LevelView(over, OverlayWitness(witness, commit, over.replaced), marks)
 
 
@@ -187,7 +188,7 @@ def _as_it_is(
         if record.memory.status != "deprecated"
         and lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
     ]
-    silenced = Overlay(tree, held, categories) if held else None
+    silenced = Overlay(tree, held, context.settings) if held else None
     return LevelView(tree, witness, marks, silenced, ref)
 
 

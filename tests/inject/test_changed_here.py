@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
+from memtool.index import analyzer, index
+from memtool.inject import changed_here
+from memtool.store.context import Context
+
 BODY = "Deploys of the shop run on Tuesdays only, at nine.\n"
 EDITED = "Deploys of the shop run at any time.\n"
 PROMPT = "when do deploys of the shop run?"
@@ -227,3 +231,16 @@ def test_the_version_of_a_level_is_masked(sandbox: Sandbox, least: str) -> None:
     said = sandbox.run("inject", "--prompt", "who reviews releases of the shop?")
     assert ("two reviewers" in said.stdout, "[REDACTED:" in said.stdout) == (True, True)
     assert secret not in said.stdout + said.stderr
+
+
+def test_what_stands_in_is_read_in_the_language_of_the_settings(sandbox: Sandbox):
+    """The version of another commit has the stems of `search.language`, as the index has."""
+    sandbox.write(".memory/config.toml", '[search]\nlanguage = "german"\n')
+    sandbox.memory("sem-deploys", "Nachts.\n", type="semantic", title="Sicherungen")
+    sandbox.commit()
+    context = Context.at(str(sandbox.path), sandbox.env)
+    tree = index.open(context)
+    (stem,) = analyzer.terms("Sicherungen", "german")
+    assert analyzer.terms("Sicherungen") != [stem]
+    over = changed_here.Overlay(tree, tree.records, context.settings)
+    assert (tree.parts.df(stem), over.parts.df(stem)) == (1, 1)
