@@ -37,6 +37,16 @@ def test_a_key_shows_one_setting(sandbox: Sandbox):
     ]
 
 
+def test_a_setting_of_the_user_alone_is_not_used_from_a_project(sandbox: Sandbox):
+    """Who reads the list, or that setting, learns that the project's value counts for nothing."""
+    sandbox.write(".memory/config.toml", '[search]\nsemantic = "x"\n')
+    for key, count in (("", 1), ("search.semantic", 1), ("search.limit", 0)):
+        context = sandbox.context()
+        config(context, key)
+        notes = [note for note in context.notes if note.startswith("search.semantic of .memory/")]
+        assert len(notes) == count
+
+
 def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
     """Only the line of the setting changes."""
     sandbox.write(".memory/config.toml", TOML)
