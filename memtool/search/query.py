@@ -223,7 +223,7 @@ def read_operators(text: str) -> tuple[Query, list[MemtoolError]]:
     return Query(text, root), slips
 
 
-_QUOTE_HINT = 'put text that is no operator in double quotes: "main(argv"'
+_QUOTE_HINT = "text that is no operator goes in double quotes"
 
 
 class _Token(Value):
@@ -365,7 +365,7 @@ def _filter_slip(text: str, at: int, end: int, name: str, value: str) -> Memtool
     if name in FILTER_VALUES:
         if value:
             return None
-        hint = f"{name}: takes {FILTER_VALUES[name]}"
+        hint = f"as a filter, {name}: takes {FILTER_VALUES[name]}"
         if name in _COMPARED:
             hint += f"; if the shell took the rest, quote it: '{name}:{_COMPARED[name]}'"
         return bad_query(text, at, end, f"{name}: needs a value", hint)

@@ -320,3 +320,11 @@ def test_a_file_that_is_wrong_says_where(data: bytes, message: str) -> None:
     with pytest.raises(MemtoolError) as caught:
         query.parse_saved(data, "q")
     assert caught.value.message.startswith(message)
+
+
+def test_a_hint_for_pasted_text_names_nothing_that_is_not_in_it() -> None:
+    """A pasted error gets hints about itself: no example with words of another program."""
+    _asked, notes = parse_any("error: sessions (redis")
+    hints = [note.split("; ")[1] for note in notes]
+    quote = "text that is no operator goes in double quotes"
+    assert hints == ["as a filter, error: takes words of an error", quote]
