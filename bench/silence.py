@@ -33,6 +33,7 @@ FOLDER = Path(tempfile.gettempdir()) / "memtool-silence"
 SMALL = 60
 SEEDS = (1, 2)
 MOST_ITEMS = 5
+MOST_HITS = 15
 HALVES = ("tuning", "held-out")
 
 SMALL_TALK = """\
@@ -192,7 +193,6 @@ class Store(quality.Store):
 
     def block(self, text: str, point: tuple[float, float, float, float]) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
-        from memtool.inject.gather import HITS
         from memtool.search.answer_gate import search_prose
         from memtool.search.scope import scope_of
 
@@ -203,7 +203,7 @@ class Store(quality.Store):
             names = ("inject.share", "inject.most", "inject.floor")
             given = dict(zip(names, strictness, strict=True))
             scope = scope.replace(config=scope.config.replace(given=given))
-            hits = search_prose(scope, text, (), HITS).hits
+            hits = search_prose(scope, text, (), MOST_HITS).hits
             self.known[key] = [(hit.record.id, hit.score) for hit in hits]
         found = self.known[key]
         least = threshold * max((score for _id, score in found), default=0.0)

@@ -1,0 +1,106 @@
+"""The benchmarks run, on the smallest input each of them takes. What they measure is not judged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+SETS = ("peps", "adrs", "beads")
+DOCUMENTS = 70
+"""`bench/silence.py` takes samples of 60, half of which are asked about."""
+SMALLEST = {
+    "cold.py": ("--rounds", "1", "100"),
+    "duplicates.py": (),
+    "extraction.py": (),
+    "hook.py": ("--rounds", "1", "100"),
+    "maintain.py": ("100",),
+    "mcp_server.py": ("--rounds", "1", "--calls", "1", "100"),
+    "redaction.py": (),
+    "sessions.py": ("--rounds", "1"),
+}
+LIBRARIES = {"corpus.py", "retrieval.py"}
+OWN_INPUT = {"rivals.py"}
+"""Asks the database of another tool, which has to be made first."""
+
+
+def run(script: Path, *args: str, temporary: Path) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"TMPDIR": str(temporary)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.run(
+        [sys.executable, str(script), *args],
+        check=False, capture_output=True, text=True, env=env,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SMALLEST))
+def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
+    done = run(BENCH / name, *SMALLEST[name], temporary=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """Make a copy of the benchmarks beside small retrieval sets, as they look for them."""
+    data = tmp_path / "shared" / "data" / "retrieval"
+    for name in SETS:
+        (data / name).mkdir(parents=True)
+        ids = [f"{name}-{number:03}" for number in range(DOCUMENTS)]
+        rows = [
+            {
+                "id": id_,
+                "title": f"Choice {id_}",
+                "text": f"The {id_} daemon keeps its ledger in {'store' + str(number)}.",
+                "meta": {"type": "decision", "date": "2024-01-01", "tags": [], "status": "active",
+                         "closed": "2024-02-01T00:00:00Z"},
+            }
+            for number, id_ in enumerate(ids)
+        ]  # fmt: skip
+        with gzip.open(data / name / "corpus.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        asked = [
+            {"qid": f"q{number}", "text": f"where is the ledger of {id_}?", "asof": "2025-01-01"}
+            for number, id_ in enumerate(ids)
+        ]
+        (data / name / "queries.jsonl").write_text("".join(json.dumps(q) + "\n" for q in asked))
+        grades = [f"q{number}\t{id_}\t1\n" for number, id_ in enumerate(ids)]
+        (data / name / "qrels.tsv").write_text("".join(grades))
+    chain = data / "peps-supersession"
+    shutil.copytree(data / "peps", chain)
+    (chain / "supersession.tsv").write_text(
+        "".join(f"q{number}\tpeps-{number:03}\tcurrent\n" for number in range(DOCUMENTS))
+    )
+    shutil.copytree(BENCH, tmp_path / "clone" / "bench")
+    return tmp_path / "clone" / "bench"
+
+
+@pytest.mark.parametrize("name", ["quality.py", "silence.py"])
+def test_a_benchmark_on_the_retrieval_sets_runs(name: str, copied: Path, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = run(copied / name, temporary=temporary)
+    assert done.returncode == 0, done.stderr
+    assert "peps" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["quality.py", "silence.py"])
+def test_absent_sets_are_named(name: str, copied: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "shared")
+    done = run(copied / name, temporary=tmp_path)
+    assert done.returncode == 1
+    assert "the retrieval sets are not there" in done.stderr
+
+
+def test_every_benchmark_is_run() -> None:
+    there = {path.name for path in BENCH.glob("*.py")}
+    assert there == {*SMALLEST, *LIBRARIES, *OWN_INPUT, "quality.py", "silence.py"}
