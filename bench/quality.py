@@ -9,8 +9,7 @@ is then asked through `prose.search_prose`, as `memtool eval` and `memtool injec
 are recall@5, nDCG@10 and MRR@10: of plain bm25s (its own tokenizer and English stop words, the
 Snowball stemmer), of the ranking, and of what the gatekeeper of `inject` lets pass. `as of` asks
 from the day of each question, among what was written by then; `as of, files` has the files open
-that the commit touched; `open` knows, too, which issues were not closed yet, as work that somebody
-has to act on. Questions that cite a PEP which was replaced: how often the current one
+that the commit touched. Questions that cite a PEP which was replaced: how often the current one
 (current@5) or a replaced one (stale@5) is among the best five.
 
 With `--semantic` the questions are put as `memtool search` does, and as `memtool search --semantic`
@@ -27,7 +26,6 @@ The questions are those that the ranking was tuned on; expect a little less from
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -35,7 +33,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,13 +152,11 @@ class Store:
         self,
         row: dict[str, Any],
         files: Sequence[str] = (),
-        ended: Mapping[str, int] | None = None,
     ) -> list[str]:
         """Ask from the end of the day, or the moment, of a question.
 
         A tree for each moment would have an index of its own; what came later is left out by what
-        counts as current, which changes only how rare words are taken to be. `ended` gives the
-        second at which records were closed: until then somebody had to act on them.
+        counts as current, which changes only how rare words are taken to be.
         """
         from memtool.memory import timestamps
         from memtool.search.answer_gate import search_prose
@@ -170,8 +166,7 @@ class Store:
         day = row["asof"]
         second = timestamps.parse(day) if "T" in day else timestamps.end(day)
         whole = Facts.is_current
-        tree = self._plain if ended is None else self._unfinished(second, ended)
-        scope = scope_of(self.ws, tree, second)
+        scope = scope_of(self.ws, self._all, second)
         try:
             Facts.is_current = lambda facts, record: (  # type: ignore[method-assign]
                 record.memory.timestamp <= second and whole(facts, record)
@@ -180,31 +175,6 @@ class Store:
         finally:
             Facts.is_current = whole  # type: ignore[method-assign]
         return [hit.record.id for hit in found.hits]
-
-    def _unfinished(self, second: int, ended: Mapping[str, int]) -> Any:
-        tree = copy.copy(self._plain)
-        tree.records = tuple(
-            record
-            if ended.get(record.id, second) < second
-            else record.replace(memory=record.memory.with_fields(action_required="true"))
-            for record in tree.records
-        )
-        tree.by_id = {record.id: record for record in tree.records}
-        return tree
-
-    @property
-    def _plain(self) -> Any:
-        if not hasattr(self, "_read"):
-            self._read = self.ws.tree()
-        return self._read
-
-
-def closings(name: str) -> dict[str, int]:
-    """Return the second at which each record of a set was closed, of those that were."""
-    from memtool.memory import timestamps
-
-    closed = {row["id"]: row["meta"].get("closed") for row in retrieval.corpus(name)}
-    return {id_: timestamps.parse(moment) for id_, moment in closed.items() if moment}
 
 
 def told(name: str, how: str, ranked: Sequence[Sequence[str]], rows: Rows) -> None:
@@ -230,9 +200,6 @@ def sets() -> None:
         if name == "beads":
             open_files = [store.as_of(row, row.get("files", ())) for row, _grades in dated]
             told(name, "memtool as of, files", open_files, dated)
-            ended = closings(name)
-            unfinished = [store.as_of(row, row.get("files", ()), ended) for row, _grades in dated]
-            told(name, "memtool as of, files, open", unfinished, dated)
 
 
 def meaning(model: str) -> None:
