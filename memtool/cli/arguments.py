@@ -272,6 +272,22 @@ def _help_page(words: list[str]) -> HelpPage:
     return HelpPage("help", _verb(name) if name else None)
 
 
+ELSEWHERE = {
+    "add": "new or remember",
+    "create": "new or remember",
+    "delete": "forget",
+    "edit": "supersede",
+    "find": "search",
+    "get": "show",
+    "ls": "list",
+    "modify": "supersede",
+    "remove": "forget",
+    "rm": "forget",
+    "update": "supersede",
+}
+"""Verbs of other tools that are named otherwise here, for the hint after a wrong one."""
+
+
 def _verb(name: str) -> Verb:
     if name in BY_NAME:
         return BY_NAME[name]
@@ -283,7 +299,7 @@ def _verb(name: str) -> Verb:
             f"ACTION is one of {', '.join(known)}, not {action!r}",
             hint=f"did you mean {near}?" if near else f"memtool {first} --help",
         )
-    near = _nearest(name, list(names()))
+    near = ELSEWHERE.get(name) or _nearest(name, list(names()))
     hint = f"did you mean {near}?" if near else "memtool --help lists the verbs"
     raise MemtoolError(f"there is no verb {name!r}", hint=hint)
 

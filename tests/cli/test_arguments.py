@@ -105,6 +105,9 @@ def test_a_negative_number_is_an_argument():
     [
         (("nwe",), "there is no verb 'nwe'", "did you mean new?"),
         (("qqqq",), "there is no verb 'qqqq'", "memtool --help lists the verbs"),
+        (("update",), "there is no verb 'update'", "did you mean supersede?"),
+        (("rm", "dec-1"), "there is no verb 'rm'", "did you mean forget?"),
+        (("add", "x"), "there is no verb 'add'", "did you mean new or remember?"),
         (("help", "nwe"), "there is no verb 'nwe'", "did you mean new?"),
         (("-x", "list"), "there is no option -x before the verb", "memtool --help lists the verbs"),
         (("-C",), "-C needs a directory", "memtool -C DIR VERB"),
@@ -266,3 +269,11 @@ def test_no_option_of_a_verb_hides_a_common_flag(verb: Verb):
     flags = [option.flag for option in interface(verb).options]
     assert not {"--json", "--help", "--version"} & set(flags)
     assert len(flags) == len(set(flags))
+
+
+def test_the_verbs_of_other_tools_lead_to_verbs_of_ours() -> None:
+    """No verb of ours is in the table of foreign ones, and every hint names verbs that exist."""
+    assert not BY_NAME.keys() & arguments.ELSEWHERE.keys()
+    assert {verb for hint in arguments.ELSEWHERE.values() for verb in hint.split(" or ")} <= set(
+        BY_NAME
+    )
