@@ -148,11 +148,7 @@ class Store:
             self._tree = index.open(self.ws)
         return self._tree
 
-    def as_of(
-        self,
-        row: dict[str, Any],
-        files: Sequence[str] = (),
-    ) -> list[str]:
+    def as_of(self, row: dict[str, Any], files: Sequence[str] = ()) -> list[str]:
         """Ask from the end of the day, or the moment, of a question.
 
         A tree for each moment would have an index of its own; what came later is left out by what

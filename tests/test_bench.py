@@ -61,8 +61,7 @@ def copied(tmp_path: Path) -> Path:
                 "id": id_,
                 "title": f"Choice {id_}",
                 "text": f"The {id_} daemon keeps its ledger in {'store' + str(number)}.",
-                "meta": {"type": "decision", "date": "2024-01-01", "tags": [], "status": "active",
-                         "closed": "2024-02-01T00:00:00Z"},
+                "meta": {"type": "decision", "date": "2024-01-01", "tags": [], "status": "active"},
             }
             for number, id_ in enumerate(ids)
         ]  # fmt: skip

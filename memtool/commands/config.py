@@ -88,7 +88,9 @@ def config(
     if not key and unset:
         raise MemtoolError("--unset needs the setting", hint="memtool config KEY --unset")
     if not value and not unset:
-        _note_ignored(context, key)
+        for name in config_file.USER_ONLY:
+            if key in ("", name):
+                context.note_unused(name)
     if not key:
         rows = tuple(
             _row(option, name, context.settings)
@@ -109,16 +111,6 @@ def config(
     _note_stricter(context, key, after)
     row = _row(option, key, after)
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
-
-
-def _note_ignored(context: Context, key: str = "") -> None:
-    """Note which settings of a project's file, or whether `key`, count in the user's own alone."""
-    for name in config_file.USER_ONLY:
-        if key in ("", name) and name in context.settings.given and not context.is_global:
-            context.notes.append(
-                f"{name} of {context.config_path} is not used: only your own settings count, "
-                f"with memtool --global config {name}"
-            )
 
 
 def _note_stricter(context: Context, key: str, own: config_file.Config) -> None:

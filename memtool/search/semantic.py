@@ -103,12 +103,7 @@ def cosines_if_set(context: Context, tree: Catalog, text: str) -> dict[int, floa
 
 def _named(context: Context) -> str:
     """Return the model that the user's own settings name; empty for none."""
-    if not context.is_global and KEY in context.settings.given:
-        _note(
-            context,
-            f"{KEY} of {context.config_path} is not used: only your own settings choose a model, "
-            "with memtool --global config",
-        )
+    context.note_unused(KEY)
     return context.own_settings.text(KEY)
 
 

@@ -173,11 +173,7 @@ def model(context: Context) -> Model | None:
     """
     from memtool.sessions.extract.llm import Model
 
-    if not context.is_global and COMMAND in context.settings.given:
-        context.notes.append(
-            f"{COMMAND} of {context.config_path} is not run: only your own settings choose a "
-            "program, with memtool --global config"
-        )
+    context.note_unused(COMMAND)
     own = context.own_settings
     argv = own.texts(COMMAND)
     if not argv:

@@ -168,8 +168,12 @@ PERSONAL = frozenset(
 )
 """Options about the user: where a project is silent, the settings of their global repository
 hold."""
-USER_ONLY = ("search.semantic", "extractor.command")
-"""Options that a project's file cannot set: no repository chooses what runs or is loaded here."""
+USER_ONLY = {
+    "search.semantic": "not used: only your own settings choose a model",
+    "extractor.command": "not run: only your own settings choose a program",
+}
+"""Options that a project's file cannot set, and what a value there is: no repository chooses what
+runs or is loaded here."""
 BY_CATEGORY = frozenset(("inject.share", "inject.most", "inject.floor", "inject.threshold"))
 """Numbers that one category may have another of: `inject.threshold.decision`. In the file the
 setting is then a table, in which `default` is that of all other categories."""

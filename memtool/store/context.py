@@ -230,6 +230,15 @@ class Context:
         """The user's own settings alone, whatever the project says."""
         return self.settings if self.is_global else self.settings.replace(given={})
 
+    def note_unused(self, key: str) -> None:
+        """Note once where the project's file has a value of an option of the user alone."""
+        if self.is_global or key not in self.settings.given:
+            return
+        what = config_file.USER_ONLY[key]
+        note = f"{key} of {self.config_path} is {what}, with memtool --global config"
+        if note not in self.notes:
+            self.notes.append(note)
+
     @cached_property
     def strict_settings(self) -> Config:
         """The settings by which a block is made: no checked-out branch lowers the bar.

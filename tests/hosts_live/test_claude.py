@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.hosts_live.model_server import Call, ModelServer
+from conftest import Sandbox
+from hosts_live.model_server import Call, ModelServer
 
 pytestmark = pytest.mark.live
 
@@ -23,6 +23,7 @@ CAPTURE_S = 20
 QUESTION = "where do we keep the sessions of a user?"
 DECISION = "Sessions of users are kept in Postgres, not in Redis"
 WARNING = "Never log card numbers"
+CHARGE = "app/billing/charge.py"
 OFFLINE = {
     "ANTHROPIC_API_KEY": "made-up",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -50,44 +51,36 @@ def program() -> str:
     return str(found)
 
 
-class Team:
-    """A repository with a decision and a warning, and a home of its own."""
-
-    def __init__(self, base: Path) -> None:
-        self.path = base / "repository"
-        home = base / "home"
-        home.mkdir(parents=True)
-        self.path.mkdir()
-        programs = {Path(sys.executable).parent, Path(shutil.which("node") or "").parent}
-        who = {"NAME": "Ada", "EMAIL": "ada@example.org"}
-        self.env = {
-            "HOME": str(home),
-            "LANG": "C.UTF-8",
-            "PATH": os.pathsep.join([*map(str, sorted(programs)), "/usr/bin", "/bin"]),
-            **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
-            **OFFLINE,
-        }
-        self.run("git", "init", "--quiet", "--initial-branch=main")
-        self.charge = self.path / "app" / "billing" / "charge.py"
-        self.charge.parent.mkdir(parents=True)
-        self.charge.write_text("def charge():\n    return 1\n")
-        self.run("git", "add", "--all")
-        self.run("git", "commit", "--quiet", "--message=app: begin")
-        self.run("memtool", "init", "--commit")
-        self.run("memtool", "new", "decision", "Keep sessions in Postgres", "--body",
-                 f"{DECISION}: one store to back up.", "--commit")  # fmt: skip
-        self.run("memtool", "new", "semantic", WARNING, "--category", "warning", "--body",
-                 f"{WARNING}; the auditors read the logs.", "--file", "app/billing/*.py",
-                 "--commit")  # fmt: skip
-        self.run("memtool", "install", "claude", "--yes")
-
-    def run(self, *args: str) -> str:
-        call = subprocess.run(
-            args, cwd=self.path, env=self.env, check=False, capture_output=True, text=True,
-            timeout=CLIENT_S, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert call.returncode == 0, call.stderr
-        return call.stdout
+@pytest.fixture
+def team(tmp_path: Path) -> Sandbox:
+    """A repository with a decision and a warning, and an environment that holds nothing else."""
+    home, path = tmp_path / "home", tmp_path / "repository"
+    home.mkdir()
+    path.mkdir()
+    programs = {Path(sys.executable).parent, Path(shutil.which("node") or "").parent}
+    who = {"NAME": "Ada", "EMAIL": "ada@example.org"}
+    env = {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PATH": os.pathsep.join([*map(str, sorted(programs)), "/usr/bin", "/bin"]),
+        **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
+        **OFFLINE,
+    }
+    made = Sandbox(path, env)
+    made.git("init", "--quiet", "--initial-branch=main")
+    made.write(CHARGE, "def charge():\n    return 1\n")
+    made.commit("app: begin")
+    decision = ("--body", f"{DECISION}: one store to back up.")
+    warning = ("--body", f"{WARNING}; the auditors read the logs.", "--category", "warning")
+    for call in (
+        ("init", "--commit"),
+        ("new", "decision", "Keep sessions in Postgres", *decision, "--commit"),
+        ("new", "semantic", WARNING, *warning, "--file", "app/billing/*.py", "--commit"),
+        ("install", "claude", "--yes"),
+    ):
+        done = made.process(*call)
+        assert done.returncode == 0, done.stderr
+    return made
 
 
 @pytest.fixture
@@ -97,19 +90,23 @@ def model() -> Iterator[ModelServer]:
 
 
 def test_a_session_is_given_each_memory_once_and_is_captured(
-    program: str, model: ModelServer, tmp_path: Path
+    program: str, model: ModelServer, team: Sandbox
 ) -> None:
-    team = Team(tmp_path)
-    team.env["ANTHROPIC_BASE_URL"] = model.url
+    charge = team.path / CHARGE
     model.play(
-        Call("Read", {"file_path": str(team.charge)}),
-        Call("Edit", {"file_path": str(team.charge), "old_string": "return 1",
+        Call("Read", {"file_path": str(charge)}),
+        Call("Edit", {"file_path": str(charge), "old_string": "return 1",
                       "new_string": "return 2"}),
         "The charge is two.",
     )  # fmt: skip
-    answer = team.run(program, "-p", "--dangerously-skip-permissions", QUESTION)
-    assert answer.strip() == "The charge is two."
-    assert team.charge.read_text().endswith("return 2\n")
+    done = subprocess.run(
+        [program, "-p", "--dangerously-skip-permissions", QUESTION],
+        cwd=team.path, env=team.env | {"ANTHROPIC_BASE_URL": model.url}, check=False,
+        capture_output=True, text=True, timeout=CLIENT_S, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "The charge is two."
+    assert charge.read_text().endswith("return 2\n")
     first, *_others, last = model.turns
     assert first.text.count(DECISION) == 1
     assert last.text.count(DECISION) == 1
@@ -117,11 +114,11 @@ def test_a_session_is_given_each_memory_once_and_is_captured(
     assert QUESTION in captured(team)
 
 
-def captured(team: Team) -> str:
+def captured(team: Sandbox) -> str:
     """Return the list of sessions once there is one: the hook captures in the background."""
     listed = ""
     for _try in range(CAPTURE_S * 10):
-        listed = team.run("memtool", "session", "list")
+        listed = team.process("session", "list").stdout
         if "no sessions" not in listed:
             break
         time.sleep(0.1)
