@@ -37,6 +37,7 @@ from memtool.commands import resolve as _resolve
 from memtool.commands import review as _review
 from memtool.commands import search as _search
 from memtool.commands import session as _session
+from memtool.commands import session_data as _session_data
 from memtool.commands import show as _show
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
@@ -108,7 +109,9 @@ class Project(Context):
     session_end = _session.session_end
     session_fork = _session.session_fork
     session_show = _session.session_show
-    session_prune = _session.session_prune
+    session_export = _session_data.session_export
+    session_prune = _session_data.session_prune
+    session_delete = _session_data.session_delete
     capture = _capture.capture
     promote = _promote.promote
     curate = _curate.curate

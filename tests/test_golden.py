@@ -238,6 +238,8 @@ CASES: dict[str, str] = {
         session start --agent claude --dry-run
         session add 5f0c --role user "Never on Fridays." --reopen --dry-run
         session prune --dry-run
+        session export 0199
+        session delete 0199 --dry-run
         promote --list
         promote --dry-run
         promote 0199 --list --preset aggressive

@@ -32,6 +32,7 @@ METAVARS = {
     "files": "PATH",
     "floor": "MEASURE=X",
     "map": "FIELD=JSON.PATH",
+    "older_than": "AGE",
     "prompt": "TEXT",
     "run": "FILE",
     "section": "NAME=TEXT",

@@ -37,6 +37,14 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
+MEGABYTE = 1 << 20
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"
+
+
 def written(answer: Written) -> str:
     """Return the path, after the whole text where nothing was written."""
     return f"{answer.text}\n{answer.path}" if answer.dry_run else answer.path

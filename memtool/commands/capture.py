@@ -76,14 +76,14 @@ def capture(
         end: end the session after it
         dry_run: say what would be captured, write nothing
     """
-    from memtool.sessions import capture, findings, lifecycle, promote
+    from memtool.sessions import capture, findings, lifecycle, promote, retention
 
     sessions = store.opened(context)
     source = _source(context, transcript, host, session)
 
     def begin(id: str, read: Reading) -> Head:
         if not dry_run:
-            lifecycle.refuse_full(sessions)
+            retention.refuse_full(sessions)
         agent = "" if read.host in _NOBODY else read.host
         asked = next((one.text for one in read.messages if one.role == "user"), "")
         started = next((one.moment for one in read.messages if one.moment), 0)
@@ -95,7 +95,8 @@ def capture(
         done = capture.capture(sessions, source, begin, context.now, dry_run=dry_run)
         act.subjects, act.detail = (done.session,), f"{done.host}, messages: {len(done.messages)}"
     context.notes.extend(done.notes)
-    if not dry_run:
+    is_there = done.is_new or done.session in sessions.ids()  # not where it was deleted
+    if not dry_run and is_there:
         before = findings.known(sessions, done.session).findings
         learned = before
         if end or findings.is_due(sessions, done.session):
@@ -116,7 +117,7 @@ def capture(
         future=done.future,
         lost=done.lost,
         new_session=done.is_new,
-        ended=end and not dry_run,
+        ended=end and is_there and not dry_run,
         dry_run=dry_run,
     )
 

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from memtool.commands import _filters
-from memtool.commands._render import columns
+from memtool.commands._render import columns, size_text
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import findings, journal, lifecycle, store
+from memtool.sessions import findings, journal, lifecycle, retention, store
 from memtool.sessions.model import Head, Message, moment_text
-from memtool.sessions.store import MEGABYTE, MESSAGES, Sessions
+from memtool.sessions.store import MESSAGES, Sessions
 from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.files import read_regular
@@ -69,15 +69,6 @@ class Ended(Value):
     id: str
     messages: int
     summary: str
-    dry_run: bool = False
-
-
-class Freed(Value):
-    """Sessions whose messages were removed; `size` is what all sessions take now, in bytes."""
-
-    ids: tuple[str, ...]
-    freed: int
-    size: int
     dry_run: bool = False
 
 
@@ -159,14 +150,22 @@ def session_list(
     sessions = store.opened(context)
     heads, wrong = sessions.heads()
     context.notes.extend(wrong)
-    sizes = {head.id: sessions.size(head.id) for head in heads}
+    sizes = retention.sizes(sessions)
     wanted = [head for head in heads if status in ("", head.status)]
     wanted.sort(key=lambda head: (-head.started, head.id))
-    rows = tuple(
-        _row(sessions, head, sizes[head.id], sessions.last(head.id))
-        for head in (wanted[:limit] if limit else wanted)
-    )
-    return SessionList(len(wanted), sum(sizes.values()), rows)
+    rows: list[SessionRow] = []
+    total = len(wanted)
+    for head in wanted:
+        if limit and len(rows) == limit:
+            break
+        try:
+            row = _row(sessions, head, sizes.get(head.id, 0), sessions.last(head.id))
+        except MemtoolError as error:
+            context.notes.append(f"{head.id} is passed over: {error.message}; memtool doctor")
+            total -= 1
+        else:
+            rows.append(row)
+    return SessionList(total, sum(sizes.values()), tuple(rows))
 
 
 def session_start(
@@ -186,7 +185,7 @@ def session_start(
     sessions = store.opened(context)
     head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
-        lifecycle.refuse_full(sessions)
+        retention.refuse_full(sessions)
         head = lifecycle.start(context, sessions, head)
     return Begun(head.id, dry_run=dry_run)
 
@@ -318,7 +317,7 @@ def session_fork(
     parent = sessions.find(id)
     head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
-        lifecycle.refuse_full(sessions)
+        retention.refuse_full(sessions)
     made, rows = lifecycle.forked(sessions, parent, head)
     if not dry_run:
         made = lifecycle.start(context, sessions, made, rows)
@@ -367,24 +366,6 @@ def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
     )
 
 
-def session_prune(context: Context, *, dry_run: bool = False) -> Freed:
-    """Remove the messages of the sessions that ended first, when all are too large.
-
-    The setting sessions.total_mb says how large they may be together.
-
-    Example:
-        memtool session prune --dry-run
-
-    Args:
-        dry_run: say which sessions would be pruned, write nothing
-    """
-    sessions = store.opened(context)
-    with usage_log.act(context, "session-purge", dry_run=dry_run) as act:
-        done = lifecycle.prune(sessions, dry_run=dry_run)
-        act.subjects = done.ids
-    return Freed(done.ids, done.freed, done.size, dry_run)
-
-
 def _text(given: str) -> str:
     """Return a text, what is on stdin where it is `-`: output of tools, in any encoding."""
     if given != "-":
@@ -393,7 +374,7 @@ def _text(given: str) -> str:
 
 
 def render(
-    answer: Begun | Said | CheckpointMade | Ended | Freed | SessionView | SessionList,
+    answer: Begun | Said | CheckpointMade | Ended | SessionView | SessionList,
 ) -> str:
     """Return an answer as text; of a session that was begun just the id."""
     would = "would " if getattr(answer, "dry_run", False) else ""
@@ -406,10 +387,6 @@ def render(
         return f"{would or 'made '}checkpoint after {answer.id}#{answer.message}"
     if isinstance(answer, Ended):
         return f"{would}end{'' if would else 'ed'} {answer.id}\n{answer.summary}"
-    if isinstance(answer, Freed):
-        rows = [f"{would}prune {id_}" if would else f"pruned {id_}" for id_ in answer.ids]
-        freed = f"{_size_text(answer.freed)} freed, " if answer.ids else "nothing to prune, "
-        return "\n".join([*rows, f"{freed}{_size_text(answer.size)} kept"])
     if isinstance(answer, SessionView):
         return _show_text(answer)
     return _list_text(answer)
@@ -427,7 +404,7 @@ def _list_text(listed: SessionList) -> str:
             f"{row.messages:,} messages",
             f"{row.findings:,} findings" if row.findings else "",
             row.last or row.started,
-            _size_text(row.size),
+            size_text(row.size),
             row.title,
         )
         for row in listed.sessions
@@ -499,8 +476,3 @@ def _line(one: Message, now: int) -> Line:
         **fields | {"moment": moment_text(one.moment)},
         is_future=one.moment > now + FUTURE_S,
     )
-
-
-def _size_text(count: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE // 10 else f"{-(-count // 1024)} KB"

@@ -11,6 +11,7 @@ from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.ledger import Counted, Latency
@@ -34,6 +35,17 @@ class Size(Value):
     bytes: int
 
 
+class SessionSizes(Value):
+    """What the private sessions take of the room that sessions.total_mb gives them."""
+
+    sessions: int
+    open: int
+    damaged: int
+    bytes: int
+    limit_bytes: int
+    share: float
+
+
 class Used(Value):
     """A memory, how many answers showed it and the moment of the last; `title` may be unknown."""
 
@@ -55,6 +67,7 @@ class Stats(Value):
     statuses: dict[str, int]
     superseded: int
     sizes: tuple[Size, ...]
+    sessions: SessionSizes
     since: str | None
     answers: int
     latencies: tuple[Latency, ...]
@@ -110,6 +123,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         statuses=tree.count("status"),
         superseded=len(tree.with_ids(tree.lineage.superseded_by.keys())),
         sizes=(_memories(tree), *stored),
+        sessions=_sessions(context),
         since=None if since is None else timestamps.render(since),
         answers=answers,
         latencies=latencies,
@@ -136,6 +150,7 @@ def render(stats: Stats) -> str:
         ),
         "",
         *columns((size.part, _bytes(size.bytes), f"{size.files} files") for size in stats.sizes),
+        *_sessions_text(stats.sessions),
         "",
         f"{stats.answers} answers since {stats.since}" if stats.since else "no answer was noted",
     ]
@@ -155,6 +170,27 @@ def render(stats: Stats) -> str:
         cut_off = f"; {stats.interrupted} interrupted" if stats.interrupted else ""
         parts += ["", f"audit: {counts}{cut_off}"]
     return "\n".join(parts)
+
+
+def _sessions(context: Context) -> SessionSizes:
+    sessions = store.opened(context)
+    now = retention.stored(sessions)
+    is_open = sum(head.status == "open" for head in sessions.heads()[0])
+    damaged = len(retention.damages(sessions, most=0))
+    share = round(now.share, 6)
+    return SessionSizes(now.sessions, is_open, damaged, now.size, now.limit, share)
+
+
+def _sessions_text(sizes: SessionSizes) -> list[str]:
+    """Return a line on the sessions, none where there are none."""
+    if not sizes.sessions:
+        return []
+    states = [f"{sizes.open} open"] * bool(sizes.open)
+    states += [f"{sizes.damaged} damaged: memtool doctor"] * bool(sizes.damaged)
+    which = f" ({', '.join(states)})" if states else ""
+    room = f"{_bytes(sizes.bytes)} of {_bytes(sizes.limit_bytes)}, {sizes.share:.1%}"
+    count = f"{sizes.sessions:,} session{'' if sizes.sessions == 1 else 's'}"
+    return ["", f"{count}{which}: {room}"]
 
 
 def _health_text(health: Health) -> str:

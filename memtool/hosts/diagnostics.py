@@ -27,6 +27,7 @@ from memtool.hosts.edits import Hook
 from memtool.hosts.install import Host, Site
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.sessions import retention, store
 from memtool.store import ledger, provenance
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
@@ -157,9 +158,9 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 
 
 def of_repository(context: Context) -> Iterator[Sign]:
-    """Check git, the settings, the trusted ref, the index, the ledger and the hooks."""
+    """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
-    for check in (_settings, _trusted, _limits, _index, _ledger, _hooks, _log):
+    for check in (_settings, _trusted, _limits, _index, _ledger, _sessions, _hooks, _log):
         yield _result(check, context)
 
 
@@ -184,6 +185,15 @@ def mend(context: Context) -> Iterator[str]:
     if _result(_ledger, context).state == BROKEN:
         ledger.fold(context.repository.cache_dir)
         yield "put a broken ledger aside: statistics begin anew"
+    sessions = store.opened(context)
+    for damage in retention.damages(sessions, most=None):
+        if damage.is_mendable:
+            try:
+                files = ", ".join(retention.repair(sessions, damage.id, context.now))
+            except MemtoolError as error:
+                context.notes.append(f"{damage.id} is not repaired: {error.message}")
+                continue
+            yield f"rebuilt {files} of session {damage.id}; what was there is next to it"
 
 
 def _count_uncompiled(package: str) -> int:
@@ -300,6 +310,31 @@ def _ledger(context: Context) -> Sign:
     with ledger.reading(context.repository.cache_dir) as opened:
         answers, _since = opened.answers()
     return _sign("ledger", GOOD, f"{answers} answers noted")
+
+
+MOST_DAMAGED = 5
+"""Damaged sessions that are named."""
+
+
+def _sessions(context: Context) -> Sign:
+    """Compare what sessions take with their limit, and look for damaged ones."""
+    sessions = store.opened(context)
+    stored = retention.stored(sessions)
+    found = retention.damages(sessions)
+    if found:
+        here = f"{sessions.directory}{os.sep}"
+        named = [f"{one.id}: {one.what.replace(here, '')}" for one in found[:MOST_DAMAGED]]
+        if len(found) > MOST_DAMAGED:
+            named.append(f"{len(found) - MOST_DAMAGED} more")
+        state = BROKEN if any(one.is_lost for one in found) else WARNING
+        hint = "memtool doctor --fix sets damaged files aside and rebuilds them from the messages"
+        if not any(one.is_mendable for one in found):
+            hint = f"look into {sessions.directory}; sessions never leave it"
+        return _sign("sessions", state, f"{stored.text()}; damaged: {'; '.join(named)}", hint)
+    if stored.is_nearly_full:
+        hint = "memtool session prune, or memtool session delete --older-than 180d"
+        return _sign("sessions", WARNING, stored.text(), hint)
+    return _sign("sessions", GOOD, stored.text() if stored.sessions else "none are stored")
 
 
 def _hooks(context: Context) -> Sign:

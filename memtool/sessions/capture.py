@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import journal, lifecycle, store
+from memtool.sessions import journal, lifecycle, retention, store
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Head, Message, hashed_id, id_of_host, read_row
 from memtool.sessions.store import MESSAGES, Exists, Sessions, clean_row, clean_texts
@@ -87,6 +87,9 @@ def capture(
         read = _read(transcript, None)
         id_ = id_ or name_for(sessions, read.host, read.session or _name(transcript))
         if id_ not in sessions.ids():
+            read = _kept(sessions, id_, read)
+            if not read.messages and retention.deleted_at(sessions, id_):
+                return _capture(id_, read, (), now).replace(notes=_notes(sessions, id_))
             head = begin(id_, read)
             findings: list[dict[str, Any]] = []
             named = _named(sessions, read)
@@ -97,17 +100,49 @@ def capture(
             if dry_run:
                 known = _origins(sessions, parent) if parent else set()
                 new = [one for one in named if one.origin not in known]
-                return _capture(id_, read, new, now, is_new=True)
+                made = _capture(id_, read, new, now, is_new=True)
+                return made.replace(notes=_notes(sessions, id_))
             with suppress(Exists):  # another capture may have begun it just now
                 sessions.create(head, findings)
                 is_new = True
     path = os.path.join(sessions.folder(id_), CAPTURES)
+    notes = _notes(sessions, id_)
     if dry_run:
         read, new, _number = _new(sessions, transcript, id_, _rows(journal.read(path)[0]))
-        return _capture(id_, read, new, now)
+        return _capture(id_, read, new, now).replace(notes=notes)
+    notes = (*_repaired(sessions, id_, now), *notes)
     with Writer(path) as marks:
         done = _continued(sessions, transcript, id_, marks, now)
-    return done.replace(is_new=is_new)
+    return done.replace(is_new=is_new, notes=(*notes, *done.notes))
+
+
+def _kept(sessions: Sessions, id: str, read: Reading) -> Reading:
+    """Return what was read without what was said before the session was deleted."""
+    gone = retention.deleted_at(sessions, id)
+    if not gone:
+        return read
+    return read.replace(messages=tuple(one for one in read.messages if one.moment > gone))
+
+
+def _notes(sessions: Sessions, id: str) -> tuple[str, ...]:
+    """Return what the user should know of a session that was deleted."""
+    gone = retention.deleted_at(sessions, id)
+    if not gone:
+        return ()
+    left_out = f"{id} was deleted on {timestamps.render(gone)}: what was said before is left out"
+    return (f"{left_out}; --session NAME takes all of it into another session",)
+
+
+def _repaired(sessions: Sessions, id: str, now: int) -> tuple[str, ...]:
+    """Repair a session whose head is damaged, and return what the user should know of it."""
+    try:
+        sessions.head(id)
+    except MemtoolError as error:
+        if error.code != "session-damaged":
+            raise
+        retention.repair(sessions, id, now)
+        return (f"{error.message}; it was set aside, and rebuilt from the messages",)
+    return ()
 
 
 def _continued(
@@ -180,7 +215,7 @@ def _new(
 ) -> tuple[Reading, list[Message], int]:
     """Return what was read, what of it is new, and the number of the last message there is."""
     before = rows.get(_place(transcript, sessions), {})
-    read = _read(transcript, read_row(Mark, before))
+    read = _kept(sessions, id, _read(transcript, read_row(Mark, before)))
     last = sessions.last(id)
     number = last.number if last else 0
     is_certain = not read.is_new and before.get("number") == number

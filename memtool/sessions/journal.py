@@ -21,7 +21,7 @@ import stat
 from contextlib import contextmanager
 
 from memtool.errors import MemtoolError
-from memtool.sessions.model import json_row
+from memtool.sessions.model import json_line, json_row
 from memtool.store import files
 from memtool.store.files import read_regular, write_all
 from memtool.value import Value
@@ -101,11 +101,8 @@ def parse(data: bytes) -> tuple[list[dict[str, Any]], int]:
 
 def write(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return the lines of rows."""
-    import json
-
-    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows]
     # A lone surrogate, which UTF-8 cannot hold, becomes the escape by which JSON writes it.
-    return "".join(lines).encode(errors="backslashreplace")
+    return "".join(map(json_line, rows)).encode(errors="backslashreplace")
 
 
 @contextmanager
@@ -275,11 +272,15 @@ def compress(folder: str, writer: Writer, first: int, last: int) -> None:
     Raises:
         MemtoolError: the disk refuses; the journal is what it was.
     """
+    pack(os.path.join(folder, f"messages-{first:07}-{last:07}.jsonl.gz"), writer.whole())
+    writer.clear()
+
+
+def pack(path: str, lines: bytes) -> None:
+    """Put a part in its place. Raises MemtoolError where the disk refuses."""
     import gzip
 
-    data = gzip.compress(writer.whole(), compresslevel=6, mtime=0)
-    put(os.path.join(folder, f"messages-{first:07}-{last:07}.jsonl.gz"), data)
-    writer.clear()
+    put(path, gzip.compress(lines, compresslevel=6, mtime=0))
 
 
 def opened(part: MessagesPart) -> bytes:
@@ -288,6 +289,17 @@ def opened(part: MessagesPart) -> bytes:
     Raises:
         MemtoolError: it cannot be read.
     """
+    return _unpacked(part)[0]
+
+
+def is_whole(part: MessagesPart) -> bool:
+    """Tell whether all lines of a part can be read. Raises MemtoolError if it cannot be opened."""
+    data, is_complete = _unpacked(part)
+    return is_complete and not parse(data)[1]
+
+
+def _unpacked(part: MessagesPart) -> tuple[bytes, bool]:
+    """Return what is in a part, and whether that is all."""
     import zlib
 
     with refused(part.path, "read"):
@@ -303,4 +315,4 @@ def opened(part: MessagesPart) -> bytes:
         room -= len(pieces[-1])
         if room <= 0:
             break
-    return b"".join(pieces)
+    return b"".join(pieces), unpacker.eof

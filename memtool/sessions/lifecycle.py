@@ -1,12 +1,13 @@
-"""The life of a session around its messages: how it begins, is forked, ends and is pruned.
+"""The life of a session around its messages: how it begins, is forked and ends.
 
 It owns what a head says at each of these steps, and the summary by rules. Messages and
-checkpoints are the store's.
+checkpoints are the store's; how a session goes is retention's.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.inject.block import HOSTS
@@ -17,7 +18,6 @@ from memtool.sessions.model import Head, Message, line
 from memtool.sessions.store import (
     FINDINGS,
     HEAD,
-    MEGABYTE,
     MESSAGES,
     Exists,
     Sessions,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from memtool.store.context import Context
 
-PRUNE_TO = 0.8
-"""Share of the total limit that pruning goes down to."""
 _DRAWS = 1_000
 _NEWEST = 8
 """Sessions, by the time of their files, among which the one before is looked for."""
@@ -97,13 +95,16 @@ def recap(context: Context, session: str) -> Recap | None:
     """
     sessions = opened(context)
     own = {session, *(model.id_of_host(host, session) for host in HOSTS)} if session else set()
+    changed: dict[str, int] = {}
     try:
         ids = [id_ for id_ in sessions.ids() if id_ not in own]
-        changed = {id_: os.stat(sessions.path(id_, HEAD)).st_mtime_ns for id_ in ids}
-    except (MemtoolError, OSError):
+    except MemtoolError:
         return None
+    for id_ in ids:
+        with suppress(MemtoolError, OSError):
+            changed[id_] = os.stat(sessions.path(id_, HEAD)).st_mtime_ns
     found: list[tuple[int, str, str]] = []
-    for id_ in sorted(ids, key=lambda id_: (-changed[id_], id_))[:_NEWEST]:
+    for id_ in sorted(changed, key=lambda id_: (-changed[id_], id_))[:_NEWEST]:
         try:
             head = sessions.head(id_)
             last = None if head.ended else sessions.last(id_)
@@ -116,14 +117,6 @@ def recap(context: Context, session: str) -> Recap | None:
         return None
     moment, _id, summary = max(found)
     return Recap(moment, len(ids), summary)
-
-
-class Pruned(Value):
-    """Sessions whose messages were removed, the oldest first, and the bytes that it freed."""
-
-    ids: tuple[str, ...]
-    freed: int
-    size: int
 
 
 def end(
@@ -169,64 +162,6 @@ def forked(sessions: Sessions, parent: str, child: Head) -> tuple[Head, list[dic
     rows, _torn = journal.read(sessions.path(parent, FINDINGS))
     last = sessions.last(parent)
     return child.replace(parent=parent, parent_messages=last.number if last else 0), rows
-
-
-def prune(sessions: Sessions, *, dry_run: bool = False) -> Pruned:
-    """Remove the messages of the sessions that ended first, until all are well below the limit.
-
-    Heads, checkpoints and findings stay.
-
-    Raises:
-        MemtoolError: something cannot be read or removed.
-    """
-    sizes = {id_: sessions.size(id_) for id_ in sessions.ids()}
-    size = sum(sizes.values())
-    done: list[str] = []
-    freed = 0
-    for head in sorted(sessions.heads()[0], key=lambda head: (head.ended, head.id)):
-        if size - freed <= PRUNE_TO * sessions.most_total:
-            break
-        if head.status == "ended":
-            folder = sessions.folder(head.id)
-            freed += _messages_size(folder) if dry_run else _removed(sessions, head.id, folder)
-            done.append(head.id)
-    return Pruned(tuple(done), freed, size - freed)
-
-
-def _messages_size(folder: str) -> int:
-    sizes = [part.size for part in journal.parts(folder)]
-    try:
-        return os.stat(os.path.join(folder, MESSAGES)).st_size + sum(sizes)
-    except FileNotFoundError:
-        return sum(sizes)
-
-
-def _removed(sessions: Sessions, id: str, folder: str) -> int:
-    """Remove the messages of a session that has ended; return how many bytes they had."""
-    with Writer(os.path.join(folder, MESSAGES)) as writer:
-        head = sessions.head(id)
-        if head.status != "ended":  # somebody opened it again meanwhile
-            return 0
-        freed = _messages_size(folder)
-        write_head(folder, head.replace(status="pruned"))
-        with journal.refused(folder, "written"):
-            for part in journal.parts(folder):
-                os.unlink(part.path)
-        writer.clear()
-    return freed
-
-
-def refuse_full(sessions: Sessions) -> None:
-    """Raise MemtoolError where all sessions together have reached their limit."""
-    size = sum(sessions.size(id_) for id_ in sessions.ids())
-    if size >= sessions.most_total:
-        raise MemtoolError(
-            f"the sessions of this clone take {size / MEGABYTE:,.0f} MB, "
-            f"{sessions.most_total / MEGABYTE:,.0f} are allowed",
-            hint="memtool session prune removes the messages of the oldest, or raise "
-            "sessions.total_mb",
-            code="sessions-full",
-        )
 
 
 MOST_ASKED = 3

@@ -39,6 +39,13 @@ def json_row(text: Any) -> dict[str, Any] | None:
     return held if isinstance(held, dict) else None
 
 
+def json_line(row: Mapping[str, Any]) -> str:
+    """Return a row as one line of JSON, with its line feed."""
+    import json
+
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
 def dict_of(value: Any) -> dict[str, Any]:
     """Return a value that is a dict; for anything else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -13,6 +13,7 @@ the same: a model's word alone is not enough.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memtool import templates
 from memtool.authoring import draft, write
@@ -180,7 +181,12 @@ def judge(
 
 
 def _known(sessions: Sessions, heads: Iterable[Head]) -> dict[str, Finding]:
-    return {one.id: one for h in heads for one in findings.known(sessions, h.id).findings}
+    """Return the findings of sessions by id; one that cannot be read is no witness."""
+    found: dict[str, Finding] = {}
+    for head in heads:
+        with suppress(MemtoolError):
+            found |= {one.id: one for one in findings.known(sessions, head.id).findings}
+    return found
 
 
 class _Before:

@@ -71,14 +71,14 @@ class Sessions(Value):
             MemtoolError: there is none, or a link is in its place.
         """
         if not is_id(id):
-            raise _unknown(id)
+            raise unknown(id)
         path = os.path.join(self.directory, id)
         for place in (self.directory, path):
             with journal.refused(place, "read"):
                 try:
                     mode = os.lstat(place).st_mode
                 except FileNotFoundError:
-                    raise _unknown(id) from None
+                    raise unknown(id) from None
             if not stat.S_ISDIR(mode):
                 raise MemtoolError(
                     f"{place} is no directory",
@@ -114,7 +114,7 @@ class Sessions(Value):
             MemtoolError: no session is meant, or several.
         """
         if not is_id(given):
-            raise _unknown(given)
+            raise unknown(given)
         if self._is_there(given):
             return given
         found = [id_ for id_ in self.ids() if id_.startswith(given)]
@@ -125,7 +125,7 @@ class Sessions(Value):
                 code="ambiguous",
             )
         if not found:
-            raise _unknown(given)
+            raise unknown(given)
         return found[0]
 
     def head(self, id: str) -> Head:
@@ -135,12 +135,12 @@ class Sessions(Value):
             try:
                 row = json_row(read_regular(path, _MOST_HEAD))
             except (FileNotFoundError, NotADirectoryError):
-                raise _unknown(id) from None
+                raise unknown(id) from None
         found = None if row is None else read_head(row)
         if found is None:
             raise MemtoolError(
                 f"{path} is damaged",
-                hint="restore the file, or remove the directory that it is in",
+                hint="memtool doctor --fix sets it aside and rebuilds it from the messages",
                 code="session-damaged",
             )
         return found
@@ -152,7 +152,7 @@ class Sessions(Value):
             try:
                 found.append(self.head(id_))
             except MemtoolError as error:
-                wrong.append(error.message)
+                wrong.append(f"{error.message}; {error.hint}")
         return found, wrong
 
     def create(self, head: Head, findings: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -248,7 +248,8 @@ def _messages_of(lines: bytes) -> list[Message]:
     return _messages(journal.parse(lines)[0])
 
 
-def _unknown(id: str) -> MemtoolError:
+def unknown(id: str) -> MemtoolError:
+    """Return the refusal of an id that no session has."""
     return MemtoolError(
         f"there is no session {id!r}",
         hint="memtool session list shows them, memtool session start begins one",

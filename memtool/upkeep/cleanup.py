@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import journal, lifecycle, model
+from memtool.sessions import journal, model, retention
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Head
 from memtool.sessions.store import MESSAGES, Sessions, gathered
@@ -97,8 +97,8 @@ def sessions_due(sessions: Sessions, now: int) -> list[Chore]:
     Raises:
         MemtoolError: a session cannot be read.
     """
-    total = sum(sessions.size(id_) for id_ in sessions.ids())
-    pruned = lifecycle.prune(sessions, dry_run=True).ids if total >= sessions.most_total else ()
+    is_full = retention.stored(sessions).share >= 1
+    pruned = retention.prune(sessions, dry_run=True).ids if is_full else ()
     found = []
     for head in sessions.heads()[0]:
         size = _uncompressed(sessions, head, now)
@@ -136,7 +136,7 @@ def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions, now: int) ->
             for name in names:
                 _remove(os.path.join(cache_dir, name))
     if is_pruning:
-        lifecycle.prune(sessions)
+        retention.prune(sessions)
 
 
 def _compress(sessions: Sessions, id_: str, now: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memtool.commands import session
+from memtool.commands import session, session_data
 from memtool.commands.session import render
 from memtool.errors import MemtoolError
 from memtool.sessions.store import Sessions
@@ -150,7 +150,7 @@ def test_a_dry_run_writes_nothing(sandbox: Sandbox) -> None:
     assert render(said) == f"would add {id_}#2 user: x [REDACTED:aws-access-key]"
     for act in (session.session_checkpoint, session.session_end, session.session_fork):
         act(sandbox.context(), id_, dry_run=True)
-    session.session_prune(sandbox.context(), dry_run=True)
+    session_data.session_prune(sandbox.context(), dry_run=True)
     assert state() == before
 
 
@@ -170,7 +170,7 @@ def test_what_is_too_much_is_pruned_by_hand_only(sandbox: Sandbox) -> None:
     with pytest.raises(MemtoolError, match="are allowed") as caught:
         start(sandbox)
     assert "session prune" in caught.value.hint
-    done = session.session_prune(sandbox.context())
+    done = session_data.session_prune(sandbox.context())
     assert done.ids == (ids[1],)
     assert sandbox.json("session", "show", ids[1])["status"] == "pruned"
     assert sandbox.json("session", "show", ids[0])["messages"] != []

@@ -7,7 +7,7 @@ import pytest
 
 from memtool.errors import MemtoolError
 from memtool.sessions import extract as rules
-from memtool.sessions import findings, journal, lifecycle, model, store
+from memtool.sessions import findings, journal, lifecycle, model, retention, store
 from memtool.sessions.model import Head, Message
 from memtool.sessions.store import FINDINGS, Sessions
 
@@ -83,7 +83,7 @@ def test_findings_outlive_pruned_messages(sessions: Sessions):
     say(sessions, "ses-a", RULE)
     before = learned(sessions)
     lifecycle.end(sessions, "ses-a", "", 2)
-    lifecycle.prune(Sessions(sessions.directory, most_total=1))
+    retention.prune(Sessions(sessions.directory, most_total=1))
     assert learned(sessions) == before
 
 
@@ -179,6 +179,6 @@ def test_a_session_is_read_again_when_a_twentieth_of_it_is_new(sessions: Session
 def test_a_session_that_was_opened_again_is_not_pruned(sessions: Sessions):
     """Between the choice and the lock somebody may add to it."""
     say(sessions, "ses-a", RULE)
-    assert lifecycle._removed(sessions, "ses-a", sessions.folder("ses-a")) == 0
+    assert retention._emptied(sessions, "ses-a", sessions.folder("ses-a")) == 0
     assert len(sessions.messages("ses-a")[0]) == 1
     assert sessions.head("ses-a").status == "open"
