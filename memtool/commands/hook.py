@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from memtool.inject.block import BlockFormat
+    from memtool.inject.block import BlockFormat, BlockItem, Injected
     from memtool.inject.candidates import CandidateVerdict
-    from memtool.inject.gather import BlockItem, Injected
     from memtool.store.context import Context
 
 ENDED = "session-end"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.index.reader import EXACT
 from memtool.inject import block
+from memtool.inject.block import Injected
 from memtool.inject.candidates import gates_of, plan
 from memtool.inject.file_rules import inside
-from memtool.inject.gather import MAX_PROMPT, GatherRequest, Injected, answer
+from memtool.inject.gather import MAX_PROMPT, GatherRequest, answer
 from memtool.search.answer_gate import preset
 from memtool.search.scope import tell_expired
 from memtool.store.context import Context
@@ -111,9 +112,10 @@ def inject(
     injected = injected.replace(format=format or form.name)
     tell_expired(context, injected.expired)
     if explain:
-        injected = injected.replace(explain=_final(injected.verdicts))
+        injected = injected.replace(explain=_final(injected.verdicts), gates=_gates(context))
     if explain and format != "json":
-        context.notes.append(_gates(context))
+        numbers = ", ".join(f"{name} {value:g}" for name, value in _gates(context).items())
+        context.notes.append(f"the gates, settings of inject: {numbers}")
         context.notes.extend(map(_explained, injected.explain or ()))
         if not injected.explain:
             context.notes.append("nothing is pinned, nothing answers the prompt")
@@ -172,13 +174,14 @@ def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]
     return tuple(sorted(kept.values(), key=lambda verdict: not verdict.is_taken))
 
 
-def _gates(context: Context) -> str:
+def _gates(context: Context) -> dict[str, float]:
     """Return the numbers by which a block is chosen, each under the name of its setting."""
     chosen = preset(context.strict_settings)
-    gates = {**chosen.strictness.plain(), "threshold": chosen.threshold}
-    gates |= gates_of(context.strict_settings).plain()
-    numbers = (f"{name} {value:g}" for name, value in gates.items())
-    return f"the gates, settings of inject: {', '.join(numbers)}"
+    return {
+        **chosen.strictness.plain(),
+        "threshold": chosen.threshold,
+        **gates_of(context.strict_settings).plain(),
+    }
 
 
 def _explained(verdict: CandidateVerdict) -> str:

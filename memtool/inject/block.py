@@ -9,13 +9,16 @@ A row is only templates. Everything that is put into them is escaped first.
 
 from __future__ import annotations
 
+from memtool.inject.candidates import tokens
 from memtool.memory import timestamps
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
+    from memtool.inject.candidates import Budget, CandidateVerdict
     from memtool.memory.memory import Memory
 
 Escapes = tuple[tuple[str, str], ...]
@@ -270,3 +273,73 @@ def frame_bytes(form: BlockFormat, preamble: str = PREAMBLE) -> int:
 def boundary_of(content: str) -> str:
     """Name a block by its content: no memory can hold the name of the block that it is in."""
     return digest(content.encode(), _BOUNDARY_BYTES)
+
+
+class BlockItem(Value):
+    """One memory of the block. `text` is how it is written there, `tokens` what that costs.
+
+    `scope` is `global` for a memory of the user's, else `project`.
+    `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
+    it is not known.
+    """
+
+    id: str
+    tier: str
+    scope: str
+    score: float | None
+    tokens: int
+    commit: str | None
+    trust: str
+    drift: float | None
+    conflicts: tuple[str, ...]
+    text: str
+
+
+class Injected(Value):
+    """The block with its items, in the order of the block, and what was decided on the way.
+
+    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `expired`
+    counts what would be there, had it not expired; `degraded` tells that less was looked at, since
+    this machine is slow. `prompt` is what was asked, `verdicts` all decisions, `versions` what the
+    session has seen now; these three are no part of the JSON. `silenced` are the ids of what would
+    answer as the trusted ref has it, and not as it was changed here. `gates` are the numbers by
+    which the block was chosen, by name, where that is explained.
+    """
+
+    budget: Budget
+    items: tuple[BlockItem, ...]
+    text: str
+    format: str
+    session: str
+    freshness: str
+    expired: int = 0
+    explain: tuple[CandidateVerdict, ...] | None = None
+    prompt: str = ""
+    verdicts: tuple[CandidateVerdict, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    degraded: bool = False
+    silenced: tuple[str, ...] = ()
+    gates: Mapping[str, float] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the JSON shape: the shares, the items, the block."""
+        shares = ("total", "pinned", "bridge", "retrieval", "summary")
+        used = {"used": tokens(self.text)}
+        shape: dict[str, Any] = {
+            "budget": {name: getattr(self.budget, name) for name in shares} | used,
+            "items": [item.plain() for item in self.items],
+            "text": self.text,
+            "freshness": self.freshness,
+            "expired": self.expired,
+        }
+        if self.silenced:
+            shape["silenced"] = list(self.silenced)
+        if self.degraded:
+            shape["degraded"] = True
+        if self.session:
+            shape["session"] = self.session
+        if self.gates is not None:
+            shape["gates"] = dict(self.gates)
+        if self.explain is not None:
+            shape["explain"] = [verdict.plain() for verdict in self.explain]
+        return shape

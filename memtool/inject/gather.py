@@ -16,6 +16,8 @@ from memtool.inject import changed_here, file_rules, select
 from memtool.inject.block import (
     PREAMBLE,
     REMINDER,
+    BlockItem,
+    Injected,
     frame_bytes,
     passage,
     write_block,
@@ -35,7 +37,6 @@ from memtool.inject.candidates import (
     Eligibility,
     fill,
     plan,
-    tokens,
     verdict,
 )
 from memtool.inject.effective_lineage import RANK, standing
@@ -52,7 +53,6 @@ from memtool.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget
@@ -117,72 +117,6 @@ class Side(Value):
     def candidates(self) -> list[Candidate]:
         """Everything that may be shown."""
         return [*self.pinned, *self.rules, *self.hits]
-
-
-class BlockItem(Value):
-    """One memory of the block. `text` is how it is written there, `tokens` what that costs.
-
-    `scope` is `global` for a memory of the user's, else `project`.
-    `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
-    it is not known.
-    """
-
-    id: str
-    tier: str
-    scope: str
-    score: float | None
-    tokens: int
-    commit: str | None
-    trust: str
-    drift: float | None
-    conflicts: tuple[str, ...]
-    text: str
-
-
-class Injected(Value):
-    """The block with its items, in the order of the block, and what was decided on the way.
-
-    `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `expired`
-    counts what would be there, had it not expired; `degraded` tells that less was looked at, since
-    this machine is slow. `prompt` is what was asked, `verdicts` all decisions, `versions` what the
-    session has seen now; these three are no part of the JSON. `silenced` are the ids of what would
-    answer as the trusted ref has it, and not as it was changed here.
-    """
-
-    budget: Budget
-    items: tuple[BlockItem, ...]
-    text: str
-    format: str
-    session: str
-    freshness: str
-    expired: int = 0
-    explain: tuple[CandidateVerdict, ...] | None = None
-    prompt: str = ""
-    verdicts: tuple[CandidateVerdict, ...] = ()
-    versions: tuple[tuple[str, str], ...] = ()
-    degraded: bool = False
-    silenced: tuple[str, ...] = ()
-
-    def plain(self) -> dict[str, Any]:
-        """Return the JSON shape: the shares, the items, the block."""
-        shares = ("total", "pinned", "bridge", "retrieval", "summary")
-        used = {"used": tokens(self.text)}
-        shape: dict[str, Any] = {
-            "budget": {name: getattr(self.budget, name) for name in shares} | used,
-            "items": [item.plain() for item in self.items],
-            "text": self.text,
-            "freshness": self.freshness,
-            "expired": self.expired,
-        }
-        if self.silenced:
-            shape["silenced"] = list(self.silenced)
-        if self.degraded:
-            shape["degraded"] = True
-        if self.session:
-            shape["session"] = self.session
-        if self.explain is not None:
-            shape["explain"] = [verdict.plain() for verdict in self.explain]
-        return shape
 
 
 def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:

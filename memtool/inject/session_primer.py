@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from memtool.inject.block import BlockFormat
+    from memtool.inject.block import BlockFormat, Injected
     from memtool.inject.candidates import (
         BlockEntry,
         Budget,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Cap,
         Eligibility,
     )
-    from memtool.inject.gather import Chosen, GatherRequest, Injected, Side
+    from memtool.inject.gather import Chosen, GatherRequest, Side
     from memtool.inject.session_seen import Start
     from memtool.store.context import Context
     from memtool.store.provenance import Witness

@@ -11,7 +11,7 @@ from conftest import Sandbox
 from memtool.commands.inject import inject, render
 from memtool.errors import MemtoolError
 from memtool.inject import candidates as budgets
-from memtool.inject.gather import Injected
+from memtool.inject.block import Injected
 from memtool.memory.fields import TYPES
 
 REDIS = "Sessions live in Redis, because Postgres was too slow.\n"

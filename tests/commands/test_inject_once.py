@@ -10,8 +10,7 @@ from conftest import Sandbox
 
 from memtool.commands.inject import inject
 from memtool.inject import session_seen
-from memtool.inject.block import PREAMBLE, REMINDER
-from memtool.inject.gather import Injected
+from memtool.inject.block import PREAMBLE, REMINDER, Injected
 
 PROMPT = "where do sessions live, in redis?"
 ASKED = ("inject", "--prompt", PROMPT, "--session", "s")

@@ -12,7 +12,7 @@ from watched import drive, libraries, warm
 
 from memtool.commands.inject import inject
 from memtool.inject import candidates as budgets
-from memtool.inject.gather import Injected
+from memtool.inject.block import Injected
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.commands.inject import inject
-from memtool.inject.gather import Injected
+from memtool.inject.block import Injected
 from memtool.memory import document
 from memtool.memory.memory import FieldValue
 
@@ -307,10 +307,14 @@ def test_a_file_that_git_ignores_is_no_memory(sandbox: Sandbox) -> None:
 
 
 def test_the_numbers_of_the_gates_are_shown(sandbox: Sandbox) -> None:
-    """Whoever asks why a memory is missing sees which setting to turn."""
+    """Whoever asks why a memory is missing sees which setting to turn, in text and in JSON."""
     sandbox.memory("sem-good", "Releases of the shop need two reviewers.\n")
     sandbox.run("config", "inject.threshold", "0.75")
     said = sandbox.run("inject", "--prompt", "who reviews releases?", "--explain").stderr
     (row,) = (line for line in said.splitlines() if "the gates, settings of inject: " in line)
     for gate in ("share 0.4", "most 2.4", "floor 1", "threshold 0.75", "per_source 2"):
         assert gate in row
+    asked = ("inject", "--prompt", "who reviews releases?", "--json")
+    gates = sandbox.json(*asked, "--explain")["gates"]
+    assert (gates["share"], gates["threshold"], gates["per_source"]) == (0.4, 0.75, 2)
+    assert "gates" not in sandbox.json(*asked)

@@ -6,8 +6,8 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.inject import inject
+from memtool.inject.block import Injected
 from memtool.inject.file_rules import named_files
-from memtool.inject.gather import Injected
 
 CHARGE = "app/billing/charge.py"
 
