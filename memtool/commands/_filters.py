@@ -59,19 +59,26 @@ def body_text(given: str) -> str:
         ) from None
 
 
+ALL = 2**31 - 1
+"""More than any store holds: what `--limit 0` means, in every verb."""
+
+
 def limit_of(context: Context, limit: int | None) -> int:
     """Return `--limit`, by default the setting search.limit. Raises MemtoolError below 0."""
-    if limit is None:
-        return context.settings.count("search.limit")
+    return context.settings.count("search.limit") if limit is None else most_of(limit)
+
+
+def most_of(limit: int) -> int:
+    """Return how many a `--limit` admits: 0 is all. Raises MemtoolError below 0."""
     refuse_negative(limit)
-    return limit
+    return limit or ALL
 
 
 def refuse_negative(limit: int) -> None:
     """Raise MemtoolError for a `--limit` below 0."""
     if limit < 0:
         raise MemtoolError(
-            f"--limit {limit} is below 0", hint="give a number from 0 up", code="bad-limit"
+            f"--limit {limit} is below 0", hint="give a number, 0 for all", code="bad-limit"
         )
 
 

@@ -118,17 +118,17 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         verbose: show every query: what was found at which rank, and what was not
         run: write the results to this file, a line of qid, id, rank and score each, with tabs
         floor: a measure and the least it may be, such as recall@5=0.6
-        limit: results per query in the run file and in --verbose, at least 10 are ranked
+        limit: results per query in the run file and in --verbose, 0 for all; at least 10 are ranked
         gated: leave out what holds too little of the query, as inject does
         at: the memories of this revision instead of the worktree
         as_of: ask from this moment where a query names none
     """
     floors = dict(_floor(text) for text in floor)
-    _filters.refuse_negative(limit)
+    most = _filters.most_of(limit)
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
     place = os.path.join(context.cwd if golden else context.repository.top or context.cwd, name)
     queries = parse(_read(place, name), name)
-    depth = max(limit, evaluation.DEPTH)
+    depth = max(most, evaluation.DEPTH)
     found: dict[str, Found] = {}
     problems: list[Problem] = []
     for moment in sorted({query.as_of for query in queries}):
@@ -138,7 +138,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
             found[query.qid] = search_prose(scope, query.query, query.files, depth, is_gated=gated)
         problems += _problems(those, scope, name)
     if run:
-        rows = [row for query in queries for row in _run_rows(query, found[query.qid].hits[:limit])]
+        rows = [row for query in queries for row in _run_rows(query, found[query.qid].hits[:most])]
         _write(os.path.join(context.cwd, run), run, "".join(rows))
     context.notes += dict.fromkeys(note for one in found.values() for note in one.notes)
     asked = tuple(_asked(query, found[query.qid]) for query in queries)
@@ -148,7 +148,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         measures=means,
         below={measure: least for measure, least in floors.items() if means[measure] < least},
         problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.id))),
-        asked=tuple(one.replace(results=one.results[:limit]) for one in asked) if verbose else None,
+        asked=tuple(one.replace(results=one.results[:most]) for one in asked) if verbose else None,
     )
 
 

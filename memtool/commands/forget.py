@@ -42,7 +42,7 @@ def forget(
         memtool forget sem-2026-02-22-deploys-need-the-vpn --why "the VPN is gone" --commit
 
     Args:
-        wanted: the memory, by its id or the beginning of it, or a query
+        wanted: the memory, by its id, its beginning or words of it, or a query
         why: the reason, required
         all: forget every memory that the query finds
         commit: commit just these files
@@ -91,7 +91,8 @@ def _meant(context: Context, wanted: tuple[str, ...], *, all_: bool) -> tuple[st
     try:
         return (context.tree().find(text).id,)
     except MemtoolError as error:
-        if error.code != "unknown-id" or not any(mark in text for mark in ' :"'):
+        is_known = error.code in ("unknown-id", "ambiguous-id")
+        if not is_known or not any(mark in text for mark in ' :"'):
             raise
     query = parse(text_of(context, wanted))
     scope = scope_of(context, index.open(context, exact=True), context.now)

@@ -54,7 +54,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
 
     Args:
         filters: what they must match; everything without any
-        limit: most memories to list, by default the setting search.limit
+        limit: most memories to list, 0 for all, by default the setting search.limit
         sort: the order
         at: the memories of this revision instead of the worktree
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.memory import timestamps
+from memtool.memory import ids, timestamps
 from memtool.redaction.mask import Mask
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -85,7 +85,7 @@ def purge(
         memtool purge --secret 3f2a9c41b7d01122 --apply --into ../cleansed
 
     Args:
-        id: only these memories, by their ids or the beginnings of them
+        id: only these memories, by their ids, their beginnings or words of them
         apply: do it, instead of showing what would be done
         commit: commit the removal, which a purge of committed memories needs
         cascade: also remove what was derived from them only
@@ -163,7 +163,8 @@ def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[
     """
     chosen = []
     for name in wanted:
-        found = [one for one in partings if name and one.record.id.startswith(name)]
+        meant = ids.meant(name, [one.record.id for one in partings])
+        found = [one for one in partings if one.record.id in meant]
         exact = [one for one in found if one.record.id == name]
         if not found:
             record = here.find(name)
@@ -173,7 +174,7 @@ def _chosen(here: Tree, partings: list[Parting], wanted: Sequence[str]) -> list[
                 code="not-deleted",
             )
         if len(found) > 1 and not exact:
-            raise MemtoolError(f"{len(found)} forgotten memories begin with {name!r}",
+            raise MemtoolError(f"{len(found)} forgotten memories fit {name!r}",
                                hint="memtool purge lists them", code="ambiguous-id")  # fmt: skip
         one = (exact or found)[0]
         if one.state == LATER:

@@ -48,7 +48,8 @@ def resolve(
         memtool resolve dec-a dec-b --keep newer --why "measured in March" --commit
 
     Args:
-        ids: the memories, by id or the beginning of it; for --keep-both the id, or all of them
+        ids: the memories, by id, its beginning or words of it; for --keep-both the id, or all
+            of them
         keep: one of the ids, newer, or both
         merge: title of a new memory that replaces them all
         body: the text of that new memory, or - to read it from stdin

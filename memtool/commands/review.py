@@ -248,7 +248,7 @@ def _upheld(context: Context, base: str, new: str, governing: Tree, after: Tree)
         commit, *names = row.decode(errors="replace").replace(",", " ").split()
         for name in names:
             try:
-                found.setdefault(governing.find(name).id, commit)
+                found.setdefault(governing.find(name, by_words=False).id, commit)
             except MemtoolError as error:
                 if name not in after.by_id:
                     context.notes.append(f"{TRAILER}: {name} of {commit[:SHORT]}: {error}")

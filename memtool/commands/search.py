@@ -137,7 +137,7 @@ def search(
 
     Args:
         query: the question, with filters if wanted
-        limit: most results, by default the setting search.limit
+        limit: most results, 0 for all, by default the setting search.limit
         sort: the order; all that match is sorted before the limit cuts
         explain: show the factors of each score, and what each gate held back
         at: the memories of this revision instead of the worktree

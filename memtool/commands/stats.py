@@ -97,9 +97,9 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
 
     Args:
         at: count the memories of this revision instead of the worktree
-        limit: how many of the most used memories are listed
+        limit: how many of the most used memories are listed, 0 for all
     """
-    _filters.refuse_negative(limit)
+    most = _filters.most_of(limit)
     if at is None and not context.repository.is_bare:
         context.refuse_absent()
     directory = context.repository.cache_dir
@@ -111,7 +111,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     with ledger.reading(directory) as held:
         answers, since = held.answers()
         latencies = tuple(held.latencies())
-        accessed, injected = held.most("", limit), held.most_injected(limit)
+        accessed, injected = held.most("", most), held.most_injected(most)
         acts = held.acts()
     stored = _stored(directory)  # before an index is built to count the memories
     tree = index.open(context, at, exact=True)

@@ -8,6 +8,10 @@ from memtool.memory import timestamps
 from memtool.memory.memory import Memory
 from memtool.value import digest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 TYPE_PREFIX = {"decision": "dec", "semantic": "sem", "episodic": "epi", "state": "sta"}
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base32, lower case: no letter that is read as a digit."""
@@ -54,6 +58,35 @@ def fingerprint(memory: Memory) -> str:
     """
     words = f"{memory.type}\n{memory.title}\n{memory.body}".lower().split()
     return digest(" ".join(words).encode())
+
+
+def meant(wanted: str, ids: Iterable[str], *, by_words: bool = True) -> list[str]:
+    """Return the ids that a text can mean, in the order of `ids`.
+
+    These are the ids that begin with it. Where none does they are those that hold all of its words,
+    whole (`keep-sessions`, or a title), and then those that hold words which begin so (`bill`).
+    """
+    known = list(ids)
+    found = [id_ for id_ in known if id_.startswith(wanted)] if wanted else []
+    words = _words(wanted) if by_words and not found else ()
+    if not words:
+        return found
+    near = [(id_, id_.split("-")) for id_ in known if all(word in id_ for word in words)]
+    return [id_ for id_, parts in near if all(word in parts for word in words)] or [
+        id_
+        for id_, parts in near
+        if all(any(part.startswith(word) for part in parts) for word in words)
+    ]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of an id or a title; of a query with operators there are none."""
+    if not text.isascii():
+        import unicodedata  # as in a slug
+
+        text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    words = text.lower().replace("-", " ").replace("_", " ").replace("'", " ").split()
+    return tuple(words) if all(map(str.isalnum, words)) else ()
 
 
 MOST_COMPARED = 400

@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from memtool.errors import MemtoolError
-from memtool.memory import timestamps
+from memtool.memory import ids, timestamps
 from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
@@ -540,18 +540,17 @@ def _seen(tree: Tree, walk: Walk) -> _Seen:
 
 def _find(tree: Tree, stamps: Mapping[str, Stamp], wanted: str) -> str:
     """Return the id of a memory of the tree, or of one that only history knows."""
-    if wanted in stamps:
-        return wanted
+    name = stem(wanted)
+    gone = ids.meant(name, sorted(stamps), by_words=False)
+    if name in stamps or (len(gone) == 1 and not ids.meant(name, tree.ids, by_words=False)):
+        return name if name in stamps else gone[0]
     try:
         return tree.find(wanted).id
     except MemtoolError as error:
-        if error.code != "unknown-id" or not wanted:
+        gone = ids.meant(name, sorted(stamps))
+        if error.code != "unknown-id" or len(gone) != 1:
             raise
-        name = stem(wanted)
-        matches = sorted(id_ for id_ in stamps if id_.startswith(name))
-        if name not in matches and len(matches) != 1:
-            raise
-        return name if name in matches else matches[0]
+        return gone[0]
 
 
 def _is_broken(tree: Tree, id_: str) -> bool:

@@ -421,29 +421,18 @@ class Tree:
         found = [record for record in self.by_id.values() if record.memory.status == "pinned"]
         return sorted(found, key=lambda record: record.path)
 
-    def find(self, wanted: str) -> Record:
-        """Return the memory with an id, or the only one whose id begins so.
+    def find(self, wanted: str, *, by_words: bool = True) -> Record:
+        """Return the memory with an id, or the only one that a part of it can mean.
+
+        A part is the beginning of an id, or, unless `by_words` is off, words that it holds.
 
         Raises:
             MemtoolError: none does, or several do; the hint names them.
         """
+        if wanted.startswith(self.snapshot.directory + "/"):
+            wanted = stem(wanted)
         if wanted in self.by_id:
             return self.by_id[wanted]
-        if wanted.startswith(self.snapshot.directory + "/"):
-            wanted = wanted.rpartition("/")[2].removesuffix(".md")
-            if wanted in self.by_id:
-                return self.by_id[wanted]
-        known = self.ids
-        matches = [id_ for id_ in known if id_.startswith(wanted)] if wanted else []
-        if len(matches) == 1:
-            return self.by_id[matches[0]]
-        if matches:
-            shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
-            raise MemtoolError(
-                f"{len(matches)} memories begin with {wanted!r}",
-                hint=f"name one: {shown}",
-                code="ambiguous-id",
-            )
         broken = [p for p in self.problems if wanted and p.path.endswith(f"/{wanted}.md")]
         if broken:
             raise MemtoolError(
@@ -453,7 +442,18 @@ class Tree:
             )
         from memtool.memory import ids
 
-        near = ids.nearest(wanted, known)
+        matches = ids.meant(wanted, self.ids, by_words=by_words)
+        if len(matches) == 1:
+            return self.by_id[matches[0]]
+        if matches:
+            shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
+            how = "begin with" if matches[0].startswith(wanted) else "hold the words"
+            raise MemtoolError(
+                f"{len(matches)} memories {how} {wanted!r}",
+                hint=f"name one: {shown}",
+                code="ambiguous-id",
+            )
+        near = ids.nearest(wanted, self.ids)
         raise MemtoolError(
             f"no memory has the id {wanted!r}",
             hint=f"did you mean {' or '.join(near)}?" if near else "memtool list shows every id",

@@ -4,8 +4,22 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.archive import archive, confirm, deprecate, pin, restore, unpin
+from memtool.commands.forget import forget
+from memtool.commands.purge import purge
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
+
+
+def test_every_verb_takes_words_of_an_id(sandbox: Sandbox) -> None:
+    """What a person remembers of an id is enough, from pinning to the last step of a purge."""
+    name = "sem-2026-03-02-bill-with-stripe-0001"
+    sandbox.memory(name, type="semantic")
+    sandbox.memory("sem-2026-03-02-keep-sessions-0002", type="semantic")
+    for verb in (pin, unpin, confirm, deprecate, archive, restore):
+        assert verb(sandbox.context(), "stripe").id == name
+    assert [one.id for one in forget(sandbox.context(), "bill", why="gone").forgotten] == [name]
+    with pytest.raises(MemtoolError, match=f"{name} is due on"):
+        purge(sandbox.context(), "stripe-bill")
 
 
 @pytest.mark.parametrize(

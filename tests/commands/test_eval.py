@@ -129,6 +129,8 @@ def test_the_run_file_has_a_line_per_result(sandbox: Sandbox, workspace: Context
     first = (sandbox.path / "run.tsv").read_bytes()
     evaluate(sandbox.context(), run="run.tsv")
     assert (sandbox.path / "run.tsv").read_bytes() == first
+    evaluate(workspace, run="run.tsv", limit=0)
+    assert (sandbox.path / "run.tsv").read_bytes() == first
     evaluate(workspace, run="run.tsv", limit=1)
     assert len((sandbox.path / "run.tsv").read_text().splitlines()) == 2
 

@@ -75,13 +75,24 @@ def test_a_bare_repository_reads_them_from_head(sandbox: Sandbox, workspace: Con
     assert list_(bare, "@decisions", at="HEAD").total == 2
 
 
+def test_a_limit_of_0_is_all_alike(sandbox: Sandbox):
+    """Whatever has --limit means the same by 0."""
+    for number in range(12):
+        sandbox.memory(f"dec-{number:02}", "Redis holds the cache.\n")
+    sandbox.commit()
+    for verb in ("list", "search redis", "log"):
+        rows = sandbox.json(*verb.split(), "--limit", "0")
+        (found,) = [value for value in rows.values() if isinstance(value, list)]
+        assert len(found) == 12, verb
+
+
 @pytest.mark.parametrize("verb", ["list", "search x", "log", "stats", "eval", "session list"])
 def test_a_limit_below_0_is_refused_alike(sandbox: Sandbox, verb: str):
     """One sentence for every verb that has --limit."""
     sandbox.memory("dec-a")
     done = sandbox.run(*verb.split(), "--limit", "-1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "memtool: --limit -1 is below 0\nhint: give a number from 0 up\n"
+    assert done.stderr == "memtool: --limit -1 is below 0\nhint: give a number, 0 for all\n"
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_a_removed_memory_is_still_found(sandbox: Sandbox) -> None:
     sandbox.commit()
     sandbox.memory("dec-kept")
     sandbox.commit()
-    for wanted in ("dec-gone", "dec-go", path):
+    for wanted in ("dec-gone", "dec-go", "gone", path):
         found = log(sandbox.context(), wanted)
         assert (found.id, found.removed) == ("dec-gone", True)
         assert told(found)[:2] == [("dec-gone", "removed"), ("dec-older", "removed")]

@@ -114,7 +114,7 @@ def test_open_branches_are_told_before(forgotten: Sandbox) -> None:
         (("dec-here",), "dec-here is not forgotten"),
         (("dec-late",), "dec-late is due on 2026-03-22"),
         (("dec-none",), "no memory has the id"),
-        (("dec-",), "begin with 'dec-'"),
+        (("dec-",), "fit 'dec-'"),
         (("--apply",), "a purge is a commit of its own"),
         (("--into", "x"), "--into is for --history"),
         (("--history", "dec-here", "--apply"), "needs a new directory"),

@@ -102,11 +102,12 @@ def test_explain_shows_the_factors(filled: Sandbox) -> None:
 
 
 def test_limits(filled: Sandbox) -> None:
-    """No result, all results and the default are fine; less than none is not."""
+    """One result, all results and the default are fine; less than 0 is not."""
     ws = filled.context()
-    none = search(ws, "sessions", limit=0)
-    assert (none.total, none.results) == (2, ())
-    assert ws.notes == ["0 of 2 shown; --limit N shows more"]
+    assert len(search(ws, "sessions", limit=0).results) == 2
+    one = search(ws, "sessions", limit=1)
+    assert (one.total, len(one.results)) == (2, 1)
+    assert ws.notes == ["1 of 2 shown; --limit N shows more"]
     assert len(search(ws, "sessions", limit=10**6).results) == 2
     with pytest.raises(MemtoolError, match="below 0"):
         search(ws, "sessions", limit=-1)

@@ -308,6 +308,15 @@ def test_every_slash_command_has_its_verb(sandbox: Sandbox) -> None:
                 assert words[1] in BY_NAME, part
 
 
+def test_the_list_command_knows_every_category(sandbox: Sandbox) -> None:
+    """`/memory-list warning` lists warnings, so its text has to name what is a category."""
+    from memtool.hosts.edits import commands
+    from memtool.memory.fields import CATEGORIES
+
+    (listed,) = (prompt.body for prompt in commands() if prompt.name == "memory-list")
+    assert [row.name for row in CATEGORIES if row.name not in listed] == []
+
+
 def test_the_forms_of_the_hosts_can_be_read(sandbox: Sandbox) -> None:
     """YAML front matter, TOML, and a placeholder that the host knows."""
     import yaml

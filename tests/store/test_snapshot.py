@@ -326,6 +326,40 @@ def test_memories_are_found_by_id_beginning_or_path(
 
 
 @pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("keep-sessions", ["postgres", "redis"]), ("sessions in redis", ["redis"]),
+     ("Bill with Stripe", ["stripe"]), ("bill-2026", ["stripe"]), ("caf\u00e9", ["caf"]),
+     ("postg", ["postgres"]), ("car", ["car"]), ("type:decision", []),
+     ("in", ["postgres", "redis"]), ("redis*", []), ("-", []),
+     ("redis sessions", ["redis"]), ("redis 9999", [])],
+)  # fmt: skip
+def test_words_of_an_id_mean_the_one_memory_that_holds_them(
+    sandbox: Sandbox, wanted: str, found: list[str]
+) -> None:
+    """Whole words come before beginnings of words; of several each is named, and none is taken."""
+    ids = {
+        "redis": "dec-2026-02-22-keep-sessions-in-redis-4k2p",
+        "postgres": "dec-2026-03-01-keep-sessions-in-postgres-a1b2",
+        "stripe": "sem-2026-03-02-bill-with-stripe-0001",
+        "car": "sem-2026-03-02-park-the-car-0002",
+        "caf": "sem-2026-03-02-the-cafe-and-the-cards-0003",
+    }
+    for name in ids.values():
+        sandbox.memory(name)
+    known = [ids[name] for name in found]
+    tree = sandbox.context().tree()
+    if len(known) == 1:
+        assert tree.find(wanted).id == known[0]
+    else:
+        with pytest.raises(MemtoolError) as caught:
+            tree.find(wanted)
+        assert caught.value.code == ("ambiguous-id" if known else "unknown-id")
+        assert all(name in caught.value.hint for name in known)
+    with pytest.raises(MemtoolError, match="no memory has the id"):
+        tree.find(wanted, by_words=False)
+
+
+@pytest.mark.parametrize(
     ("wanted", "code"),
     [("dec", "ambiguous-id"), ("", "unknown-id"), ("zzz", "unknown-id"), ("dec-ab", "unknown-id"),
      ("broken", "bad-yaml"), ("../x", "unknown-id"), ("*", "unknown-id"), ("\n", "unknown-id")],
