@@ -27,9 +27,8 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from memtool.search.retrieve import Hit
     from memtool.store.config import Config
     from memtool.store.context import Context
     from memtool.store.provenance import Basis, Origin
@@ -38,6 +37,8 @@ KIND = "changed 1"
 PREFIX = "changed-"
 KEPT = 4
 """Comparisons that stay: branches and worktrees share the cache."""
+MOST_TOLD = 5
+"""Memories that a sentence names, of those that the worktree took out of use."""
 _ABSENT = "-"
 
 
@@ -192,23 +193,17 @@ def _as_it_is(
     return LevelView(tree, witness, marks, silenced, ref)
 
 
-def silenced(
-    context: Context, view: LevelView, search: Callable[[Overlay], Iterable[Hit]]
-) -> tuple[str, ...]:
-    """Return the ids of what the worktree took out of use and would answer, and note them.
+def silenced(view: LevelView, found: Iterable[Record]) -> tuple[str, ...]:
+    """Return the ids of what the worktree took out of use, of what its tree was asked for."""
+    replaced = view.silenced.replaced if view.silenced is not None else ()
+    return tuple(sorted({one.id for one in found if one.path in replaced}))
 
-    `search` asks the tree in which they stand as the trusted ref has them.
-    """
-    over = view.silenced
-    if over is None:
-        return ()
-    records = [*over.pinned, *(hit.record for hit in search(over))]
-    held = tuple(sorted({one.id for one in records if one.path in over.replaced}))
-    if held:
-        context.notes.append(
-            f"not shown, since changed here and not yet in {view.ref}: {', '.join(held)}"
-        )
-    return held
+
+def silence(ids: Sequence[str], ref: str) -> str:
+    """Return what is to be told of memories that the worktree took out of use."""
+    more = f" and {len(ids) - MOST_TOLD:,} more" if len(ids) > MOST_TOLD else ""
+    named = ", ".join(ids[:MOST_TOLD])
+    return f"not shown, since changed here and not yet in {ref}: {named}{more}"
 
 
 def _mark(ref: str, *, is_from_here: bool) -> str:

@@ -18,6 +18,7 @@ from memtool.inject.block import (
     REMINDER,
     BlockItem,
     Injected,
+    escaped,
     frame_bytes,
     passage,
     write_block,
@@ -42,7 +43,7 @@ from memtool.inject.candidates import (
 from memtool.inject.effective_lineage import RANK, standing
 from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
 from memtool.inject.select import no_threshold
-from memtool.inject.session_seen import Once, notice, once
+from memtool.inject.session_seen import SILENCED, Once, notice, once
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget
+    from memtool.inject.changed_here import LevelView
     from memtool.inject.select import Threshold
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
@@ -98,10 +100,12 @@ class Side(Value):
 
     `origins` is by path. `pinned`, `rules` and `hits` may be shown, rules being what governs the
     files that are named; `yielded` are verdicts about what gave way to the other side. `silenced`
-    are the ids of what would answer as the trusted ref has it, and not as it was changed here.
+    are the ids of what would answer as the trusted ref has it, and not as it was changed here,
+    which `view` knows.
     """
 
     grounds: Eligibility
+    view: LevelView
     witness: Witness
     silenced: tuple[str, ...]
     origins: dict[str, Origin]
@@ -117,6 +121,11 @@ class Side(Value):
     def candidates(self) -> list[Candidate]:
         """Everything that may be shown."""
         return [*self.pinned, *self.rules, *self.hits]
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What is silenced, and the session does not know so."""
+        return tuple(id_ for id_ in self.silenced if (id_, SILENCED) not in self.once.seen)
 
 
 def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
@@ -136,6 +145,8 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     write = writer(sides, form)
     preamble = preamble_of(sides, (one for side in sides for one in side.candidates))
     room = shares.total * BYTES_PER_TOKEN - frame_bytes(form, preamble)
+    last = fitting(silence_of(sides), form, room)
+    room -= len("".join(last).encode())
     settings = context.strict_settings
     few = global_cap(sides)
     taken, verdicts, left_out = _pinned(asked, sides, write, shares.pinned, room, few)
@@ -164,9 +175,9 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     verdicts += dropped + reasons
     for side in sides:
         verdicts += side.yielded + _not_found(side)
-    texts = [one.text for one in taken]
+    texts = [*(one.text for one in taken), *last]
     text = write_block(texts, form, preamble_of(sides, (one.candidate for one in taken)))
-    return injected(asked, sides, shares, form, text, taken, verdicts)
+    return injected(asked, sides, shares, form, text, taken, verdicts, is_told=bool(last))
 
 
 def _pinned(
@@ -212,15 +223,22 @@ def governing(asked: GatherRequest, form: BlockFormat, budget: int) -> Injected:
     if not asked.exact and not tree.verify(found):
         return governing(asked.replace(exact=True), form, budget)
     rules = [Candidate(one, GOVERNING, scope=grounds.scope) for one in found]
-    side = side.replace(origins=origins_of(side.witness, grounds, rules))
+    side = side.replace(origins=origins_of(side.witness, grounds, rules), silenced=())
+    if side.view.silenced is not None:
+        there = grounds.replace(tree=side.view.silenced)
+        held = file_rules.rules_over(context, there, asked.files)
+        side = side.replace(silenced=changed_here.silenced(side.view, held))
     fresh, verdicts = choose_from(side, rules)
     most = min(budget, MOST_RULE_TOKENS)
     preamble = preamble_of([side], rules)
     room = most * BYTES_PER_TOKEN - frame_bytes(form, preamble)
+    last = fitting(silence_of([side]), form, room)
+    room -= len("".join(last).encode())
     taken, reasons = fill(fresh, writer([side], form), MOST_RULES, most, room)
-    text = write_block([one.text for one in taken], form, preamble)
+    text = write_block([*(one.text for one in taken), *last], form, preamble)
     shares = plan(context.strict_settings, most, None)
-    return injected(asked, [side], shares, form, text, taken, verdicts + reasons)
+    return injected(asked, [side], shares, form, text, taken, verdicts + reasons,
+                    is_told=bool(last))  # fmt: skip
 
 
 def injected(
@@ -231,14 +249,20 @@ def injected(
     text: str,
     taken: Sequence[BlockEntry],
     verdicts: Iterable[CandidateVerdict],
+    *,
+    is_told: bool,
 ) -> Injected:
-    """Return a block with what each side knows about the memories in it."""
+    """Return a block with what each side knows about the memories in it.
+
+    `is_told` says whether it also names what was taken out of use here.
+    """
     by_scope = {side.grounds.scope: side for side in sides}
     versions: list[tuple[str, str]] = []
     if sides[0].once.session and text:
         versions += map(notice, notices(sides, (one.candidate for one in taken)))
     for scope, side in by_scope.items():
         versions += side.once.versions(one for one in taken if one.candidate.scope == scope)
+        versions += [(id_, SILENCED) for id_ in side.unsaid if is_told and side.once.session]
     return Injected(
         budget=shares,
         items=tuple(_item(one, by_scope[one.candidate.scope]) for one in taken),
@@ -355,19 +379,21 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         for one in file_rules.before(ruling, answering)
     ]
     rules = _against(rules, grounds)
-    silenced = changed_here.silenced(
-        context,
-        view,
-        lambda over: (
-            _retrieved(
-                hurried(context, scope_of(context, over, now)),
-                asked.replace(explain=False),
-                gates.looked_at,
-            ).hits
-        ),
-    )
+    silenced: tuple[str, ...] = ()
+    over = view.silenced
+    if over is not None:
+        there = hurried(context, scope_of(context, over, now))
+        would = _retrieved(there, asked.replace(explain=False), gates.looked_at).hits
+        silenced = changed_here.silenced(view, [
+            *over.pinned,
+            *(hit.record for hit in would),
+            *file_rules.rules_over(context, grounds.replace(tree=over), asked.files),
+        ])  # fmt: skip
+    if silenced:
+        context.notes.append(changed_here.silence(silenced, view.ref))
     return Side(
         grounds=grounds,
+        view=view,
         witness=witness,
         silenced=silenced,
         origins=origins_of(witness, grounds, [*pinned, *rules, *hits]),
@@ -475,6 +501,27 @@ def preamble_of(sides: Sequence[Side], candidates: Iterable[Candidate]) -> str:
     """
     unsaid = notices(sides, candidates)
     return "".join(unsaid if PREAMBLE in unsaid else [REMINDER, *unsaid])
+
+
+def silence_of(sides: Iterable[Side]) -> list[str]:
+    """Return what is to be said about memories that were taken out of use here, once in a session.
+
+    An agent must not take for granted that nothing was decided, only because somebody edited or
+    removed a file that the trusted ref still has.
+    """
+    said = []
+    for side in sides:
+        if side.unsaid:
+            verb = "memtool" if side.grounds.scope == PROJECT else "memtool --global"
+            told = changed_here.silence(side.unsaid, side.view.ref)
+            said.append(f"[CHANGED] {told} (`{verb} show ID --at {side.view.ref}`)")
+    return said
+
+
+def fitting(said: Iterable[str], form: BlockFormat, room: int) -> list[str]:
+    """Return sentences as lines of a block; none where there are fewer bytes than all need."""
+    lines = [f"{escaped(sentence, form.escapes)}\n" for sentence in said]
+    return lines if len("".join(lines).encode()) <= room else []
 
 
 def global_cap(sides: Sequence[Side]) -> Cap:

@@ -24,6 +24,7 @@ from memtool.inject.gather import (
     origins_of,
     preamble_of,
     sides_of,
+    silence_of,
     trust_caps,
     writer,
 )
@@ -165,6 +166,7 @@ MOST_NEWS = 12
 MOST_WAITING = 6
 PINNED_TITLE = "Pinned"
 BEFORE = "The session before"
+CHANGED = "Changed here"
 LEAST_SUMMARY = 200
 """Tokens that the session before may take where the budget names none for it ..."""
 SUMMARY_PART = 4
@@ -216,6 +218,7 @@ def prime(
             caps=lambda chosen: [few, *trust_caps(sides, chosen, most, shares.pinned)],
         )
     ]
+    parts.append(PrimerPart(CHANGED, tuple(silence_of(sides))))
     own = sides[0]
     if own.grounds.scope == candidates.PROJECT:
         tree = own.grounds.tree
@@ -235,7 +238,8 @@ def prime(
         write = writer(sides, form, with_awaiting=True)
         made = compose(parts, write, form, shares.total, preamble=preamble)
     shares = shares.to_bridge(made.lengths.get(PINNED_TITLE, 0), made.lengths.get(BEFORE, 0))
-    return injected(asked, sides, shares, form, made.text, made.taken, made.verdicts)
+    return injected(asked, sides, shares, form, made.text, made.taken, made.verdicts,
+                    is_told=CHANGED in made.lengths)  # fmt: skip
 
 
 def begin(context: Context, session: str) -> None:

@@ -179,6 +179,8 @@ def notice(text: str) -> tuple[str, str]:
     return _NOTICE, digest(text.encode(), _NAME_BYTES)
 
 
+SILENCED = "silenced"
+"""Stands for the version of a memory of which the session knows that it was taken out of use."""
 _OID_DIGITS = 16
 _BRIEF = "~"
 """Ends the version of what was shown as its statement only."""

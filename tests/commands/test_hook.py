@@ -149,6 +149,26 @@ def test_a_memory_that_is_contested_now_is_shown_again(project: Sandbox):
     assert "dec-redis@" in text
 
 
+def test_an_agent_hears_once_of_what_was_taken_out_of_use_here(project: Sandbox):
+    """A decision that only the trusted ref still has is named where it would have been shown."""
+    project.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    project.memory("dec-pinned", "Never force-push.\n", status="archived")
+    project.memory("dec-redis", "Sessions live in Redis, since they expire.\n",
+                   title="Sessions in Redis", files=("src/auth/*.py",), status="deprecated")  # fmt: skip
+    told = "[CHANGED] not shown, since changed here and not yet in origin/main: "
+    how = " (`memtool show ID --at origin/main`)\n"
+    assert f"{told}dec-pinned{how}" in ask(project, START)
+    text = ask(project, CLAUDE)
+    assert (f"{told}dec-redis{how}" in text, "dec-pinned" in text) == (True, False)
+    assert ask(project, CLAUDE) == ""
+    edit = row("claude", "post-tool-use")
+    assert ask(project, edit) == ""
+    assert f"{told}dec-redis{how}" in ask(project, edit, session_id="another")
+    assert ask(project, edit, session_id="another") == ""
+    both = ask(project, CLAUDE, session_id="a third")
+    assert f"{told}dec-pinned, dec-redis{how}" in both
+
+
 @pytest.mark.parametrize("source", ["resume", "clear", "compact", "fork"])
 def test_after_its_context_was_lost_a_session_is_told_again(project: Sandbox, source: str):
     """The primer comes again, and what is in it does not come again after that."""

@@ -96,8 +96,11 @@ def test_at_the_default_a_change_takes_effect_and_is_told(trusted: Sandbox, chan
     SILENCING[change](trusted)
     found = trusted.json("inject", "--prompt", PROMPT)
     assert (found["items"], found["silenced"]) == ([], ["sem-deploys"])
-    said = trusted.run("inject", "--prompt", PROMPT).stderr
-    assert "not shown, since changed here and not yet in origin/main: sem-deploys" in said
+    done = trusted.run("inject", "--prompt", PROMPT)
+    told = "not shown, since changed here and not yet in origin/main: sem-deploys"
+    assert told in done.stderr
+    assert f"[CHANGED] {told} (`memtool show ID --at origin/main`)" in done.stdout
+    assert trusted.run("inject", "--prompt", PROMPT, "--budget", "40").stdout == ""
 
 
 def test_what_would_not_answer_is_not_told(trusted: Sandbox):
