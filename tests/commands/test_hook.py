@@ -154,7 +154,8 @@ def test_an_agent_hears_once_of_what_was_taken_out_of_use_here(project: Sandbox)
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
     project.memory("dec-pinned", "Never force-push.\n", status="archived")
     project.memory("dec-redis", "Sessions live in Redis, since they expire.\n",
-                   title="Sessions in Redis", files=("src/auth/*.py",), status="deprecated")  # fmt: skip
+                   title="Sessions in Redis", status="deprecated",
+                   files=("src/auth/*.py",))  # fmt: skip
     told = "[CHANGED] not shown, since changed here and not yet in origin/main: "
     how = " (`memtool show ID --at origin/main`)\n"
     assert f"{told}dec-pinned{how}" in ask(project, START)
