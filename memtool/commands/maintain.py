@@ -6,6 +6,7 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
@@ -148,6 +149,12 @@ class Maintained(Value):
     applied: bool = False
     commit: str | None = None
     dry_run: bool = False
+    only: str = ""
+
+    @property
+    def what(self) -> str:
+        """What was looked after, for the commit and the audit."""
+        return self.only or ", ".join(self.periods)
 
 
 def maintain(
@@ -156,6 +163,8 @@ def maintain(
     nightly: bool = False,
     weekly: bool = False,
     monthly: bool = False,
+    due: bool = False,
+    only: Literal["", "decay", "compress", "index", "digests"] = "",
     apply: bool = False,
     branch: str = "",
     dry_run: bool = False,
@@ -166,8 +175,13 @@ def maintain(
     somebody looked at them and else count less, contradictions are told. Weekly: what has expired
     is archived unless it was looked at three times, so are the least important of more than 3,000,
     what is due for review is told, digests are renewed, leftovers removed. Monthly: names that
-    lead nowhere are told, the index is made anew, sessions that have ended are compressed. Without
-    a period all of it is planned.
+    lead nowhere are told, the index is made anew, sessions that have ended are compressed, and
+    pruned after maintain.prune_days. Without a period all of it is planned; with --due the periods
+    of the setting maintain.schedule whose time has come since they were last carried out here.
+    --only takes one thing out of all: what expires and fades, sessions, the index, or digests.
+
+    With the setting importance.learn on, --weekly also plans another importance for confirmed
+    memories that were used often in the last 90 days, or no longer are.
 
     The plan is made of the last commit, the ledger and the clock. Memory files with changes that
     are not committed are left out; what a confirmed memory claims is never edited; nothing is
@@ -177,38 +191,53 @@ def maintain(
         memtool maintain
         memtool maintain --weekly --apply
         memtool maintain --weekly --apply --branch memtool/maintain
+        memtool maintain --only decay
 
     Args:
         nightly: plan what is due every night
         weekly: plan what is due every week
         monthly: plan what is due every month
+        due: plan the periods whose time has come, as the setting maintain.schedule says
+        only: plan just this
         apply: do what is planned, and commit it
         branch: work on this branch, which need not be checked out; it begins at HEAD
         dry_run: say what would be done, even with --apply
     """
     chosen = tuple(p for p, is_on in zip(PERIODS, (nightly, weekly, monthly), strict=True) if is_on)
-    periods = chosen or PERIODS
+    if only and (chosen or due):
+        raise MemtoolError(
+            "--only says what, the others say when",
+            hint=f"memtool maintain --only {only}",
+            code="usage",
+        )
+    directory = context.repository.cache_dir
+    if due:
+        found_due = upkeep_plan.due_periods(context.settings, directory, context.now)
+        chosen = tuple(period for period in PERIODS if period in {*chosen, *found_due})
+        if not chosen:
+            context.notes.append("no upkeep is due yet")
+    periods = chosen if due or chosen else () if only else PERIODS
     does = apply and not dry_run and context.repository.is_made
     if not context.repository.is_bare:
         write.prepare(context, begins=False) if does else context.refuse_absent()
     target = commit.find(context.repository, branch) if branch else None
     here = _is_here(context.repository, target)
     if not does:
-        return _planned(context, periods, target, here=here)[0].replace(dry_run=dry_run)
+        return _planned(context, periods, only, target, here=here)[0].replace(dry_run=dry_run)
     with _alone(context.repository):
         if here:
             _refuse_unready(context.repository)
             _recover(context)
-        found, tree, plan = _planned(context, periods, target, here=here)
+        found, tree, plan = _planned(context, periods, only, target, here=here)
         ids = [step.id for step in plan.steps]
-        with usage_log.act(context, "maintain", *ids, detail=" ".join(periods), dry_run=not ids):
+        with usage_log.act(context, "maintain", *ids, detail=found.what, dry_run=not ids):
             done = _committed(context, tree, plan, found, target, here=here) if plan.steps else None
-        _do_chores(context, plan, periods)
+        _do_chores(context, plan, found)
     return found.replace(applied=True, commit=done)
 
 
 def _planned(
-    context: Context, periods: tuple[str, ...], target: Branch | None, *, here: bool
+    context: Context, periods: tuple[str, ...], only: str, target: Branch | None, *, here: bool
 ) -> tuple[Maintained, Tree, MaintenancePlan]:
     repository = context.repository
     base, lacking = repository.git.head(), 0
@@ -222,7 +251,7 @@ def _planned(
         )
     if not base:
         context.notes.append("nothing is committed yet, so there is nothing to look after")
-        nothing = Maintained(periods, "", branch, (), (), (), ())
+        nothing = Maintained(periods, "", branch, (), (), (), (), only=only)
         return nothing, context.tree(), MaintenancePlan()
     if here and commit.is_interrupted(repository):
         context.notes.append("an earlier run was interrupted; --apply takes back what it wrote")
@@ -234,13 +263,20 @@ def _planned(
         context.now, context.settings, _accesses(context), context.directory, frozenset(frozen)
     )
     plan = upkeep_plan.plan(
-        tree, grounds, store.opened(context), repository.cache_dir, periods, context.random
+        tree, grounds, store.opened(context), repository.cache_dir, periods, context.random, only
     )
     context.notes.extend(plan.notes)
     if MONTHLY in periods and repository.is_shallow:
         context.notes.append("this clone is shallow: which commits are missing, nobody can tell")
     found = Maintained(
-        periods, base, branch, _shown(context, plan.steps), plan.chores, plan.flags, dirty
+        periods,
+        base,
+        branch,
+        _shown(context, plan.steps),
+        plan.chores,
+        plan.flags,
+        dirty,
+        only=only,
     )
     return found, tree, plan
 
@@ -268,7 +304,7 @@ def _committed(
 ) -> str:
     repository, categories = context.repository, context.settings.categories
     subject, body = commit.subject(plan.steps), commit.body(plan.steps)
-    trailers = {commit.TRAILER: ", ".join(found.periods)}
+    trailers = {commit.TRAILER: found.what}
     if here:
         edits = commit.edits_of(plan.steps, lambda path: _read(context, path), categories)
         return commit.apply(repository, edits, subject, body, trailers)
@@ -290,15 +326,18 @@ def _read(context: Context, path: str) -> bytes:
     return data
 
 
-def _do_chores(context: Context, plan: MaintenancePlan, periods: tuple[str, ...]) -> None:
+def _do_chores(context: Context, plan: MaintenancePlan, found: Maintained) -> None:
     directory = context.repository.cache_dir
-    cleanup.do(plan.chores, directory, store.opened(context), context.now)
-    if any(chore.do == "rebuild" for chore in plan.chores) and not context.repository.is_bare:
+    cleanup.do(plan.chores, directory, store.opened(context))
+    is_rebuilt = any(chore.do == "rebuild" for chore in plan.chores)
+    if is_rebuilt and not context.repository.is_bare:
         from memtool.index import index
 
         index.open(context, exact=True)
-    if MONTHLY in periods:
+    if is_rebuilt or MONTHLY in found.periods:
         cleanup.note_rebuilt(directory, context.now)
+    if found.periods:
+        cleanup.note_runs(directory, found.periods, context.now)
 
 
 def render(done: Maintained) -> str:

@@ -48,6 +48,8 @@ class Status(Value):
     problems: tuple[Problem, ...]
     global_directory: str = ""
     auto: bool = True
+    upkeep: tuple[str, ...] = ()
+    """The periods of maintain.schedule whose upkeep is due."""
 
     @property
     def exit_code(self) -> int:
@@ -99,7 +101,17 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         problems=(*tree.problems, *lineage_problems(tree, _purged(context, tree, head))),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
+        upkeep=_upkeep(context) if at is None and as_of is None else (),
     )
+
+
+def _upkeep(context: Context) -> tuple[str, ...]:
+    """Return the periods whose upkeep is due, none where the settings name no schedule."""
+    if not context.settings.texts("maintain.schedule"):
+        return ()
+    from memtool.upkeep.plan import due_periods  # only where somebody asked for it
+
+    return due_periods(context.settings, context.repository.cache_dir, context.now)
 
 
 def _trusted(context: Context) -> str:
@@ -158,6 +170,9 @@ def render(status: Status) -> str:
         if ids:
             more = f", and {len(ids) - 5} more" if len(ids) > 5 else ""
             rows.append(f"{name} ({hint}): {', '.join(ids[:5])}{more}")
+    if status.upkeep:
+        periods = ", ".join(status.upkeep)
+        rows.append(f"upkeep is due (memtool maintain --due, then --apply): {periods}")
     if status.global_directory:
         rows.append(f"global memories are in {status.global_directory}")
     if not status.auto:

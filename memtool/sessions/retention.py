@@ -38,7 +38,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 DELETED = "deleted.jsonl"
 """Next to the sessions: which ones were deleted, and when."""
@@ -135,11 +135,17 @@ class Pruned(Value):
     wrong: tuple[str, ...] = ()
 
 
-def prune(sessions: Sessions, *, before: int | None = None, dry_run: bool = False) -> Pruned:
+def prune(
+    sessions: Sessions,
+    *,
+    before: int | None = None,
+    ids: Collection[str] | None = None,
+    dry_run: bool = False,
+) -> Pruned:
     """Remove the messages of the sessions that ended first, until all are well below the limit.
 
-    With `before` it is all that ended before that moment instead. Heads, checkpoints and findings
-    stay.
+    With `before` it is all that ended before that moment instead, with `ids` these. Heads,
+    checkpoints and findings stay.
 
     Raises:
         MemtoolError: the sessions cannot be listed.
@@ -150,12 +156,12 @@ def prune(sessions: Sessions, *, before: int | None = None, dry_run: bool = Fals
     wrong: list[str] = []
     freed = 0
     for head in sorted(sessions.heads()[0], key=lambda head: (head.ended, head.id)):
-        if head.status != "ended":
+        if head.status != "ended" or (ids is not None and head.id not in ids):
             continue
         if before is not None:
             if head.ended >= before:
                 break
-        elif size - freed <= PRUNE_TO * sessions.most_total:
+        elif ids is None and size - freed <= PRUNE_TO * sessions.most_total:
             break
         try:
             folder = sessions.folder(head.id)

@@ -114,6 +114,17 @@ ROWS: tuple[Row, ...] = (
     ("maintain.kept_alive", 2_700, "living memories that it leaves then", (0, 10_000_000)),
     ("maintain.often", 3, ("accesses by which a memory outlives its time to live, and a candidate "
       "is confirmed before its first day is over"), (1, 1_000_000)),
+    ("maintain.schedule", (), ("the upkeep that maintain --due looks after, and that status says "
+      "is due: nightly, weekly, monthly; without any, --due looks after all three"),
+     ("nightly", "weekly", "monthly")),
+    ("maintain.compress_days", 7, "days after its end from which a session is compressed",
+     (0, 36_500)),
+    ("maintain.prune_days", 0, ("days after its end from which a session loses its messages; with "
+      "0 only where all sessions together are at their limit"), (0, 36_500)),
+    ("maintain.index_days", 28, "days after which maintain --monthly makes the index anew",
+     (0, 36_500)),
+    ("importance.learn", False, ("let maintain --weekly propose the importance of confirmed "
+      "memories by how often they were used in this clone; only with --apply it is written")),
     ("sessions.session_mb", 10, ("most megabytes of one session; near it, what is there is "
       "compressed"), (1, 10_000)),
     ("sessions.total_mb", 1_000, ("most megabytes of all sessions together; from there on none "
@@ -157,6 +168,9 @@ PERSONAL = frozenset(
         "inject.global",
         "ledger.enabled",
         "capture.auto",
+        "maintain.schedule",
+        "maintain.compress_days",
+        "maintain.prune_days",
         "sessions.session_mb",
         "sessions.total_mb",
         "extractor.command",
@@ -377,6 +391,8 @@ def checked(row: Option, value: object, path: str) -> Setting:
     if isinstance(row.default, tuple):
         if not isinstance(value, list | tuple) or not all(map(_is_said, value)):
             raise _refusal(path, row.key, "must be a list of texts, none of them empty")
+        if row.choices and not set(value).issubset(row.choices):
+            raise _refusal(path, row.key, f"must be some of {', '.join(row.choices)}")
         return tuple(value)
     if isinstance(row.default, dict):
         return _reasons(row, value, path)

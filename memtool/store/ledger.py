@@ -65,6 +65,8 @@ SAMPLES = 1_000
 """The last answers of a verb that its latencies are taken from."""
 INJECTING = ("inject", "hook-start", "hook-edit")
 """What answers are noted as that nobody asked for: they reached an agent by themselves."""
+FIRST_PLACES = 3
+"""Results of a search that count as used; who sees more looks through a list."""
 PATIENCE_S = 5.0
 _ASIDE = ".broken"
 _UNREACHABLE = frozenset(
@@ -162,6 +164,17 @@ class Ledger:
             "ORDER BY moment, number"
         )
         return self._connection.execute(query).fetchall()
+
+    def used(self) -> list[tuple[str, int]]:
+        """Return each memory with the second of each use, the oldest first.
+
+        It was shown by its id, or stood among the first of a search.
+        """
+        query = (
+            "SELECT memory, moment FROM shown JOIN answers ON answer = number "
+            "WHERE verb = 'show' OR (verb = 'search' AND place < ?) ORDER BY moment, number"
+        )
+        return self._connection.execute(query, (FIRST_PLACES,)).fetchall()
 
     def most(self, verb: str, limit: int) -> list[Counted]:
         """Return the memories that a verb showed most, all verbs if it is empty; then by id."""

@@ -20,22 +20,45 @@ from memtool.sessions.journal import Writer
 from memtool.sessions.model import Head
 from memtool.sessions.store import MESSAGES, Sessions, gathered
 from memtool.store import files
+from memtool.store.config import Config
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.value import Value
 
 STALE_S = timestamps.DAY_S
 """Age from which a temporary file is a leftover."""
-ENDED_S = 7 * timestamps.DAY_S
-"""Time after the end of a session until its messages are compressed."""
-REBUILT_S = 28 * timestamps.DAY_S
-"""Time after which the index is rebuilt."""
 LEFT_OVER = (TEMP_PREFIX, ".tmp-")
 """How the names of temporary files begin."""
 ASIDE = ".broken"
 """Ends the names of broken files that were set aside."""
 INDEX, TWINS, STAMP = "index", "twins", "maintained"
 """The directories of caches that are rebuilt, and the file that says when they last were."""
+RUNS = "upkeep"
+"""The file that says when upkeep of each period was last carried out."""
 _MOST_STAMP = 100
+
+
+class Terms(Value):
+    """Days after which something is done, as the settings say.
+
+    `prune_days` 0 prunes only where all sessions together are at their limit.
+    """
+
+    compress_days: int
+    prune_days: int
+    index_days: int
+
+    def is_to_compress(self, head: Head, now: int) -> bool:
+        """Tell whether a session has ended so long ago that it is compressed."""
+        return head.status == "ended" and now - head.ended >= self.compress_days * timestamps.DAY_S
+
+    def pruned_before(self, now: int) -> int | None:
+        """Return the moment before which sessions that ended are pruned; None for no such."""
+        return now - self.prune_days * timestamps.DAY_S if self.prune_days else None
+
+
+def terms_of(config: Config) -> Terms:
+    """Return the days that the settings give."""
+    return Terms(*(config.count(f"maintain.{name}") for name in Terms.field_names))
 
 
 class Chore(Value):
@@ -63,11 +86,11 @@ def left_over(cache_dir: str, now: int) -> list[Chore]:
     return sorted(found, key=lambda chore: chore.what)
 
 
-def rebuilding(cache_dir: str, now: int) -> list[Chore]:
-    """Return the rebuild of the index where it is due: four weeks after the last one."""
+def rebuilding(cache_dir: str, now: int, days: int) -> list[Chore]:
+    """Return the rebuild of the index where it is due: so many days after the last one."""
     size = sum(_size(Path(cache_dir, name)) for name in (INDEX, TWINS))
     last = _rebuilt(cache_dir)
-    if not size or (last is not None and 0 <= now - last < REBUILT_S):
+    if not size or (last is not None and 0 <= now - last < days * timestamps.DAY_S):
         return []
     why = f"that was last done on {timestamps.date(last)}" if last else "that was not done yet"
     return [Chore("rebuild", INDEX, why, size)]
@@ -91,60 +114,81 @@ def note_rebuilt(cache_dir: str, now: int) -> None:
     files.replace(cache_dir, STAMP, f"{timestamps.render(now)}\n".encode(), expected=before)
 
 
-def sessions_due(sessions: Sessions, now: int) -> list[Chore]:
+def last_runs(cache_dir: str) -> dict[str, int]:
+    """Return when upkeep of a period was last carried out in this clone, by the period."""
+    found: dict[str, int] = {}
+    with suppress(OSError, UnicodeDecodeError):
+        text = read_regular(os.path.join(cache_dir, RUNS), _MOST_STAMP * 10).decode()
+        for row in text.splitlines():
+            period, _space, moment = row.partition(" ")
+            with suppress(ValueError):
+                found[period] = timestamps.parse(moment)
+    return found
+
+
+def note_runs(cache_dir: str, periods: Iterable[str], now: int) -> None:
+    """Store that upkeep of periods was carried out. Raises MemtoolError where the disk refuses."""
+    found = last_runs(cache_dir) | dict.fromkeys(periods, now)
+    rows = [f"{period} {timestamps.render(moment)}\n" for period, moment in sorted(found.items())]
+    journal.put(os.path.join(cache_dir, RUNS), "".join(rows).encode())
+
+
+def sessions_due(sessions: Sessions, now: int, terms: Terms) -> list[Chore]:
     """Return the sessions to be compressed, and those that lose their messages, oldest first.
 
     Raises:
         MemtoolError: a session cannot be read.
     """
     is_full = retention.stored(sessions).share >= 1
-    pruned = retention.prune(sessions, dry_run=True).ids if is_full else ()
+    before = terms.pruned_before(now)
+    old = () if before is None else retention.prune(sessions, before=before, dry_run=True).ids
+    pruned = dict.fromkeys(old, f"it ended more than {terms.prune_days} days ago")
+    for id_ in retention.prune(sessions, dry_run=True).ids if is_full else ():
+        why = "all sessions together are at their limit, and it ended first"
+        pruned.setdefault(id_, why)
     found = []
     for head in sessions.heads()[0]:
-        size = _uncompressed(sessions, head, now)
+        size = _uncompressed(sessions, head) if terms.is_to_compress(head, now) else 0
         if size and head.id not in pruned:
             why = f"it ended on {timestamps.date(head.ended)}"
             found.append(Chore("compress", head.id, why, size))
     found.sort(key=lambda chore: chore.what)
-    why = "all sessions together are at their limit, and it ended first"
-    return found + [Chore("prune", id_, why) for id_ in pruned]
+    return found + [Chore("prune", id_, why) for id_, why in pruned.items()]
 
 
-def _uncompressed(sessions: Sessions, head: Head, now: int) -> int:
-    if head.status != "ended" or now - head.ended < ENDED_S:
-        return 0
+def _uncompressed(sessions: Sessions, head: Head) -> int:
     try:
         return os.stat(sessions.path(head.id, MESSAGES)).st_size
     except FileNotFoundError:
         return 0
 
 
-def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions, now: int) -> None:
+def do(chores: Iterable[Chore], cache_dir: str, sessions: Sessions) -> None:
     """Do chores; those that are done already are passed over.
 
     Raises:
         MemtoolError: the disk refuses.
     """
-    is_pruning = False
+    pruned: list[str] = []
     for chore in chores:
         if chore.do == "compress":
-            _compress(sessions, chore.what, now)
+            _compress(sessions, chore.what)
         elif chore.do == "prune":
-            is_pruning = True
+            pruned.append(chore.what)
         else:
             names = (INDEX, TWINS) if chore.do == "rebuild" else (chore.what,)
             for name in names:
                 _remove(os.path.join(cache_dir, name))
-    if is_pruning:
-        retention.prune(sessions)
+    if pruned:
+        retention.prune(sessions, ids=pruned)
 
 
-def _compress(sessions: Sessions, id_: str, now: int) -> None:
+def _compress(sessions: Sessions, id_: str) -> None:
     """Move the messages of a session that has ended into a compressed part."""
     folder = sessions.folder(id_)
     with Writer(os.path.join(folder, MESSAGES)) as writer:
         head = sessions.head(id_)
-        if not writer.size or not _uncompressed(sessions, head, now):
+        if not writer.size or head.status != "ended":
             return  # it was opened again, or compressed meanwhile
         known, _torn = gathered(folder, writer.whole())
         older = journal.parts(folder)

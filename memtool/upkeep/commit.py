@@ -33,6 +33,7 @@ KINDS: dict[str, str] = {
     "strengthen": "strengthened",
     "confirm": "confirmed",
     "fade": "faded",
+    "weigh": "weighed by their use",
     "digest": "summed up",
 }
 """What a step does, in the order in which steps are shown, and the word for it when it is done."""
@@ -46,7 +47,7 @@ class UpkeepStep(Value):
     title: str
     path: str
     why: str
-    changes: Mapping[str, FieldValue] = {}
+    changes: Mapping[str, FieldValue | None] = {}
     memory: Memory | None = None
 
     def plain(self) -> dict[str, Any]:
@@ -55,8 +56,8 @@ class UpkeepStep(Value):
         return shown | {"changes": self.changes, "is_new": self.memory is not None}
 
 
-def changing(do: str, record: Record, why: str, **changes: FieldValue) -> UpkeepStep:
-    """Return the step that gives keys of a memory new values."""
+def changing(do: str, record: Record, why: str, **changes: FieldValue | None) -> UpkeepStep:
+    """Return the step that gives keys of a memory new values, or drops them with None."""
     return UpkeepStep(do, record.id, record.memory.title, record.path, why, changes)
 
 
@@ -83,7 +84,7 @@ def edits_of(
         MemtoolError: a file cannot be read, or would not be a memory any more.
     """
     made: dict[str, UpkeepStep] = {}
-    changes: dict[str, dict[str, FieldValue]] = {}
+    changes: dict[str, dict[str, FieldValue | None]] = {}
     for step in steps:
         if step.memory is not None:
             made[step.path] = step

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _RANK = {"pinned": 2, "confirmed": 1}
 _ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")
 """Keys in which memories that say the same may differ, and then both hold."""
-_OWN = frozenset({"id", "timestamp", "deleted", "faded", "checked", "supersedes"})
+_OWN = frozenset({"id", "timestamp", "deleted", "faded", "learned", "checked", "supersedes"})
 """Keys that a merged memory does not copy from the best one."""
 MOST_SOURCES = 50
 """Sources that a candidate has at most when it gets those of others."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
+from memtool.gate.conflicts import Conflict
 from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import Category
@@ -31,7 +32,7 @@ from memtool.store import ledger
 from memtool.store.config import Config
 from memtool.store.ledger import Counted
 from memtool.store.snapshot import Record, Tree
-from memtool.upkeep import cleanup, digest, merge
+from memtool.upkeep import cleanup, digest, importance, merge
 from memtool.upkeep.cleanup import Chore
 from memtool.upkeep.commit import KINDS, UpkeepStep, changing
 from memtool.value import Value
@@ -51,14 +52,16 @@ UNCOUNTED = "no access was counted in this clone: candidates wait, and nothing i
 class Uses(Value):
     """How often memories were shown: totals by id, and single seconds from `since` on.
 
-    `asked` counts by id the answers that were no injections. Without any totals, nobody knows
-    whether a memory was looked at.
+    `asked` counts by id the answers that were no injections; `used` has the seconds at which a
+    memory was shown by its id or came first in a search. Without any totals, nobody knows whether
+    a memory was looked at.
     """
 
     totals: Mapping[str, Counted] = {}
     asked: Mapping[str, int] = {}
     seconds: Mapping[str, Sequence[int]] = {}
     since: int | None = None
+    used: Mapping[str, Sequence[int]] = {}
 
     @property
     def is_known(self) -> bool:
@@ -88,6 +91,11 @@ class Uses(Value):
         found = (self.seconds.get(row.id, ()) for row in rows)
         return sum(len(some) - bisect_left(some, second) for some in found)
 
+    def used_since(self, memory: Memory, second: int) -> int:
+        """Return how often it was used from a second on, as far as answers are kept in detail."""
+        found = (self.used.get(id_, ()) for id_ in (memory.id, *memory.supersedes))
+        return sum(len(some) - bisect_left(some, second) for some in found)
+
     def _rows(self, memory: Memory) -> list[Counted]:
         ids = (memory.id, *memory.supersedes)
         return [self.totals[id_] for id_ in ids if id_ in self.totals]
@@ -106,7 +114,10 @@ def read_uses(directory: str) -> Uses:
         seconds: dict[str, list[int]] = {}
         for id_, second in opened.shown():
             seconds.setdefault(id_, []).append(second)
-    return Uses(totals, asked, seconds, since)
+        used: dict[str, list[int]] = {}
+        for id_, second in opened.used():
+            used.setdefault(id_, []).append(second)
+    return Uses(totals, asked, seconds, since, used)
 
 
 class PlanInputs(Value):
@@ -161,6 +172,39 @@ class MaintenancePlan(Value):
     notes: tuple[str, ...] = ()
 
 
+PERIOD_DAYS = {NIGHTLY: 1, WEEKLY: 7, MONTHLY: 28}
+SLACK_S = 3_600
+"""So much earlier a period may be due: no cron is punctual."""
+SCHEDULE = "maintain.schedule"
+PARTS: dict[str, tuple[str, ...]] = {
+    NIGHTLY: ("merge",),
+    WEEKLY: ("expire", "review", "leftovers", "learn", "digest"),
+    MONTHLY: ("links", "index", "sessions"),
+}
+"""What is looked after in each period."""
+ONLY: dict[str, tuple[str, ...]] = {
+    "decay": ("expire", "review", "fade"),
+    "compress": ("sessions",),
+    "index": ("index",),
+    "digests": ("digest",),
+}
+"""What is looked after alone, by its name on the command line."""
+
+
+def due_periods(config: Config, cache_dir: str, now: int) -> tuple[str, ...]:
+    """Return the periods whose upkeep is due: of the schedule, of all where it names none."""
+    last = cleanup.last_runs(cache_dir)
+    wanted = config.texts(SCHEDULE) or PERIODS
+    return tuple(
+        period
+        for period in PERIODS
+        if period in wanted
+        and not 0
+        <= now - last.get(period, now + 1)
+        < PERIOD_DAYS[period] * timestamps.DAY_S - SLACK_S
+    )
+
+
 def plan(
     tree: Tree,
     inputs: PlanInputs,
@@ -168,39 +212,54 @@ def plan(
     cache_dir: str,
     periods: Collection[str],
     random: Callable[[int], bytes],
+    only: str = "",
 ) -> MaintenancePlan:
-    """Return what is due; `random` draws the end of an id for a digest.
+    """Return what is due in periods, or what `only` names; `random` draws the end of a digest's id.
 
     Raises:
         MemtoolError: git or a session cannot be read.
     """
-    steps: list[UpkeepStep] = []
-    flags: list[Flag] = []
-    due: list[Chore] = []
+    parts = {*ONLY[only]} if only else {part for one in periods for part in PARTS[one]}
+    steps, flags = _memory_steps(tree, inputs, parts, random)
     notes: list[str] = []
-    reviews: list[Flag] = []
-    if WEEKLY in periods:
-        steps += expiry_steps(tree, inputs)
-        reviews = due_flags(Imagined(tree, steps), inputs)
-        due += cleanup.left_over(cache_dir, inputs.now)
-    if NIGHTLY in periods:
-        found, flags = _nightly(Imagined(tree, steps), inputs)
-        steps += found
-    flags += reviews
-    if WEEKLY in periods:
-        steps += _digests(Imagined(tree, steps), inputs, random)
-    if MONTHLY in periods:
+    if "links" in parts:
         flags += [
             Flag(one.code, (one.id,) if one.id else (), one.path, one.message, one.hint)
             for one in dangling(tree, inputs)
         ]
-        due += cleanup.rebuilding(cache_dir, inputs.now)
-        due += cleanup.sessions_due(sessions, inputs.now)
+    due = cleanup.left_over(cache_dir, inputs.now) if "leftovers" in parts else []
+    terms = cleanup.terms_of(inputs.config)
+    if "index" in parts:
+        due += cleanup.rebuilding(cache_dir, inputs.now, 0 if only else terms.index_days)
+    if "sessions" in parts:
+        due += cleanup.sessions_due(sessions, inputs.now, terms)
         notes += [f"passed over: {wrong}" for wrong in sessions.heads()[1]]
-    if tree.records and {NIGHTLY, WEEKLY} & {*periods} and not inputs.uses.is_known:
+    if tree.records and {"merge", "expire"} & parts and not inputs.uses.is_known:
         notes.append(UNCOUNTED)
-    steps.sort(key=lambda step: (_ORDER[step.do], step.id))
     return MaintenancePlan(tuple(steps), tuple(due), tuple(flags), tuple(notes))
+
+
+def _memory_steps(
+    tree: Tree, inputs: PlanInputs, parts: Collection[str], random: Callable[[int], bytes]
+) -> tuple[list[UpkeepStep], list[Flag]]:
+    """Return the steps for the memories in the order in which they are shown, and the flags."""
+    steps = expiry_steps(tree, inputs) if "expire" in parts else []
+    reviews = due_flags(Imagined(tree, steps), inputs) if "review" in parts else []
+    flags: list[Flag] = []
+    if "merge" in parts:
+        found, flags = _nightly(Imagined(tree, steps), inputs)
+        steps += found
+    elif "fade" in parts:
+        after = Imagined(tree, steps)
+        contradicted = {id_ for one in _contradictions(after, inputs) for id_ in one.ids}
+        found = candidate_steps(after, inputs, contradicted)
+        steps += [step for step in found if step.do == "fade"]
+    if "learn" in parts:
+        steps += importance.steps(Imagined(tree, steps), inputs)
+    if "digest" in parts:
+        steps += _digests(Imagined(tree, steps), inputs, random)
+    steps.sort(key=lambda step: (_ORDER[step.do], step.id))
+    return steps, flags + reviews
 
 
 def expiry_steps(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
@@ -295,11 +354,7 @@ def _by_worth(records: Iterable[Record], inputs: PlanInputs) -> list[Record]:
 
 
 def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Flag]]:
-    open_ones = [
-        one
-        for one in conflicts.contradictions(tree, inputs.now, inputs.config.categories)
-        if not one.accepted
-    ]
+    open_ones = _contradictions(tree, inputs)
     contradicted = {id_ for one in open_ones for id_ in one.ids}
     steps, parted = merge.plan(tree, inputs, contradicted)
     after = Imagined(tree, steps)
@@ -311,6 +366,12 @@ def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Fla
         for kind, ids, message in found
     ]
     return steps, flags
+
+
+def _contradictions(tree: Tree, inputs: PlanInputs) -> list[Conflict]:
+    """Return the contradictions that nobody has accepted."""
+    found = conflicts.contradictions(tree, inputs.now, inputs.config.categories)
+    return [one for one in found if not one.accepted]
 
 
 def candidate_steps(
@@ -341,8 +402,8 @@ def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
         now = timestamps.render(inputs.now)
         faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
         why = "nobody looked at it on its first day"
-        importance = round(memory.importance * FADE, 4)
-        return changing("fade", record, why, importance=f"{importance:g}", faded=faded)
+        left = round(memory.importance * FADE, 4)
+        return changing("fade", record, why, importance=f"{left:g}", faded=faded)
     return None
 
 

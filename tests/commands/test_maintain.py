@@ -76,6 +76,60 @@ def test_each_period_has_its_own(store: Sandbox):
     assert done(store.json("maintain", "--monthly")) == []
 
 
+def test_one_thing_alone_can_be_looked_after(store: Sandbox):
+    """What fades, digests, sessions, the index; the commit says which, and no period is over."""
+    assert done(store.json("maintain", "--only", "decay")) == [ALL[0], ALL[3]]
+    assert done(store.json("maintain", "--only", "digests")) == []
+    store.run("search", "sessions")
+    chores = store.json("maintain", "--only", "index")["chores"]
+    assert [chore["do"] for chore in chores] == ["rebuild"]
+    assert store.json("maintain", "--only", "compress")["chores"] == []
+    answer = store.json("maintain", "--only", "decay", "--apply")
+    assert (answer["only"], answer["periods"]) == ("decay", [])
+    trailer = store.git("log", "-1", "--format=%(trailers:key=Maintain,valueonly)")
+    assert trailer.strip() == "decay"
+    assert done(store.json("maintain", "--only", "decay")) == []
+    assert store.json("maintain", "--due")["periods"] == ["nightly", "weekly", "monthly"]
+    wrong = store.run("maintain", "--only", "index", "--weekly")
+    assert (wrong.returncode, "says what" in wrong.stderr) == (2, True)
+
+
+def test_what_is_due_by_the_schedule_is_reported_and_done(store: Sandbox):
+    """Each period after its time; without a schedule the status is silent."""
+    assert store.json("status")["upkeep"] == []
+    store.write(".memory/config.toml", '[maintain]\nschedule = ["weekly", "nightly"]\n')
+    store.commit()
+    assert store.json("status")["upkeep"] == ["nightly", "weekly"]
+    assert "memtool maintain --due" in store.run("status").stdout
+    assert store.json("maintain", "--due", "--apply")["periods"] == ["nightly", "weekly"]
+    assert store.json("status")["upkeep"] == []
+    again = store.run("maintain", "--due", "--apply")
+    assert (again.returncode, "no upkeep is due yet" in again.stderr) == (0, True)
+    assert again.stdout == "nothing to do\n"
+    tomorrow = {"MEMTOOL_NOW": "2026-03-02T12:00:00Z"}
+    assert store.json("maintain", "--due", **tomorrow)["periods"] == ["nightly"]
+    store.write(".memory/config.toml", '[maintain]\nschedule = ["daily"]\n')
+    assert "must be some of nightly, weekly" in store.run("status").stderr
+
+
+def test_importance_is_learned_where_it_is_switched_on_and_shown_first(store: Sandbox):
+    """The plan says what would become of it; the file has what it was, and the gate agrees."""
+    looked_at(store, "dec-new", 10, 1_772_000_000)
+    assert ("weigh", "dec-new") not in done(store.json("maintain"))
+    store.write(".memory/config.toml", "[importance]\nlearn = true\n")
+    store.commit()
+    shown = store.run("maintain", "--weekly").stdout
+    assert "weigh dec-new: it was used 10 times in 90 days, importance 0.5 becomes 0.65" in shown
+    assert "importance" not in store.json("show", "dec-new")
+    store.json("maintain", "--weekly", "--apply")
+    text = next((store.path / ".memory").rglob("dec-new.md")).read_text()
+    assert "importance: 0.65\n" in text
+    row = "  at: 2026-03-01T12:00:00Z\n  by: memtool maintain\n  was: 0.5\n  to: 0.65\n"
+    assert f"learned:\n{row}" in text
+    assert store.json("check", "--range", "HEAD^..HEAD")["problems"] == []
+    assert done(store.json("maintain", "--weekly")) == []
+
+
 def test_it_is_one_commit_that_says_what_and_why(store: Sandbox):
     """The message has a line for each step; the gate finds nothing wrong; then nothing is left."""
     before = store.git("rev-parse", "HEAD").strip()

@@ -11,7 +11,10 @@ from upkeep.inputs import DAY_S, SECOND
 from memtool.sessions import journal, lifecycle, store
 from memtool.sessions.model import Head, Message
 from memtool.sessions.store import MESSAGES, Sessions
-from memtool.upkeep import cleanup
+from memtool.store.config import DEFAULTS
+from memtool.upkeep import cleanup, plan
+
+TERMS = cleanup.terms_of(DEFAULTS)
 
 
 def age(path: Path, days: float) -> None:
@@ -43,67 +46,107 @@ def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions:
     found = cleanup.left_over(str(tmp_path), SECOND)
     names = [".tmp-1-a", "index/.tmp-2-b", "ledger.db.broken", "twins/.tmp-3"]
     assert [(one.do, one.what, one.bytes) for one in found] == [("remove", n, 5) for n in names]
-    cleanup.do(found, str(tmp_path), sessions, SECOND)
+    cleanup.do(found, str(tmp_path), sessions)
     assert cleanup.left_over(str(tmp_path), SECOND) == []
     assert (tmp_path / "index" / "abc").exists()
-    cleanup.do(found, str(tmp_path), sessions, SECOND)  # what is gone is gone
+    cleanup.do(found, str(tmp_path), sessions)  # what is gone is gone
 
 
 def test_the_index_is_made_anew_once_a_month(tmp_path: Path, sessions: Sessions):
     """Where there is one; the note of when keeps it from being done twice."""
-    assert cleanup.rebuilding(str(tmp_path), SECOND) == []
+    assert cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days) == []
     age(tmp_path / "index" / "abc" / "terms", 1)
-    found = cleanup.rebuilding(str(tmp_path), SECOND)
+    found = cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days)
     assert [one.do for one in found] == ["rebuild"]
-    cleanup.do(found, str(tmp_path), sessions, SECOND)
+    cleanup.do(found, str(tmp_path), sessions)
     cleanup.note_rebuilt(str(tmp_path), SECOND)
     assert not (tmp_path / "index").exists()
     age(tmp_path / "index" / "abc" / "terms", 1)
-    assert cleanup.rebuilding(str(tmp_path), SECOND + 27 * DAY_S) == []
-    assert cleanup.rebuilding(str(tmp_path), SECOND + 29 * DAY_S) != []
+    assert cleanup.rebuilding(str(tmp_path), SECOND + 27 * DAY_S, TERMS.index_days) == []
+    assert cleanup.rebuilding(str(tmp_path), SECOND + 29 * DAY_S, TERMS.index_days) != []
     (tmp_path / cleanup.STAMP).write_text("no moment\n")
-    assert cleanup.rebuilding(str(tmp_path), SECOND) != []
+    assert cleanup.rebuilding(str(tmp_path), SECOND, TERMS.index_days) != []
 
 
 def test_sessions_that_have_ended_are_compressed(tmp_path: Path, sessions: Sessions):
     """A week after their end; every message is there as before."""
     before = sessions.messages("old")
-    found = cleanup.sessions_due(sessions, SECOND)
+    found = cleanup.sessions_due(sessions, SECOND, TERMS)
     assert [(one.do, one.what) for one in found] == [("compress", "old")]
-    cleanup.do(found, str(tmp_path), sessions, SECOND)
+    cleanup.do(found, str(tmp_path), sessions)
     assert sessions.messages("old") == before
     assert os.stat(sessions.path("old", MESSAGES)).st_size == 0
     assert len(journal.parts(sessions.folder("old"))) == 1
-    assert cleanup.sessions_due(sessions, SECOND) == []
+    assert cleanup.sessions_due(sessions, SECOND, TERMS) == []
 
 
 def test_a_compression_that_was_killed_is_finished(tmp_path: Path, sessions: Sessions):
     """Where the part is there and the journal still full, nothing is doubled."""
     data = Path(sessions.path("old", MESSAGES)).read_bytes()
     before = sessions.messages("old")
-    found = cleanup.sessions_due(sessions, SECOND)
-    cleanup.do(found, str(tmp_path), sessions, SECOND)
+    found = cleanup.sessions_due(sessions, SECOND, TERMS)
+    cleanup.do(found, str(tmp_path), sessions)
     Path(sessions.path("old", MESSAGES)).write_bytes(data)
-    cleanup.do(cleanup.sessions_due(sessions, SECOND), str(tmp_path), sessions, SECOND)
+    cleanup.do(cleanup.sessions_due(sessions, SECOND, TERMS), str(tmp_path), sessions)
     assert sessions.messages("old") == before
     assert len(journal.parts(sessions.folder("old"))) == 1
-    assert cleanup.sessions_due(sessions, SECOND) == []
+    assert cleanup.sessions_due(sessions, SECOND, TERMS) == []
 
 
 def test_a_session_that_goes_on_is_left_alone(tmp_path: Path, sessions: Sessions):
     """Who opened it again between plan and deed keeps the journal."""
-    found = cleanup.sessions_due(sessions, SECOND)
+    found = cleanup.sessions_due(sessions, SECOND, TERMS)
     store.add(sessions, "old", [Message(0, "user", "more")], SECOND, reopen=True)
-    cleanup.do(found, str(tmp_path), sessions, SECOND)
+    cleanup.do(found, str(tmp_path), sessions)
     assert journal.parts(sessions.folder("old")) == []
 
 
 def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: Sessions):
     """Heads and findings stay, and what is open loses nothing."""
     tight = sessions.replace(most_total=sum(sessions.size(id_) for id_ in sessions.ids()))
-    found = cleanup.sessions_due(tight, SECOND)
+    found = cleanup.sessions_due(tight, SECOND, TERMS)
     assert [(one.do, one.what) for one in found] == [("prune", "old")]
-    cleanup.do(found, str(tmp_path), tight, SECOND)
+    cleanup.do(found, str(tmp_path), tight)
     assert tight.head("old").status == "pruned"
     assert tight.messages("open")[0]
-    assert [one.do for one in cleanup.sessions_due(tight, SECOND)] == []
+    assert [one.do for one in cleanup.sessions_due(tight, SECOND, TERMS)] == []
+
+
+def test_the_days_until_a_session_is_compressed_or_pruned_are_settings(
+    tmp_path: Path, sessions: Sessions
+):
+    """An age prunes what is far below the limit; 0 days compress what has just ended."""
+    terms = TERMS.replace(prune_days=9, compress_days=0)
+    found = cleanup.sessions_due(sessions, SECOND, terms)
+    assert [(one.do, one.what, one.why) for one in found] == [
+        ("compress", "new", "it ended on 2026-03-01"),
+        ("prune", "old", "it ended more than 9 days ago"),
+    ]
+    cleanup.do(found, str(tmp_path), sessions)
+    assert (sessions.head("old").status, sessions.head("new").status) == ("pruned", "ended")
+    assert journal.parts(sessions.folder("new")) != []
+    assert cleanup.sessions_due(sessions, SECOND, terms) == []
+    assert [one.do for one in cleanup.sessions_due(sessions, SECOND, TERMS)] == []
+
+
+def test_what_is_due_is_what_was_not_carried_out_for_its_time(tmp_path: Path):
+    """A day, a week, four weeks, an hour less for cron; a schedule leaves out the others."""
+    here = str(tmp_path)
+
+    def due(days: float, *schedule: str) -> tuple[str, ...]:
+        given = {plan.SCHEDULE: schedule} if schedule else {}
+        now = SECOND + round(days * DAY_S)
+        return plan.due_periods(DEFAULTS.replace(given=given), here, now)
+
+    assert due(0) == plan.PERIODS
+    cleanup.note_runs(here, plan.PERIODS, SECOND)
+    assert due(0.5) == ()
+    assert due(0.97) == ("nightly",)
+    assert due(7) == ("nightly", "weekly")
+    assert due(7, "weekly", "monthly") == ("weekly",)
+    assert due(28) == plan.PERIODS
+    cleanup.note_runs(here, ["nightly"], SECOND + 28 * DAY_S)
+    assert due(28) == ("weekly", "monthly")
+    assert due(-3) == plan.PERIODS  # the clock went back
+    (tmp_path / cleanup.RUNS).write_bytes(b"\xff nightly\nweekly when?\n")
+    assert due(0) == plan.PERIODS
