@@ -14,6 +14,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from os import PathLike
+
     from memtool.api import Project
     from memtool.errors import MemtoolError as MemtoolError
     from memtool.version import __version__ as __version__
@@ -22,7 +24,7 @@ __all__ = ["MemtoolError", "__version__", "open"]
 
 
 def open(  # noqa: A001  # `memtool.open` reads as it should
-    directory: str = ".", *, global_: bool = False
+    directory: str | PathLike[str] = ".", *, global_: bool = False
 ) -> Project:
     """Open the repository that a directory is in, or the one of the user's global memories.
 
@@ -33,7 +35,7 @@ def open(  # noqa: A001  # `memtool.open` reads as it should
     """
     from memtool import api  # the verbs are imported when first wanted
 
-    return api.GlobalProject.at_global() if global_ else api.Project.at(directory)
+    return api.opened(directory, is_global=global_)
 
 
 def __getattr__(name: str) -> object:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from memtool.cli.arguments import Interface, Parameter, fit, fit_one, interface, nearest
 from memtool.cli.main import undamaged as _undamaged
+from memtool.commands import VERBS, Verb
 from memtool.commands import alias as _alias
 from memtool.commands import archive as _archive
 from memtool.commands import blame as _blame
@@ -43,6 +45,7 @@ from memtool.commands import stats as _stats
 from memtool.commands import status as _status
 from memtool.commands import why as _why
 from memtool.commands._filters import options as _options
+from memtool.errors import MemtoolError
 from memtool.store.context import Context
 
 
@@ -57,9 +60,10 @@ class Project(Context):
 
     A method has the name, parameters and defaults of its verb (`import` is `import_`, `session
     start` is `session_start`), and the verb's docstring. What the command line takes as an
-    argument is positional, an option is a keyword, and one that may be repeated is a tuple. A
-    method returns the value that `--json` prints: its fields are attributes, and `plain()` gives
-    the dict. A refusal is a `MemtoolError` with `message`, `hint` and `code`.
+    argument is positional, an option is a keyword, and one that may be repeated is a tuple or a
+    list. A method returns the value that `--json` prints: its fields are attributes, and `plain()`
+    gives the dict. A refusal is a `MemtoolError` with `message`, `hint` and `code`, also of a call
+    that lacks an argument, or gives one of another type or one that does not exist.
 
     Nothing is printed. What the command line prints on stderr is collected in `notes`.
     Each call reads the files as they are then; only the settings and the clock are read once, so
@@ -128,17 +132,78 @@ class GlobalProject(Project):
     """
 
 
-def _method(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a verb as a method, which is called again should the index be damaged."""
+def opened(directory: Any, *, is_global: bool) -> Project:
+    """Open a project, as `memtool.open` does.
+
+    Raises:
+        MemtoolError: there is none, git refuses it, or the directory is no text or path.
+    """
+    if is_global:
+        return GlobalProject.at_global()
+    hint = 'memtool.open("."), or the path of another repository'
+    return Project.at(fit_one(_DIRECTORY, directory, name="directory", hint=hint))
+
+
+_DIRECTORY = Parameter(
+    name="directory", kind=str, choices=(), default=".", is_positional=True, is_required=False,
+    is_many=False, help="",
+)  # fmt: skip
+
+
+def bound(
+    face: Interface, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a verb as it takes them, by place and by name.
+
+    Raises:
+        MemtoolError: one is missing, unknown, given twice, or does not fit.
+    """
+    hint = f"memtool {face.name} --help"
+    rest = list(args)
+    given = dict(options)
+    places: list[Any] = []
+    for one in face.positional:
+        if one.is_many:
+            places += [fit_one(one, item, name=one.name, hint=hint) for item in rest]
+            rest = []
+        elif rest and one.name in given:
+            raise MemtoolError(f"{one.name} is given twice", hint=hint)
+        elif rest or one.name in given or not one.is_required:
+            found = rest.pop(0) if rest else given.pop(one.name, one.default)
+            places.append(fit(one, found, name=one.name, hint=hint))
+        else:
+            raise MemtoolError(f"{face.name} needs {one.name}", hint=hint)
+    if rest:
+        most = len(face.positional)
+        words = "1 argument" if most == 1 else f"{most or 'no'} arguments"
+        raise MemtoolError(
+            f"{face.name} takes {words} by place, not {len(args)}",
+            hint=f"what follows is given by name; {hint}",
+        )
+    names = {one.name: one for one in face.options}
+    for name in given:
+        if name not in names:
+            near = nearest(name, list(names))
+            raise MemtoolError(
+                f"{face.name} has no argument {name!r}",
+                hint=f"did you mean {near}?" if near else hint,
+            )
+    return places, {
+        name: fit(names[name], found, name=name, hint=hint) for name, found in given.items()
+    }
+
+
+def _method(run: Callable[..., Any], verb: Verb) -> Callable[..., Any]:
+    """Return a verb as a method: it checks its arguments, and runs again on a damaged index."""
 
     @wraps(run)
     def method(self: Project, *args: Any, **options: Any) -> Any:
-        given = _options(self, run, options) if isinstance(self, GlobalProject) else options
-        return _undamaged(self, lambda: run(self, *args, **given))
+        places, names = bound(interface(verb, with_texts=False), args, options)
+        given = _options(self, run, names) if isinstance(self, GlobalProject) else names
+        return _undamaged(self, lambda: run(self, *places, **given))
 
     return method
 
 
-for _name, _run in tuple(vars(Project).items()):
-    if not _name.startswith("_"):
-        setattr(Project, _name, _method(_run))
+for _verb in VERBS:
+    setattr(Project, _verb.function, _method(vars(Project)[_verb.function], _verb))

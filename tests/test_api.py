@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import inspect
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Sandbox
 
 import memtool
 from memtool.api import Project
-from memtool.cli.arguments import interface
+from memtool.cli.arguments import Parameter, interface
 from memtool.commands import VERBS, Verb
 from memtool.store.context import Context
 
@@ -83,6 +86,174 @@ def test_a_refusal_is_a_memtool_error(tmp_path: Path):
     with pytest.raises(memtool.MemtoolError) as caught:
         memtool.open(str(tmp_path / "nowhere"))
     assert caught.value.code == "no-directory"
+
+
+USUAL: tuple[Any, ...] = ("bogus", None, 1, 10**30, ["bogus"], object(), "x" * 300_000, "a\0b")
+WRONG: tuple[Any, ...] = (
+    "", -1, 1.5, float("nan"), True, b"x", [1], [None], {}, "\ud800", "../../etc", ["x" * 300_000],
+    "9" * 9000, "a=b", "@", "(", "tag:", "0000-00-00", Path("nowhere"), "\x1b[31m",
+)  # fmt: skip
+"""What a caller may give by mistake, for any parameter."""
+GIVEN = {
+    "type": "decision", "title": "A new title", "from_": "jsonl", "path": "t.txt", "text": "No.",
+    "transcript": "t.txt", "host": "claude", "event": "stop", "input": "t.txt", "range": "HEAD",
+    "query": "sessions", "switch": "", "word": "w", "expansions": "v",
+}  # fmt: skip
+"""What the other parameters get meanwhile; whatever else must be given is an id."""
+
+
+class Watched:
+    """A repository with memories and a session, whose files are compared and put back."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.top = sandbox.path.parent
+        self.env = sandbox.env | {"VISUAL": "true"}
+        self.place = str(sandbox.path)
+        project = self.project()
+        self.memory = project.new(
+            "decision", "Keep sessions in Postgres", body="Rows survive a restart.", commit=True
+        ).id
+        self.session = project.session_start(agent="a").id
+        project.session_add(self.session, "hello there", role="user")
+        sandbox.write("t.txt", "mail ada@example.com\n")
+        sandbox.commit()
+        self.files = self.read()
+
+    def project(self) -> Project:
+        return Project.at(self.place, self.env)
+
+    def read(self) -> dict[str, bytes]:
+        """Return every file that is nobody's cache, by its path."""
+        found = {}
+        for place, names, files in os.walk(self.top):
+            names[:] = set(names) - {"objects", "hooks", "index", "logs", "refs"}
+            _, is_git, private = f"{place}/".partition("/.git/")
+            for name in files:
+                if not is_git or (
+                    private.startswith("memtool/sessions") and name != "findings.jsonl"
+                ):
+                    found[f"{place}/{name}"] = Path(place, name).read_bytes()
+        return found
+
+    def restore(self) -> None:
+        """Put every file back."""
+        now = self.read()
+        for path in now.keys() - self.files.keys():
+            Path(path).unlink()
+        for path, data in self.files.items():
+            if now.get(path) != data:
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).write_bytes(data)
+
+    def given(self, verb: Verb, parameter: Parameter) -> str:
+        kept = self.session if verb.name.startswith("session") else self.memory
+        return GIVEN.get(parameter.name, kept)
+
+    def call(self, verb: Verb, wrong: Parameter, value: Any) -> None:
+        """Call a verb with one wrong value; what else it needs is right, and it only plans."""
+        face = interface(verb, with_texts=False)
+        places: list[Any] = []
+        for one in face.positional:
+            if one.name == wrong.name:
+                places.append(value)
+            elif one.is_required or one.is_many:
+                places.append(self.given(verb, one))
+            else:
+                places.append(one.default)
+        names = {one.name: one.default for one in face.options} | {"commit": False}
+        names = {name: names[name] for name in ("body",) if name in names}
+        names |= {} if wrong.is_positional else {wrong.name: value}
+        getattr(self.project(), verb.function)(*places, **names)
+
+    def fault(self, verb: Verb, wrong: Parameter, value: Any) -> str:
+        """Return what is wrong with the way in which a verb meets a wrong value."""
+        try:
+            self.call(verb, wrong, value)
+        except memtool.MemtoolError as error:
+            if not error.hint or len(error.message) > 20_000:
+                return f"{error.message[:100]!r}, hint {error.hint!r}"
+            return "a file is changed" if self.read() != self.files else ""
+        except Exception as error:  # noqa: BLE001  # what may not leak
+            return repr(error)[:200]
+        self.restore()
+        return ""
+
+
+@pytest.fixture
+def watched(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """A repository to give wrong values in; nothing is on stdin, and the editor does nothing."""
+    for name, value in (sandbox.env | {"VISUAL": "true"}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(sandbox.path)
+    return Watched(sandbox)
+
+
+@pytest.mark.parametrize(
+    "values", [USUAL, pytest.param(WRONG, marks=pytest.mark.slow)], ids=["usual", "rare"]
+)
+def test_a_wrong_value_is_refused_and_nothing_is_changed(
+    values: tuple[Any, ...], watched: Watched, monkeypatch: pytest.MonkeyPatch
+):
+    """Any value for any parameter of any verb: the verb takes it, or says what is wrong and how."""
+    bad = []
+    for verb in VERBS:
+        for parameter in interface(verb, with_texts=False).parameters:
+            for value in values:
+                monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+                fault = watched.fault(verb, parameter, value)
+                if fault:
+                    bad.append((verb.name, parameter.name, str(value)[:20], fault))
+    assert bad == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "args", "options", "told"),
+    [
+        ("auto", ("bogus",), {}, "switch is one of on, off, not 'bogus'"),
+        ("install", ("bogus",), {}, "host is one of claude, "),
+        ("session_add", ("ses-a", "hi"), {"role": "bogus"}, "role is one of user, "),
+        ("session_list", (), {"status": "bogus"}, "status is one of open, "),
+        ("search", ("x",), {"sort": "bogus"}, "sort is one of score, "),
+        ("search", ("x",), {"limit": "many"}, "limit takes a whole number, not a text"),
+        ("search", ("x",), {"limit": -1}, "limit -1 is below 0"),
+        ("search", (["x"],), {}, "query takes a text, not a list"),
+        ("new", ("decision", "T"), {"tag": "abc"}, "tag takes a list of texts, not a text"),
+        ("new", ("decision", "T"), {"commit": "no"}, "commit takes true or false, not a text"),
+        ("new", ("decision", "T"), {"tags": ["a"]}, "new has no argument 'tags'"),
+        ("new", ("decision",), {}, "new needs title"),
+        ("new", ("decision", None), {}, "title takes a text, not nothing"),
+        ("new", ("decision", "T"), {"title": "T"}, "title is given twice"),
+        ("pin", ("dec-a", "dec-b"), {}, "pin takes 1 argument by place, not 2"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_refused_in_words(
+    sandbox: Sandbox, verb: str, args: tuple[Any, ...], options: dict[str, Any], told: str
+):
+    """No call ends in Python's own errors, and every refusal names the next step."""
+    with pytest.raises(memtool.MemtoolError) as caught:
+        getattr(Project.at(str(sandbox.path), sandbox.env), verb)(*args, **options)
+    assert caught.value.message.startswith(told)
+    assert caught.value.hint
+
+
+def test_what_is_near_is_taken(sandbox: Sandbox):
+    """Lists for tuples, a path for text, None for what is not given, any argument by its name."""
+    project = Project.at(str(sandbox.path), sandbox.env)
+    made = project.new(
+        title="Keep sessions in Postgres", type="decision", tag=["auth"], file=[Path("a.py")],
+        body="Rows survive a restart.", confidence=None, importance=1,
+    )  # fmt: skip
+    assert project.list("tag:auth").memories[0].id == made.id
+    assert project.show(id=made.id).plain()["importance"] == 1.0
+    assert Project.at(str(sandbox.path), sandbox.env).inject(files=["a.py"]).items
+
+
+@pytest.mark.parametrize("directory", [None, 5, b".", "a\0b", "x" * 300_000, ["."], "\ud800"])
+def test_what_is_no_directory_is_refused(directory: Any):
+    """`memtool.open` checks its argument as the verbs do."""
+    with pytest.raises(memtool.MemtoolError) as caught:
+        memtool.open(directory)
+    assert caught.value.hint
 
 
 def test_an_unknown_name_of_the_package_is_an_attribute_error():

@@ -158,7 +158,7 @@ def _section(pair: str) -> tuple[str, str]:
     name, equals, text = pair.partition("=")
     if not equals or not name.strip():
         raise MemtoolError(
-            f"--section {pair!r} is not NAME=TEXT",
+            f"--section {pair[:60]!r} is not NAME=TEXT",
             hint='--section "Rationale=it is the smallest change"',
         )
     return " ".join(name.split()), text.strip()

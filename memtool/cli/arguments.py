@@ -3,7 +3,8 @@
 Positional parameters are positional arguments, keyword-only ones are options. The docstring is
 Google style: a first line, paragraphs, `Example:` and `Args:`. `inspect` and `typing` would cost
 twice a bare interpreter start, at every prompt of an agent, so annotations are read as text; a verb
-that needs a new kind of parameter gets a row in `KINDS`.
+that needs a new kind of parameter gets a row in `KINDS`. `fit` is the one place where a value is
+checked against its parameter: the command line, the MCP tools and the Python API all call it.
 
 `argparse` would double the time of a cold start, and its messages name no next step. The grammar:
 options may stand anywhere; `--option=value` and `--option value` mean the same; after `--` every
@@ -186,6 +187,108 @@ def _arguments(rows: list[str]) -> dict[str, str]:
     return found
 
 
+FARTHEST = 1 << 53
+"""Beyond it JSON readers no longer agree on whole numbers."""
+LEAST = {"limit": 0}
+"""The smallest number that a parameter takes, where it has one for itself alone."""
+LONG = frozenset({"body", "filters", "prompt", "query", "section", "summary", "text"})
+LONG_CHARS, SHORT_CHARS = 1 << 20, 10_000
+"""Most characters of a text, for what is written or asked at length and for everything else."""
+LONGEST_WORD = 40
+_KIND_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_MANY_NAMES = {str: "texts", int: "whole numbers", float: "numbers"}
+
+
+def fit(parameter: Parameter, found: Any, *, name: str, hint: str) -> Any:
+    """Return a value as the verb takes it: a list as a tuple, a path as text, 2.0 as 2.
+
+    Args:
+        parameter: what the value is for.
+        found: anything at all; None is the default of a parameter that has one.
+        name: the parameter as the surface spells it.
+        hint: the next step where no choice is near.
+
+    Raises:
+        MemtoolError: another type, no choice, out of range, too long, or not Unicode text.
+    """
+    if found is None and not parameter.is_required:
+        return parameter.default
+    if not parameter.is_many:
+        return fit_one(parameter, found, name=name, hint=hint)
+    if not isinstance(found, list | tuple | set | frozenset):
+        raise MemtoolError(
+            f"{name} takes a list of {_MANY_NAMES[parameter.kind]}, not {_kind_of(found)}",
+            hint=hint,
+        )
+    items = sorted(found, key=repr) if isinstance(found, set | frozenset) else found
+    return tuple(fit_one(parameter, item, name=name, hint=hint) for item in items)
+
+
+def fit_one(parameter: Parameter, found: Any, *, name: str, hint: str) -> Any:
+    """Return one value, or one item of many, as the verb takes it; see `fit`."""
+    kind = parameter.kind
+    if kind is str and hasattr(type(found), "__fspath__"):
+        found = found.__fspath__()
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    if kind is str and isinstance(found, str):
+        return _fit_text(parameter, found, name, hint)
+    if kind is bool and isinstance(found, bool):
+        return found
+    if kind is float and is_number and abs(found) <= FARTHEST:
+        return float(found)
+    if kind is int and is_number and abs(found) <= FARTHEST and found == int(found):
+        least = LEAST.get(parameter.name, -FARTHEST)
+        if found < least:
+            raise MemtoolError(
+                f"{name} {found} is below {least}",
+                hint="give a number, 0 for all",
+                code="bad-limit",
+            )
+        return int(found)
+    raise MemtoolError(f"{name} takes {_KIND_NAMES[kind]}, not {_kind_of(found)}", hint=hint)
+
+
+def _fit_text(parameter: Parameter, text: str, name: str, hint: str) -> str:
+    if parameter.choices and text != parameter.default and text not in parameter.choices:
+        near = nearest(text, list(parameter.choices))
+        raise MemtoolError(
+            f"{name} is one of {', '.join(parameter.choices)}, not {shown(text)}",
+            hint=f"did you mean {near}?" if near else hint,
+        )
+    most = LONG_CHARS if parameter.name in LONG else SHORT_CHARS
+    if len(text) > most:
+        raise MemtoolError(
+            f"{name} has {len(text):,} characters, {most:,} are allowed",
+            hint="give a shorter text",
+            code="too-large",
+        )
+    if "\0" in text or not (text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)):
+        raise MemtoolError(
+            f"{name} is not Unicode text",
+            hint="a text holds neither NUL nor half of a character",
+            code="not-utf8",
+        )
+    return text
+
+
+def _kind_of(found: Any) -> str:
+    """Return what a wrong value is. It is not shown: it may hold anything."""
+    if found is None:
+        return "nothing"
+    return {
+        list: "a list",
+        tuple: "a list",
+        dict: "an object",
+        bytes: "bytes",
+        float: "such a number",
+    }.get(type(found), _KIND_NAMES.get(type(found), "such a value"))
+
+
+def shown(word: str) -> str:
+    """Return a wrong word as an error shows it, cut where it is long."""
+    return repr(word) if len(word) <= LONGEST_WORD else repr(word[:LONGEST_WORD]) + "…"
+
+
 EXIT_CODES: dict[int, str] = {
     0: "fine",
     1: "problems were found, and told on stdout",
@@ -196,7 +299,6 @@ EXIT_CODES: dict[int, str] = {
 """The exit codes of the command line."""
 ANYWHERE = ("--json", "--global", "-C", "--help", "-h")
 """Options of every verb, which may also stand before it."""
-_NUMBER_NAMES = {int: "a whole number", float: "a number"}
 
 
 class Call(Value):
@@ -295,17 +397,18 @@ def _verb(name: str) -> Verb:
     first, _space, action = name.partition(" ")
     if action:
         known = [verb.name.partition(" ")[2] for verb in VERBS if verb.name.startswith(f"{first} ")]
-        near = _nearest(action, known)
+        near = nearest(action, known)
         raise MemtoolError(
             f"ACTION is one of {', '.join(known)}, not {action!r}",
             hint=f"did you mean {near}?" if near else f"memtool {first} --help",
         )
-    near = ELSEWHERE.get(name) or _nearest(name, list(names()))
+    near = ELSEWHERE.get(name) or nearest(name, list(names()))
     hint = f"did you mean {near}?" if near else "memtool --help lists the verbs"
     raise MemtoolError(f"there is no verb {name!r}", hint=hint)
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def nearest(word: str, known: list[str]) -> str:
+    """Return the two known words that a wrong one looks like, as "a or b"; empty for none."""
     import difflib  # only a wrong word pays for it
 
     return " or ".join(difflib.get_close_matches(word, known, n=2))
@@ -436,25 +539,19 @@ def _chosen(face: Interface, option: Parameter, given: dict[str, list[str]]) -> 
 
 def _typed(face: Interface, parameter: Parameter, text: str) -> Any:
     name = parameter.metavar if parameter.is_positional else parameter.flag
-    if parameter.choices and text not in parameter.choices:
-        near = _nearest(text, list(parameter.choices))
-        raise MemtoolError(
-            f"{name} is one of {', '.join(parameter.choices)}, not {text!r}",
-            hint=f"did you mean {near}?" if near else f"memtool {face.name} --help",
-        )
-    if parameter.kind is str:
-        return text
-    try:
-        number = parameter.kind(text)
-    except ValueError:
-        number = float("nan")
-    if not abs(number) < float("inf"):
-        raise _misuse(face, f"{name} takes {_NUMBER_NAMES[parameter.kind]}, not {text!r}")
-    return number
+    value: Any = text
+    if parameter.kind is not str:
+        try:
+            value = parameter.kind(text)
+        except ValueError:
+            value = float("nan")
+        if not abs(value) < float("inf"):
+            raise _misuse(face, f"{name} takes {_KIND_NAMES[parameter.kind]}, not {text!r}")
+    return fit_one(parameter, value, name=name, hint=f"memtool {face.name} --help")
 
 
 def _unknown_option(face: Interface, flag: str, known: list[str]) -> MemtoolError:
-    near = _nearest(flag, known)
+    near = nearest(flag, known)
     hint = f"did you mean {near}?" if near else f"memtool {face.name} --help lists the options"
     return _misuse(face, f"memtool {face.name} has no option {flag}", hint)
 

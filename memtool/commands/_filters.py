@@ -64,22 +64,13 @@ ALL = 2**31 - 1
 
 
 def limit_of(context: Context, limit: int | None) -> int:
-    """Return `--limit`, by default the setting search.limit. Raises MemtoolError below 0."""
+    """Return `--limit`, by default the setting search.limit."""
     return context.settings.count("search.limit") if limit is None else most_of(limit)
 
 
 def most_of(limit: int) -> int:
-    """Return how many a `--limit` admits: 0 is all. Raises MemtoolError below 0."""
-    refuse_negative(limit)
+    """Return how many a `--limit` admits: 0 is all."""
     return limit or ALL
-
-
-def refuse_negative(limit: int) -> None:
-    """Raise MemtoolError for a `--limit` below 0."""
-    if limit < 0:
-        raise MemtoolError(
-            f"--limit {limit} is below 0", hint="give a number, 0 for all", code="bad-limit"
-        )
 
 
 def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

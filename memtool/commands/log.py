@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -136,7 +135,6 @@ def log(
         kind: with --audit, only this kind, such as forget or promote; may be repeated
         limit: how many events at most, 0 for all
     """
-    _filters.refuse_negative(limit)
     if (since or kind) and not audit:
         raise MemtoolError("--since and --kind are for --audit", hint="memtool log --audit")
     if injected and audit:

@@ -146,7 +146,6 @@ def session_list(
         status: only sessions of this status
         limit: most sessions, 0 for all
     """
-    _filters.refuse_negative(limit)
     sessions = store.opened(context)
     heads, wrong = sessions.heads()
     context.notes.extend(wrong)
@@ -335,7 +334,6 @@ def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
         id: the session, by its id or the beginning of it; ID#N is its message N
         limit: only the last messages, 0 for all
     """
-    _filters.refuse_negative(limit)
     sessions = store.opened(context)
     wanted, _mark, digits = id.removeprefix("session:").partition("#")
     name = sessions.find(wanted)

@@ -12,14 +12,14 @@ import time
 from bisect import bisect_left, bisect_right
 from itertools import islice, takewhile
 
-from memtool.cli.arguments import Parameter
+from memtool.cli.arguments import Parameter, fit, fit_one, shown
 from memtool.cli.main import bug, undamaged
 from memtool.cli.output import visible
 from memtool.commands import _filters, _record
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.mcp.tools import GLOBAL, MOST_ITEMS, SETTABLE, Tool, is_required, most_chars
+from memtool.mcp.tools import GLOBAL, MOST_ITEMS, SETTABLE, Tool, is_required
 from memtool.memory.schema import is_id
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.store.snapshot import Record
-
-_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-LONGEST_WORD = 40
-_MANY = {str: "texts", int: "whole numbers", float: "numbers"}
-FARTHEST = 1 << 53
-"""Beyond it JSON readers no longer agree on whole numbers."""
 
 
 def read(tool: Tool, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -85,59 +79,29 @@ def refuse_outside(top: str, cwd: str, paths: list[str]) -> None:
 
 
 def _value(tool: Tool, name: str, parameter: Parameter, found: Any) -> Any:
+    hint = f"{name}: {_described(tool, name)}"
     if parameter.name == tool.choice.joined:
-        return [_one(tool, name, parameter, found)]
+        return [_allowed(name, fit_one(parameter, found, name=name, hint=hint))]
     if not parameter.is_many:
-        return _one(tool, name, parameter, found)
-    if not isinstance(found, list):
-        raise MemtoolError(f"{name} takes a list of {_MANY[parameter.kind]}, not {_kind(found)}")
-    if len(found) > MOST_ITEMS:
+        return _allowed(name, fit(parameter, found, name=name, hint=hint))
+    if isinstance(found, list) and len(found) > MOST_ITEMS:
         raise MemtoolError(f"{name} takes {MOST_ITEMS:,} items at most, not {len(found):,}")
-    return tuple(_one(tool, name, parameter, item) for item in found)
+    items = fit(parameter, found, name=name, hint=hint)
+    return tuple(_allowed(name, item) for item in items)
 
 
-def _one(tool: Tool, name: str, parameter: Parameter, found: Any) -> Any:
-    kind = parameter.kind
-    if kind is str and isinstance(found, str):
-        return _text(tool, name, parameter, found)
-    if kind is bool and isinstance(found, bool):
+def _allowed(name: str, found: Any) -> Any:
+    """Return a value if a tool may take it: some texts are for people alone."""
+    if not isinstance(found, str):
         return found
-    is_number = isinstance(found, int | float) and not isinstance(found, bool)
-    if kind is float and is_number and abs(found) <= FARTHEST:
-        return float(found)
-    if kind is int and is_number and abs(found) <= FARTHEST and found == int(found):
-        return int(found)
-    raise MemtoolError(f"{name} takes {_NAMES[kind]}, not {_kind(found)}")
-
-
-def _text(tool: Tool, name: str, parameter: Parameter, text: str) -> str:
-    if parameter.choices:
-        if text in parameter.choices:
-            return text
-        raise MemtoolError(
-            f"{name} is one of {', '.join(parameter.choices)}, not {_shown(text)}",
-            hint=f"{name}: {_described(tool, name)}",
-        )
-    most = most_chars(parameter)
-    if len(text) > most:
-        raise MemtoolError(
-            f"{name} has {len(text):,} characters, {most:,} are allowed", code="too-large"
-        )
-    if text == "-":
+    if found == "-":
         raise MemtoolError(f"{name} is -, and there is nothing to read", hint="give the text")
-    if "\0" in text or not _is_unicode(text):
-        raise MemtoolError(f"{name} is not Unicode text", code="not-utf8")
-    if name == "set" and text.partition("=")[0] not in SETTABLE:
+    if name == "set" and found.partition("=")[0] not in SETTABLE:
         raise MemtoolError(
-            f"{name} takes no {_shown(text.partition('=')[0])} here",
+            f"{name} takes no {shown(found.partition('=')[0])} here",
             hint=f"KEY=VALUE with one of {', '.join(SETTABLE)}",
         )
-    return text
-
-
-def _is_unicode(text: str) -> bool:
-    """Tell whether the text has no halves of characters, which JSON can spell."""
-    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
+    return found
 
 
 def _unknown(tool: Tool, name: str) -> MemtoolError:
@@ -145,26 +109,12 @@ def _unknown(tool: Tool, name: str) -> MemtoolError:
 
     near = difflib.get_close_matches(name, list(tool.parameters), n=1)
     hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(tool.parameters)}"
-    return MemtoolError(f"{tool.name} has no argument {_shown(name)}", hint=hint)
+    return MemtoolError(f"{tool.name} has no argument {shown(name)}", hint=hint)
 
 
 def _described(tool: Tool, name: str) -> str:
     described: str = tool.input_schema["properties"][name]["description"]
     return described
-
-
-def _kind(found: Any) -> str:
-    """Return what a wrong value is. It is not shown: it may hold anything."""
-    if found is None:
-        return "null"
-    return {list: "a list", dict: "an object", float: "such a number"}.get(
-        type(found), _NAMES.get(type(found), "that")
-    )
-
-
-def _shown(word: str) -> str:
-    """Return a wrong word as an error shows it, cut where it is long."""
-    return repr(word) if len(word) <= LONGEST_WORD else repr(word[:LONGEST_WORD]) + "…"
 
 
 BLOCK = "inject"

@@ -187,9 +187,6 @@ _ELSEWHERE = Parameter(
 )  # fmt: skip
 """What `--global` is on the command line: it belongs to no verb."""
 
-LONG = frozenset({"body", "prompt", "section", "text"})
-LONG_CHARS, SHORT_CHARS = 1 << 20, 10_000
-"""Most characters of a text, for what is written or asked at length and for everything else."""
 MOST_ITEMS = 1_000
 _FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
@@ -219,11 +216,6 @@ def tools(*, read_only: bool = False) -> dict[str, Tool]:
 def is_required(choice: Choice, parameter: Parameter) -> bool:
     """Tell whether a call must give the parameter."""
     return parameter.is_required or parameter.name in choice.required
-
-
-def most_chars(parameter: Parameter) -> int:
-    """Return how long a text of the parameter may be."""
-    return LONG_CHARS if parameter.name in LONG else SHORT_CHARS
 
 
 def _tool(choice: Choice) -> Tool:

@@ -122,10 +122,3 @@ def test_a_bare_repository_has_statistics_too(sandbox: Sandbox) -> None:
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     workspace = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert stats(workspace, at="HEAD").sizes == (Size("memories", 1, size),)
-
-
-def test_a_limit_below_zero_is_refused(sandbox: Sandbox) -> None:
-    """A mistyped number is named."""
-    sandbox.memory("dec-a")
-    with pytest.raises(MemtoolError, match="below 0"):
-        stats(sandbox.context(), limit=-1)
