@@ -31,6 +31,7 @@ from memtool.commands import list as _list
 from memtool.commands import log as _log
 from memtool.commands import maintain as _maintain
 from memtool.commands import mcp as _mcp
+from memtool.commands import merge_file as _merge_file
 from memtool.commands import new as _new
 from memtool.commands import promote as _promote
 from memtool.commands import purge as _purge
@@ -101,6 +102,7 @@ class Project(Context):
     check = _check.check
     conflicts = _conflicts.conflicts
     resolve = _resolve.resolve
+    merge_file = _merge_file.merge_file
     install = _install.install
     uninstall = _install.uninstall
     doctor = _doctor.doctor

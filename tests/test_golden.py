@@ -356,6 +356,7 @@ PROCESSES = """
     diff origin/main..HEAD
     conflicts
     resolve dec-celery dec-no-celery --keep newer --why "measured" --dry-run
+    merge-file src/pay.py src/pay.py src/pay.py --dry-run
     install claude --dry-run
     uninstall claude --dry-run
     doctor

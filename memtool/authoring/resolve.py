@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from memtool.authoring import write
+from memtool.authoring.merge import unmerged
 from memtool.authoring.tree import bytes_of, is_dirty
 from memtool.errors import MemtoolError
 from memtool.gate.conflicts import Conflict
@@ -21,7 +22,6 @@ from memtool.memory.memory import Fields, Memory, sections
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.snapshot import is_memory_path
 from memtool.value import Value
 
 BOTH = "both"
@@ -184,15 +184,15 @@ def split_ids(
     Raises:
         MemtoolError: none was made twice, a file conflicts in another way, or git refuses.
     """
-    unmerged = _unmerged(context)
-    if unmerged:
+    waiting = unmerged(context)
+    if waiting:
         if commit:
             raise MemtoolError(
                 "a merge is unfinished, and only git can conclude it",
                 hint="leave out --commit, then git commit",
                 code="merging",
             )
-        chosen = {path: sides for path, sides in unmerged.items() if _is_named(path, wanted)}
+        chosen = {path: sides for path, sides in waiting.items() if _is_named(path, wanted)}
         settled = [
             _split_unmerged(context, path, sides, dry_run=dry_run) for path, sides in chosen.items()
         ]
@@ -205,15 +205,6 @@ def split_ids(
             code="no-conflict",
         )
     return settled
-
-
-def _unmerged(context: Context) -> dict[str, dict[str, str]]:
-    """Return the blobs of each unmerged memory file by git's stages: 1 before, 2 ours, 3 theirs."""
-    found: dict[str, dict[str, str]] = {}
-    for entry in context.repository.git.ls_files(context.directory, options=("--unmerged",)):
-        if is_memory_path(entry.path, context.directory):
-            found.setdefault(entry.path, {})[entry.stage] = entry.oid
-    return found
 
 
 def _is_named(path: str, wanted: tuple[str, ...]) -> bool:

@@ -127,14 +127,21 @@ def _planned(context: Context, directory: str) -> dict[str, bytes]:
         for path, text in wanted.items()
         if not os.path.lexists(os.path.join(top, path))
     }
-    line = f"{directory}/** -text\n".encode()
     attributes = bytes_of(top, ATTRIBUTES_NAME) or b""
-    if line.strip() not in map(bytes.strip, attributes.splitlines()):
-        gap = b"" if not attributes or attributes.endswith(b"\n") else b"\n"
-        planned[ATTRIBUTES_NAME] = attributes + gap + line
+    if with_attributes(attributes, directory) != attributes:
+        planned[ATTRIBUTES_NAME] = with_attributes(attributes, directory)
     if directory not in {DEFAULT_DIRECTORY, context.directory}:
         planned[POINTER_NAME] = f'directory = "{directory}"\n'.encode()
     return planned
+
+
+def with_attributes(data: bytes, directory: str) -> bytes:
+    """Return git's attributes with our lines: no line end is converted, and who merges memories."""
+    for line in (f"{directory}/** -text", f"{directory}/**/*.md merge=memtool"):
+        if line.encode() not in map(bytes.strip, data.splitlines()):
+            gap = b"" if not data or data.endswith(b"\n") else b"\n"
+            data += gap + line.encode() + b"\n"
+    return data
 
 
 def ready_global(context: Context, *, begins: bool) -> None:

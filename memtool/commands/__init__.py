@@ -24,7 +24,7 @@ class Verb(Value):
     @property
     def function(self) -> str:
         """The name of its function, which is also that of its method in the Python API."""
-        return "import_" if self.name == "import" else self.name.replace(" ", "_")
+        return "import_" if self.name == "import" else self.name.replace(" ", "_").replace("-", "_")
 
 
 VERBS: tuple[Verb, ...] = (
@@ -60,6 +60,9 @@ VERBS: tuple[Verb, ...] = (
     Verb("check", "guard", "what must not be committed, before it is"),
     Verb("conflicts", "guard", "what contradicts what, side by side"),
     Verb("resolve", "guard", "settle a conflict, with a record of why"),
+    Verb(
+        "merge-file", "guard", "merge a memory that two branches changed; git runs it", "merge_file"
+    ),
     Verb("install", "guard", "put memtool into an agent host, or into git's hooks"),
     Verb(
         "uninstall", "guard", "take memtool out of an agent host, or out of git's hooks", "install"

@@ -10,10 +10,11 @@ from memtool.store.context import Context
 def init(
     context: Context, *, directory: str = "", commit: bool = False, dry_run: bool = False
 ) -> Initialized:
-    """Make the memory directory of a repository: settings, templates, and a line for git.
+    """Make the memory directory of a repository: settings, templates, and two lines for git.
 
     Doing it again adds only what is missing. The templates, .memory/_decision.md and so on, are
-    yours to change. The line in .gitattributes keeps git from converting line ends in memories.
+    yours to change. The lines in .gitattributes keep git from converting line ends in memories, and
+    name the merge driver that memtool install git sets up.
 
     Example:
         memtool init --commit

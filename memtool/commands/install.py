@@ -30,8 +30,9 @@ def install(
     wrote there stays, byte for byte; what another level has already is not written twice.
 
     git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
-    hook tells what a merge brought. A hook of yours is kept and runs first. Other clones need it
-    too: hooks are not committed.
+    hook tells what a merge brought. A hook of yours is kept and runs first. A merge driver joins
+    what two branches did to one memory, key by key; .gitattributes names it. Other clones need it
+    too: hooks and drivers are not committed.
 
     pre-commit: for those who use that framework, in place of git. The hook memtool-check is added
     to .pre-commit-config.yaml, whose comments and order stay; a file that pre-commit itself does
@@ -61,7 +62,7 @@ def install(
 
     def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return git.install(context.repository)
+            return git.install(context.repository, context.directory)
         host = agent(name)
         return host.install(host.site(context, is_user=user), with_server=mcp)
 
@@ -90,9 +91,9 @@ def uninstall(
     """Take memtool out of an agent host, or out of the hooks of git or pre-commit.
 
     Settings get back the bytes that they had, files and directories that memtool made are removed,
-    and hooks of git that were there before get their names back. What memtool did not write is left
-    alone. On a terminal the changes are shown first; without one, files that others write too
-    change only with --yes.
+    and hooks of git that were there before get their names back; the setting of the merge driver
+    goes, the attribute stays. What memtool did not write is left alone. On a terminal the changes
+    are shown first; without one, files that others write too change only with --yes.
 
     Example:
         memtool uninstall git

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from memtool.authoring import draft, write
+from memtool.authoring import merge as unfinished
 from memtool.authoring import resolve as settlement
+from memtool.authoring.merge import Finished
 from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settled
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
@@ -13,13 +16,20 @@ from memtool.gate.conflicts import contradictions
 from memtool.memory.memory import Memory
 from memtool.store.context import Context
 from memtool.store.snapshot import Tree
-from memtool.value import Value
+from memtool.value import Value, plain
 
 
 class Resolved(Value):
-    """What was settled, in order."""
+    """What was settled, in order; `finished` are files whose merge was unfinished."""
 
     resolved: tuple[Settled, ...]
+    finished: tuple[Finished, ...] = ()
+    dry_run: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: resolved, and where merges were finished, finished."""
+        finished = {"finished": plain(self.finished)} if self.finished else {}
+        return {"resolved": plain(self.resolved)} | finished
 
 
 def resolve(
@@ -41,15 +51,19 @@ def resolve(
     one with a text of your own. With --keep both each names the others in conflicts_accepted, and
     they are no longer listed as a conflict. The same for a fork and for contrary statements.
 
+    Without --keep and --merge it finishes merges of git: files that are divided in lifecycle keys
+    only, such as status and tags, get what both sides did, all of them at once, and are staged.
+
     With --keep-both an id that was made twice, on two branches, becomes two: in an unfinished
     merge the side of the other branch gets a new id and file, and both are staged.
 
     Example:
         memtool resolve dec-a dec-b --keep newer --why "measured in March" --commit
+        memtool resolve
 
     Args:
         ids: the memories, by id, its beginning or words of it; for --keep-both the id, or all
-            of them
+            of them; to finish merges the files, or none for all of them
         keep: one of the ids, newer, or both
         merge: title of a new memory that replaces them all
         body: the text of that new memory, or - to read it from stdin
@@ -66,6 +80,10 @@ def resolve(
                 "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
             )
         return Resolved(tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run)))
+    if not (keep or merge or body or all or why):
+        finished = unfinished.finish(context, ids, commit=commit, dry_run=dry_run)
+        if finished:
+            return Resolved((), tuple(finished), dry_run)
     reason = write.one_line(context, why)
     _refuse_unclear(ids, keep, merge, body, reason, all_=all)
     tree = context.tree()
@@ -170,6 +188,12 @@ def _merged(context: Context, there: Sequence[Memory], title: str, body: str) ->
 
 def render(resolved: Resolved) -> str:
     """Return what holds now, and the files that were written."""
+    if resolved.finished:
+        would = "would be " if resolved.dry_run else ""
+        return "\n".join(
+            f"{one.path}: {would}merged, {'; '.join(f'{k} {v}' for k, v in one.keys.items())}"
+            for one in resolved.finished
+        )
     if not resolved.resolved:
         return "no open conflict"
     return "\n".join(row for settled in resolved.resolved for row in _rows(settled))

@@ -20,6 +20,7 @@ from functools import partial
 from importlib.util import cache_from_source
 
 from memtool import version
+from memtool.authoring.tree import ATTRIBUTES_NAME
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts, git, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
@@ -160,7 +161,8 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
-    for check in (_settings, _trusted, _limits, _index, _ledger, _sessions, _hooks, _log):
+    checks = (_settings, _trusted, _limits, _index, _ledger, _sessions, _hooks, _merge_driver, _log)
+    for check in checks:
         yield _result(check, context)
 
 
@@ -168,7 +170,9 @@ def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
     try:
         return check(context)
     except MemtoolError as error:
-        return _sign(check.__name__.lstrip("_"), BROKEN, error.message, error.hint)
+        return _sign(
+            check.__name__.lstrip("_").replace("_", " "), BROKEN, error.message, error.hint
+        )
 
 
 def mend(context: Context) -> Iterator[str]:
@@ -340,7 +344,8 @@ def _sessions(context: Context) -> Sign:
 def _hooks(context: Context) -> Sign:
     if context.repository.is_bare:
         return _sign("hooks", ABSENT, "a bare repository commits nothing")
-    missing = {os.path.basename(step.path) for step in git.install(context.repository).steps}
+    steps = git.install(context.repository, context.directory).steps
+    missing = {os.path.basename(step.path) for step in steps if step.kind != "own"}
     if not missing:
         return _sign("hooks", GOOD, ", ".join(git.HOOKS))
     folder = git.hooks_folder(context.repository)
@@ -353,6 +358,27 @@ def _hooks(context: Context) -> Sign:
     state = WARNING if present else ABSENT
     what = f"missing or older: {', '.join(sorted(missing))}" if present else "not installed"
     return _sign("hooks", state, what, "memtool install git")
+
+
+def _merge_driver(context: Context) -> Sign:
+    """Look whether both halves of the merge driver are there: the attribute and the setting."""
+    name = "merge driver"
+    if context.repository.is_bare:
+        return _sign(name, ABSENT, "a bare repository merges nothing")
+    command = git.driver_of(context.repository)
+    is_named = git.is_driver_named(context.repository, context.directory)
+    if command and is_named:
+        if command != git.driver():
+            detail = "another Python's or an older one"
+            return _sign(name, WARNING, detail, "memtool install git brings it up to date")
+        return _sign(name, GOOD, "memories are merged key by key")
+    if is_named:
+        detail = f"{ATTRIBUTES_NAME} names it, and this clone lacks it: git merges memories as text"
+        return _sign(name, WARNING, detail, "memtool install git")
+    if command:
+        detail = f"{ATTRIBUTES_NAME} does not name it, so git does not run it"
+        return _sign(name, WARNING, detail, "memtool init adds the line")
+    return _sign(name, ABSENT, "not installed", "memtool install git")
 
 
 def _log(context: Context) -> Sign:

@@ -1,8 +1,12 @@
-"""Git as a host: hooks that run the gate before commits, and report after merges.
+"""Git as a host: hooks that run the gate before commits, and a driver that merges memories.
 
 A hook of the user is kept: it is renamed, and ours runs it first, with the same arguments and
 input. Uninstalling renames it back, so every byte is as before. Hooks that all repositories share
 are refused.
+
+The merge driver is a setting of the clone, beside an attribute that all clones share. What it runs
+may be gone one day: then git's own text merge is run, since a driver that only fails leaves one
+side in the worktree, without a mark that the other is missing.
 """
 
 from __future__ import annotations
@@ -10,21 +14,41 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import tempfile
 
 from memtool import templates
+from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, with_attributes
 from memtool.errors import MemtoolError
 from memtool.hosts.install import FileStep, InstallPlan, bytes_at
 from memtool.store.repository import Repository
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
 """The hooks that memtool has a template for. Git runs no pre-commit hook for a merge of its own."""
 MARK = b"# installed by memtool: "
 KEPT = ".before-memtool"
 """Ends the name under which a hook that was there before is kept."""
+DRIVER = "merge.memtool"
+"""The section of git's settings that describes the merge driver."""
+TITLE = "memories, key by key"
+_MERGE = """\
+if [ -x @PYTHON@ ]; then @PYTHON@ -P -c 'from memtool.cli.main import command; command()' @CALL@
+elif command -v memtool >/dev/null 2>&1; then memtool @CALL@
+else (exit 127); fi; s=$?
+[ $s -eq 0 ] && exit 0
+[ $s -eq 1 ] && grep -q '^<<<<<<< ours' %A && exit 1
+git merge-file -L ours -L base -L theirs %A %O %B
+[ $? -eq 0 ]
+"""
+"""What git runs to merge a memory. A Python without memtool ends with 1, as a conflict does."""
+_CALL = "merge-file %O %A %B %P"
 
 
-def install(repository: Repository) -> InstallPlan:
-    """Plan the hooks: keep what is there, write ours; nothing for those that are up to date."""
+def install(repository: Repository, directory: str) -> InstallPlan:
+    """Plan hooks and merge driver: keep what is there, add ours; nothing that is up to date."""
     folder = hooks_folder(repository)
     steps = []
     for name in HOOKS:
@@ -41,11 +65,14 @@ def install(repository: Repository) -> InstallPlan:
                 )
             steps.append(FileStep("rename", path, path + KEPT))
         steps.append(FileStep("write", path, data=wanted))
-    return InstallPlan(tuple(steps))
+    return InstallPlan((*steps, *_driver_steps(repository, directory)))
 
 
 def uninstall(repository: Repository) -> InstallPlan:
-    """Plan to remove our hooks, and to put back those that were there before."""
+    """Plan to remove our hooks and driver, and to put back the hooks that were there before.
+
+    The attribute stays: it is shared with clones that have the driver, and harmless without.
+    """
     folder = hooks_folder(repository)
     steps = []
     for name in HOOKS:
@@ -54,7 +81,51 @@ def uninstall(repository: Repository) -> InstallPlan:
             steps.append(FileStep("remove", path))
             if os.path.lexists(path + KEPT):
                 steps.append(FileStep("rename", path + KEPT, path))
+    if driver_of(repository):
+        steps.append(_setting(repository, ("--remove-section", DRIVER)))
     return InstallPlan(tuple(steps))
+
+
+def driver_of(repository: Repository) -> str:
+    """Return what git runs here to merge a memory, empty where no driver is configured."""
+    return repository.git.line("config", "--get", f"{DRIVER}.driver", allowed=(0, 1))
+
+
+def is_driver_named(repository: Repository, directory: str) -> bool:
+    """Tell whether git's attributes name the driver for memories."""
+    path = f"{directory}/decision/a.md"
+    return repository.git.rows("check-attr", "-z", "merge", "--", path)[2:] == [b"memtool"]
+
+
+def driver() -> str:
+    """Return the command of the merge driver, for the Python that runs now."""
+    python = shlex.quote(sys.executable).replace("%", "%%")
+    return _MERGE.strip().replace("@PYTHON@", python).replace("@CALL@", _CALL).replace("\n", "; ")
+
+
+def _driver_steps(repository: Repository, directory: str) -> Iterator[FileStep]:
+    if driver_of(repository) != driver():
+        title, wanted = (f"{DRIVER}.name", TITLE), (f"{DRIVER}.driver", driver())
+        yield _setting(repository, title, wanted)
+    top = repository.top
+    if os.path.isdir(os.path.join(top, directory)) and not is_driver_named(repository, directory):
+        before = bytes_of(top, ATTRIBUTES_NAME)
+        after = with_attributes(before or b"", directory)
+        yield FileStep("own", os.path.join(top, ATTRIBUTES_NAME), data=after, before=before)
+
+
+def _setting(repository: Repository, *edits: tuple[str, ...]) -> FileStep:
+    """Return the change of this clone's settings that some calls of `git config` make."""
+    path = os.path.join(repository.common_dir, "config")
+    before = bytes_at(path)
+    with tempfile.TemporaryDirectory(prefix="memtool-") as folder:
+        copy = os.path.join(folder, "config")
+        with open(copy, "wb") as file:
+            file.write(before or b"")
+        for edit in edits:
+            repository.git.run("config", "--file", copy, *edit)
+        after = bytes_at(copy)
+    return FileStep("own", path, data=after or b"", before=before)
 
 
 def hooks_folder(repository: Repository) -> str:

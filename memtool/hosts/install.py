@@ -34,7 +34,8 @@ from memtool.value import Value
 class FileStep(Value):
     """One change of one file. All paths are absolute.
 
-    `write` puts a program there, `edit` puts `data` where `before` is, None for no file. `remove`
+    `write` puts a program there, `edit` puts `data` where `before` is, None for no file; so does
+    `own`, in which only lines change that are memtool's, so that nobody need be asked. `remove`
     deletes the file, with a `before` only if that is its content, and with a `target` also the
     directories below `target` that are empty then. `rename` moves the file to `target`.
     """
@@ -50,7 +51,7 @@ class FileStep(Value):
         path = self.path.removeprefix(f"{top}/")
         if self.kind == "rename":
             return f"rename {path} to {os.path.basename(self.target)}"
-        if self.kind == "edit":
+        if self.kind in ("edit", "own"):
             return f"{'write' if self.before is None else 'change'} {path}"
         return f"{self.kind} {path}"
 
@@ -98,7 +99,7 @@ def _do(step: FileStep) -> None:
         os.unlink(step.path)
         if step.target:
             _remove_empty(os.path.dirname(step.path), step.target)
-    elif step.kind == "edit":
+    elif step.kind in ("edit", "own"):
         _write(step.path, step.data, step.before)
     else:
         _write(step.path, step.data, bytes_at(step.path))

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from memtool.index.manifest import Changes, Folder, Stat
     from memtool.memory.schema import Problem
+    from memtool.memory.three_way import Divided
     from memtool.redaction.mask import Mask
     from memtool.store.config import Config
     from memtool.store.context import Context
@@ -195,6 +196,9 @@ class Refresh:
             data = ends.read_file(path)
             if isinstance(data, bytes):
                 found.append((folder, name, slot, data))
+                both = self.divided(path, data) if b"<<<<<<< " in data else None
+                if both is not None:
+                    folder.problems = (*folder.problems, self.mask.problem(both.problem))
             else:
                 folder.problems = (*folder.problems, data)
         return found
@@ -214,9 +218,18 @@ class Refresh:
         try:
             memory = document.read(data, path, self.categories)
         except document.Unreadable as error:
-            folder.problems = (*folder.problems, *map(self.mask.problem, error.problems))
-            return None
+            both = self.divided(path, data)
+            if both is None:
+                folder.problems = (*folder.problems, *map(self.mask.problem, error.problems))
+                return None
+            memory = both.memory
         return Record(self.mask.read(memory, data, oid), path, oid)
+
+    def divided(self, path: str, data: bytes) -> Divided | None:
+        """Return a file whose merge is unfinished as both sides have it, where that is known."""
+        from memtool.memory import three_way  # few files are ever in a merge
+
+        return three_way.divided(data, path, self.categories)
 
     @cached_property
     def mask(self) -> Mask:

@@ -144,6 +144,20 @@ def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") 
     return mark + edited.encode()
 
 
+def lines_of(data: bytes, path: str = "") -> tuple[Fields, dict[str, str]]:
+    """Return the fields of a file and the lines of each key, whatever the field table says.
+
+    Raises:
+        Unreadable: its header is not strict YAML.
+    """
+    header, _body = _split_strictly(_text(data, path), path)
+    read = _read_strictly(header, path)
+    rows = header.split("\n")
+    return read.fields, {
+        key: "\n".join(rows[first - 1 : last]) for key, (first, last) in read.spans.items()
+    }
+
+
 def _text(data: bytes, path: str) -> str:
     if len(data) > MAX_BYTES:
         message = f"{len(data):,} bytes, {MAX_BYTES:,} are allowed"
@@ -165,7 +179,7 @@ def _parse(text: str, path: str) -> tuple[Fields, dict[str, int], str]:
     first = 0 if text.startswith("<<<<<<< ") else text.find("\n<<<<<<< ")
     if first >= 0 and "\n>>>>>>> " in text:
         line = text.count("\n", 0, first + 1) + 1
-        hint = "keep one side, then git add it"
+        hint = "memtool resolve settles keys such as status; else keep one side, then git add it"
         raise _refusal(path, line, "conflict-markers", "a merge is unfinished here", hint)
     parts = frontmatter.split_plain(text)
     if parts is not None and len(parts[0]) <= MAX_HEADER:

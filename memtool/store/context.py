@@ -317,17 +317,17 @@ class Context:
         return tree
 
     def note_problems(self, tree: Tree) -> None:
-        """Note how many files of a tree are not memories, once."""
-        if tree.problems:
-            first = tree.problems[0]
-            paths = {problem.path for problem in tree.problems}
-            what = (
-                "1 file is not a memory"
-                if len(paths) == 1
-                else f"{len(paths)} files are not memories"
-            )
-            note = f"{what}, memtool status lists why; first: {first.text()}"
-            if note not in self.notes:
+        """Note how many files of a tree are not memories, or in an unfinished merge, once."""
+        broken = [problem for problem in tree.problems if problem.severity == "error"]
+        divided = [problem for problem in tree.problems if problem.severity != "error"]
+        for found, one, many, hint in (
+            (broken, "file is not a memory", "files are not memories", "memtool status lists why"),
+            (divided, "memory is in an unfinished merge", "memories are in an unfinished merge",
+             "memtool resolve settles that"),
+        ):  # fmt: skip
+            count = len({problem.path for problem in found})
+            note = f"{count} {one if count == 1 else many}, {hint}; first: "
+            if found and (note := note + found[0].text()) not in self.notes:
                 self.notes.append(note)
 
     def moment_of(self, as_of: str | None) -> int:

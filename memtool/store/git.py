@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from memtool.store.process import Child
+    from memtool.store.process import Child, Done
 
 TIMEOUT_S = 60.0
 HARDENING: dict[str, str] = {
@@ -49,6 +49,8 @@ LOCATION_VARIABLES = (
 )  # fmt: skip
 _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 """What git says where it would fetch what a partial clone left out."""
+_MOST_CONFLICTS = 127
+"""`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
 _LOCKED = (".lock': File exists", "cannot lock ref")
 
 
@@ -170,17 +172,27 @@ class Git:
             GitError: the exit status is not allowed.
             MemtoolError: git is not installed, or did not answer within a minute.
         """
+        done = self._run(args, stdin, env, with_hooks=with_hooks)
+        if done.status not in allowed:
+            raise self.failed(args, done.status, done.stderr)
+        return done.stdout
+
+    def _run(
+        self,
+        args: Sequence[str],
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        *,
+        with_hooks: bool = False,
+    ) -> Done:
         full_env = (self.user_env if with_hooks else self.env) | dict(env or {})
         from memtool.store import process  # warm answers need no git
 
         argv = self._argv(args, hardening={} if with_hooks else HARDENING)
         try:
-            done = process.run(argv, full_env, stdin or b"", None if with_hooks else TIMEOUT_S)
+            return process.run(argv, full_env, stdin or b"", None if with_hooks else TIMEOUT_S)
         except OSError as error:  # TimeoutError among them
             raise unstarted(args[0], error) from None
-        if done.status not in allowed:
-            raise self.failed(args, done.status, done.stderr)
-        return done.stdout
 
     def line(self, *args: str, allowed: Iterable[int] = (0,)) -> str:
         """Run git and return its one line of output, without the line feed."""
@@ -275,6 +287,29 @@ class Git:
             elif key == "branch":
                 found[value] = place
         return found
+
+    def merge_texts(self, base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bool]:
+        """Merge three texts line by line; return the result, and whether nothing conflicts in it.
+
+        What conflicts is between markers that name the sides `ours` and `theirs`.
+
+        Raises:
+            GitError: they are no text, or larger than git merges.
+        """
+        import tempfile  # only merges need it
+
+        texts = {"ours": ours, "base": base, "theirs": theirs}
+        with tempfile.TemporaryDirectory(prefix="memtool-merge-") as folder:
+            for name, text in texts.items():
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(text)
+            labels = [part for name in texts for part in ("-L", name)]
+            places = [os.path.join(folder, name) for name in texts]
+            args = ("merge-file", "-p", *labels, *places)
+            done = self._run(args)
+        if not 0 <= done.status <= _MOST_CONFLICTS:
+            raise self.failed(args, done.status, done.stderr)
+        return done.stdout, done.status == 0
 
     def rev(self, revision: str) -> str:
         """Return the full id of the commit that a revision names.

@@ -257,7 +257,7 @@ def unmerged(path: str) -> Problem:
         0,
         "conflict-markers",
         "a merge is unfinished here",
-        f"keep one side, then git add {path}",
+        f"memtool resolve settles keys such as status; else keep one side, then git add {path}",
     )
 
 
@@ -355,6 +355,7 @@ class Tree:
     ) -> None:
         from memtool.memory import document  # a warm catalog reads no file
         from memtool.memory.schema import Problem
+        from memtool.memory.three_way import divided
 
         self.snapshot = snapshot
         records = []
@@ -368,10 +369,12 @@ class Tree:
             try:
                 memory = read(data, entry.path)
             except document.Unreadable as error:
-                problems.extend(
-                    error.problems if mask is None else map(mask.problem, error.problems)
-                )
-                continue
+                both = divided(data, entry.path, categories)
+                faults = error.problems if both is None else [both.problem]
+                problems.extend(faults if mask is None else map(mask.problem, faults))
+                if both is None:
+                    continue
+                memory = both.memory
             if as_of is None or memory.timestamp <= as_of:
                 oid = entry.oid or hash_blob(data)
                 seen = memory if mask is None else mask.read(memory, data, oid)

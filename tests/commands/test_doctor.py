@@ -230,3 +230,22 @@ def test_without_a_memory_directory_it_says_so(sandbox: Sandbox) -> None:
     (sandbox.path / ".memory").rmdir()
     found = signs(sandbox)
     assert found["repository", "settings"].hint == "memtool init makes it"
+
+
+def test_half_a_merge_driver_is_named(ready: Sandbox) -> None:
+    """The attribute without the setting, the setting without the attribute, and an older one."""
+
+    def found() -> tuple[str, str]:
+        sign = signs(ready)["repository", "merge driver"]
+        return sign.state, sign.hint
+
+    assert found() == (ABSENT, "memtool install git")
+    install(ready.context(), "git")
+    assert found() == (GOOD, "")
+    ready.git("config", "merge.memtool.driver", "memtool merge-file %O %A %B %P")
+    assert found() == (WARNING, "memtool install git brings it up to date")
+    ready.git("config", "--remove-section", "merge.memtool")
+    assert found() == (WARNING, "memtool install git")
+    install(ready.context(), "git")
+    (ready.path / ".gitattributes").unlink()
+    assert found() == (WARNING, "memtool init adds the line")

@@ -16,6 +16,8 @@ FILES = (
     ".memory/_state.md",
     ".gitattributes",
 )
+MERGE = ".memory/**/*.md merge=memtool\n"
+LINES = f".memory/** -text\n{MERGE}"
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def test_init_makes_settings_templates_and_the_line_for_git(fresh: Sandbox):
     """A repository is ready after one command."""
     made = init(fresh.context())
     assert made.written == FILES
-    assert (fresh.path / ".gitattributes").read_text() == ".memory/** -text\n"
+    assert (fresh.path / ".gitattributes").read_text() == LINES
     assert fresh.context().settings.given == {}
     assert render(made).splitlines()[0] == "wrote .memory/config.toml"
 
@@ -56,14 +58,15 @@ def test_doing_it_again_adds_only_what_is_missing(fresh: Sandbox):
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("*.png binary\n", "*.png binary\n.memory/** -text\n"),
-        ("*.png binary", "*.png binary\n.memory/** -text\n"),
-        ("# .memory/** -text\n", "# .memory/** -text\n.memory/** -text\n"),
-        (".memory/** -text\r\n", ".memory/** -text\r\n"),
+        ("*.png binary\n", f"*.png binary\n{LINES}"),
+        ("*.png binary", f"*.png binary\n{LINES}"),
+        ("# .memory/** -text\n", f"# .memory/** -text\n{LINES}"),
+        (".memory/** -text\r\n", f".memory/** -text\r\n{MERGE}"),
+        (LINES.replace("\n", "\r\n"), LINES.replace("\n", "\r\n")),
     ],
 )
 def test_the_attributes_of_the_user_are_kept(fresh: Sandbox, before: str, after: str):
-    """The line is added at the end, once."""
+    """The lines are added at the end, each once."""
     fresh.write(".gitattributes", before)
     init(fresh.context())
     assert (fresh.path / ".gitattributes").read_bytes().decode() == after

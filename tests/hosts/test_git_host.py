@@ -8,8 +8,10 @@ import subprocess
 import pytest
 from conftest import Sandbox
 
+from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
+from memtool.hosts import git
 from memtool.hosts.git import HOOKS, KEPT
 
 HOOK = '#!/bin/sh\necho theirs ran with "$@" >> "$(git rev-parse --show-toplevel)/ran"\nexit {}\n'
@@ -35,13 +37,13 @@ def test_installing_and_taking_out_leaves_no_trace(sandbox: Sandbox) -> None:
     put(sandbox, "post-merge", "#!/bin/sh\n", 0o644)
     put(sandbox, "commit-msg", HOOK.format(0))
     before = hooks(sandbox)
-    assert len(install(sandbox.context(), "git").steps) == 5
+    assert len(install(sandbox.context(), "git").steps) == 7
     during = hooks(sandbox)
     assert set(during) == {*HOOKS, "commit-msg", f"pre-commit{KEPT}", f"post-merge{KEPT}"}
     assert all(during[name][1] & 0o100 for name in HOOKS)
     assert install(sandbox.context(), "git").steps == ()
     assert hooks(sandbox) == during
-    assert len(uninstall(sandbox.context(), "git").steps) == 5
+    assert len(uninstall(sandbox.context(), "git").steps) == 6
     assert hooks(sandbox) == before
     assert render(uninstall(sandbox.context(), "git")) == "git: nothing to change"
     assert hooks(sandbox) == before
@@ -125,6 +127,7 @@ def test_hooks_of_all_repositories_are_not_touched(sandbox: Sandbox) -> None:
 
 def test_a_linked_worktree_has_the_hooks_of_its_repository(sandbox: Sandbox) -> None:
     """Installing there is installing everywhere."""
+    sandbox.write(".gitattributes", with_attributes(b"", ".memory"))
     sandbox.memory("dec-a")
     sandbox.commit()
     sandbox.git("worktree", "add", "--quiet", "../linked")
@@ -225,3 +228,32 @@ def test_unwritable_hooks_are_one_sentence(sandbox: Sandbox) -> None:
     done = sandbox.run("install", "git")
     assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)
     assert os.listdir(sandbox.path / ".memory") == []
+
+
+def test_the_merge_driver_is_set_up_and_taken_out_again(sandbox: Sandbox) -> None:
+    """The settings of the clone get their bytes back; the attribute, which is shared, stays."""
+    sandbox.write(".gitattributes", "*.png binary")
+    config = sandbox.path / ".git/config"
+    config.write_text(config.read_text() + "# mine\n[alias]\n\tst = status\n")
+    before = config.read_bytes()
+    planned = install(sandbox.context(), "git", dry_run=True)
+    assert planned.steps[-2:] == ("change .git/config", "change .gitattributes")
+    assert config.read_bytes() == before
+    install(sandbox.context(), "git")
+    attributes = (sandbox.path / ".gitattributes").read_text()
+    assert attributes == "*.png binary\n.memory/** -text\n.memory/**/*.md merge=memtool\n"
+    assert git.driver_of(sandbox.context().repository) == git.driver()
+    assert git.is_driver_named(sandbox.context().repository, ".memory")
+    sandbox.git("config", "merge.memtool.driver", "memtool merge-file %O %A %B")
+    assert install(sandbox.context(), "git").steps == ("change .git/config",)
+    assert install(sandbox.context(), "git").steps == ()
+    assert "change .git/config" in uninstall(sandbox.context(), "git").steps
+    assert config.read_bytes() == before
+    assert (sandbox.path / ".gitattributes").read_text() == attributes
+
+
+def test_the_driver_is_not_named_where_no_memories_are(sandbox: Sandbox) -> None:
+    """A repository without a memory directory gets no line into a file that others share."""
+    (sandbox.path / ".memory").rmdir()
+    install(sandbox.context(), "git")
+    assert not (sandbox.path / ".gitattributes").exists()

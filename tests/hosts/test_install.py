@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
+from memtool.authoring.tree import with_attributes
 from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts import AGENTS
@@ -475,6 +476,8 @@ def test_two_installs_at_once_are_one(sandbox: Sandbox) -> None:
 def test_all_means_every_host_in_use(sandbox: Sandbox) -> None:
     """A directory in the project or at home, or a program on the path; git always."""
     (sandbox.path / ".gemini").mkdir()
+    sandbox.write(".gitattributes", with_attributes(b"", ".memory"))
+    sandbox.commit()
     (sandbox.path.parent / "home" / ".codex").mkdir()
     tools = sandbox.path.parent / "tools"
     tools.mkdir()
