@@ -96,7 +96,8 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
     contract = _contract(host, event)
     session = context_of(given)
     happened = HookCall(contract, given, is_dry)
-    injected = None if context.is_off else _REPLIES[contract.meaning](context, happened)
+    reply = None if context.is_off else _REPLIES.get(contract.meaning)
+    injected = reply(context, happened) if reply else None
     if injected is None:
         return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
     return Hooked(
@@ -152,36 +153,72 @@ class HookCall(Value):
     is_dry: bool
 
 
-def _start(context: Context, event: HookCall) -> Injected:
+def _start(context: Context, event: HookCall) -> Injected | None:
+    """Return the primer; the next prompt brings it where this host takes no text at the start.
+
+    A session that is resumed still has what it was shown. A subagent is no session of its own.
+    """
+    from memtool.inject import session_primer, session_seen
+
+    if not context.is_begun and context.beside is None:
+        context.refuse_absent()
+    session, cache = context_of(event.given), context.repository.cache_dir
+    is_resumed = event.given.source == contracts.RESUME or (
+        event.given.source == contracts.OPEN and session_seen.has_seen(cache, session)
+    )
+    if session and not event.is_dry:
+        if not is_resumed:
+            session_seen.forget(cache, session)
+        if not event.given.agent:
+            session_primer.begin(context, session, is_resumed=is_resumed)
+    if not event.contract.answer:
+        return None
+    is_brief = bool(event.given.agent) or (is_resumed and session_seen.has_seen(cache, session))
+    return _primer(context, event, is_brief=is_brief)
+
+
+def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
+    """Return the primer, with the note that the session was given it."""
     from memtool.inject import candidates, gather, session_primer, session_seen
     from memtool.sessions import lifecycle
 
     session = context_of(event.given)
-    is_noted = bool(session) and not event.is_dry
-    if is_noted:
-        session_seen.forget(context.repository.cache_dir, session)
     primed = session_primer.prime(
         gather.GatherRequest(context, session=session),
         _form(event),
         candidates.plan(context.strict_settings, _budget(context, event), None),
-        lifecycle.recap(context, event.given.session),
+        None if is_brief else lifecycle.recap(context, event.given.session),
+        is_brief=is_brief,
     )
-    if is_noted:
-        session_primer.begin(context, session)
-    return primed
+    if not session:
+        return primed
+    mark = session_seen.primed(context.repository.cache_dir, session)
+    return primed.replace(versions=(*primed.versions, mark))
 
 
 def _prompt(context: Context, event: HookCall) -> Injected:
-    from memtool.inject import candidates, file_rules, gather
+    from memtool.inject import candidates, file_rules, gather, session_seen
 
     given = event.given
+    session, cache = context_of(given), context.repository.cache_dir
+    budget = _budget(context, event)
+    summary = contracts.last_summary(event.contract.host, given.transcript)
+    if summary and session and not event.is_dry:
+        session_seen.summed_up(cache, session, summary)
+    primer: Injected | None = None
+    if session and session_seen.is_due(cache, session):
+        primer = _primer(context, event, is_brief=session_seen.has_seen(cache, session))
+        left = contracts.most_tokens(event.contract.host) - candidates.tokens(primer.text)
+        budget = max(0, min(budget, left))
     files = file_rules.inside(context, given.files)
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
-    return gather.answer(
-        gather.GatherRequest(context, prompt, files, context_of(given)),
+    shown = primer.versions if primer else ()
+    found = gather.answer(
+        gather.GatherRequest(context, prompt, files, session, shown=shown),
         _form(event),
-        candidates.plan(context.strict_settings, _budget(context, event), None),
+        candidates.plan(context.strict_settings, budget, None),
     )
+    return primer.followed_by(found) if primer else found
 
 
 def _edit(context: Context, event: HookCall) -> Injected | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 
 from memtool.store.files import read_regular
 from memtool.value import Value
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
+IGNORED = "ignored"
 """What an event means: a session begins (or goes on after its context was lost), the user asks,
-the agent changed files, the context is about to be compacted, a turn is over, a session is over."""
+the agent changed files, the context is about to be compacted, a turn is over, a session is over;
+or nothing."""
+RESUME, OPEN = "resume", "open"
+"""The source of a session that goes on with the context that it had; and of one that may do so, for
+all that its host knows."""
 MOST_INPUT = 16 << 20
 """Bytes of an event; a host sends the results of tools along."""
 MOST_NAME = 200
@@ -65,6 +71,7 @@ class Contract(Value):
 NOTHING = "{}"
 CONTRACTS: tuple[Contract, ...] = (
     Contract("claude", "session-start", "SessionStart", START, SPECIFIC),
+    Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC),
     Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC),
     Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC),
     Contract("claude", "pre-compact", "PreCompact", COMPACT),
@@ -76,10 +83,10 @@ CONTRACTS: tuple[Contract, ...] = (
     Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=NOTHING),
     Contract("codex", "stop", "Stop", STOP, silence=NOTHING),
     Contract("codex", "session-end", "SessionEnd", END, silence=NOTHING),
-    Contract("gemini", "session-start", "SessionStart", START, SPECIFIC, NOTHING),
+    Contract("gemini", "session-start", "SessionStart", START, silence=NOTHING),
     Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC, NOTHING),
     Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC, NOTHING),
-    Contract("gemini", "pre-compress", "PreCompress", COMPACT, silence=NOTHING),
+    Contract("gemini", "after-agent", "AfterAgent", STOP, silence=NOTHING),
     Contract("gemini", "session-end", "SessionEnd", END, silence=NOTHING),
     Contract("cursor", "session-start", "sessionStart", START, CURSOR, NOTHING),
     Contract("cursor", "post-tool-use", "postToolUse", EDIT, CURSOR, NOTHING),
@@ -87,14 +94,24 @@ CONTRACTS: tuple[Contract, ...] = (
     Contract("cursor", "session-end", "sessionEnd", END, silence=NOTHING),
     Contract("opencode", "session-start", "session.created", START, PLUGIN, '{"text":""}'),
     Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN, '{"text":""}'),
+    Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN, '{"text":""}'),
     Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
     Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
     Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),
 )
 """Every event that memtool answers. Claude Code, Codex and Gemini read the same JSON; Gemini and
-Cursor want JSON always, and Codex for a stop, where `{}` decides nothing."""
+Cursor want JSON always, and Codex for a stop, where `{}` decides nothing. Gemini puts what a hook
+says at the start before the first prompt, which then is no slash command any more: the primer comes
+with that prompt's own answer."""
+RETIRED: tuple[Contract, ...] = (
+    Contract("gemini", "pre-compress", "PreCompress", IGNORED, silence=NOTHING),
+)
+"""Events that older versions of memtool asked for, and that still come where it was not installed
+again. Gemini sends this one before every request to the model, summed up or not."""
 
-BY_EVENT: dict[tuple[str, str], Contract] = {(row.host, row.event): row for row in CONTRACTS}
+BY_EVENT: dict[tuple[str, str], Contract] = {
+    (row.host, row.event): row for row in (*CONTRACTS, *RETIRED)
+}
 
 CAPS: dict[str, int] = {"claude": 2_500, "codex": 2_400}
 """Most tokens of a text, by host, which puts a longer one into a file and gives the model the path:
@@ -105,10 +122,12 @@ MOST_TOKENS = 2_500
 _EDITING = frozenset(
     {
         "apply_patch", "create_file", "delete", "edit", "edit_file", "editnotebook", "multiedit",
-        "notebookedit", "replace", "search_replace", "strreplace", "write", "write_file",
+        "notebookedit", "patch", "replace", "search_replace", "strreplace", "write", "write_file",
     }
 )  # fmt: skip
 """Tools that change files, as the hosts name them, in lower case."""
+_HOOKED = ("<hook_context>", "</hook_context>")
+"""Around what Gemini puts before the prompt."""
 _PATHS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Where a tool's input says which file it is about."""
 _PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
@@ -158,11 +177,18 @@ def read(data: bytes) -> Given:
         session=_text(event.get("session_id") or event.get("conversation_id"))[:MOST_NAME],
         agent=_text(event.get("agent_id"))[:MOST_NAME],
         cwd=_path(cwd),
-        prompt=_text(event.get("prompt")),
+        prompt=_prompt(_text(event.get("prompt"))),
         files=tuple(_files(event)),
         transcript=_path(event.get("transcript_path")),
         source=_text(event.get("source"))[:MOST_NAME],
     )
+
+
+def _prompt(text: str) -> str:
+    """Return what the user typed, without what other hooks put before it."""
+    while text.startswith(_HOOKED[0]) and _HOOKED[1] in text:
+        text = text.partition(_HOOKED[1])[2].lstrip()
+    return text
 
 
 def _files(event: dict[str, Any]) -> list[str]:
@@ -210,6 +236,31 @@ def _path(value: object) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair
         return ""
     return value
+
+
+SUMMARIES: dict[str, bytes] = {"gemini": b"<state_snapshot>"}
+"""What stands in a transcript where the context was summed up, for a host that does not say so."""
+MOST_TAIL = 4 << 20
+"""Bytes at the end of a transcript that are searched for it."""
+
+
+def last_summary(host: str, transcript: str) -> str:
+    """Return where in a transcript the context was last summed up, as digits; empty for nowhere."""
+    mark = SUMMARIES.get(host)
+    if mark is None or not transcript:
+        return ""
+    try:
+        handle = os.open(transcript, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            status = os.fstat(handle)
+            start = max(0, status.st_size - MOST_TAIL)
+            data = os.pread(handle, MOST_TAIL, start) if stat.S_ISREG(status.st_mode) else b""
+        finally:
+            os.close(handle)
+    except OSError:
+        return ""
+    found = data.rfind(mark)
+    return str(start + found) if found >= 0 else ""
 
 
 LOG_NAME = "hook.log"

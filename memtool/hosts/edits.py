@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memtool import templates
@@ -123,16 +123,22 @@ class JsonPart(ConfigEdit):
 class Hook(JsonPart):
     """A command that the host runs at an event.
 
-    `event` is the host's name for it. Where hooks are `grouped`, an event has groups with a matcher
-    and handlers each; else it has handlers.
+    `event` is the host's name for it, `call` what memtool is called with. Where hooks are
+    `grouped`, an event has groups with a matcher and handlers each; else it has handlers.
     """
 
     event: str
-    command: str
+    program: str
+    call: tuple[str, ...]
     more: dict[str, Any]
     matcher: str = ""
     grouped: bool = True
     is_hook = True
+
+    @property
+    def command(self) -> str:
+        """What a shell runs."""
+        return guarded(self.program, self.call)
 
     @property
     def handler(self) -> dict[str, Any]:
@@ -194,9 +200,21 @@ class Hook(JsonPart):
             words = [command, *given] if isinstance(given, list) else shlex.split(command)
         except ValueError:
             return False
-        program, *rest = words or [""]
-        wanted = shlex.split(self.command)[1:]
-        return os.path.basename(program) == "memtool" and rest == wanted
+        programs = {word for word in words if os.path.basename(word) == "memtool"}
+        if len(programs) != 1:
+            return False
+        program = programs.pop()
+        return words in (shlex.split(guarded(program, self.call)), [program, *self.call])
+
+
+def guarded(program: str, call: Sequence[str]) -> str:
+    """Return the command of a hook for a shell: it ends with 0 where memtool is missing or broken.
+
+    Settings of a project are shared with people who do not have memtool, and some hosts stop the
+    agent at any other exit code.
+    """
+    name = shlex.quote(program)
+    return f"command -v {name} >/dev/null 2>&1 || exit 0; {name} {shlex.join(call)} || exit 0"
 
 
 def _items(document: JsonDocument, path: list[str | int]) -> Iterator[list[str | int]]:

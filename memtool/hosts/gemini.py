@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memtool.hosts import edits
-from memtool.hosts.contracts import EDIT
+from memtool.hosts.contracts import EDIT, RETIRED
 from memtool.hosts.edits import ConfigEdit, Prompt, command_files, skill_file
 from memtool.hosts.install import Host, Site, home_of, hooks
 
@@ -19,6 +19,11 @@ def parts(site: Site) -> list[ConfigEdit]:
     return [*found, *command_files(site, "commands/{}.toml", Prompt.toml), skill_file(site)]
 
 
+def retired(site: Site) -> list[ConfigEdit]:
+    """Return the hooks that are asked for no longer."""
+    return hooks("gemini", site, SETTINGS, comments=True, rows=RETIRED)
+
+
 HOST = Host(
     name="gemini",
     title="Gemini CLI",
@@ -26,6 +31,7 @@ HOST = Host(
     folder=".gemini",
     home=lambda env: os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini"),
     parts=parts,
+    retired=retired,
     server=lambda site: edits.server(site, *site.at(SETTINGS), comments=True),
     trust="Gemini CLI reads the files of a project only in a folder that you trust: "
     "restart it, and see /permissions and /hooks there",

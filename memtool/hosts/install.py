@@ -13,7 +13,6 @@ import difflib
 import errno
 import fcntl
 import os
-import shlex
 import shutil
 import stat
 import sys
@@ -23,7 +22,7 @@ from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.hosts import AGENTS, GIT, PRE_COMMIT, agent
-from memtool.hosts.contracts import CONTRACTS, END, START
+from memtool.hosts.contracts import CONTRACTS, END, START, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
@@ -245,8 +244,8 @@ class Host(Value):
     """A program that runs memtool.
 
     `folder` is its directory, or only file, in a project; `home` returns the directory for all
-    projects of the user. `parts` returns all edits but that of the MCP server. `trust` is what the
-    user has to do before the host runs a new hook.
+    projects of the user. `parts` returns all edits but that of the MCP server, `retired` those of
+    older versions of memtool. `trust` is what the user has to do before the host runs a new hook.
     """
 
     name: str
@@ -257,6 +256,7 @@ class Host(Value):
     parts: Callable[[Site], list[ConfigEdit]]
     server: Callable[[Site], ConfigEdit] | None = None
     trust: str = ""
+    retired: Callable[[Site], list[ConfigEdit]] = lambda _site: []
 
     def site(self, context: Context, *, is_user: bool) -> Site:
         """Return where its files are, for the project or for all projects of the user."""
@@ -303,8 +303,11 @@ class Host(Value):
         notes = [f"{level} has it already: {', '.join(who)}" for level, who in present.items()]
         steps = []
         is_hooked = False
+        retired = _by_path(self.retired(site))
         for path, group in _by_path(wanted).items():
             before = after = site.read(path)
+            for part in retired.get(path, ()):
+                after = part.take(after) if after and part.has(after) else after
             for part in group:
                 last, after = after, part.put(after)
                 is_hooked |= part.is_hook and after != last
@@ -324,7 +327,7 @@ class Host(Value):
         """
         steps = []
         server = [self.server(site)] if self.server else []
-        for path, group in _by_path([*self.parts(site), *server]).items():
+        for path, group in _by_path([*self.parts(site), *self.retired(site), *server]).items():
             before = site.read(path)
             ours = [part for part in group if before is not None and part.has(before)]
             if before is None or not ours:
@@ -353,8 +356,9 @@ def hooks(
     grouped: bool = True,
     comments: bool = False,
     unit: int = 1,
+    rows: tuple[Contract, ...] = CONTRACTS,
 ) -> list[ConfigEdit]:
-    """Return the hooks of a host that has them in one settings file.
+    """Return the hooks of a host that has them in one settings file, for some of the contracts.
 
     `levels` are more files that may have them, `matchers` are by what an event means, `unit` is
     what the host counts for a second.
@@ -368,12 +372,13 @@ def hooks(
             start=dict(start or {}),
             comments=comments,
             event=row.name,
-            command=f"{shlex.quote(site.program)} hook {host} {row.event}",
+            program=site.program,
+            call=("hook", host, row.event),
             more={"timeout": LIMITS_S.get(row.meaning, LIMIT_S) * unit},
             matcher=(matchers or {}).get(row.meaning, ""),
             grouped=grouped,
         )
-        for row in CONTRACTS
+        for row in rows
         if row.host == host
     ]
 

@@ -321,6 +321,18 @@ class Injected(Value):
     silenced: tuple[str, ...] = ()
     gates: Mapping[str, float] | None = None
 
+    def followed_by(self, other: Injected) -> Injected:
+        """Return both blocks in one answer, this one first."""
+        return other.replace(
+            items=self.items + other.items,
+            text=self.text + other.text,
+            expired=self.expired + other.expired,
+            verdicts=self.verdicts + other.verdicts,
+            versions=self.versions + other.versions,
+            degraded=self.degraded or other.degraded,
+            silenced=tuple(dict.fromkeys((*self.silenced, *other.silenced))),
+        )
+
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
         shares = ("total", "pinned", "bridge", "retrieval", "summary")

@@ -81,7 +81,8 @@ class GatherRequest(Value):
     """What is asked, of which project, and in which session.
 
     `files` are paths from the top. `exact` checks every file for a change, `no_global` leaves out
-    the user's memories, `explain` also finds out what was missed.
+    the user's memories, `explain` also finds out what was missed. `shown` are the versions that the
+    session is shown already in the same answer.
     """
 
     context: Context
@@ -93,6 +94,7 @@ class GatherRequest(Value):
     explain: bool = False
     exact: bool = False
     no_global: bool = False
+    shown: tuple[tuple[str, str], ...] = ()
 
 
 class Side(Value):
@@ -405,6 +407,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
             asked.context,
             "" if is_replay else asked.session,
             lambda record: marks_of(record, grounds),
+            asked.shown,
         ),
         freshness=tree.freshness,
         yielded=[],

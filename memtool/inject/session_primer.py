@@ -143,7 +143,8 @@ def compose(
             sections.append(f"{head}{body}{end}")
             room -= len(sections[-1].encode())
             lengths[part.title] = candidates.tokens(sections[-1])
-    text = write_block([*sections, guide], form, preamble)
+    sections += [guide] if guide else []
+    text = write_block(sections, form, preamble) if sections else ""
     return Primer(text, tuple(taken), tuple(verdicts), lengths)
 
 
@@ -196,12 +197,21 @@ class View(Value):
 
 
 def prime(
-    asked: GatherRequest, form: BlockFormat, shares: Budget, recap: Recap | None = None
+    asked: GatherRequest,
+    form: BlockFormat,
+    shares: Budget,
+    recap: Recap | None = None,
+    *,
+    is_brief: bool = False,
 ) -> Injected:
     """Return the primer. The same tree, ledger, sessions and moment give the same bytes.
 
     `recap` is what the private sessions know of the one before; without it the beginnings that
     were noted here say when that was. A look back at a revision or a moment knows of no sessions.
+
+    A brief one has the memories alone, and is nothing without one: a session that is resumed has
+    the rest in its context, and a subagent no use for it. News are what came since the beginning
+    before the newest.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
@@ -223,30 +233,34 @@ def prime(
     if own.grounds.scope == candidates.PROJECT:
         tree = own.grounds.tree
         view = View(own, own.witness)
-        starts = session_seen.earlier(context.repository.cache_dir, asked.session)
+        find = session_seen.beginnings if is_brief else session_seen.earlier
+        starts = find(context.repository.cache_dir, asked.session)
+        starts = starts[:-1] if is_brief else starts
         since = starts[-1] if starts else None
-        if asked.at is None and asked.as_of is None:
+        if asked.at is None and asked.as_of is None and not is_brief:
             parts += _before(recap, starts, context.now, shares)
-        seen, more = _own_parts(view, shares, since)
+        seen, more = _own_parts(view, shares, since, is_brief=is_brief)
         if not asked.exact and not tree.verify(seen):
-            return prime(asked.replace(exact=True), form, shares, recap)
+            return prime(asked.replace(exact=True), form, shares, recap, is_brief=is_brief)
         parts += more
     preamble = preamble_of(sides, (one for side in sides for one in side.pinned))
     made = NOTHING
     is_told = any(part.lines for part in parts if part.title != BEFORE)
     if is_told or (recap and recap.summary) or any(side.grounds.tree.by_id for side in sides):
         write = writer(sides, form, with_awaiting=True)
-        made = compose(parts, write, form, shares.total, preamble=preamble)
+        guide = "" if is_brief else GUIDE
+        made = compose(parts, write, form, shares.total, guide=guide, preamble=preamble)
     shares = shares.to_bridge(made.lengths.get(PINNED_TITLE, 0), made.lengths.get(BEFORE, 0))
     return injected(asked, sides, shares, form, made.text, made.taken, made.verdicts,
                     is_told=CHANGED in made.lengths)  # fmt: skip
 
 
-def begin(context: Context, session: str) -> None:
+def begin(context: Context, session: str, *, is_resumed: bool = False) -> None:
     """Note that a session begins now, so that the next one can be told what came since."""
+    repository = context.repository
     try:
         session_seen.begin(
-            context.repository.cache_dir, session, context.now, head_of(context.repository)
+            repository.cache_dir, session, context.now, head_of(repository), is_resumed=is_resumed
         )
     except OSError:
         return
@@ -281,7 +295,7 @@ def _distance(seconds: int) -> str:
 
 
 def _own_parts(
-    view: View, shares: Budget, since: Start | None
+    view: View, shares: Budget, since: Start | None, *, is_brief: bool
 ) -> tuple[list[Record], list[PrimerPart]]:
     """Return every record that may be shown as part of the project's own, and these parts."""
     state, governing = _state(view), _governing(view)
@@ -297,6 +311,8 @@ def _own_parts(
     news = _news(view, since) if since is not None else ()
     if since is not None and news:
         found.append(PrimerPart(f"New since the session of {timestamps.date(since.moment)}", news))
+    if is_brief:
+        return [one.record for one in (*state, *governing)], found
     waiting = view.current(filters.picked(view.grounds.tree, ("status", "candidate")))
     if waiting:
         count = f"{len(waiting):,} candidate{'' if len(waiting) == 1 else 's'}"

@@ -87,8 +87,12 @@ def forget(directory: str, session: str) -> None:
         return
 
 
-def begin(directory: str, session: str, moment: int, head: str) -> None:
+def begin(
+    directory: str, session: str, moment: int, head: str, *, is_resumed: bool = False
+) -> None:
     """Note that a session begins, once, and drop the files of sessions of long ago.
+
+    One that is resumed begins once more.
 
     Raises:
         OSError: it cannot be written there.
@@ -96,7 +100,7 @@ def begin(directory: str, session: str, moment: int, head: str) -> None:
     name = named(session)
     path = os.path.join(directory, FOLDER, STARTS)
     starts = _starts(path)
-    if not any(start.session == name for start in starts):
+    if is_resumed or not any(start.session == name for start in starts):
         if len(starts) >= 2 * KEPT_SESSIONS:
             _keep_last(path, starts[-KEPT_SESSIONS:])
         _append(path, f"\n{moment} {head or '-'} {name} {_END}")
@@ -112,6 +116,44 @@ def earlier(directory: str, session: str) -> list[Start]:
             break  # what began after it is no past of its own
         found.append(start)
     return found
+
+
+def beginnings(directory: str, session: str) -> list[Start]:
+    """Return when a session began and was resumed, the oldest first, as far as that is kept."""
+    name = named(session)
+    starts = _starts(os.path.join(directory, FOLDER, STARTS))
+    return [start for start in starts if start.session == name]
+
+
+def primed(directory: str, session: str) -> tuple[str, str]:
+    """Return the line that says that a session was given the primer of its newest beginning."""
+    return _PRIMED, str(len(beginnings(directory, session)))
+
+
+def has_seen(directory: str, session: str) -> bool:
+    """Tell whether a session was shown a memory that it still has in its context."""
+    return any(not id_.startswith(_MARK) for id_, _version in read(directory, session))
+
+
+def summed_up(directory: str, session: str, where: str) -> None:
+    """Forget what a session has seen, once for each place at which its context was summed up."""
+    mark = _SUMMED_UP, where
+    if mark in read(directory, session):
+        return
+    forget(directory, session)
+    try:
+        add(directory, session, (mark,))
+    except OSError:
+        return
+
+
+def is_due(directory: str, session: str) -> bool:
+    """Tell whether a session began, or lost its context, and has not been given the primer since.
+
+    The answer at its start may have come too late for the host, or to a host that takes none there.
+    """
+    mark = primed(directory, session)
+    return mark[1] != "0" and mark not in read(directory, session)
 
 
 def _starts(path: str) -> list[Start]:
@@ -170,8 +212,9 @@ def _sweep(folder: str, now: int) -> None:
                 continue
 
 
-_NOTICE = "=notice"
-"""Stands in a line for the id of a memory; no id begins so."""
+_MARK = "="
+_NOTICE, _PRIMED, _SUMMED_UP = "=notice", "=primed", "=summed-up"
+"""Stand in a line for the id of a memory; no id begins with the mark."""
 
 
 def notice(text: str) -> tuple[str, str]:
@@ -223,10 +266,18 @@ class Once(Value):
         return tuple(found)
 
 
-def once(context: Context, session: str, marks: Callable[[Record], tuple[str, ...]]) -> Once:
-    """Return what a session has seen in this clone: nothing where its name is empty."""
+def once(
+    context: Context,
+    session: str,
+    marks: Callable[[Record], tuple[str, ...]],
+    more: Iterable[tuple[str, str]] = (),
+) -> Once:
+    """Return what a session has seen in this clone: nothing where its name is empty.
+
+    `more` is what it is shown at this moment.
+    """
     seen = read(context.repository.cache_dir, session) if session else frozenset()
-    return Once(session, seen, marks)
+    return Once(session, seen.union(more), marks)
 
 
 def keep(context: Context, answer: Any) -> None:

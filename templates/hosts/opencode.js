@@ -1,16 +1,20 @@
 // installed by memtool: `memtool uninstall opencode` takes it away. Without this line it is yours.
 //
-// Runs memtool at each event and adds its answer to the system prompt. Nothing here may fail a turn:
-// every hook catches everything, and an answer that takes too long is dropped.
+// Runs memtool at each event and adds its answer to the prompt that it is for, or to the result of
+// the edit. Nothing here may fail a turn: every hook catches everything, and an answer that takes too
+// long is dropped.
 // One file for both generations of OpenCode: 1.x calls `server`, 2.x calls `setup`.
 
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 
 const PROGRAM = @PROGRAM@
 const LIMIT_MS = 5000
+const END_LIMIT_MS = 2000
 const MOST_BYTES = 200000
 const MOST_BLOCKS = 20
 const MOST_SESSIONS = 50
+/** Tools that change files. */
+const EDITING = new Set(["apply_patch", "edit", "multiedit", "patch", "write"])
 
 /** Run `memtool hook opencode EVENT` with JSON on stdin; resolve to its text, "" for anything else. */
 function ask(event, input) {
@@ -51,14 +55,14 @@ function ask(event, input) {
   })
 }
 
-/** The texts of each session; the host builds the system prompt again for every request. */
+/** What each session was given; 2.x builds the system prompt again for every request. */
 function memory(cwd) {
   const sessions = new Map()
 
   function of(id) {
     let session = sessions.get(id)
     if (!session) {
-      session = { source: "startup", primer: null, blocks: [], last: "" }
+      session = { source: "open", primer: null, blocks: [], last: "" }
       sessions.set(id, session)
       if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
     }
@@ -68,21 +72,28 @@ function memory(cwd) {
   const given = (id, more) => ({ session_id: id, cwd, ...more })
 
   return {
-    /** The texts for the system prompt of a session; the primer is asked for once. */
-    async texts(id) {
-      const session = of(id)
-      session.primer ??= ask("session-start", given(id, { source: session.source }))
-      return [await session.primer, ...session.blocks].filter(Boolean)
+    /** The texts for a system prompt. */
+    texts(id) {
+      return of(id).blocks
     },
-    /** A prompt of the user: memtool's answer to it stays for the rest of the session. */
+    /** A prompt of the user: the primer, before the first one, and memtool's answer to it. */
     async prompt(id, mark, prompt, files) {
       const session = of(id)
-      if (!prompt || session.last === mark) return
+      if (!prompt || session.last === mark) return ""
       session.last = mark
+      const isFirst = session.primer === null
       session.primer ??= ask("session-start", given(id, { source: session.source }))
-      await session.primer
-      const text = await ask("prompt", given(id, { prompt, files }))
-      if (text) session.blocks = [...session.blocks, text].slice(-MOST_BLOCKS)
+      const primer = await session.primer
+      const answer = await ask("prompt", given(id, { prompt, files }))
+      const texts = [isFirst ? primer : "", answer].filter(Boolean)
+      session.blocks = [...session.blocks, ...texts].slice(-MOST_BLOCKS)
+      return texts.join("\n")
+    },
+    /** A tool was used; memtool answers where it changed a file. */
+    async edit(id, tool, args) {
+      if (!EDITING.has(tool)) return ""
+      const tool_input = { ...args, file_path: args?.filePath ?? args?.file_path }
+      return ask("edit", given(id, { tool_name: tool, tool_input }))
     },
     /** The context is about to be compacted: afterwards the session starts again. */
     async compacting(id) {
@@ -96,6 +107,13 @@ function memory(cwd) {
     async deleted(id) {
       sessions.delete(id)
       await ask("deleted", given(id))
+    },
+    /** The program ends, and with it every session of it: nothing else says so. */
+    exit() {
+      for (const id of sessions.keys()) {
+        const options = { cwd, input: JSON.stringify(given(id)), timeout: END_LIMIT_MS }
+        spawnSync(PROGRAM, ["hook", "opencode", "deleted"], options)
+      }
     },
   }
 }
@@ -121,27 +139,67 @@ async function onEvent(said, event) {
   if (id && handle) await said[handle](id)
 }
 
+/** What was typed of a part: `run` puts several words between quotation marks, and a slash command
+ * has the text of its own. */
+function typed(part) {
+  const text = part.metadata?.typed ?? part.text
+  const inner = text.slice(1, -1).replaceAll('\\"', "\0")
+  const isQuoted = text.startsWith('"') && text.endsWith('"') && inner.includes(" ")
+  return isQuoted && !inner.includes('"') ? inner.replaceAll("\0", '"') : text
+}
+
 /** Return the text and the files of the parts of a message. */
 function read(parts) {
   const list = Array.isArray(parts) ? parts : []
   const texts = list.filter((part) => part?.type === "text" && !part.synthetic)
   const files = list.filter((part) => part?.type === "file")
   return {
-    prompt: texts.map((part) => part.text).join("\n"),
+    prompt: texts.map(typed).join("\n"),
     files: files.map((part) => part.source?.path ?? part.filename).filter(Boolean),
+  }
+}
+
+/** Add a text to a message, as a part that is stored with it and that only the model sees: what is
+ * `ignored` goes to no request but those in which `reveal` takes the mark away, so not to titles. */
+function attach(parts, text) {
+  const last = parts.at(-1)
+  const { sessionID, messageID } = last
+  parts.push({
+    id: `${last.id}m`,
+    sessionID,
+    messageID,
+    type: "text",
+    text,
+    synthetic: true,
+    ignored: true,
+    metadata: { memtool: true },
+  })
+}
+
+/** Let the model see what was attached to the messages of a request. */
+function reveal(messages) {
+  for (const message of messages) {
+    for (const part of message.parts) if (part.metadata?.memtool) part.ignored = false
   }
 }
 
 async function server(ctx) {
   const said = memory(ctx?.directory ?? ctx?.worktree ?? process.cwd())
+  process.on("exit", safely(said.exit))
   return {
+    "command.execute.before": safely(async (input, output) => {
+      const part = output.parts.find((one) => one.type === "text")
+      if (part) part.metadata = { ...part.metadata, typed: input.arguments }
+    }),
     "chat.message": safely(async (input, output) => {
       const { prompt, files } = read(output?.parts)
-      await said.prompt(input.sessionID, input.messageID ?? prompt, prompt, files)
+      const text = await said.prompt(input.sessionID, input.messageID ?? prompt, prompt, files)
+      if (text) attach(output.parts, text)
     }),
-    "experimental.chat.system.transform": safely(async (input, output) => {
-      if (!input?.sessionID) return
-      output.system.push(...(await said.texts(input.sessionID)))
+    "experimental.chat.messages.transform": safely((_input, output) => reveal(output.messages)),
+    "tool.execute.after": safely(async (input, output) => {
+      const text = await said.edit(input.sessionID, input.tool, input.args)
+      if (text) output.output += `\n\n${text}`
     }),
     "experimental.session.compacting": safely((input) => said.compacting(input.sessionID)),
     event: safely(({ event }) => onEvent(said, event)),
@@ -166,7 +224,7 @@ async function setup(ctx) {
         if (!event?.sessionID) return
         const { mark, prompt, files } = newest(event.messages)
         await said.prompt(event.sessionID, mark, prompt, files)
-        for (const text of await said.texts(event.sessionID)) event.system.push({ type: "text", text })
+        for (const text of said.texts(event.sessionID)) event.system.push({ type: "text", text })
       }),
     )
   })()

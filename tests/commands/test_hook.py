@@ -14,11 +14,12 @@ from conftest import Sandbox
 from memtool.commands.hook import answered
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
 from memtool.inject import candidates as budgets
+from memtool.inject import session_seen
 
 DATA = Path(__file__).parents[1] / "hosts" / "data"
 HOME = "/code/ada/project"
 PROMPTS = [row for row in CONTRACTS if row.meaning == "prompt"]
-STARTS = [row for row in CONTRACTS if row.meaning == "start"]
+STARTS = [row for row in CONTRACTS if row.meaning == "start" and row.name != "SubagentStart"]
 EDITS = [row for row in CONTRACTS if row.meaning == "edit"]
 
 
@@ -65,9 +66,15 @@ START = row("claude", "session-start")
 
 @pytest.mark.parametrize("contract", STARTS, ids=lambda row: row.host)
 def test_a_session_starts_with_the_primer(project: Sandbox, contract: Contract):
-    """Every host gets what is pinned and what governs the last commits, in its own format."""
+    """Every host gets what is pinned and what governs the last commits, in its own format.
+
+    One that takes no text at the start is given it with the first prompt.
+    """
     asked = project.run("inject", "--primer", "--for", contract.host)
     text = ask(project, contract)
+    if not contract.answer:
+        assert text == ""
+        text = ask(project, row(contract.host, "before-agent"), prompt="please go on")
     assert text == asked.stdout
     assert "Never force-push." in text
     assert "Sessions live in Redis" in text
@@ -170,7 +177,7 @@ def test_an_agent_hears_once_of_what_was_taken_out_of_use_here(project: Sandbox)
     assert f"{told}dec-pinned, dec-redis{how}" in both
 
 
-@pytest.mark.parametrize("source", ["resume", "clear", "compact", "fork"])
+@pytest.mark.parametrize("source", ["startup", "clear", "compact", "fork"])
 def test_after_its_context_was_lost_a_session_is_told_again(project: Sandbox, source: str):
     """The primer comes again, and what is in it does not come again after that."""
     assert "dec-pinned" in ask(project, START)
@@ -179,13 +186,64 @@ def test_after_its_context_was_lost_a_session_is_told_again(project: Sandbox, so
     assert "dec-pinned" not in ask(project, CLAUDE)
 
 
-def test_after_a_compaction_a_session_is_told_again(project: Sandbox):
-    """Also where the host does not say that it goes on."""
-    contract = row("gemini", "before-agent")
-    assert "dec-pinned" in ask(project, contract)
-    assert ask(project, contract) == ""
-    ask(project, row("gemini", "pre-compress"))
-    assert "dec-pinned" in ask(project, contract)
+def test_a_session_that_is_resumed_is_given_what_is_new(project: Sandbox):
+    """What was shown is in the context already, and the next prompt knows that as well."""
+    ask(project, START)
+    ask(project, CLAUDE)
+    assert ask(project, START, source="resume") == ""
+    assert ask(project, CLAUDE) == ""
+    project.memory("dec-new", "Never rebase main.\n", status="pinned")
+    project.commit()
+    text = ask(project, START, source="resume")
+    assert "Never rebase main." in text
+    assert "force-push" not in text
+    assert "memtool remember" not in text
+    assert ask(project, START, source="resume") == ""
+
+
+def test_a_resumed_session_that_was_shown_nothing_gets_the_whole_primer(project: Sandbox):
+    """It began before memtool was installed, or longer ago than is kept."""
+    assert "memtool remember" in ask(project, START, source="resume")
+
+
+def test_a_primer_that_came_too_late_is_given_with_the_next_prompt(project: Sandbox):
+    """The session began, and was not given it: once, and with nothing twice."""
+    text = ask(project, START)
+    session = json.loads((DATA / "claude-session-start.json").read_text())["session_id"]
+    cache = project.context().repository.cache_dir
+    session_seen.forget(cache, session)
+    both = ask(project, CLAUDE)
+    assert both.startswith(text)
+    assert both.count("dec-pinned@") == both.count("dec-redis@") == 1
+    assert ask(project, CLAUDE) == ""
+
+
+def test_gemini_is_given_the_primer_again_once_its_context_was_summed_up(
+    project: Sandbox, tmp_path: Path
+):
+    """Its transcript tells, not the event that comes before every request."""
+    prompt = row("gemini", "before-agent")
+    path = tmp_path / "session.jsonl"
+    path.write_text('{"sessionId": "s"}\n')
+    ask(project, row("gemini", "session-start"))
+    assert "dec-pinned" in ask(project, prompt, transcript_path=str(path))
+    assert ask(project, row("gemini", "pre-compress")) == ""
+    assert ask(project, prompt, transcript_path=str(path)) == ""
+    with path.open("a") as file:
+        file.write('{"$set": {"messages": [{"content": "<state_snapshot>..."}]}}\n')
+    assert "dec-pinned" in ask(project, prompt, transcript_path=str(path))
+    assert ask(project, prompt, transcript_path=str(path)) == ""
+    assert ask(project, row("gemini", "session-start"), source="resume") == ""
+    assert ask(project, prompt, transcript_path=str(path)) == ""
+
+
+def test_a_subagent_gets_the_short_primer(project: Sandbox):
+    """The memories without the guide; its session has seen nothing by that, nor begun."""
+    text = ask(project, row("claude", "subagent-start"))
+    assert "Never force-push." in text
+    assert "memtool remember" not in text
+    assert "dec-pinned" in ask(project, CLAUDE)
+    assert ask(project, row("claude", "post-tool-use"), agent_id="a6019615ae45862b4") == ""
 
 
 def test_a_helper_of_a_session_has_a_context_of_its_own(project: Sandbox):
@@ -360,9 +418,9 @@ def test_a_git_that_hangs_is_left_behind(project: Sandbox, tmp_path: Path):
     told = tmp_path / "pid"
     (folder / "git").write_text(f"#!/bin/sh\necho $$ > {told}\nexec sleep 600\n")
     (folder / "git").chmod(0o755)
-    event = json.dumps({"cwd": str(project.path), "session_id": "s", "source": "startup"})
+    event = json.dumps({"cwd": str(project.path), "session_id": "s", "prompt": "redis"})
     path = f"{folder}:{project.env['PATH']}"
-    done = project.process("hook", "gemini", "session-start", stdin=event, PATH=path)
+    done = project.process("hook", "gemini", "before-agent", stdin=event, PATH=path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
     assert not Path(f"/proc/{told.read_text().strip()}").exists()
 

@@ -29,12 +29,15 @@ def sample(row: Contract) -> bytes:
     return (DATA / f"{row.host}-{row.event}.json").read_bytes()
 
 
-@pytest.mark.parametrize("row", CONTRACTS, ids=lambda row: f"{row.host}-{row.event}")
+EVERY = (*CONTRACTS, *contracts.RETIRED)
+
+
+@pytest.mark.parametrize("row", EVERY, ids=lambda row: f"{row.host}-{row.event}")
 def test_every_event_is_read_in_the_words_of_its_host(row: Contract) -> None:
     """Session and directory are found in each; prompt and files where the event has them."""
     found = read(sample(row))
     assert (len(found.session) > 20, found.cwd) == (True, HOME)
-    assert bool(found.prompt) == (row.meaning == contracts.PROMPT)
+    assert bool(found.prompt) == (row.meaning == contracts.PROMPT or row.name == "AfterAgent")
     is_named = row.meaning == contracts.EDIT or (row.host, row.event) == ("opencode", "prompt")
     assert [path.removeprefix(f"{HOME}/") for path in found.files] == ["src/auth/a.py"] * is_named
 
@@ -62,9 +65,9 @@ def test_silence_is_nothing_or_json() -> None:
 
 def test_every_host_has_a_row_for_each_event_once() -> None:
     """The table is a table: an event is there once, and each host has a format of its block."""
-    assert len(BY_EVENT) == len(CONTRACTS)
+    assert len(BY_EVENT) == len(EVERY)
     assert {row.host for row in CONTRACTS} <= set(block.HOSTS)
-    assert {path.stem for path in DATA.glob("*.json")} == {f"{r.host}-{r.event}" for r in CONTRACTS}
+    assert {path.stem for path in DATA.glob("*.json")} == {f"{r.host}-{r.event}" for r in EVERY}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,19 @@ def test_any_values_make_an_event(event: dict[str, object]) -> None:
             assert isinstance(text, str)
             text.encode()
     assert "\0" not in "".join((found.cwd, found.transcript, *found.files))
+
+
+@pytest.mark.parametrize(
+    ("sent", "prompt"),
+    [
+        ("<hook_context>a primer</hook_context>\n\nwhere is it?", "where is it?"),
+        ("<hook_context></hook_context><hook_context>b</hook_context>/fix it", "/fix it"),
+        ("<hook_context> that never ends", "<hook_context> that never ends"),
+        ("what does <hook_context>x</hook_context> mean?",) * 2,
+    ],
+)
+def test_what_hooks_put_before_a_prompt_is_no_prompt(sent: str, prompt: str) -> None:
+    assert read(json.dumps({"prompt": sent}).encode()).prompt == prompt
 
 
 @pytest.mark.parametrize("tool", ["Read", "Bash", "Grep", "read_file", "Shell"])

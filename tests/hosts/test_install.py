@@ -19,6 +19,7 @@ from memtool.commands.install import install, render, uninstall
 from memtool.errors import MemtoolError
 from memtool.hosts import AGENTS
 from memtool.hosts.contracts import CONTRACTS
+from memtool.hosts.edits import guarded
 from memtool.hosts.install import FileStep, carry_out
 
 HOOK_FILES = {
@@ -78,7 +79,9 @@ def test_every_event_of_the_contracts_is_registered(sandbox: Sandbox, host: str)
     install(sandbox.context(), host)
     found = handlers(sandbox.path / HOOK_FILES[host], is_flat=host == "cursor")
     assert {name: [one["command"] for one in many] for name, many in found.items()} == {
-        row.name: [f"memtool hook {host} {row.event}"] for row in CONTRACTS if row.host == host
+        row.name: [guarded("memtool", ("hook", host, row.event))]
+        for row in CONTRACTS
+        if row.host == host
     }
 
 
@@ -218,7 +221,11 @@ def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host
     install(sandbox.context(), host)
     path = sandbox.path / HOOK_FILES[host]
     current = path.read_bytes()
-    path.write_bytes(current.replace(b'"memtool hook', b'"/old/bin/memtool hook', 2))
+    commands = [one[0]["command"] for one in handlers(path, is_flat=host == "cursor").values()]
+    assert isinstance(commands[0], str)
+    call = commands[0].partition("; ")[2].removesuffix(" || exit 0")
+    older = current.replace(json.dumps(commands[0])[1:-1].encode(), call.encode())
+    path.write_bytes(older.replace(b"memtool hook", b"/old/bin/memtool hook", 1))
     done = install(sandbox.context(), host, yes=True)
     assert done.steps == (f"change {HOOK_FILES[host]}",)
     assert path.read_bytes() == current
@@ -450,7 +457,7 @@ def test_somebody_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
         shown = os.read(ours, 1 << 16)
         os.close(ours)
         assert b"do this? [y/N]" in shown
-        assert b"hook claude session-start" in shown
+        assert b"hook claude session-start" in shown.replace(b"\r\n", b"")
         assert (done.returncode == 0) == expected
         assert (sandbox.path / ".claude/commands").exists() == expected
 
@@ -589,9 +596,36 @@ def test_for_all_projects_the_program_is_named_by_its_path(sandbox: Sandbox) -> 
     path = sandbox.path.parent / "home/.claude/settings.json"
     command = handlers(path, is_flat=False)["Stop"][0]["command"]
     assert isinstance(command, str)
-    program, *words = command.split()
-    assert words == ["hook", "claude", "stop"]
+    program = command.split()[2]
+    assert command == guarded(program, ("hook", "claude", "stop"))
     assert os.access(program, os.X_OK)
+
+
+@pytest.mark.parametrize("body", ["", "exit 127", "exit 126", "exit 2", "kill -9 $$"])
+def test_a_memtool_that_is_missing_or_broken_stops_nobody(tmp_path: Path, body: str) -> None:
+    """Some hosts stop the agent at any exit code but 0 and 1; the settings are shared."""
+    program = tmp_path / "a folder" / "memtool"
+    if body:
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{body}\n")
+        program.chmod(0o755)
+    command = guarded(str(program), ("hook", "gemini", "before-agent"))
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert body or not done.stderr
+
+
+def test_an_event_that_is_asked_for_no_longer_is_taken_out(sandbox: Sandbox) -> None:
+    """Gemini sent it before every request; what others have there stays."""
+    theirs = {"type": "command", "command": "theirs"}
+    old = {"type": "command", "command": "memtool hook gemini pre-compress", "timeout": 5000}
+    hooks = {"PreCompress": [{"hooks": [theirs]}, {"hooks": [old]}]}
+    path = sandbox.write(".gemini/settings.json", json.dumps({"hooks": hooks}))
+    install(sandbox.context(), "gemini", yes=True)
+    assert handlers(path, is_flat=False)["PreCompress"] == [theirs]
+    path.write_text(json.dumps({"hooks": hooks}))
+    uninstall(sandbox.context(), "gemini", yes=True)
+    assert json.loads(path.read_text())["hooks"] == {"PreCompress": [{"hooks": [theirs]}]}
 
 
 def test_what_is_said_names_each_file(sandbox: Sandbox) -> None:

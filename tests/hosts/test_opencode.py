@@ -89,34 +89,113 @@ def planted(unhurried: Sandbox) -> Sandbox:
     return sandbox
 
 
-def message(text: str, session: str = "s1", id: str = "m1") -> list[Any]:
-    return [
-        1, "chat.message", {"sessionID": session, "messageID": id},
-        {"message": {}, "parts": [{"type": "text", "text": text}]},
-    ]  # fmt: skip
+def part(text: str, **more: object) -> dict[str, Any]:
+    return {
+        "id": "prt_1",
+        "sessionID": "s1",
+        "messageID": "m1",
+        "type": "text",
+        "text": text,
+    } | more
 
 
-def system(session: str = "s1") -> list[Any]:
-    return [1, "experimental.chat.system.transform", {"sessionID": session}, {"system": ["base"]}]
+def message(text: str, session: str = "s1", id: str = "m1", **more: object) -> list[Any]:
+    output = {"message": {}, "parts": [part(text, **more)]}
+    return [1, "chat.message", {"sessionID": session, "messageID": id}, output]
+
+
+def attached(step: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what was added to the parts of a message."""
+    added: list[dict[str, Any]] = step["output"]["parts"][1:]
+    return added
+
+
+def given(step: dict[str, Any]) -> str:
+    return "".join(one["text"] for one in attached(step))
 
 
 def test_the_first_generation_gets_primer_and_block(planted: Sandbox) -> None:
-    """They stay in the system prompt of every request of the session, each once."""
-    heard = play(
+    """They are stored with the prompt that they are for, each once; nothing before it changes."""
+    first, second, third, other = play(
         planted,
         message("where do sessions live?"),
-        system(),
         message("when do deploys run?", id="m2"),
-        system(),
-        system("s2"),
+        message("where do sessions live, really?", id="m3"),
+        message("when do deploys run?", "s2"),
     )["heard"]
-    first, second, other = (heard[n]["output"]["system"] for n in (1, 3, 4))
-    assert first[0] == "base"
-    assert "memtool remember" in first[1]
-    assert "[dec-a@" in first[2]
-    assert second[: len(first)] == first
-    assert "[dec-b@" in second[-1]
-    assert not any("[dec-" in text for text in other[2:])
+    (added,) = attached(first)
+    assert added["id"] > "prt_1"
+    assert (added["sessionID"], added["messageID"]) == ("s1", "m1")
+    assert "memtool remember" in added["text"]
+    assert "[dec-a@" in added["text"]
+    assert "memtool remember" not in given(second)
+    assert "[dec-b@" in given(second)
+    assert "[dec-a@" not in given(third)
+    assert "memtool remember" in given(other)
+
+
+def test_what_is_attached_goes_to_the_conversation_only(planted: Sandbox) -> None:
+    """A part that is ignored is in no request for a title; those of others stay as they are."""
+    theirs = part("theirs", ignored=True)
+    ours = part("a block", ignored=True, synthetic=True, metadata={"memtool": True})
+    (first, asked) = play(
+        planted,
+        message("where do sessions live?"),
+        [1, "experimental.chat.messages.transform", {}, {"messages": [{"parts": [theirs, ours]}]}],
+    )["heard"]
+    assert [(one["ignored"], one["synthetic"]) for one in attached(first)] == [(True, True)]
+    shown = asked["output"]["messages"][0]["parts"]
+    assert [one["ignored"] for one in shown] == [True, False]
+
+
+def test_a_session_that_goes_on_in_another_process_is_given_what_is_new(planted: Sandbox) -> None:
+    """The plugin does not know it, but what was shown is stored with the session."""
+    assert "memtool remember" in given(
+        play(planted, message("where do sessions live?"))["heard"][0]
+    )
+    again = play(planted, message("where do sessions live?"), message("when do deploys run?"))
+    assert [given(step) for step in again["heard"]] == ["", ""]
+
+
+def test_an_edit_gets_what_governs_the_file(planted: Sandbox) -> None:
+    """It comes with the result of the tool; a tool that changes nothing brings nothing."""
+    planted.memory("dec-c", "Never log cards.\n", title="No cards", files=("pay/*.py",))
+    planted.write("pay/a.py", "x")
+    planted.commit()
+    args = {"filePath": str(planted.path / "pay/a.py")}
+    steps = [
+        [1, "tool.execute.after", {"tool": tool, "sessionID": "s1", "args": args}, {"output": "ok"}]
+        for tool in ("read", "edit", "edit")
+    ]
+    outputs = [step["output"]["output"] for step in play(planted, *steps)["heard"]]
+    assert outputs[0] == outputs[2] == "ok"
+    assert outputs[1].startswith("ok\n\n[memory ")
+    assert "Never log cards." in outputs[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ('"where do sessions live?"', {}),
+        ("Look it up: where do sessions live?", {"metadata": {"typed": "where do sessions live?"}}),
+    ],
+)
+def test_what_the_host_adds_to_a_prompt_is_not_asked(
+    planted: Sandbox, text: str, more: dict[str, Any]
+) -> None:
+    """`run` puts quotation marks around it, a command its own words."""
+    program, sent = planted.path.parent / "program", planted.path.parent / "sent"
+    program.write_text(f'#!/bin/sh\n[ $3 != prompt ] || cat > {sent}\necho \'{{"text": ""}}\'\n')
+    program.chmod(0o755)
+    play(planted, message(text, **more), program=str(program))
+    assert json.loads(sent.read_text())["prompt"] == "where do sessions live?"
+
+
+def test_a_command_keeps_what_was_typed_after_it(planted: Sandbox) -> None:
+    output = {"parts": [part("Remember what follows: x y")]}
+    step = [1, "command.execute.before", {"sessionID": "s1", "arguments": "x y"}, output]
+    (found,) = play(planted, step)["heard"]
+    assert found["output"]["parts"][0]["metadata"] == {"typed": "x y"}
 
 
 def test_the_second_generation_gets_the_same(planted: Sandbox) -> None:
@@ -142,16 +221,14 @@ def test_the_second_generation_gets_the_same(planted: Sandbox) -> None:
 
 def test_after_a_compaction_it_is_said_again(planted: Sandbox) -> None:
     """The summary may have lost it."""
-    heard = play(
+    _first, _compacted, again = play(
         planted,
         message("where do sessions live?"),
         [1, "experimental.session.compacting", {"sessionID": "s1"}, {"context": []}],
-        system(),
         message("where do sessions live?", id="m2"),
-        system(),
     )["heard"]
-    assert not any("[dec-a@" in text for text in heard[2]["output"]["system"][2:])
-    assert "[dec-a@" in heard[4]["output"]["system"][-1]
+    assert "memtool remember" in given(again)
+    assert "[dec-a@" in given(again)
 
 
 @pytest.mark.parametrize("answer", ["exit 3", "echo '{\"text\": 7}'", "echo no json", "sleep 20"])
@@ -160,8 +237,8 @@ def test_no_hook_ever_fails_a_turn(planted: Sandbox, answer: str) -> None:
     program = planted.path.parent / "program"
     program.write_text(f"#!/bin/sh\n{answer.replace('sleep', 'exec sleep')}\n")
     program.chmod(0o755)
-    heard = play(planted, message("where?"), system(), program=str(program), limit_ms=500)["heard"]
-    assert heard[-1]["output"] == {"system": ["base"]}
+    heard = play(planted, message("where?"), program=str(program), limit_ms=500)["heard"]
+    assert attached(heard[0]) == []
     assert heard[0]["ms"] < 10_000
 
 
@@ -173,8 +250,10 @@ def test_nonsense_is_survived(planted: Sandbox) -> None:
         [1, "chat.message", {"sessionID": "s1"}, {"parts": "no"}],
         [1, "event", {"event": None}, None],
         [1, "event", {"event": {"type": "session.idle", "properties": {}}}, None],
+        [1, "experimental.chat.messages.transform", {}, {"messages": [None, {"parts": 7}]}],
+        [1, "tool.execute.after", {"tool": "edit"}, None],
+        [1, "command.execute.before", {}, {"parts": None}],
         message("where?"),
-        system(),
         program="/nowhere/memtool",
     )
-    assert played["heard"][-1]["output"] == {"system": ["base"]}
+    assert attached(played["heard"][-1]) == []

@@ -46,6 +46,13 @@ class Request:
         return "\n".join(strings(body))
 
     @property
+    def tools(self) -> set[str]:
+        """The names of the tools that are offered."""
+        rows = self.body.get("tools") or []
+        inner = [one for row in rows for one in row.get("functionDeclarations", [row])]
+        return {str(one.get("name")) for one in inner}
+
+    @property
     def tools_bytes(self) -> int:
         """The size of the schemas of the tools, as JSON."""
         return len(json.dumps(self.body.get("tools") or []))
@@ -66,10 +73,14 @@ def strings(value: object) -> Iterator[str]:
 
 @dataclass
 class ModelServer:
-    """The server; `script` may be set again before each run of a client."""
+    """The server; `script` may be set again before each run of a client.
+
+    `aside` is the answer to what is no turn of the conversation.
+    """
 
     script: list[Step] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    aside: str = DONE
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -102,7 +113,9 @@ class ModelServer:
         """Record a request and return the answer to it."""
         with self._lock:
             self.requests.append(request)
-            return self.script.pop(0) if request.is_turn and self.script else DONE
+            if not request.is_turn:
+                return self.aside
+            return self.script.pop(0) if self.script else DONE
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -340,6 +340,62 @@ def test_what_is_typed_to_a_new_codex_stands_in_items() -> None:
     ]
 
 
+def claude_line(text: str, **more: object) -> str:
+    row = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"content": text}}
+    return lines(row | more)
+
+
+def test_words_after_a_slash_command_are_typed_and_its_own_text_is_not() -> None:
+    head = "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n"
+    call = claude_line(f"{head}<command-args>from now on never retry</command-args>")
+    text = claude_line("Fix what the user names: from now on never retry", isMeta=True)
+    found = read(call + text + claude_line(f"{head}<command-args></command-args>"))
+    assert [(one.role, one.text) for one in found.messages] == [("user", "from now on never retry")]
+
+
+@pytest.mark.parametrize(
+    ("printed", "text", "is_ok"),
+    [
+        ("Output: 2 failed\nE 1\nExit Code: 1\nProcess Group PGID: 7", "2 failed\nE 1", False),
+        ("Output: fine\nExit Code: 0", "fine", True),
+        ("Output: fine", "fine", True),
+        ("the file says Exit Code: 1", "the file says Exit Code: 1", True),
+    ],
+)  # fmt: skip
+def test_a_shell_command_of_gemini_fails_by_its_exit_code(
+    printed: str, text: str, *, is_ok: bool
+) -> None:
+    """The status of a failed one is `success`; what hooks added is no output."""
+    framed = f"<untrusted_context>\n{printed}\n</untrusted_context>"
+    hooked = f"{framed}\n\n<hook_context>a memory</hook_context>"
+    call = {
+        "id": "c1", "name": "run_shell_command", "args": {"command": "make"}, "status": "success",
+        "result": [{"functionResponse": {"response": {"output": hooked}}}],
+    }  # fmt: skip
+    row = {"id": "m1", "type": "gemini", "content": "", "toolCalls": [call]}
+    _called, answer = read(lines({"sessionId": "s1", "startTime": "x"}, row)).messages
+    assert (answer.text, answer.is_ok) == (text, is_ok)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"text": '"never retry a charge"'}, "never retry a charge"),
+        ({"text": '"never say \\"no\\" here"'}, 'never say "no" here'),
+        ({"text": '"never"'}, '"never"'),
+        ({"text": '"never" was said, and "again"'}, '"never" was said, and "again"'),
+        ({"text": "Remember what follows: x", "metadata": {"typed": '"never retry a charge"'}},
+         "never retry a charge"),
+        ({"text": "never retry", "metadata": {"typed": 7}}, "never retry"),
+    ],
+)  # fmt: skip
+def test_what_opencode_adds_to_a_prompt_was_not_typed(part: dict[str, object], text: str) -> None:
+    """`run` puts words between quotation marks; a slash command expands to its own text."""
+    held = {"info": {"role": "user", "id": "m1"}, "parts": [{"type": "text"} | part]}
+    row = {"info": {"id": "ses_1"}, "messages": [held]}
+    assert [one.text for one in read(lines(row)).messages] == [text]
+
+
 def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     """Without the tables of OpenCode, or cut off, it is told to be none of its."""
     path = tmp_path / "other.db"

@@ -34,6 +34,8 @@ _CLAUDE_TAGS = (
     "ide_selection", "ide_diagnostics", "persisted-output", "teammate-message",
 )  # fmt: skip
 """Tags between which the host writes into what people typed."""
+_CLAUDE_COMMAND = "<command-name>/"
+"""Is in what the host writes for a slash command."""
 _CLAUDE_REMINDERS = ("system-reminder", "persisted-output")
 """Those between which it writes into what tools printed."""
 _CLAUDE_NOTICES = (
@@ -79,7 +81,10 @@ def read_claude(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[
 
 
 def _claude_typed(content: Any, row: Mapping[str, Any]) -> str:
-    """Return what a person typed on a line, empty where it was the host."""
+    """Return what a person typed on a line, empty where it was the host.
+
+    Of a slash command it is what follows the name; the host's text for it is a line of its own.
+    """
     if any(row.get(name) for name in _CLAUDE_NOT_TYPED):
         return ""
     if dict_of(row.get("origin")).get("kind") not in (None, "human"):
@@ -87,7 +92,10 @@ def _claude_typed(content: Any, row: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         content = [one for one in content
                    if isinstance(one, str) or dict_of(one).get("type") == "text"]  # fmt: skip
-    text = without_tags(text_of(content), _CLAUDE_TAGS)
+    whole = text_of(content)
+    if _CLAUDE_COMMAND in whole:
+        return inside(whole, "command-args") if "<command-args>" in whole else ""
+    text = without_tags(whole, _CLAUDE_TAGS)
     return "" if text.startswith(_CLAUDE_NOTICES) else text
 
 
@@ -200,6 +208,12 @@ def _codex_output(output: Any) -> tuple[str, bool | None]:
 _GEMINI_TYPES = ("user", "gemini", "info", "error", "warning")
 _GEMINI_TAGS = ("session_context", "hook_context", "state_snapshot", "system-reminder",
                 "user_query_meta")  # fmt: skip
+_GEMINI_FRAME = ("<untrusted_context>", "</untrusted_context>")
+"""Lines around what a tool printed."""
+_GEMINI_EXIT_CODE = "Exit Code: "
+_GEMINI_PRINTED = "Output: "
+_GEMINI_ADDED = (_GEMINI_EXIT_CODE, "Process Group PGID: ")
+"""How lines about a shell command begin."""
 _GEMINI_OUTCOMES = {"success": True, "error": False, "cancelled": False}
 
 
@@ -250,6 +264,8 @@ def _gemini_call(
     yield context.called(origin, str(call.get("name")), call.get("args"), origin)
     status, text = call.get("status"), _gemini_answer(call)
     is_ok = _GEMINI_OUTCOMES.get(status) if isinstance(status, str) else None
+    text, is_failed = _gemini_printed(text)
+    is_ok = False if is_failed else is_ok
     if text or is_ok is not None:
         yield context.answered(origin, text, f"{origin}:answer", is_ok=is_ok)
 
@@ -267,6 +283,21 @@ def _gemini_answer(call: Mapping[str, Any]) -> str:
     shown = call.get("resultDisplay")
     text = "\n".join(text for text in texts if text)
     return text or (shown if isinstance(shown, str) else "")
+
+
+def _gemini_printed(text: str) -> tuple[str, bool]:
+    """Return what a tool printed, without what the host adds, and whether a shell command failed.
+
+    One that fails has the status `success` nevertheless.
+    """
+    rows = [row for row in without_tags(text, ("hook_context",)).split("\n")
+            if row not in _GEMINI_FRAME]  # fmt: skip
+    codes = [row for row in rows if row.startswith(_GEMINI_EXIT_CODE)]
+    if not any(row.startswith(_GEMINI_PRINTED) for row in rows):
+        return "\n".join(rows), False
+    kept = [row.removeprefix(_GEMINI_PRINTED) for row in rows if not row.startswith(_GEMINI_ADDED)]
+    is_failed = bool(codes) and codes[-1] != f"{_GEMINI_EXIT_CODE}0"
+    return "\n".join(kept), is_failed
 
 
 def knows_opencode(row: Mapping[str, Any]) -> bool:
@@ -300,11 +331,24 @@ def _opencode_message(
         origin = str(part.get("id") or f"{info.get('id')}:{number}")
         text, state = part.get("text"), part.get("state")
         if part.get("type") == "text" and isinstance(text, str) and said is not None:
-            yield from said(text, origin)
+            yield from said(_opencode_typed(part, text), origin)
         elif part.get("type") == "tool" and isinstance(state, dict):
             context.moment = _opencode_moment(state) or moment
             yield context.called(origin, str(part.get("tool")), state.get("input"), origin)
             yield from _opencode_answer(state, context, origin)
+
+
+def _opencode_typed(part: Mapping[str, Any], text: str) -> str:
+    """Return what a person typed of a part.
+
+    Of a slash command memtool's plugin keeps what followed the name: the text is the command's own.
+    `opencode run` puts a message of several words between quotation marks.
+    """
+    typed = dict_of(part.get("metadata")).get("typed")
+    text = typed if isinstance(typed, str) else text
+    inner = text[1:-1].replace('\\"', "\0")
+    is_quoted = text[:1] == text[-1:] == '"' and " " in inner and '"' not in inner
+    return inner.replace("\0", '"') if is_quoted else text
 
 
 def _opencode_answer(

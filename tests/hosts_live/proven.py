@@ -1,0 +1,49 @@
+"""The table of what was proven in which client, as it is in docs/agents.md."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
+SCENARIOS = (
+    "primer and block once",
+    "warning at an edit once",
+    "nothing again on resume",
+    "primer after a compaction",
+    "short primer for subagents",
+    "rule and fix are findings",
+    "secrets kept nowhere",
+    "slash commands",
+    "MCP",
+    "works without memtool",
+)
+BEGIN, END = "<!-- proven: begin -->\n", "<!-- proven: end -->\n"
+YES, NO = "yes", ""
+
+
+def table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> str:
+    """Return the table: a row for each scenario, a column for each client in its version."""
+    names = list(versions)
+    rows = [["in a real session", *(f"{name} {versions[name]}" for name in names)]]
+    rows.append(["---"] * len(rows[0]))
+    rows += [
+        [scenario, *(YES if (scenario, name) in passed else NO for name in names)]
+        for scenario in SCENARIOS
+    ]
+    return "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)
+
+
+def write_table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> None:
+    """Write the table into the documentation."""
+    text = DOCS.read_text()
+    head, _begin, rest = text.partition(BEGIN)
+    _old, _end, tail = rest.partition(END)
+    DOCS.write_text(f"{head}{BEGIN}\n{table(passed, versions)}\n{END}{tail}")
+
+
+def versions_in_docs() -> dict[str, str]:
+    """Return the version of each client that the table names."""
+    head = DOCS.read_text().partition(BEGIN)[2].strip().partition("\n")[0]
+    cells = [cell.strip() for cell in head.strip("|").split("|")][1:]
+    return dict(cell.rsplit(" ", 1) for cell in cells)

@@ -1,0 +1,320 @@
+"""Real clients, headless, against a made-up model: what reaches the model is what counts.
+
+Every scenario runs in every client that can play it. With `MEMTOOL_PROVEN=write` the table in
+docs/agents.md is written from what passed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+from hosts_live import clients
+from hosts_live.clients import CLAUDE, GEMINI, OPENCODE, Client
+from hosts_live.model_server import Call, ModelServer, Request
+from hosts_live.proven import SCENARIOS, write_table
+
+pytestmark = pytest.mark.live
+
+CAPTURE_S = 20
+QUESTION = "where do we keep the sessions of a user?"
+DECISION = "Sessions of users are kept in Postgres, not in Redis"
+OTHER_QUESTION = "when do deploys to production run?"
+OTHER = "Deploys to production run on Tuesdays"
+WARNING = "Never log card numbers"
+PINNED = "Never push with force"
+GUIDE = "`memtool remember TEXT`"
+CHARGE = "app/billing/charge.py"
+RULE = "From now on never call the payment provider without a timeout of five seconds."
+SECRET = "postgres://ada:" + "hunter22vX9qLm@db.internal/shop"
+MOST_PRIMER, MOST_BLOCK = 2_500, 1_500
+"""Characters of the primer of three memories, and of a block of one or two."""
+
+Proven = Callable[[Client, str], None]
+every = pytest.mark.parametrize("client", clients.ALL, ids=str)
+
+
+@pytest.fixture(scope="module")
+def proven() -> Iterator[Proven]:
+    """Note what passed, by scenario and client; the table is written once all is done."""
+    passed: set[tuple[str, str]] = set()
+
+    def note(client: Client, scenario: str) -> None:
+        assert scenario in SCENARIOS
+        passed.add((scenario, client.name))
+
+    yield note
+    if os.environ.get("MEMTOOL_PROVEN") == "write":
+        write_table(passed, {client.name: clients.version(client.name) for client in clients.ALL})
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Sandbox:
+    """A repository with memories, and an environment that holds nothing else."""
+    clients.programs()
+    home, path = tmp_path / "home", tmp_path / "repository"
+    home.mkdir()
+    path.mkdir()
+    who = {"NAME": "Ada", "EMAIL": "ada@example.org"}
+    env = {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PATH": os.pathsep.join(
+            [str(Path(sys.executable).parent), str(Path(shutil.which("node") or "").parent),
+             "/usr/bin", "/bin"]
+        ),
+        **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
+    }  # fmt: skip
+    made = Sandbox(path, env)
+    made.git("init", "--quiet", "--initial-branch=main")
+    made.write(CHARGE, "def charge():\n    return 1\n")
+    made.write("app/other.py", "x = 1\n")
+    made.commit("app: begin")
+    for call in (
+        ("init", "--commit"),
+        ("new", "decision", "Keep sessions in Postgres", "--body", f"{DECISION}.", "--commit"),
+        ("new", "decision", "Deploy on Tuesdays", "--body", f"{OTHER}.", "--commit"),
+        ("new", "semantic", WARNING, "--body", f"{WARNING}; the auditors read the logs.",
+         "--category", "warning", "--file", "app/billing/*.py", "--commit"),
+        ("new", "semantic", PINNED, "--body", f"{PINNED} to main.", "--id", "sem-no-force",
+         "--commit"),
+        ("pin", "sem-no-force", "--commit"),
+    ):  # fmt: skip
+        run(made, *call)
+    # What governs files that changed lately is in the primer; here it has to come with the edit.
+    for number in range(30):
+        made.write("app/other.py", f"x = {number}\n")
+        made.commit("app: go on")
+    return made
+
+
+def run(team: Sandbox, *call: str) -> str:
+    done = team.process(*call)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def planted(bare: Sandbox, client: Client, model: ModelServer, *more: str) -> Sandbox:
+    """Install memtool for a client, and let the client ask the made-up model."""
+    client.configure(bare, model.url)
+    run(bare, "install", client.name, "--yes", *more)
+    return bare
+
+
+def asked(team: Sandbox, client: Client, model: ModelServer, *prompt: str, **env: str) -> Request:
+    """Run the client with a prompt; return the last request that it sent."""
+    done = client.ask(team, model.url, *prompt, **env)
+    assert done.returncode == 0, done.stderr
+    return model.turns[-1]
+
+
+def captured(team: Sandbox, what: str) -> str:
+    """Return the list of sessions once it holds a text: hooks capture in the background."""
+    listed = ""
+    for _try in range(CAPTURE_S * 10):
+        listed = team.process("session", "list").stdout
+        if what in listed:
+            break
+        time.sleep(0.1)
+    return listed
+
+
+def memory_of(request: Request) -> list[str]:
+    """Return the blocks of memtool in a request."""
+    found: list[str] = []
+    for start, end in (
+        (r"<memory-context id=", r"</memory-context>"),
+        (r"\[memory ", r"\[end of memory [0-9a-f]+\]"),
+        (r"## Memory of this repository", r"## End of memory \([0-9a-f]+\)"),
+    ):
+        found += re.findall(rf"{start}.*?{end}", request.text, re.DOTALL)
+    return found
+
+
+@every
+def test_a_session_is_given_each_memory_once(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, client, model)
+    charge = team.path / CHARGE
+    model.play(
+        *client.edit(charge, "    return 1", "    return 2"),
+        *client.edit(charge, "    return 2", "    return 3"),
+        "The charge is three.",
+    )
+    last = asked(team, client, model, QUESTION)
+    assert charge.read_text().endswith("return 3\n")
+    first = model.turns[0]
+    for text in (GUIDE, PINNED, DECISION):
+        assert (first.text.count(text), last.text.count(text)) == (1, 1), text
+    assert OTHER not in first.text
+    assert sum(map(len, memory_of(first))) <= MOST_PRIMER + MOST_BLOCK
+    proven(client, "primer and block once")
+    assert f"| {WARNING}" not in first.text
+    assert last.text.count(f"| {WARNING}") == 1
+    proven(client, "warning at an edit once")
+    assert all(DECISION not in one.text for one in model.requests if not one.is_turn)
+    # What went before stays as it was: clients pay for what changes of it.
+    assert last.text.startswith(first.text.rstrip()[:200])
+
+
+@every
+def test_a_session_that_is_resumed_is_given_what_is_new(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, client, model)
+    asked(team, client, model, QUESTION)
+    before = model.turns[-1]
+    model.play()
+    done = client.ask(team, model.url, OTHER_QUESTION, resume=True)
+    assert done.returncode == 0, done.stderr
+    after = model.turns[-1]
+    assert before.text.count(DECISION) == 1
+    for text in (GUIDE, PINNED, DECISION, OTHER):
+        assert after.text.count(text) == 1, text
+    assert sum(map(len, memory_of(after))) <= sum(map(len, memory_of(before))) + MOST_BLOCK
+    proven(client, "nothing again on resume")
+
+
+@every
+def test_what_was_typed_and_what_failed_is_kept(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, client, model)
+    script = team.write("check.sh", "grep -q 'return 2' app/billing/charge.py || "
+                        "{ echo 'AssertionError: expected 2, got 1'; exit 1; }\n")  # fmt: skip
+    model.play(
+        client.shell(f"sh {script.name}"),
+        *client.edit(team.path / CHARGE, "    return 1", "    return 2"),
+        client.shell(f"sh {script.name}"),
+        "It passes.",
+    )
+    asked(team, client, model, f"{RULE} The database is {SECRET}.")
+    listed = captured(team, "ended")
+    assert "From now on never call" in listed
+    assert "ended" in listed
+    found = run(team, "promote", "--list", "--json")
+    assert "payment provider" in found
+    assert "expected 2, got 1" in found
+    proven(client, "rule and fix are findings")
+    stored = [path.read_bytes() for path in (team.path / ".git/memtool").rglob("*")
+              if path.is_file()]  # fmt: skip
+    assert stored
+    assert not any(b"hunter22vX9qLm" in data for data in stored)
+    proven(client, "secrets kept nowhere")
+
+
+@every
+def test_without_memtool_the_agent_works(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """A teammate who does not have it, or has a broken one, is not stopped by shared settings."""
+    team = planted(bare, client, model)
+    broken = team.path.parent / "broken"
+    broken.mkdir()
+    (broken / "memtool").write_text("#!/nowhere/python\n")
+    (broken / "memtool").chmod(0o755)
+    node, system = team.env["PATH"].split(os.pathsep)[1:3]
+    for first in (str(broken), ""):
+        path = os.pathsep.join(filter(None, (first, node, system, "/bin")))
+        model.play("Fine.")
+        done = client.ask(team, model.url, QUESTION, PATH=path)
+        assert done.returncode == 0, done.stderr
+        assert "Fine." in done.stdout
+        assert QUESTION in model.turns[0].text
+    proven(client, "works without memtool")
+
+
+SLASH = {
+    "claude": ("/remember", "/fix"),
+    "codex": ("$remember", ""),
+    "gemini": ("/remember", "/fix"),
+    "opencode": ("remember", "fix"),
+}
+OWN = {
+    "claude": (".claude/commands/fix.md", "Mend carefully: $ARGUMENTS\n"),
+    "gemini": (".gemini/commands/fix.toml", 'prompt = "Mend carefully: {{args}}"\n'),
+    "opencode": (".opencode/command/fix.md", "Mend carefully: $ARGUMENTS\n"),
+}  # fmt: skip
+
+
+@every
+def test_slash_commands_work_and_what_follows_is_evidence(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, client, model)
+    ours, own = SLASH[client.name]
+    if own:
+        team.write(*OWN[client.name])
+    for name, text in ((ours, "memtool remember"), (own, "Mend carefully: From now on")):
+        if name:
+            model.play("Done.")
+            words = ("--command", name, RULE) if client is OPENCODE else (f"{name} {RULE}",)
+            asked(team, client, model, *words)
+            assert text in model.turns[0].text
+    captured(team, "ended")
+    sessions = run(team, "session", "list", "--json")
+    assert "From now on never call" in sessions
+    shown = run(team, "session", "search", "payment provider timeout")
+    assert "Mend carefully" not in shown
+    proven(client, "slash commands")
+
+
+@every
+def test_the_server_answers(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, client, model, "--mcp")
+    model.play(
+        client.shell("sleep 1"), Call(client.search, {"query": "sessions postgres"}), "Done."
+    )
+    last = asked(team, client, model, "please go on", **client.trust)
+    assert DECISION in last.text
+    proven(client, "MCP")
+
+
+def test_a_subagent_gets_the_short_primer(
+    bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, CLAUDE, model)
+    task = {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}
+    model.play(Call("Agent", task), "Seen.", "Done.")
+    asked(team, CLAUDE, model, "please go on")
+    (own,) = [one for one in model.turns if "look around" in one.text and "Agent" not in one.tools]
+    assert own.text.count(PINNED) == 1
+    assert GUIDE not in own.text
+    proven(CLAUDE, "short primer for subagents")
+
+
+@pytest.mark.parametrize("client", [CLAUDE, GEMINI], ids=str)
+def test_after_a_compaction_the_primer_comes_again(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    team = planted(bare, client, model)
+    asked(team, client, model, QUESTION)
+    model.aside = "<state_snapshot>They spoke of sessions.</state_snapshot>"
+    if client is CLAUDE:
+        client.ask(team, model.url, "/compact", resume=True)
+    else:
+        client.configure(team, model.url, **clients.GEMINI_COMPACTING)
+        client.ask(team, model.url, "please go on", resume=True)
+        client.configure(team, model.url)
+    model.play()
+    client.ask(team, model.url, QUESTION, resume=True)
+    last = model.turns[-1]
+    for text in (GUIDE, PINNED, DECISION):
+        assert last.text.count(text) == 1, text
+    proven(client, "primer after a compaction")
