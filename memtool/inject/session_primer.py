@@ -322,7 +322,7 @@ def _own_parts(
     findings = session_seen.waiting(taken.repository.cache_dir) if taken.kind == "worktree" else 0
     if findings:
         count = f"{findings:,} finding{'' if findings == 1 else 's'}"
-        how = "`memtool promote --list` shows them, `memtool promote --commit` keeps them.\n"
+        how = "`memtool promote --list` shows them, `memtool promote --commit` keeps them."
         found.append(PrimerPart(f"{count} with enough evidence for a memory", (how,)))
     return [one.record for one in (*state, *governing)], found
 
