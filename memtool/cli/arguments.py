@@ -20,7 +20,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
@@ -78,7 +78,7 @@ class Interface(Value):
 
     name: str
     run: Callable[..., Any]
-    render: Callable[[Any], str]
+    render: Callable[[Any], str | Iterator[str]]
     parameters: tuple[Parameter, ...]
     summary: str
     description: str
@@ -189,8 +189,8 @@ def _arguments(rows: list[str]) -> dict[str, str]:
 
 FARTHEST = 1 << 53
 """Beyond it JSON readers no longer agree on whole numbers."""
-LEAST = {"limit": 0}
-"""The smallest number that a parameter takes, where it has one for itself alone."""
+COUNTS = {"limit": "all", "offset": "the first", "depth": "all steps"}
+"""Parameters that take no number below 0, and what 0 means."""
 LONG = frozenset({"body", "filters", "prompt", "query", "section", "summary", "text"})
 LONG_CHARS, SHORT_CHARS = 1 << 20, 10_000
 """Most characters of a text, for what is written or asked at length and for everything else."""
@@ -237,11 +237,10 @@ def fit_one(parameter: Parameter, found: Any, *, name: str, hint: str) -> Any:
     if kind is float and is_number and abs(found) <= FARTHEST:
         return float(found)
     if kind is int and is_number and abs(found) <= FARTHEST and found == int(found):
-        least = LEAST.get(parameter.name, -FARTHEST)
-        if found < least:
+        if found < 0 and parameter.name in COUNTS:
             raise MemtoolError(
-                f"{name} {found} is below {least}",
-                hint="give a number, 0 for all",
+                f"{name} {found} is below 0",
+                hint=f"give a number, 0 for {COUNTS[parameter.name]}",
                 code="bad-limit",
             )
         return int(found)

@@ -15,7 +15,7 @@ from memtool.store.cache import CorruptCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, NoReturn, TypeVar
 
     from memtool.cli.arguments import Call
@@ -85,14 +85,18 @@ def _run(args: list[str]) -> int:
         return int(surface.serve(call, os.environ))
     context = _opened(call)
 
-    def ask() -> tuple[Any, str]:
+    def ask() -> tuple[Any, str | Iterator[str]]:
         value = _answer(context, call)
         if call.as_json:
             return value, output.as_json(value)
-        return value, output.as_text(call.face.render(value))
+        text = call.face.render(value)
+        return value, output.as_text(text) if isinstance(text, str) else text
 
     value, text = undamaged(context, ask)
-    output.write(text)
+    if isinstance(text, str):
+        output.write(text)
+    else:
+        _stream(context, text)
     for note in context.notes:
         output.tell(f"memtool: {output.visible(note)}")
     from memtool.commands import _record  # only now: the answer is out
@@ -100,6 +104,27 @@ def _run(args: list[str]) -> int:
     verb = call.face.name.partition(" ")[0]
     _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
     return int(getattr(value, "exit_code", 0))
+
+
+def _stream(context: Context, parts: Iterator[str]) -> None:
+    """Write an answer of many parts, each as soon as it is made, until nobody reads it any more.
+
+    Raises:
+        MemtoolError: a derived file turns out to be damaged; parts may be written by then.
+    """
+    try:
+        for part in parts:
+            if not output.write(part):
+                return
+    except CorruptCache as error:
+        from memtool.index import index
+
+        index.drop(context.repository)
+        raise MemtoolError(
+            f"the search index is damaged ({error}), so the answer is cut off",
+            hint="ask again: the index is rebuilt by the next command",
+            code="damaged",
+        ) from None
 
 
 def _page(page: arguments.HelpPage) -> str:

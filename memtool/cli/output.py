@@ -39,14 +39,16 @@ def visible(text: str) -> str:
     )
 
 
-def write(text: str) -> None:
-    """Write to stdout as UTF-8, whatever the locale says. A reader that left is no error.
+def write(text: str) -> bool:
+    """Write to stdout as UTF-8, whatever the locale says, and tell whether somebody reads it.
+
+    A reader that left is no error.
 
     Raises:
         MemtoolError: what stdout is redirected to cannot take it.
     """
     if sys.stdout is None:  # closed by the caller
-        return
+        return False
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
@@ -55,10 +57,11 @@ def write(text: str) -> None:
         # Python would try again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            return
+            return False
         raise MemtoolError(
             f"the answer cannot be written: {os.strerror(error.errno or 0)}", code="disk"
         ) from None
+    return True
 
 
 def tell(text: str) -> None:

@@ -73,6 +73,16 @@ def most_of(limit: int) -> int:
     return limit or ALL
 
 
+def take_over(context: Context) -> None:
+    """Count the latest answers before accesses are asked for; note where that is not possible."""
+    from memtool.store import ledger  # imports SQLite
+
+    try:
+        ledger.fold(context.repository.cache_dir)
+    except MemtoolError as error:
+        context.notes.append(f"the latest answers are not counted: {error}")
+
+
 def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a verb as it is run in a repository.
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memtool.store import process
+from memtool.value import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Self, TextIO
 
     from memtool.authoring.write import Changed, Written
@@ -58,6 +60,19 @@ def changed(answer: Changed) -> str:
     elif answer.dry_run:
         rows.insert(0, "would change:")
     return "\n".join([*rows, answer.path])
+
+
+STEP = 500
+"""Rows that are written as JSON lines at once."""
+
+
+def jsonl(rows: Sequence[Any]) -> Iterator[str]:
+    """Yield rows as JSON, one a line in ASCII, many lines at once."""
+    import json  # most answers are text
+
+    for first in range(0, len(rows), STEP):
+        some = rows[first : first + STEP]
+        yield "".join(json.dumps(plain(row), allow_nan=False) + "\n" for row in some)
 
 
 EVERY_S = 1.0

@@ -29,7 +29,7 @@ def confirm(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
         memtool confirm sem-2026-02-22-deploys-need-the-vpn --commit
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
@@ -56,7 +56,7 @@ def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = Fals
         memtool pin dec-2026-02-22-keep-sessions-in-redis --commit
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
@@ -75,7 +75,7 @@ def unpin(context: Context, id: str, *, commit: bool = False, dry_run: bool = Fa
         memtool unpin dec-2026-02-22-keep-sessions-in-redis
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
@@ -93,7 +93,7 @@ def deprecate(
         memtool deprecate dec-2026-02-22-keep-sessions-in-redis --why "we are moving off Redis"
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         why: the reason, kept in the message of the commit
         commit: commit just this file
         dry_run: say what would change, write nothing
@@ -115,7 +115,7 @@ def archive(
         memtool archive sta-2026-02-22-release-plan --commit
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         why: the reason, kept in the message of the commit
         commit: commit just this file
         dry_run: say what would change, write nothing
@@ -135,7 +135,7 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
         memtool restore dec-2026-02-22-keep-sessions-in-redis --commit
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         commit: commit just this file
         dry_run: say what would change, write nothing
     """

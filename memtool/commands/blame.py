@@ -58,7 +58,7 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         memtool blame dec-2026-02-22-keep-sessions-in-redis
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         at: a revision instead of the worktree
     """
     tree = index.open(context, at, exact=True)

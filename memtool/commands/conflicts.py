@@ -83,7 +83,7 @@ def conflicts(
         memtool conflicts --since ORIG_HEAD
 
     Args:
-        ids: only the conflicts of these memories, by id, its beginning or words of it
+        ids: only the conflicts of these memories, by id or words of it
         at: a revision instead of the worktree
         since: a revision; only what is new since then
         all: also those that were accepted

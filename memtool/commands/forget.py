@@ -10,7 +10,8 @@ from memtool.index import index
 from memtool.memory import memory, timestamps
 from memtool.memory.memory import Fields, Memory
 from memtool.search import retrieve
-from memtool.search.query import parse, text_of
+from memtool.search.query import parse
+from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
 from memtool.value import Value
@@ -42,7 +43,7 @@ def forget(
         memtool forget sem-2026-02-22-deploys-need-the-vpn --why "the VPN is gone" --commit
 
     Args:
-        wanted: the memory, by its id, its beginning or words of it, or a query
+        wanted: the memory, by its id or words of it, or a query
         why: the reason, required
         all: forget every memory that the query finds
         commit: commit just these files

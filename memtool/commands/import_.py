@@ -21,6 +21,7 @@ from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist
 from memtool.search import retrieve
 from memtool.search.query import parse
+from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
@@ -238,6 +239,6 @@ def export(
     records = list(tree.records)
     if filters:
         scope = scope_of(context, tree, context.now)
-        records = retrieve.select(scope, parse(" ".join(filters)))
+        records = retrieve.select(scope, parse(text_of(context, filters)))
     rows = [jsonl.row(record, has_body=not no_body) for record in records]
     return Exported(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))

@@ -127,7 +127,7 @@ def log(
         memtool log --audit --since 30d --kind purge
 
     Args:
-        id: a memory, by its id, its beginning or words of it; without one, all of them
+        id: a memory, by its id or words of it; without one, all of them
         at: a revision to look back from, instead of the worktree
         injected: show what was injected, from the ledger of this clone
         audit: show what was done, from the ledger of this clone

@@ -176,8 +176,7 @@ def supersede(
         memtool supersede dec-2026-02-22-keep-sessions-in-redis "Keep sessions in Postgres" --edit
 
     Args:
-        old: the memory to replace, by its id, its beginning or words of it; nothing may
-            supersede it yet
+        old: the memory to replace, by its id or words of it; nothing may supersede it yet
         title: one line that says what holds now
         type: what kind of memory, by default that of the old one
         body: the text, or - to read it from stdin

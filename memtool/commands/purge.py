@@ -85,7 +85,7 @@ def purge(
         memtool purge --secret 3f2a9c41b7d01122 --apply --into ../cleansed
 
     Args:
-        id: only these memories, by their ids, their beginnings or words of them
+        id: only these memories, by their ids or words of them
         apply: do it, instead of showing what would be done
         commit: commit the removal, which a purge of committed memories needs
         cascade: also remove what was derived from them only

@@ -51,8 +51,9 @@ def resolve(
     one with a text of your own. With --keep both each names the others in conflicts_accepted, and
     they are no longer listed as a conflict. The same for a fork and for contrary statements.
 
-    Without --keep and --merge it finishes merges of git: files that are divided in lifecycle keys
-    only, such as status and tags, get what both sides did, all of them at once, and are staged.
+    Without --keep, --merge and --keep-both it finishes merges of git: files that are divided in
+    lifecycle keys only, such as status and tags, get what both sides did, all of them at once, and
+    are staged.
 
     With --keep-both an id that was made twice, on two branches, becomes two: in an unfinished
     merge the side of the other branch gets a new id and file, and both are staged.
@@ -62,8 +63,8 @@ def resolve(
         memtool resolve
 
     Args:
-        ids: the memories, by id, its beginning or words of it; for --keep-both the id, or all
-            of them; to finish merges the files, or none for all of them
+        ids: the memories, by id or words of it; for --keep-both the id, or all of them, and to
+            finish merges the files, or none for all
         keep: one of the ids, newer, or both
         merge: title of a new memory that replaces them all
         body: the text of that new memory, or - to read it from stdin

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
@@ -11,12 +13,11 @@ from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
 from memtool.redaction.mask import Mask
 from memtool.search import filters
-from memtool.search.filters import Rule
 from memtool.store import config
 from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import Tree
+from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, plain
 
 TRAILER = "Upholds"
@@ -40,6 +41,13 @@ class Governor(Value):
     state: str
     reason: str
     due: bool = False
+
+
+class Rule(Value):
+    """A memory that governs a file. `by` says how it names it: `files`, `source` or `link`."""
+
+    record: Record
+    by: str
 
 
 class ReviewedFile(Value):
@@ -108,15 +116,17 @@ def review(context: Context, range: str) -> Review:
         and governing.lineage.is_head(record.id)
         and lifecycle.state(record.memory, context.now, categories) == lifecycle.ALIVE
     ]
-    rules = filters.rules(living, {path: (path, old) for path, old in files.items()})
-    rows = {rule.record.id for those in rules.values() for rule in those}
+    by_file = rules(living, {path: (path, old) for path, old in files.items()})
+    rows = {rule.record.id for those in by_file.values() for rule in those}
     states = _states(context, governing, base, new, rows) if rows else {}
     touched = tuple(
         ReviewedFile(
-            path, files[path], tuple(_governor(rule, states, context) for rule in rules[path])
+            path,
+            files[path],
+            tuple(_governor(rule, states, context) for rule in by_file[path]),
         )
         for path in sorted(files)
-        if rules[path]
+        if by_file[path]
     )
     return Review(
         old=base,
@@ -159,6 +169,62 @@ def _said(memory: Governor) -> str:
         return memory.state.upper()
     is_commit = memory.state == "upheld"
     return f"{memory.state} by {memory.reason[:SHORT] if is_commit else memory.reason}"
+
+
+def rules(
+    records: Iterable[Record], files: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[Rule, ...]]:
+    """Return the memories that govern files, by the key of the file; files have several paths.
+
+    Memories are sorted by id; one that names a file in several ways is there once.
+    """
+    exact: dict[str, list[Rule]] = {}
+    patterns: dict[str, list[Rule]] = {}
+    for record in records:
+        for by, name in _named_files(record):
+            plain = "/".join(part for part in name.split("/") if part)
+            is_glob = by == "files" and ("*" in plain or "?" in plain)
+            table = patterns if is_glob else exact
+            table.setdefault(plain, []).append(Rule(record, by))
+    found = {}
+    for file, paths in files.items():
+        own = [
+            rule
+            for path in paths
+            for above in filters.ways_up(path)
+            for rule in exact.get(above, ())
+        ]
+        for pattern, those in patterns.items():
+            if any(filters.governs(pattern, path) for path in paths):
+                own += those
+        own.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
+        first = {rule.record.path: rule for rule in reversed(own)}
+        found[file] = tuple(first[path] for path in sorted(first, key=lambda p: first[p].record.id))
+    return found
+
+
+_WAYS = ("files", "source", "link")
+
+
+def _named_files(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield how a memory names files, and which: `files` may be globs, the others are paths."""
+    for pattern in record.memory.items("files"):
+        yield "files", pattern
+    for text in record.memory.items("source"):
+        source = parse_source(text)
+        if source.kind == "file":
+            yield "source", os.path.normpath(source.target)
+    text = record.memory.body
+    if "](" not in text and "]:" not in text:  # reading markdown costs a millisecond
+        return
+    for link in links(text):
+        target = unquote(link.target.partition("#")[0].partition("?")[0])
+        if link.kind == "url" and target and ":" not in target:
+            # Renderers start at the file, people often at the top.
+            for start in ("", os.path.dirname(record.path)):
+                path = os.path.normpath(os.path.join(start, target.lstrip("/")))
+                if path != "." and not path.startswith("../"):
+                    yield "link", path
 
 
 def _governor(rule: Rule, states: dict[str, tuple[str, str]], context: Context) -> Governor:

@@ -7,14 +7,15 @@ import time
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.search import retrieve
-from memtool.search.query import parse_any, text_of
+from memtool.search.query import parse_any, with_depth
 from memtool.search.scope import (
-    SORTS,
+    ACCESSED,
     MemoryRow,
     day,
     hurried,
     row_of,
     scope_of,
+    sort_key,
     tell_expired,
     tell_rest,
 )
@@ -25,7 +26,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any, Literal
 
     from memtool.index.reader import Catalog
@@ -85,11 +86,14 @@ class Searched(Value):
     degraded: bool = False
     held_back: tuple[GateVerdict, ...] | None = None
     why_not: GateVerdict | None = None
+    offset: int = 0
+    format: str = "text"
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields of the JSON; whether factors are explained is for the text form."""
+        """Return the fields of the JSON; the options of the text form are none."""
         fields = super().plain()
-        del fields["explain"]
+        for name in ("explain", "offset", "format"):
+            del fields[name]
         for name in ("held_back", "why_not"):
             if getattr(self, name) is None:
                 del fields[name]
@@ -104,7 +108,10 @@ def search(
     context: Context,
     *query: str,
     limit: int | None = None,
-    sort: Literal["score", "newest", "oldest", "importance", "title", "id"] = "score",
+    offset: int = 0,
+    sort: Literal["score", "newest", "oldest", "importance", "accessed", "title", "id"] = "score",
+    depth: int | None = None,
+    format: Literal["text", "jsonl"] = "text",
     explain: bool = False,
     at: str | None = None,
     as_of: str | None = None,
@@ -118,13 +125,17 @@ def search(
     Words are ranked: one at least has to occur, and what holds more of them comes first. "A phrase"
     must occur as it is, -word must not, OR and parentheses give alternatives. Filters are type:
     category: tag: file: status: confidence:>=medium importance:>0.5 since:30d until:2026-01-01
-    source: author: error:"KeyError: X" task: id: is:head|superseded|pinned|candidate|expired and
-    others; a shell needs quotes around > and <. Superseded, deleted, archived and expired memories
-    are left out unless they are asked for, such as with is:superseded. What looks like an operator
-    and cannot be one is read as text, with a note.
+    source: author: error:"KeyError: X" task: session: iteration: environment: privacy: id:
+    supersedes: related: parent: is:head|superseded|pinned|candidate|expired and others; a type
+    may be several (type:decision,state). Superseded, deleted, archived and expired memories are
+    left out unless they are asked for, such as with is:superseded.
+
+    What looks like an operator and cannot be one is read as text, with a note. A shell needs quotes
+    around > and <. The relations supersedes:, related: and parent: take a
+    memory by its id or words of it, and go --depth steps from it.
 
     A query that begins with @NAME is the one saved under that name in queries.toml of the memory
-    directory, as NAME = "QUERY" or as a table with query and doc; what follows it is added.
+    directory; what follows is added, after values for its parameters (@recent tag=auth).
 
     There are three levels: digests, the memories that they sum up, and with --deep the private
     sessions of this clone: findings and messages that hold half of the words of the question.
@@ -138,7 +149,10 @@ def search(
     Args:
         query: the question, with filters if wanted
         limit: most results, 0 for all, by default the setting search.limit
-        sort: the order; all that match is sorted before the limit cuts
+        offset: pass over so many of them first
+        sort: the order, before the limit cuts; accessed is what was shown most often first
+        depth: how many steps supersedes:, related: and parent: go, 0 for all, by default one
+        format: jsonl writes one JSON object a line
         explain: show the factors of each score, and what each gate held back
         at: the memories of this revision instead of the worktree
         as_of: the memories as they stood at this moment: a date, an RFC 3339 moment, or an age
@@ -149,32 +163,24 @@ def search(
         why_not: say which gate held this memory (an id) back, instead of printing results
     """
     began = time.perf_counter()
-    text = text_of(context, query)
-    if not text:
-        raise MemtoolError(
-            "a search needs a question", hint="memtool list shows all memories", code="bad-query"
-        )
-    most = context.settings.count("search.limit")
-    if limit is not None:
-        from memtool.commands import _filters  # few questions say how many answers they want
-
-        most = _filters.limit_of(context, limit)
-    asked, slips = parse_any(text)
+    asked, slips = _asked(context, query, depth)
+    most = offset + _most(context, limit)
     context.notes.extend(slips)
     now = context.moment_of(as_of)
     tree = index.open(context, at, as_of, exact=exact)
     scope = _scope(context, tree, now, asked, is_semantic=semantic)
-    found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
+    order = _order(context, scope, sort)
+    found = retrieve.search_query(scope, asked, most, order, explain=explain)
     if not exact and not tree.verify(hit.record for hit in found.hits):
         # A file was rewritten in place, which only a check of every file is sure to see.
         tree = index.open(context, at, as_of, exact=True)
         scope = _scope(context, tree, now, asked, is_semantic=semantic)
-        found = retrieve.search_query(scope, asked, most, _order(sort), explain=explain)
-    origins = context.origins(tree, [hit.record for hit in found.hits])
+        found = retrieve.search_query(scope, asked, most, order, explain=explain)
+    hits = found.hits[offset:]
+    origins = context.origins(tree, [hit.record for hit in hits])
     categories = context.settings.categories
     results = tuple(
-        _result(hit, row_of(hit.record, origins, now, categories), scope.language)
-        for hit in found.hits
+        _result(hit, row_of(hit.record, origins, now, categories), scope.language) for hit in hits
     )
     context.notes.extend(found.notes)
     gates: tuple[GateVerdict, ...] | None = None
@@ -183,12 +189,12 @@ def search(
         from memtool.search import explanation  # few ask
 
         if explain:
-            gates = explanation.held_back(scope, asked, found, most, _order(sort))
+            gates = explanation.held_back(scope, asked, found, most, order)
             context.notes.extend(map(explanation.note, gates))
         if why_not:
             record = tree.find(why_not)
-            verdict = explanation.why_not(scope, asked, record, most, _order(sort))
-    tell_rest(context, len(results), found.total, "--limit N shows more")
+            verdict = explanation.why_not(scope, asked, record, most, order)
+    tell_rest(context, len(results), found.total, "--limit N shows more", offset)
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
     tell_expired(context, found.expired)
@@ -197,23 +203,27 @@ def search(
         from memtool.sessions import evidence  # few questions go that deep
 
         sessions = evidence.search(context, asked.words, most)
-    depth = _depth(found.hits, sessions)
+    level = _depth(hits, sessions)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
-        text, found.total, elapsed_ms, tree.freshness, depth, results, explain, sessions,
-        found.expired, found.is_degraded, gates, verdict,
+        asked.text, found.total, elapsed_ms, tree.freshness, level, results, explain, sessions,
+        found.expired, found.is_degraded, gates, verdict, offset, format,
     )  # fmt: skip
 
 
-def render(searched: Searched) -> str:
+def render(searched: Searched) -> str | Iterator[str]:
     """Return a block per result: citation, title, what it is, and the passage that matches.
 
     Where one memory was asked about, what became of it is all that is returned.
     """
     if searched.why_not is not None:
         return f"{searched.why_not.id}: {searched.why_not.reason}"
+    if searched.format == "jsonl":
+        from memtool.commands._render import jsonl  # few answers are read by programs
+
+        return jsonl(searched.results)
     blocks = []
-    for rank, result in enumerate(searched.results, 1):
+    for rank, result in enumerate(searched.results, searched.offset + 1):
         margin = " " * len(f"{rank}. ")
         unknown = "local" if result.trust == "local" else "shallow"
         commit = (result.commit or "")[:SHORT] or unknown
@@ -237,6 +247,31 @@ def render(searched: Searched) -> str:
 
         blocks.append(evidence.search_text(searched.sessions))
     return "\n\n".join(blocks)
+
+
+def _asked(
+    context: Context, words: tuple[str, ...], depth: int | None
+) -> tuple[Query, tuple[str, ...]]:
+    """Return the question, and notes on what was meant as an operator and cannot be one."""
+    text = " ".join(words).strip()
+    if text.startswith("@"):
+        from memtool.search import saved  # few questions have a name
+
+        text = saved.text_of(context, words)
+    if not text:
+        raise MemtoolError(
+            "a search needs a question", hint="memtool list shows all memories", code="bad-query"
+        )
+    asked, slips = parse_any(text)
+    return with_depth(asked, depth), slips
+
+
+def _most(context: Context, limit: int | None) -> int:
+    if limit is None:
+        return context.settings.count("search.limit")
+    from memtool.commands import _filters  # few questions say how many answers they want
+
+    return _filters.limit_of(context, limit)
 
 
 def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semantic: bool) -> Scope:
@@ -275,10 +310,14 @@ def _standing(result: Result) -> tuple[str, ...]:
     return (kind, result.status, *due, f"{result.confidence} confidence", result.trust)
 
 
-def _order(sort: str) -> Order:
+def _order(context: Context, scope: Scope, sort: str) -> Order:
     if sort == "score":
         return retrieve.by_score
-    key = SORTS[sort]
+    if sort == ACCESSED:
+        from memtool.commands import _filters  # few questions are answered in that order
+
+        _filters.take_over(context)
+    key = sort_key(scope, sort)
     return lambda hit: key(hit.record)
 
 

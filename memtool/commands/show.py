@@ -69,7 +69,7 @@ def show(
         memtool show dec-2026-02-22-keep-sessions-in-redis
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         at: the memory as it is in this revision instead of the worktree
         as_of: as it stood at this moment: a date, an RFC 3339 moment, or an age such as 30d
     """

@@ -104,10 +104,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         context.refuse_absent()
     directory = context.repository.cache_dir
     usage_log.tell_cut_off(context)
-    try:
-        ledger.fold(directory)
-    except MemtoolError as error:
-        context.notes.append(f"the latest answers are not counted: {error}")
+    _filters.take_over(context)
     with ledger.reading(directory) as held:
         answers, since = held.answers()
         latencies = tuple(held.latencies())

@@ -66,7 +66,7 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         memtool why dec-2026-02-22-keep-sessions-in-redis
 
     Args:
-        id: the memory, by its id, its beginning or words of it
+        id: the memory, by its id or words of it
         at: a revision instead of the worktree
     """
     tree = index.open(context, at, exact=True)

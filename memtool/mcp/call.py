@@ -203,7 +203,8 @@ def _call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answ
 
 
 def _asked(tool: Tool, value: Any) -> tuple[Any, str]:
-    return value, visible(tool.face.render(value))
+    text = tool.face.render(value)
+    return value, visible(text if isinstance(text, str) else "".join(text))
 
 
 def structured(tool: Tool, value: object) -> tuple[dict[str, Any], list[str]]:

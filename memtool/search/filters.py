@@ -16,8 +16,6 @@ few that matter (`picked`, `ruling_over`); each is then asked itself.
 
 from __future__ import annotations
 
-import os
-
 from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle, timestamps
@@ -25,6 +23,7 @@ from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
 from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
 from memtool.search.query import (
     FILTER_VALUES,
+    RELATIONS,
     Either,
     Expression,
     Filter,
@@ -41,7 +40,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
@@ -241,84 +240,23 @@ def ways_up(path: str) -> Iterator[str]:
         path = path.rpartition("/")[0]
 
 
-class Rule(Value):
-    """A memory that governs a file. `by` says how it names it: `files`, `source` or `link`."""
-
-    record: Record
-    by: str
-
-
 def is_ruling(record: Record) -> bool:
     """Tell whether a memory is a decision or a warning that somebody vouches for."""
     memory = record.memory
     return _has(memory, RULING) and memory.status in RULING_STATUSES
 
 
-def rules(
-    records: Iterable[Record], files: Mapping[str, tuple[str, ...]]
-) -> dict[str, tuple[Rule, ...]]:
-    """Return the memories that govern files, by the key of the file; files have several paths.
-
-    Memories are sorted by id; one that names a file in several ways is there once.
-    """
-    exact: dict[str, list[Rule]] = {}
-    patterns: dict[str, list[Rule]] = {}
-    for record in records:
-        for by, name in _named_files(record):
-            plain = "/".join(part for part in name.split("/") if part)
-            is_glob = by == "files" and ("*" in plain or "?" in plain)
-            table = patterns if is_glob else exact
-            table.setdefault(plain, []).append(Rule(record, by))
-    found = {}
-    for file, paths in files.items():
-        own = [rule for path in paths for above in ways_up(path) for rule in exact.get(above, ())]
-        for pattern, those in patterns.items():
-            if any(governs(pattern, path) for path in paths):
-                own += those
-        own.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
-        first = {rule.record.path: rule for rule in reversed(own)}
-        found[file] = tuple(first[path] for path in sorted(first, key=lambda p: first[p].record.id))
-    return found
-
-
-_WAYS = ("files", "source", "link")
-
-
-def _named_files(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield how a memory names files, and which: `files` may be globs, the others are paths."""
-    for pattern in record.memory.items("files"):
-        yield "files", pattern
-    from urllib.parse import unquote  # `memtool review` alone asks
-
-    from memtool.memory import memory
-    from memtool.memory.schema import parse_source
-
-    for text in record.memory.items("source"):
-        source = parse_source(text)
-        if source.kind == "file":
-            yield "source", os.path.normpath(source.target)
-    text = record.memory.body
-    if "](" not in text and "]:" not in text:  # reading markdown costs a millisecond
-        return
-    for link in memory.links(text):
-        target = unquote(link.target.partition("#")[0].partition("?")[0])
-        if link.kind == "url" and target and ":" not in target:
-            # Renderers start at the file, people often at the top.
-            for start in ("", os.path.dirname(record.path)):
-                path = os.path.normpath(os.path.join(start, target.lstrip("/")))
-                if path != "." and not path.startswith("../"):
-                    yield "link", path
-
-
 class FilterRow(Value):
     """One row. `read` turns a value into a predicate; it raises ValueError with one clause.
+
+    A relation is read with its depth, too: by how many steps it may lead to a memory.
 
     `lifts` gives the hidden states that a value asks for by name.
     """
 
     name: str
     doc: str
-    read: Callable[[str, Facts], Predicate]
+    read: Callable[..., Predicate]
     lifts: Callable[[str], frozenset[str]] = lambda _value: frozenset()
 
 
@@ -333,25 +271,58 @@ def _choice(value: str, known: Collection[str]) -> str:
     raise ValueError(f"{value!r} is not one of {', '.join(known)}{meant}")
 
 
+def _choices(value: str, known: Collection[str]) -> frozenset[str]:
+    """Read one word or several with commas between them."""
+    return frozenset(_choice(one, known) for one in value.split(","))
+
+
 def _type(value: str, _facts: Facts) -> Predicate:
-    wanted = _choice(value, TYPES)
-    return lambda record, _facts: record.memory.type == wanted
+    wanted = _choices(value, TYPES)
+    return lambda record, _facts: record.memory.type in wanted
 
 
 def _category(value: str, facts: Facts) -> Predicate:
-    wanted = _choice(value, facts.categories)
-    return lambda record, _facts: record.memory.category == wanted
+    wanted = _choices(value, facts.categories)
+    return lambda record, _facts: record.memory.category in wanted
 
 
 def _status(value: str, _facts: Facts) -> Predicate:
-    return _has_status(_choice(value, STATUSES))
+    wanted = _choices(value, STATUSES)
+    return lambda record, _facts: record.memory.status in wanted
 
 
-def _tag(value: str, _facts: Facts) -> Predicate:
-    wanted = value.casefold()
-    return lambda record, _facts: any(
-        name_matches(wanted, tag.casefold()) for tag in record.memory.items("tags")
-    )
+def _words(key: str) -> Callable[[str, Facts], Predicate]:
+    """Return what reads a glob for the items of a list."""
+
+    def read(value: str, _facts: Facts) -> Predicate:
+        wanted = value.casefold()
+        return lambda record, _facts: any(
+            name_matches(wanted, item.casefold()) for item in record.memory.items(key)
+        )
+
+    return read
+
+
+def _line(key: str) -> Callable[[str, Facts], Predicate]:
+    """Return what reads a glob for a line."""
+
+    def read(value: str, _facts: Facts) -> Predicate:
+        wanted = value.casefold()
+        return lambda record, _facts: name_matches(wanted, record.memory.text(key).casefold())
+
+    return read
+
+
+def _passage(key: str) -> Callable[[str, Facts], Predicate]:
+    """Return what reads words that stand next to each other in a line."""
+
+    def read(value: str, _facts: Facts) -> Predicate:
+        wanted = flat(value)
+        if not wanted.strip():
+            raise ValueError("there is no word in it")
+        return lambda record, _facts: wanted in flat(record.memory.text(key))
+
+    return read
 
 
 def _file(value: str, _facts: Facts) -> Predicate:
@@ -401,6 +372,18 @@ def _importance(value: str, _facts: Facts) -> Predicate:
     return lambda record, _facts: test(record.memory.importance)
 
 
+def _iteration(value: str, _facts: Facts) -> Predicate:
+    def count(text: str) -> int:
+        if not (text.isascii() and text.isdigit()):
+            raise ValueError(f"{text!r} is not a whole number")
+        return int(text[:18])
+
+    test = _compared(value, count)
+    return lambda record, _facts: (
+        bool(text := record.memory.text("iteration")) and test(int(text[:18]))
+    )
+
+
 def _moment(value: str, now: int) -> int:
     try:
         return timestamps.parse_when(value, now)
@@ -439,18 +422,6 @@ def _source(value: str, _facts: Facts) -> Predicate:
 def _author(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
     return lambda record, facts: wanted in facts.origins[record.path].author.casefold()
-
-
-def _error(value: str, _facts: Facts) -> Predicate:
-    wanted = flat(value)
-    if not wanted.strip():
-        raise ValueError("there is no word in it")
-    return lambda record, _facts: wanted in flat(record.memory.text("error_signature"))
-
-
-def _task(value: str, _facts: Facts) -> Predicate:
-    wanted = value.casefold()
-    return lambda record, _facts: name_matches(wanted, record.memory.text("task_id").casefold())
 
 
 def _id(value: str, _facts: Facts) -> Predicate:
@@ -502,17 +473,63 @@ def _is(value: str, _facts: Facts) -> Predicate:
 def _named_state(value: str) -> frozenset[str]:
     if value.lower() == "conflicted":  # the members of a circle supersede each other
         return frozenset({SUPERSEDED})
-    return frozenset({value.lower()}) & frozenset(HIDDEN)
+    return frozenset(value.lower().split(",")) & frozenset(HIDDEN)
 
 
 def _exact_id(value: str) -> frozenset[str]:
     return frozenset() if "*" in value or "?" in value else frozenset(HIDDEN)
 
 
+def _replacing(_value: str) -> frozenset[str]:
+    return frozenset({SUPERSEDED})  # what replaces one memory may be replaced by another
+
+
+def _leads(name: str) -> Callable[[str, Facts, int], Predicate]:
+    """Return what reads a memory, and finds those that a relation leads from to it."""
+    key = RELATIONS[name]
+
+    def read(value: str, facts: Facts, depth: int) -> Predicate:
+        first = _meant(value, facts.tree, key)
+        found, edge = {first}, [first]
+        steps = 0
+        while edge and (not depth or steps < depth):
+            near = {one for id_ in edge for one in _beside(facts.tree, id_, name)}
+            edge = sorted(near - found)
+            found |= near
+            steps += 1
+        found.discard(first)
+        return lambda record, _facts: record.id in found
+
+    return read
+
+
+def _meant(value: str, tree: Tree, key: str) -> str:
+    """Return the id of a memory, also of one that is gone, but named.
+
+    Raises:
+        MemtoolError: no memory is meant, or several.
+    """
+    try:
+        return tree.find(value).id
+    except MemtoolError as error:
+        if error.code == "unknown-id" and any(
+            value in record.memory.items(key) for record in naming(tree, value)
+        ):
+            return value
+        raise
+
+
+def _beside(tree: Tree, id_: str, name: str) -> Iterator[str]:
+    key = RELATIONS[name]
+    yield from (one.id for one in naming(tree, id_) if id_ in one.memory.items(key))
+    if name == "related" and id_ in tree.by_id:
+        yield from tree.by_id[id_].memory.items(key)
+
+
 _TABLE: tuple[FilterRow, ...] = (
     FilterRow("type", "the kind of memory", _type),
     FilterRow("category", "the category, the type's where none is written", _category),
-    FilterRow("tag", "has the tag", _tag),
+    FilterRow("tag", "has the tag", _words("tags")),
     FilterRow("file", "governs the file, or names it as a source", _file),
     FilterRow("status", "where it stands in its life", _status, _named_state),
     FilterRow("confidence", "how sure the author is", _confidence),
@@ -521,8 +538,15 @@ _TABLE: tuple[FilterRow, ...] = (
     FilterRow("until", "written then or earlier; a date counts to its end", _until),
     FilterRow("source", "where the claim comes from", _source),
     FilterRow("author", "who made its last commit; nobody where it is not committed", _author),
-    FilterRow("error", "stands in the error signature", _error),
-    FilterRow("task", "belongs to the task", _task),
+    FilterRow("error", "stands in the error signature", _passage("error_signature")),
+    FilterRow("task", "belongs to the task", _line("task_id")),
+    FilterRow("session", "comes from the session", _line("session")),
+    FilterRow("iteration", "which attempt at the task", _iteration),
+    FilterRow("environment", "stands in where it was seen", _passage("environment")),
+    FilterRow("privacy", "has the label for handling", _words("privacy")),
+    FilterRow("supersedes", "replaces the memory", _leads("supersedes"), _replacing),
+    FilterRow("related", "names the memory as related, or is named so by it", _leads("related")),
+    FilterRow("parent", "belongs to the memory", _leads("parent")),
     FilterRow("id", "has the id; a whole id is found in any state", _id, _exact_id),
     FilterRow("is", "what is derived about it", _is, _named_state),
 )
@@ -551,7 +575,7 @@ def matcher(
     root: Expression = query.root
     if words_match and isinstance(root, Group) and query.is_simple:
         root = Group(tuple(item for item in root.items if not isinstance(item, Word)))
-    test = _test(root, query.text, facts)
+    test = _test(root, query, facts)
 
     def matches(record: Record) -> bool:
         lifted = test(record)
@@ -560,15 +584,15 @@ def matcher(
     return matches
 
 
-def _test(node: Expression, text: str, facts: Facts) -> Test:
+def _test(node: Expression, query: Query, facts: Facts) -> Test:
     if isinstance(node, Group):
-        return _group(node, text, facts)
+        return _group(node, query, facts)
     if isinstance(node, Either):
-        return _either([_group(group, text, facts) for group in node.groups])
+        return _either([_group(group, query, facts) for group in node.groups])
     if isinstance(node, Filter):
-        return _filter(node, text, facts)
+        return _filter(node, query, facts)
     if isinstance(node, Not):
-        inner = _test(node.inner, text, facts)
+        inner = _test(node.inner, query, facts)
         return lambda record: _NOTHING if inner(record) is None else None
     if isinstance(node, Phrase):
         phrase = node.text
@@ -580,10 +604,10 @@ def _any_word(words: list[str], facts: Facts) -> Test:
     return lambda record: _NOTHING if any(facts.has_word(record, word) for word in words) else None
 
 
-def _group(group: Group, text: str, facts: Facts) -> Test:
+def _group(group: Group, query: Query, facts: Facts) -> Test:
     # What needs no reading of the text comes first; the order changes nothing else.
     items = sorted(group.items, key=lambda item: not isinstance(item, Filter))
-    tests = [_test(item, text, facts) for item in items if not isinstance(item, Word)]
+    tests = [_test(item, query, facts) for item in items if not isinstance(item, Word)]
     words = [item.text for item in group.items if isinstance(item, Word)]
     if words:
         tests.append(_any_word(words, facts))
@@ -608,13 +632,14 @@ def _either(tests: list[Test]) -> Test:
     return some
 
 
-def _filter(node: Filter, text: str, facts: Facts) -> Test:
+def _filter(node: Filter, query: Query, facts: Facts) -> Test:
     row = FILTERS[node.name]
     try:
-        holds = row.read(node.value, facts)
+        depth = (query.depth,) if node.name in RELATIONS else ()
+        holds = row.read(node.value, facts, *depth)
     except ValueError as error:
         raise bad_query(
-            text,
+            query.text,
             node.at,
             node.end,
             f"{node.name}: {error}",

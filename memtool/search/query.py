@@ -1,4 +1,4 @@
-"""The query language: text to an expression, and queries that are saved under a name.
+"""The query language: text to an expression.
 
 What an expression means for a memory is in `filters`.
 
@@ -26,16 +26,6 @@ What was meant as an operator and cannot be one (a quote or parenthesis without 
 forgets by filters is told so by an error, since a filter that is passed over lists too much. Who
 searches has pasted a text, such as what a compiler said: there it is a word, and a note says so.
 A filter with a typing error in its name, `typ:decision`, is an error for everybody.
-
-A query that is asked again and again has a name, in `queries.toml`:
-
-    pinned-decisions = "type:decision is:pinned"
-
-    [open]
-    query = "is:candidate OR is:conflicted"
-    doc = "what somebody has to look at"
-
-`memtool search @open` asks the second; words behind the name narrow it.
 """
 
 from __future__ import annotations
@@ -49,15 +39,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memtool.store.context import Context
-
 
 FILTER_VALUES: dict[str, str] = {
-    "type": "one of " + ", ".join(TYPES),
-    "category": "a row of the category table",
+    "type": "one or more of " + ", ".join(TYPES),
+    "category": "rows of the category table",
     "tag": "a tag or a glob such as auth*",
     "file": "a path, a directory, a file name or a glob",
-    "status": "one of " + ", ".join(STATUSES),
+    "status": "one or more of " + ", ".join(STATUSES),
     "confidence": "low, medium or high, after >= <= > < if wanted",
     "importance": "0 to 1, after >= <= > < if wanted",
     "since": "a date, a moment, or an age such as 30d",
@@ -66,6 +54,13 @@ FILTER_VALUES: dict[str, str] = {
     "author": "a part of a name",
     "error": "words of an error",
     "task": "a task or a glob",
+    "session": "a session or a glob",
+    "iteration": "a number, after >= <= > < if wanted",
+    "environment": "words of where it was seen",
+    "privacy": "a label or a glob",
+    "supersedes": "a memory, by its id or words of it",
+    "related": "a memory, by its id or words of it",
+    "parent": "a memory, by its id or words of it",
     "id": "an id, or a glob such as dec-*",
     "is": "one of head, superseded, candidate, confirmed, pinned, deprecated, archived, "
     "deleted, alive, expired, due, pending, conflicted, local, committed, trusted, signed",
@@ -116,10 +111,14 @@ Expression = Word | Phrase | Filter | Not | Group | Either
 
 
 class Query(Value):
-    """A parsed query. `root` is a group or alternatives of groups; `text` is what was written."""
+    """A parsed query. `root` is a group or alternatives of groups; `text` is what was written.
+
+    `depth` says how many steps its filters of relations go, 0 as many as there are.
+    """
 
     text: str
     root: Group | Either
+    depth: int = 1
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -148,6 +147,17 @@ class Query(Value):
         )
 
 
+def leaves(node: Expression) -> Iterator[Word | Phrase | Filter]:
+    """Yield all leaves in the order of the query."""
+    if isinstance(node, Group | Either):
+        for part in node.items if isinstance(node, Group) else node.groups:
+            yield from leaves(part)
+    elif isinstance(node, Not):
+        yield from leaves(node.inner)
+    else:
+        yield node
+
+
 def positive(node: Expression) -> Iterator[Word | Phrase | Filter]:
     """Yield the leaves that are not behind a `-`, in the order of the query."""
     if isinstance(node, Group | Either):
@@ -155,6 +165,29 @@ def positive(node: Expression) -> Iterator[Word | Phrase | Filter]:
             yield from positive(part)
     elif not isinstance(node, Not):
         yield node
+
+
+RELATIONS = {"supersedes": "supersedes", "related": "related_to", "parent": "parent"}
+"""Filters that follow a relation, with its key: what leads to a memory, by `--depth` steps."""
+
+
+def with_depth(query: Query, depth: int | None) -> Query:
+    """Return a query whose relations go so many steps, 0 as many as there are; None is one.
+
+    Raises:
+        MemtoolError: no relation is asked for.
+    """
+    if depth is None:
+        return query
+    asked = (leaf.name for leaf in leaves(query.root) if isinstance(leaf, Filter))
+    if not any(name in RELATIONS for name in asked):
+        names = ", ".join(f"{name}:" for name in RELATIONS)
+        raise MemtoolError(
+            f"--depth is for the steps of a relation: {names}",
+            hint="such as parent:ID --depth 2",
+            code="bad-query",
+        )
+    return query.replace(depth=depth)
 
 
 MAX_LENGTH = 200_000
@@ -385,7 +418,7 @@ def _filter_slip(text: str, at: int, end: int, name: str, value: str) -> Memtool
 MISSPELLED = 0.8
 """How like the name of a filter a word is that is one with a typing error."""
 
-_COMPARED = {"confidence": ">=medium", "importance": ">0.5"}
+_COMPARED = {"confidence": ">=medium", "importance": ">0.5", "iteration": ">=2"}
 """Filters whose values may begin with what a shell takes for itself, with an example."""
 
 
@@ -469,127 +502,3 @@ def bad_query(text: str, at: int, end: int, message: str, hint: str) -> MemtoolE
     return MemtoolError(
         f"{message}\n  {before}{shown}{after}\n  {carets}", hint=hint, code="bad-query"
     )
-
-
-QUERIES_NAME = "queries.toml"
-
-SIGN = "@"
-
-SAVED_KEYS = ("query", "doc")
-
-_SHORTEST = 3
-"""Characters of an id; the name of a query may be shorter."""
-
-
-def text_of(context: Context, words: tuple[str, ...]) -> str:
-    """Return the query that the words of a command line make.
-
-    Raises:
-        MemtoolError: they begin with the name of a query that is not saved, or cannot be read.
-    """
-    text = " ".join(words).strip()
-    name = saved_name(text) if text.startswith(SIGN) else None
-    if name is None:
-        return text
-    path = f"{context.directory}/{QUERIES_NAME}"
-    return expand_saved(text, name, parse_saved(context.file(path, "bad-query"), path), path)
-
-
-class Saved(Value):
-    """A saved query; `doc` says what it is for, and may be empty."""
-
-    name: str
-    query: str
-    doc: str
-
-
-def parse_saved(data: bytes | None, path: str) -> dict[str, Saved]:
-    """Return the saved queries of a file by name, sorted; None is no file.
-
-    Raises:
-        MemtoolError: it is not TOML, or a row is no query; the message names the row.
-    """
-    if data is None:
-        return {}
-    from memtool.store.config import read_toml
-
-    found = {}
-    for name, row in sorted(read_toml(data, path).items()):
-        table = {"query": row} if isinstance(row, str) else row
-        if not _is_saved_name(name):
-            raise _refusal(path, repr(name), "must be a name of a-z 0-9 . _ -")
-        if not isinstance(table, dict) or not isinstance(table.get("query"), str):
-            raise _refusal(path, name, 'must be a query, or a table with query = "…"')
-        unknown = sorted(set(table) - set(SAVED_KEYS))
-        if unknown:
-            raise _refusal(path, f"{name}.{unknown[0]}", f"is not one of {', '.join(SAVED_KEYS)}")
-        doc = table.get("doc", "")
-        if not isinstance(doc, str):
-            raise _refusal(path, f"{name}.doc", "must be text")
-        found[name] = Saved(name, _checked_query(path, name, table["query"]), doc)
-    return found
-
-
-def saved_name(text: str) -> str | None:
-    """Return the name that a query begins with, as in `@open redis`; None where it has none.
-
-    The sign alone is the empty name, which no query has. What cannot be a name, such as
-    `@angular/core`, is text, and so is everything in double quotes.
-    """
-    first, *_others = text.split(maxsplit=1) or [""]
-    name = first.removeprefix(SIGN)
-    return name if first.startswith(SIGN) and (not name or _is_saved_name(name)) else None
-
-
-def expand_saved(text: str, name: str, known: dict[str, Saved], path: str) -> str:
-    """Return the text of a query that begins with the name of a saved one.
-
-    Raises:
-        MemtoolError: no query is saved under that name; the hint says which are.
-    """
-    if name not in known:
-        raise _unknown(name, known, path)
-    query = known[name].query
-    more = text.strip().removeprefix(SIGN + name).strip()
-    if more and isinstance(parse(query).root, Either):
-        query = f"({query})"  # OR binds loosest, and what follows narrows all of it
-    return f"{query} {more}" if more else query
-
-
-def _is_saved_name(text: str) -> bool:
-    from memtool.memory.schema import is_id
-
-    return is_id(text.ljust(_SHORTEST, "-"))
-
-
-def _checked_query(path: str, name: str, query: str) -> str:
-    text = " ".join(query.split("\n")).strip()
-    if not text:
-        raise _refusal(path, name, "must not be empty")
-    try:
-        parse(text)
-    except MemtoolError as error:
-        raise MemtoolError(
-            f"{path}: {name}: {error.message}", hint=error.hint, code=error.code
-        ) from None
-    return text
-
-
-def _unknown(name: str, known: dict[str, Saved], path: str) -> MemtoolError:
-    import difflib  # only a wrong name pays for it
-
-    near = difflib.get_close_matches(name, known, n=2)
-    if near:
-        hint = f"did you mean {' or '.join(SIGN + one for one in near)}?"
-    elif known:
-        hint = "there are " + ", ".join(SIGN + one for one in known)
-    else:
-        hint = f'write NAME = "QUERY" into {path}'
-    quoted = f'{hint}; for the text itself write "{SIGN}{name}" in double quotes'
-    return MemtoolError(
-        f"no query is saved as {SIGN}{name}", hint=quoted if name else hint, code="unknown-query"
-    )
-
-
-def _refusal(path: str, name: str, what: str) -> MemtoolError:
-    return MemtoolError(f"{path}: {name} {what}", hint=f"edit {path}", code="bad-query")

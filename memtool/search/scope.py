@@ -56,6 +56,17 @@ SORTS: dict[str, SortKey] = {
 """Orders that need no score. Every key ends in the id, so that no two memories are equal."""
 
 
+ACCESSED = "accessed"
+
+
+def sort_key(scope: Scope, sort: str) -> SortKey:
+    """Return the key of an order; that of accesses reads their counts once, for all memories."""
+    if sort != ACCESSED:
+        return SORTS[sort]
+    counts = scope.accesses(scope.tree.ids) if scope.accesses else {}
+    return lambda record: (-counts.get(record.id, 0), record.id, record.path)
+
+
 COLUMNS: dict[str, Column] = {
     "newest": lambda fields: lambda number: -fields.timestamps[number],
     "oldest": lambda fields: fields.timestamps.__getitem__,
@@ -75,7 +86,7 @@ def first(scope: Scope, query: Query, sort: str, most: int) -> tuple[list[Record
     current = scope.facts().current() if not query.text and sort in COLUMNS else None
     if current is None:
         found = retrieve.select(scope, query)
-        return sorted(found, key=SORTS[sort])[:most], len(found)
+        return sorted(found, key=sort_key(scope, sort))[:most], len(found)
     numbers = current.all()
     return sorted(_leading(scope.tree, numbers, sort, most), key=SORTS[sort])[:most], len(numbers)
 
@@ -147,7 +158,7 @@ def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], s
 
 
 def _accesses(context: Context, ids: Iterable[str]) -> Mapping[str, int]:
-    from memtool.store import usage_log  # only where a setting asks for them
+    from memtool.store import usage_log  # only where a setting or an order asks for them
 
     return usage_log.accesses(context.repository.cache_dir, ids)
 
@@ -192,9 +203,14 @@ def aliases_file(context: Context) -> bytes | None:
     return context.file(aliases_path(context), "bad-alias")
 
 
-def tell_rest(context: Context, shown: int, total: int, hint: str) -> None:
-    """Note on stderr that there is more than was printed."""
-    if shown < total:
+def tell_rest(context: Context, shown: int, total: int, hint: str, offset: int = 0) -> None:
+    """Note on stderr that there is more than was printed, or nothing so far from the first."""
+    if offset and offset >= total:
+        context.notes.append(f"nothing is left at --offset {offset}: {total} match")
+    elif offset and offset + shown < total:
+        first, last = offset + 1, offset + shown
+        context.notes.append(f"{first} to {last} of {total} shown; --offset {last} goes on")
+    elif not offset and shown < total:
         context.notes.append(f"{shown} of {total} shown; {hint}")
 
 

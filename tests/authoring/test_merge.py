@@ -301,7 +301,7 @@ def test_files_that_cannot_be_read_are_a_usage_error(
     """Nothing is written, and git's own merge is what the driver runs then."""
     sandbox.write("a", "a\n")
     sandbox.write("b", "b\n")
-    with pytest.raises(MemtoolError, match="cannot be read|not Unicode"):
+    with pytest.raises(MemtoolError, match=r"cannot be read|not Unicode"):
         Project.at(str(sandbox.path), sandbox.env).merge_file(
             *(str(sandbox.path / name) for name in args)
         )

@@ -250,9 +250,9 @@ def test_our_own_memory_answers_our_own_questions(sandbox: Sandbox) -> None:
 @pytest.mark.skipif(not OWN.is_dir(), reason="a source archive has no memories")
 def test_our_own_saved_queries_can_be_asked(sandbox: Sandbox) -> None:
     """Each parses, and says what it is for."""
-    from memtool.search import query
+    from memtool.search import saved
 
-    queries = query.parse_saved((OWN / query.QUERIES_NAME).read_bytes(), query.QUERIES_NAME)
+    queries = saved.parse_saved((OWN / saved.QUERIES_NAME).read_bytes(), saved.QUERIES_NAME)
     assert len(queries) >= 2
     assert all(query.doc for query in queries.values())
 
@@ -269,10 +269,10 @@ def test_the_template_for_ci_runs_this_verb() -> None:
 
 def test_the_examples_of_the_guide_are_real() -> None:
     """The golden and saved queries that the guide shows can be read, and it names each measure."""
-    from memtool.search import evaluation, query
+    from memtool.search import evaluation, saved
 
     text = (ROOT / "docs" / "measuring.md").read_text()
     blocks = {part.partition("\n")[0]: part.partition("\n")[2] for part in text.split("```")[1::2]}
     assert evaluation.parse(blocks["json"].encode(), "guide")
-    assert set(query.parse_saved(blocks["toml"].encode(), "guide")) == {"pinned", "open"}
+    assert set(saved.parse_saved(blocks["toml"].encode(), "guide")) == {"pinned", "open", "recent"}
     assert all(f"`{name}`" in text for name in evaluation.MEASURES)

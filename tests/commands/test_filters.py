@@ -5,6 +5,7 @@ import io
 import pytest
 from conftest import Sandbox
 
+from memtool.cli.arguments import parse
 from memtool.commands import _filters
 from memtool.commands.list import list as list_
 from memtool.commands.search import search
@@ -93,6 +94,11 @@ def test_a_limit_below_0_is_refused_alike(sandbox: Sandbox, verb: str):
     done = sandbox.run(*verb.split(), "--limit", "-1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "memtool: --limit -1 is below 0\nhint: give a number, 0 for all\n"
+    if verb in ("list", "search x"):
+        for option, zero in (("offset", "the first"), ("depth", "all steps")):
+            with pytest.raises(MemtoolError, match=f"--{option} -2 is below 0") as caught:
+                parse([*verb.split(), f"--{option}", "-2"])
+            assert caught.value.hint == f"give a number, 0 for {zero}"
 
 
 @pytest.mark.parametrize(

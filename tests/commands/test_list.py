@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from memtool.commands.list import list as list_memories
 from memtool.commands.list import render
+from memtool.commands.search import render as render_search
+from memtool.commands.search import search
 from memtool.errors import MemtoolError
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
+EVERY = "type:decision OR type:semantic"
 FIELDS = [
     "id", "title", "type", "category", "status", "confidence", "path", "timestamp", "commit",
     "trust", "due",
@@ -68,6 +72,48 @@ def test_the_total_counts_what_the_limit_cut(filled: Sandbox) -> None:
     listed = list_memories(ws, limit=1)
     assert (listed.total, len(listed.memories)) == (3, 1)
     assert ws.notes == ["1 of 3 shown; --limit N lists more"]
+
+
+def test_pages_follow_each_other(filled: Sandbox) -> None:
+    """`--offset` passes over what was shown, in list and search, and says how to go on."""
+    ws = filled.context()
+    pages = [list_memories(ws, limit=1, offset=at).memories[0].id for at in range(3)]
+    assert pages == ORDERS["newest"]
+    assert ws.notes[1:] == ["2 to 2 of 3 shown; --offset 2 goes on"]
+    ws = filled.context()
+    assert list_memories(ws, limit=0, offset=1).total == 3
+    assert not list_memories(ws, offset=3).memories
+    assert ws.notes == ["nothing is left at --offset 3: 3 match"]
+    whole = search(ws, EVERY).results
+    assert [search(ws, EVERY, limit=1, offset=at).results[0] for at in range(3)] == [*whole]
+    assert render_search(search(ws, EVERY, offset=2)).startswith("3. ")
+
+
+def test_the_most_used_come_first(filled: Sandbox) -> None:
+    """What was shown to somebody who asked counts, after the log was taken over."""
+    for name in ("dec-c", "sem-b", "sem-b"):
+        filled.run("show", name)
+    listed = list_memories(filled.context(), sort="accessed")
+    assert [row.id for row in listed.memories] == ["sem-b", "dec-c", "dec-a"]
+    found = search(filled.context(), EVERY, sort="accessed")
+    assert [row.id for row in found.results] == ["sem-b", "dec-c", "dec-a"]
+
+
+def test_a_stream_is_one_object_a_line(filled: Sandbox) -> None:
+    """`--format jsonl` gives the rows of `--json`, read as they are taken; notes stay on stderr."""
+    done = filled.run("list", "--format", "jsonl", "--limit", "2")
+    assert (done.returncode, "2 of 3 shown" in done.stderr) == (0, True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows == filled.json("list", "--limit", "2")["memories"]
+    assert filled.json("list", "--format", "jsonl", "--limit", "2")["memories"] == rows
+    listed = list_memories(filled.context(), format="jsonl").memories
+    assert (len(listed), listed[1].id) == (3, "sem-b")
+    assert [row.id for row in listed] == [row.id for row in listed[:]] == ORDERS["newest"]
+    found = filled.run("search", EVERY, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["id"] for line in found] == [
+        row.id for row in search(filled.context(), EVERY).results
+    ]
+    assert filled.run("list", "tag:none", "--format", "jsonl").stdout == ""
 
 
 def test_each_memory_is_one_line(filled: Sandbox) -> None:
