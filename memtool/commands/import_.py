@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from memtool.authoring import draft, write
+from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
 from memtool.importing import base, jsonl, originals
@@ -33,9 +34,11 @@ IMPORTERS: dict[str, tuple[str, str]] = {
     "adr": ("decision_records", "adr_drafts"),
     "pep": ("decision_records", "pep_drafts"),
     "claude": ("agents", "drafts"),
-    "jsonl": ("jsonl", "drafts"),
 }
-"""Modules of importing, and their functions from a path and the repository's top to drafts."""
+"""Modules of importing, and their functions from a path and the repository's top to drafts; JSON
+lines take more than these."""
+MOST_STDIN = 256 << 20
+"""Most bytes that are read from stdin."""
 
 
 class Imported(Value):
@@ -111,17 +114,22 @@ def import_(
     named with the command that supersedes its memory; no memory is ever overwritten. Whatever
     record cannot be taken is named too, such as one with a secret, and the others are written.
 
+    A JSON line needs no --map for what it has under the keys of a memory, such as source,
+    confidence and importance; what does not fit there is left out and named.
+
     Imported memories do not expire, as they stood in their old home without end; --set
     temporal_class=long_term lets the time to live of their category count.
 
     Example:
         memtool import adr docs/adr --commit
         memtool import jsonl records.jsonl.gz --map status=meta.status --set domain=billing
+        memtool export tag:auth | memtool --global import jsonl -
 
     Args:
         from_: what the records are: adr (MADR, Nygard's form, log4brains), pep, claude (CLAUDE.md,
             AGENTS.md and GEMINI.md) or jsonl
-        path: the file or directory, inside or outside of the repository
+        path: the file or directory, inside or outside of the repository; - reads JSON lines from
+            stdin
         map: for jsonl, where a key of a memory is found, as FIELD=JSON.PATH; also body and
             superseded_by; may be repeated
         set: a key for every memory as KEY=VALUE, in place of what the records say; may be repeated
@@ -139,11 +147,17 @@ def import_(
         allowed=allowlist(context.settings),
         redacts=redact,
     )
-    place = originals.located(os.path.join(context.cwd, path))
-    plan = base.plan(_drafts(context, from_, place, map), place, target)
+    is_stdin = path == "-"
+    if is_stdin and from_ != "jsonl":
+        raise MemtoolError(
+            f"{from_} records are not read from stdin",
+            hint=f"memtool import {from_} PATH, or ./- for a file of that name",
+        )
+    place = jsonl.STDIN.path if is_stdin else originals.located(os.path.join(context.cwd, path))
+    plan = base.plan(_drafts(context, from_, place, map, is_stdin=is_stdin), place, target)
     if not plan.found and not plan.problems:
         raise MemtoolError(
-            f"there is no record in {path}",
+            f"there is no record {'on stdin' if is_stdin else f'in {path}'}",
             hint=f"memtool import {from_} PATH wants {_WANTED[from_]}",
             code="no-records",
         )
@@ -152,7 +166,8 @@ def import_(
     if paths and not dry_run:
         base.write(context.repository, plan.placed)
         if commit:
-            subject = f"memory: import {len(paths)} from {originals.tail(place)}"[:72]
+            where = jsonl.STDIN.shown if is_stdin else originals.tail(place)
+            subject = f"memory: import {len(paths)} from {where}"[:72]
             done = commit_files(context.repository, paths, subject, {"Memory-Import": from_})
     if commit and plan.unchanged and not dry_run:
         _tell_uncommitted(context)
@@ -183,22 +198,27 @@ _WANTED = {
     "adr": "a directory of markdown files such as 0001-keep-records.md",
     "pep": "a directory of files that begin with PEP:, Title: and Status:",
     "claude": "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
-    "jsonl": "a file with one JSON object a line, plain or .gz",
+    "jsonl": "a file with one JSON object a line, plain or .gz, or - for stdin",
 }
 
 
 def _drafts(
-    context: Context, from_: str, place: str, pairs: tuple[str, ...]
+    context: Context, from_: str, place: str, pairs: tuple[str, ...], *, is_stdin: bool
 ) -> Iterable[ForeignRecord | Problem]:
-    if pairs and from_ != "jsonl":
+    top = context.repository.top
+    if from_ == "jsonl":
+        data = _filters.read_stdin(MOST_STDIN) if is_stdin else None
+        categories = context.settings.categories
+        return jsonl.drafts(place, top, pairs, categories=categories, stdin=data)
+    if pairs:
         raise MemtoolError(
             f"--map is for jsonl, {from_} records have names of their own",
             hint="--set KEY=VALUE sets a key of every memory",
         )
     module, name = IMPORTERS[from_]
-    drafts: Callable[..., Iterable[ForeignRecord | Problem]]
+    drafts: Callable[[str, str], Iterable[ForeignRecord | Problem]]
     drafts = getattr(import_module(f"memtool.importing.{module}"), name)
-    return drafts(place, context.repository.top, *((pairs,) if pairs else ()))
+    return drafts(place, top)
 
 
 def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:

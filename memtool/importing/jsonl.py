@@ -1,8 +1,8 @@
 """JSON lines: one JSON object a line, imported with a map of keys, and exported.
 
 An object that `memtool export` wrote becomes exactly that memory. Any other object is read by a map
-from the keys of a memory to paths in the object. A line that cannot be read is a problem, a file
-that is no text or one JSON list is refused.
+from the keys of a memory to paths in the object; what it has under a key of memtool itself is kept
+where it fits. A line that cannot be read is a problem, what is no text or one JSON list is refused.
 """
 
 from __future__ import annotations
@@ -11,15 +11,22 @@ import gzip
 import itertools
 import json
 import zlib
-from collections.abc import Iterator, Sequence
-from io import BufferedReader
+from collections.abc import Collection, Iterator, Sequence
+from io import BufferedReader, BytesIO
 from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids, schema, timestamps
-from memtool.memory.fields import BY_NAME, LIST_KINDS, OWN_PREFIX, REQUIRED, order
+from memtool.memory.fields import (
+    BY_NAME,
+    DEFAULT_CATEGORIES,
+    LIST_KINDS,
+    OWN_PREFIX,
+    REQUIRED,
+    order,
+)
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
 from memtool.store.snapshot import Record
@@ -37,7 +44,9 @@ DEFAULT_MAP: dict[str, tuple[str, ...]] = {
     "tags": ("tags",),
     "timestamp": ("timestamp", "date", "created"),
 }
-"""Where fields are looked for without --map: the first name that an object has."""
+"""Where fields are looked for without --map: the first name that an object has. All other keys of a
+memory are looked for under their own name."""
+STDIN = Original("/dev/stdin", "", "stdin")
 _MAP_HINT = "name another place with --map FIELD=JSON.PATH"
 FieldMap = dict[str, tuple[str, ...]]
 
@@ -46,16 +55,25 @@ class _NoValue(ValueError):
     """A value that its key cannot hold; the message is one clause."""
 
 
-def drafts(path: str, top: str, pairs: Sequence[str] = ()) -> Iterator[ForeignRecord | Problem]:
-    """Yield the record of each line, or what is wrong with the line.
+def drafts(
+    path: str,
+    top: str,
+    pairs: Sequence[str] = (),
+    *,
+    categories: Collection[str] = DEFAULT_CATEGORIES,
+    stdin: bytes | None = None,
+) -> Iterator[ForeignRecord | Problem]:
+    """Yield the record of each line of a file, or of `stdin`, or what is wrong with the line.
 
     Raises:
         MemtoolError: the path is no file of lines at all, or a pair of the map is none.
     """
     chosen = field_map(pairs)
-    source = originals.original(originals.located(path), top)
+    source = STDIN if stdin is not None else originals.original(originals.located(path), top)
     try:
-        file = originals.open_plain(source)
+        file: BufferedReader[Any] = (
+            originals.open_plain(source) if stdin is None else BufferedReader(BytesIO(stdin))
+        )
     except OSError as error:
         raise _no_lines(source, f"cannot be read: {error.strerror}") from None
     source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
@@ -71,7 +89,7 @@ def drafts(path: str, top: str, pairs: Sequence[str] = ()) -> Iterator[ForeignRe
             if not pairs and _is_exported(row):
                 yield _exact(source, number, row)
             else:
-                yield from _record(source, number, row, chosen)
+                yield from _record(source, number, row, chosen, categories)
     for name in sorted(unused) if has_records else ():
         yield Problem(
             source.shown,
@@ -110,7 +128,7 @@ def field_map(pairs: Sequence[str]) -> FieldMap:
     return chosen
 
 
-def _objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any]]:
+def _objects(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int, Any]]:
     """Yield each line that is not blank with its number: a dict, or the problem that it is none.
 
     Raises:
@@ -132,7 +150,7 @@ def _objects(source: Original, plain: BufferedReader) -> Iterator[tuple[int, Any
         yield number, row
 
 
-def _lines(source: Original, plain: BufferedReader) -> Iterator[tuple[int, bytes | Problem]]:
+def _lines(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int, bytes | Problem]]:
     file = gzip.GzipFile(fileobj=plain) if source.is_compressed else plain
     for number in itertools.count(1):
         try:
@@ -202,9 +220,13 @@ def _exact(source: Original, number: int, row: dict[str, Any]) -> ForeignRecord:
 
 
 def _record(
-    source: Original, number: int, row: dict[str, Any], chosen: FieldMap
+    source: Original,
+    number: int,
+    row: dict[str, Any],
+    chosen: FieldMap,
+    categories: Collection[str],
 ) -> Iterator[ForeignRecord | Problem]:
-    """Yield the draft of a row, or the problem that it has; a warning may come before it."""
+    """Yield the draft of a row, or the problem that it has; warnings may come before it."""
     fields: Fields = {}
     for name, paths in chosen.items():
         value = _found(row, paths)
@@ -214,6 +236,14 @@ def _record(
         except _NoValue as error:
             yield Problem(source.shown, number, "bad-value", f"{name}: {error}", _MAP_HINT)
             return
+    for name in sorted(row.keys() - chosen.keys()):
+        fitting = _own_value(name, row[name], categories)
+        if isinstance(fitting, _NoValue):
+            what = f"{name}: {fitting}; it is left out"
+            hint = f"--map {name}=JSON.PATH names another place, --set {name}=VALUE sets it"
+            yield Problem(source.shown, number, "bad-value", what, hint, severity="warning")
+        elif fitting is not None:
+            fields[name] = fitting
     body = str(fields.pop("body", ""))
     newer = fields.pop("superseded_by", ())
     name = str(fields.pop("id", ""))
@@ -284,6 +314,22 @@ def _value(name: str, value: Any) -> FieldValue:
     if kind in ("choice", "category"):
         return text if name == "status" else text.lower()
     return originals.line(text, 10 * schema.MAX_LINE) if kind == "line" else text
+
+
+def _own_value(name: str, value: Any, categories: Collection[str]) -> FieldValue | _NoValue | None:
+    """Return what is found under a name that may be a key of memtool, or why it does not fit.
+
+    None stands for a name of another meaning, and for a key without a value.
+    """
+    field = BY_NAME.get(name)
+    if value in (None, "", [], {}) or (field is None and not name.startswith(OWN_PREFIX)):
+        return None
+    try:
+        found = _value(name, value)
+    except _NoValue as error:
+        return error
+    fault = schema.value_fault(field, found, categories) if field else ""
+    return _NoValue(originals.line(fault, 200)) if fault else found
 
 
 def _items(value: Any) -> tuple[str, ...]:

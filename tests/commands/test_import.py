@@ -245,3 +245,35 @@ def test_a_record_with_a_title_alone_becomes_a_memory_that_the_gate_takes(sandbo
     assert path.read_text().endswith("---\nDeploys run on Tuesdays only\n")
     sandbox.git("add", "--all")
     assert sandbox.run("check", "--staged").returncode == 0
+
+
+OWN = {
+    "title": "Ports are fixed", "type": "semantic", "body": "The ports are fixed by contract.",
+    "source": ["url:https://example.org/ports"], "confidence": "high", "importance": 0.9,
+    "tags": ["net"], "temporal_class": "long_term", "x-team": "edge", "status": "open",
+    "category": "Ports", "number": 7,
+}  # fmt: skip
+
+
+def test_lines_on_stdin_keep_the_keys_of_a_memory(sandbox: Sandbox) -> None:
+    """What fits is kept without --map; what does not is left out and named, not lost in silence."""
+    done = sandbox.run("import", "jsonl", "-", "--commit", "--json", stdin=json.dumps(OWN))
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["written"], answer["skipped"]) == (0, 1, 0)
+    named = [problem["message"].partition(":")[0] for problem in answer["problems"]]
+    assert named == ["category", "status"]
+    memory = sandbox.json("show", answer["memories"][0]["id"])
+    kept = ("confidence", "importance", "tags", "temporal_class", "x-team")
+    assert {key: memory[key] for key in kept} == {key: OWN[key] for key in kept}
+    assert memory["source"][0] == OWN["source"][0]
+    assert memory["source"][1].startswith("tool:import-jsonl stdin record Ports are fixed")
+    assert sandbox.git("log", "-1", "--format=%s") == "memory: import 1 from stdin\n"
+    again = sandbox.run("import", "jsonl", "-", stdin=json.dumps(OWN))
+    assert again.stdout.startswith("1 found: 0 written, 1 unchanged, 0 skipped\n")
+
+
+def test_only_json_lines_are_read_from_stdin(sandbox: Sandbox) -> None:
+    """Directories of records have no stdin, and an empty one holds no record."""
+    for from_, told in (("adr", "are not read from stdin"), ("jsonl", "no record on stdin")):
+        done = sandbox.run("import", from_, "-")
+        assert (done.returncode, told in done.stderr, "hint: " in done.stderr) == (2, True, True)
