@@ -64,10 +64,11 @@ def note_failure(context: Context) -> None:
 
 def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
     items = _SHOWN[verb](answer) if verb in _SHOWN else ()
+    depth = getattr(answer, "depth", "")
     if not hasattr(answer, "verdicts"):
-        return Note(now, verb, elapsed_ms, items=items)
+        return Note(now, verb, elapsed_ms, items=items, depth=depth)
     verb = getattr(answer, "noted_as", verb)
-    return Note(now, verb, elapsed_ms, hashed(answer.prompt), answer.session, items)
+    return Note(now, verb, elapsed_ms, hashed(answer.prompt), answer.session, items, depth)
 
 
 def hashed(prompt: str) -> str:

@@ -35,6 +35,7 @@ class Hooked(Value):
     versions: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
     degraded: bool = False
+    depth: str = ""
 
     @property
     def noted_as(self) -> str:
@@ -49,6 +50,7 @@ class Hooked(Value):
             "meaning": self.meaning,
             "session": self.session,
             "ids": [item.id for item in self.items],
+            "depth": self.depth,
             **degraded,
         }
 
@@ -110,6 +112,7 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
         versions=injected.versions,
         dry_run=is_dry,
         degraded=injected.degraded,
+        depth=injected.depth,
     )
 
 

@@ -10,9 +10,14 @@ from memtool.search import retrieve
 from memtool.search.query import parse_any, with_depth
 from memtool.search.scope import (
     ACCESSED,
+    DIGEST,
+    MEMORY,
+    NONE,
+    SESSION,
     MemoryRow,
     day,
     hurried,
+    is_digest,
     row_of,
     scope_of,
     sort_key,
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["render", "search"]
 
+CONSENT = "search.sessions"
+"""The setting of the user alone by which private sessions are asked without --deep."""
 DIGITS = 6
 """Digits of a score behind the point."""
 
@@ -52,11 +59,12 @@ class Result(MemoryRow):
     factors: dict[str, float]
     through: str = ""
     cosine: float | None = None
+    is_digest: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the fields in the order of the JSON."""
         fields = super().plain()
-        del fields["through"]
+        del fields["through"], fields["is_digest"]
         if self.cosine is None:
             del fields["cosine"]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
@@ -67,11 +75,13 @@ class Searched(Value):
     """Results in order; `total` counts all that match, before the limit.
 
     `freshness` is `exact` where every file was checked for a change, else `dir-exact`. `depth` is
-    the level that the answer comes from: `digest` where all results sum up others, else `memory`,
-    and `session` where private sessions say something to it; `sessions` is None unless they were
-    asked. `expired` counts what matches but for its age; `degraded` tells that less was looked at,
-    since this machine is slow (search.degrade). `held_back` is what each gate held back, where
-    that is explained, and `why_not` what became of the one memory that was asked about.
+    the level that answered: `digest` where one suffices, which then comes first, or all results are
+    digests; `session` where private sessions say something to it; `none` where nothing was found;
+    else `memory`. `sessions` is None unless they were asked.
+
+    `expired` counts what matches but for its age; `degraded` tells that less was looked at, since
+    this machine is slow (search.degrade). `held_back` is what each gate held back, where that is
+    explained, and `why_not` what became of the one memory that was asked about.
     """
 
     query: str
@@ -137,8 +147,9 @@ def search(
     A query that begins with @NAME is the one saved under that name in queries.toml of the memory
     directory; what follows is added, after values for its parameters (@recent tag=auth).
 
-    There are three levels: digests, the memories that they sum up, and with --deep the private
-    sessions of this clone: findings and messages that hold half of the words of the question.
+    There are three levels: digests, which come first where a line of one answers; memories; and
+    with --deep, or where no memory answers and your own search.sessions is on, the private sessions
+    of this clone: findings and messages that hold half of the words.
 
     With --semantic, what means nearly the same is found and ranked, too, though it shares no word
     with the question. That needs memtool[semantic], and search.semantic in your own settings.
@@ -176,7 +187,14 @@ def search(
         tree = index.open(context, at, as_of, exact=True)
         scope = _scope(context, tree, now, asked, is_semantic=semantic)
         found = retrieve.search_query(scope, asked, most, order, explain=explain)
-    hits = found.hits[offset:]
+    is_now = (at, as_of, offset) == (None, None, 0)
+    has_consent = is_now and bool(context.own_settings.setting(CONSENT))
+    hits, level = found.hits[offset:], MEMORY
+    if asked.words and (has_consent or any(map(_is_digest, hits))):
+        from memtool.search import levels  # few stores have digests
+
+        ordered, level = levels.climb(scope, " ".join(asked.words), hits)
+        hits = ordered if sort == "score" and not offset else hits
     origins = context.origins(tree, [hit.record for hit in hits])
     categories = context.settings.categories
     results = tuple(
@@ -199,11 +217,13 @@ def search(
         context.notes.append("no memory matches")
     tell_expired(context, found.expired)
     sessions: tuple[SessionHit, ...] | None = None
-    if deep:
+    if deep or (has_consent and level == NONE):
         from memtool.sessions import evidence  # few questions go that deep
 
         sessions = evidence.search(context, asked.words, most)
-    level = _depth(hits, sessions)
+    if sessions is not None and not deep:
+        context.notes.append(f"no memory answers: private sessions were asked ({CONSENT})")
+    level = _depth(hits, sessions, level)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
     return Searched(
         asked.text, found.total, elapsed_ms, tree.freshness, level, results, explain, sessions,
@@ -296,18 +316,24 @@ def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semant
         return scope.replace(cosines=cosines(context, tree, text))
 
 
-def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None) -> str:
-    """Return the deepest level that an answer comes from."""
+def _is_digest(hit: Hit) -> bool:
+    return is_digest(hit.record.memory)
+
+
+def _depth(hits: Sequence[Hit], sessions: Sequence[SessionHit] | None, level: str) -> str:
+    """Return the level that answered, by the first one that suffices."""
     if sessions:
-        return "session"
-    sums_up = [bool(hit.record.memory.items("derived_from")) for hit in hits]
-    return "digest" if sums_up and all(sums_up) else "memory"
+        return SESSION
+    if not hits:
+        return NONE
+    return DIGEST if level == DIGEST or all(map(_is_digest, hits)) else MEMORY
 
 
 def _standing(result: Result) -> tuple[str, ...]:
     kind = f"{result.type}/{result.category}"
+    level = ("digest",) if result.is_digest else ()
     due = ("due for review",) if result.due else ()
-    return (kind, result.status, *due, f"{result.confidence} confidence", result.trust)
+    return (kind, *level, result.status, *due, f"{result.confidence} confidence", result.trust)
 
 
 def _order(context: Context, scope: Scope, sort: str) -> Order:
@@ -329,4 +355,5 @@ def _result(hit: Hit, row: MemoryRow, language: str) -> Result:
         factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
         cosine=None if hit.cosine is None else round(hit.cosine, DIGITS),
+        is_digest=_is_digest(hit),
     )

@@ -71,6 +71,8 @@ class Stats(Value):
     since: str | None
     answers: int
     latencies: tuple[Latency, ...]
+    depths: dict[str, int]
+    """How many questions each level answered: digest, memory, session, or none."""
     most_accessed: tuple[Used, ...]
     most_injected: tuple[Used, ...]
     health: Health
@@ -86,6 +88,8 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
 
     The health of the search is that of the last 100 prompts and searches: degraded where their 95th
     percentile is over 300 ms, healthy else, and too few answers below 20.
+
+    A question is answered by digests, by memories, by private sessions, or by none of these.
 
     Latencies are those of the last 1,000 answers of each verb: the median and the 95th percentile,
     from the first line of memtool to the last byte of the answer; the start of Python is not in
@@ -107,7 +111,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     _filters.take_over(context)
     with ledger.reading(directory) as held:
         answers, since = held.answers()
-        latencies = tuple(held.latencies())
+        latencies, depths = tuple(held.latencies()), held.depths()
         accessed, injected = held.most("", most), held.most_injected(most)
         acts = held.acts()
     stored = _stored(directory)  # before an index is built to count the memories
@@ -124,6 +128,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         since=None if since is None else timestamps.render(since),
         answers=answers,
         latencies=latencies,
+        depths=depths,
         most_accessed=tuple(_used(row, trees) for row in accessed),
         most_injected=tuple(_used(row, trees) for row in injected),
         health=usage_log.health(directory),
@@ -158,6 +163,9 @@ def render(stats: Stats) -> str:
         ]
         parts += columns([("verb", "p50", "p95", "answers"), *rows])
         parts.append(_health_text(stats.health))
+    if stats.depths:
+        counts = ", ".join(f"{count} {depth}" for depth, count in stats.depths.items())
+        parts.append(f"questions answered by level: {counts}")
     for name, used in (("accessed", stats.most_accessed), ("injected", stats.most_injected)):
         if used:
             parts += ["", f"most {name}"]

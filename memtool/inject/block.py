@@ -9,8 +9,9 @@ A row is only templates. Everything that is put into them is escaped first.
 
 from __future__ import annotations
 
-from memtool.inject.candidates import tokens
+from memtool.inject.candidates import SUMMARY, tokens
 from memtool.memory import timestamps
+from memtool.search.scope import DIGEST, MEMORY, NONE, is_digest
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -239,6 +240,8 @@ def _facts(memory: Memory, text: str) -> Iterator[tuple[str, str]]:
         yield "type", memory.type
     if memory.category != memory.type:
         yield "category", memory.category
+    if is_digest(memory):
+        yield "level", DIGEST
 
 
 def write_passage(shown: Passage, form: BlockFormat) -> str:
@@ -321,6 +324,17 @@ class Injected(Value):
     silenced: tuple[str, ...] = ()
     gates: Mapping[str, float] | None = None
 
+    @property
+    def depth(self) -> str:
+        """The level that answers the prompt: that of the first memory that was found for it.
+
+        Empty where nothing was asked.
+        """
+        if not self.prompt.strip():
+            return ""
+        tiers = [item.tier for item in self.items if item.score is not None]
+        return NONE if not tiers else DIGEST if tiers[0] == SUMMARY else MEMORY
+
     def followed_by(self, other: Injected) -> Injected:
         """Return both blocks in one answer, this one first."""
         return other.replace(
@@ -343,6 +357,7 @@ class Injected(Value):
             "text": self.text,
             "freshness": self.freshness,
             "expired": self.expired,
+            "depth": self.depth,
         }
         if self.silenced:
             shape["silenced"] = list(self.silenced)

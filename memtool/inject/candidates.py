@@ -59,6 +59,8 @@ class Candidate(Value):
     scope: str = PROJECT
     against: tuple[str, ...] = ()
     """The ids of what it conflicts with, where it is shown for itself."""
+    suffices: bool = True
+    """Whether what is shown of a digest answers the prompt by itself."""
 
     @property
     def is_brief(self) -> bool:

@@ -374,6 +374,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         )
         for hit in found.hits
     ]  # fmt: skip
+    hits = _judged(hits, searched, asked.prompt)
     pinned, hits = _against(pinned, grounds), _against(hits, grounds)
     answering = {one.record.id: one for one in hits}
     rules = [
@@ -428,6 +429,20 @@ def _retrieved(scope: Scope, asked: GatherRequest, most: int) -> Found:
             is_degraded=found.is_degraded,
         )
     return found
+
+
+def _judged(hits: list[Candidate], scope: Scope, prompt: str) -> list[Candidate]:
+    """Return what was found, with the digests of which no line answers the prompt marked so."""
+    if not prompt.strip() or not any(map(select.is_digest, hits)):
+        return hits
+    from memtool.search import levels  # few stores have digests
+
+    sufficiency = levels.Sufficiency(scope, prompt, [one.record for one in hits])
+    most = candidate_list.WHOLE_TOKENS * BYTES_PER_TOKEN
+    return [
+        one.replace(suffices=sufficiency.digest(one.record, most)) if select.is_digest(one) else one
+        for one in hits
+    ]
 
 
 def _against(candidates: Iterable[Candidate], grounds: Eligibility) -> list[Candidate]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from memtool.index.analyzer import is_stop, terms
 from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, Gates, verdict
 from memtool.inject.effective_lineage import RANK
+from memtool.search import scope
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -127,8 +128,8 @@ def choose(
     Of what was found the best are looked at, as many as the gates say. Dropped is what scores
     below the threshold of its category, a share of the best score; what says the same as a better
     one; what a better digest sums up; and the third from one source. What was found only because
-    a winner is related to it may score less. A digest that scores nearly as well as the best comes
-    first; one that memtool wrote, and that scores less, gives way to what it sums up.
+    a winner is related to it may score less. A digest that scores nearly as well as the best, and
+    that suffices, comes first; one that memtool wrote gives way to what it sums up if it does not.
 
     Only what may be shown counts in any of this, and nothing counts against what is more trusted:
     it sets no bar for it, takes none of its places, stands not for it, and comes before it only by
@@ -194,13 +195,13 @@ def _score(candidate: Candidate) -> float:
 
 def _digests_first(candidates: list[Candidate], share: float) -> list[Candidate]:
     least = share * max(map(_score, candidates), default=0.0)
-    ahead = [one for one in candidates if is_digest(one) and _score(one) >= least]
+    ahead = [one for one in candidates if is_digest(one) and one.suffices and _score(one) >= least]
     return [*ahead, *(one for one in candidates if one not in ahead)]
 
 
 def is_digest(candidate: Candidate) -> bool:
     """Tell whether a memory that was found sums up others."""
-    return candidate.score is not None and bool(candidate.record.memory.items("derived_from"))
+    return candidate.score is not None and scope.is_digest(candidate.record.memory)
 
 
 def _is_generated(candidate: Candidate) -> bool:
@@ -223,7 +224,9 @@ def _staleness(candidate: Candidate, grounds: Eligibility) -> str:
 
 def _sums_up(digest: Candidate, memory: Memory) -> bool:
     """Tell whether what is shown of a digest holds a memory: of a long one that is the lead."""
-    if not is_digest(digest) or memory.id not in digest.record.memory.items("derived_from"):
+    if not (is_digest(digest) and digest.suffices) or memory.id not in digest.record.memory.items(
+        "derived_from"
+    ):
         return False
     return not _is_generated(digest) or memory.title in digest.record.memory.statement
 
@@ -321,6 +324,8 @@ def _sift(
                 reason = f"not among the best {most}"
             elif _is_generated(candidate) and candidate.score < digest_share * best:
                 reason = "what it sums up answers better"
+            elif _is_generated(candidate) and not candidate.suffices:
+                reason = "no line of it answers by itself"
         reasons[number] = reason or so_far.objection(candidate)
     kept = [one for number, one in enumerate(candidates) if not reasons[number]]
     dropped = [verdict(one, reasons[number], is_taken=False)

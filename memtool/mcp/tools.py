@@ -65,7 +65,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
             "id": str, "tier": str, "score": Or(float), "tokens": int, "commit": Or(str),
             "trust": str, "drift": Or(float), "conflicts": [str],
         }],
-        "text": str, "expired": int,
+        "text": str, "expired": int, "depth": str,
     },
     "why": {"id": str, "title": str, "path": str, "commit": str, "trust": str, "sources": [{}]},
     "log": {

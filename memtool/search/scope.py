@@ -7,6 +7,7 @@ import time
 
 from memtool.index.reader import Catalog
 from memtool.memory import lifecycle, timestamps
+from memtool.memory.memory import is_generated
 from memtool.search import expansion, retrieve
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
@@ -20,11 +21,21 @@ if TYPE_CHECKING:
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.fields import Category
+    from memtool.memory.memory import Memory
     from memtool.search.query import Query
     from memtool.store.provenance import Witness
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
     Column = Callable[[StoredFields], Callable[[int], float]]
+
+
+DIGEST, MEMORY, SESSION, NONE = "digest", "memory", "session", "none"
+"""The levels that may answer, the shortest first; `none` where nothing does."""
+
+
+def is_digest(memory: Memory) -> bool:
+    """Tell whether a memory sums up others: what derives from one alone is a memory of its own."""
+    return len(memory.items("derived_from")) > 1 or is_generated(memory)
 
 
 class MemoryRow(Value):

@@ -65,6 +65,9 @@ ROWS: tuple[Row, ...] = (
     ("search.semantic", "", ("the model by which search --semantic and memtool mcp also find what "
       "means the same: its folder, as /… or ~/…, or the name of one that is on this disk; only the "
       "user's own settings name it, as memtool --global config search.semantic ~/models/static")),
+    ("search.sessions", False, ("search also asks the private sessions of the clone where the "
+      "memories do not answer, as with --deep; only the user's own settings say so, as memtool "
+      "--global config search.sessions true")),
     ("decay.formula", "exponential", ("how memories fade in the ranking: at the rate of their "
       "category, by half in a time and then ever slower, or by a twentieth a week"),
      ("exponential", "half-life", "weekly")),
@@ -164,6 +167,7 @@ PERSONAL = frozenset(
         "search.limit",
         "search.degrade",
         "search.semantic",
+        "search.sessions",
         "inject.budget_tokens",
         "inject.global",
         "ledger.enabled",
@@ -184,6 +188,7 @@ PERSONAL = frozenset(
 hold."""
 USER_ONLY = {
     "search.semantic": "not used: only your own settings choose a model",
+    "search.sessions": "not used: only your own settings open your sessions",
     "extractor.command": "not run: only your own settings choose a program",
 }
 """Options that a project's file cannot set, and what a value there is: no repository chooses what

@@ -46,6 +46,11 @@ CREATE TABLE IF NOT EXISTS audit (
 """
 
 
+_DEPTHS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS depths (answer INTEGER PRIMARY KEY, depth TEXT NOT NULL)
+"""
+
+
 class Act(Value):
     """One act: when it began, and its outcome: running, done, refused or interrupted."""
 
@@ -152,6 +157,18 @@ class Ledger:
         rows = self._connection.execute(query, (*ASKED, MOST_LATENCIES)).fetchall()
         return [ms for (ms,) in reversed(rows)]
 
+    def depths(self) -> dict[str, int]:
+        """Return how many questions each level answered, of those that are kept in detail."""
+        if not self._has("depths"):
+            return {}
+        query = "SELECT depth, count(*) FROM depths GROUP BY depth ORDER BY 2 DESC, 1"
+        return dict(self._connection.execute(query).fetchall())
+
+    def _has(self, table: str) -> bool:
+        """Tell whether there is a table: a ledger may be older than it."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return self._connection.execute(query, (table,)).fetchone() is not None
+
     def counts(self) -> list[tuple[str, int]]:
         """Return how many answers showed each memory, in no order."""
         query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
@@ -213,9 +230,8 @@ class Ledger:
 
     def acts(self) -> list[Act]:
         """Return what was done that git alone does not show, newest first."""
-        audit = "SELECT 1 FROM sqlite_master WHERE name = 'audit'"
-        if not self._connection.execute(audit).fetchone():
-            return []  # a ledger may be older than the audit
+        if not self._has("audit"):
+            return []
         query = "SELECT moment, operation, kind, phase, subjects, detail FROM audit ORDER BY number"
         found: dict[str, Act] = {}
         for moment, operation, kind, phase, subjects, detail in self._connection.execute(query):
@@ -279,7 +295,8 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         connection = sqlite3.connect(":memory:")
         connection.executescript(_SCHEMA)
-        connection.execute(_AUDIT_SCHEMA)
+        for schema in (_AUDIT_SCHEMA, _DEPTHS_SCHEMA):
+            connection.execute(schema)
         return connection
     from urllib.parse import quote
 
@@ -323,7 +340,8 @@ def _connect(path: str) -> sqlite3.Connection:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(_AUDIT_SCHEMA)
+        for schema in (_AUDIT_SCHEMA, _DEPTHS_SCHEMA):
+            connection.execute(schema)
     except BaseException:
         connection.close()
         raise
@@ -350,6 +368,8 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
             "INSERT INTO answers (moment, verb, elapsed_ms, prompt, session) VALUES (?,?,?,?,?)",
             (note.moment, note.verb, note.elapsed_ms, note.prompt, note.session),
         ).lastrowid or newest  # fmt: skip
+        if note.depth:
+            connection.execute("INSERT INTO depths VALUES (?, ?)", (newest, note.depth))
         connection.executemany(
             "INSERT INTO shown VALUES (?,?,?,?,?,?)",
             (
@@ -364,6 +384,7 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
         )
     oldest = newest - KEPT_ANSWERS
     connection.execute("DELETE FROM shown WHERE answer <= ?", (oldest,))
+    connection.execute("DELETE FROM depths WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM answers WHERE number <= ?", (oldest,))
 
 

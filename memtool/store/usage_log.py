@@ -49,6 +49,8 @@ MOST_MOMENT = 1 << 40
 _TRIES = 10
 _NOTE_FIELDS = 5
 _ITEM_FIELDS = 4
+_DEPTH = "="
+"""Begins the field of the level that answered; no id begins so."""
 END = "."
 """The last field of every line: what ends otherwise is torn."""
 
@@ -66,6 +68,7 @@ class Note(Value):
     """One answer: the second, the verb, how long it took, and what it showed in order.
 
     `prompt` is the hash of what was asked, `session` the session it was for; empty without one.
+    `depth` is the level that answered a question, empty where none was asked.
     """
 
     moment: int
@@ -74,6 +77,7 @@ class Note(Value):
     prompt: str = ""
     session: str = ""
     items: tuple[ShownItem, ...] = ()
+    depth: str = ""
 
 
 def append_note(directory: str, note: Note) -> int:
@@ -157,13 +161,14 @@ def claim(path: str) -> int | None:
 def note_line(note: Note) -> bytes:
     """Return the line of a note. It begins with a line feed, so that a torn line spoils no other.
 
-    Fields are parted by tabs: moment, verb, milliseconds, prompt, session, each memory as id, tier,
-    score and reason between spaces, and a full stop.
+    Fields are parted by tabs: moment, verb, milliseconds, prompt, session, `=` and the level that
+    answered, each memory as id, tier, score and reason between spaces, and a full stop.
     """
     fields = [
         str(note.moment), _word(note.verb), f"{note.elapsed_ms:.3f}", _word(note.prompt),
         _text(note.session),
     ]  # fmt: skip
+    fields += [f"{_DEPTH}{_word(note.depth)}"] if note.depth else []
     for item in note.items[:MOST_ITEMS]:
         score = "" if item.score is None else f"{item.score:.6g}"
         fields.append(f"{_word(item.id)} {_word(item.tier)} {score} {_text(item.reason)}")
@@ -182,6 +187,8 @@ def read_notes(data: bytes) -> Iterator[Note]:
 def _note_of(fields: list[str]) -> Note | None:
     if fields.pop() != END or len(fields) < _NOTE_FIELDS:
         return None
+    is_levelled = fields[_NOTE_FIELDS:] and fields[_NOTE_FIELDS].startswith(_DEPTH)
+    depth = fields.pop(_NOTE_FIELDS).removeprefix(_DEPTH) if is_levelled else ""
     try:
         moment, elapsed_ms = int(fields[0]), float(fields[2])
         items = tuple(_items(fields[_NOTE_FIELDS:]))
@@ -189,7 +196,7 @@ def _note_of(fields: list[str]) -> Note | None:
         return None
     if not (abs(moment) < MOST_MOMENT and 0 <= elapsed_ms < MOST_MOMENT):
         return None
-    return Note(moment, fields[1], elapsed_ms, fields[3], fields[4], items)
+    return Note(moment, fields[1], elapsed_ms, fields[3], fields[4], items, depth)
 
 
 def _items(fields: Iterable[str]) -> Iterator[ShownItem]:

@@ -125,7 +125,7 @@ def test_json_shape(project: Sandbox) -> None:
     found = project.json(*asked)
     assert json.loads(project.run(*asked, "--format", "json").stdout) == found
     assert found["text"] == block
-    assert list(found) == ["budget", "items", "text", "freshness", "expired"]
+    assert list(found) == ["budget", "items", "text", "freshness", "expired", "depth"]
     assert set(found["budget"]) >= {"total", "pinned", "retrieval", "summary", "used"}
     assert found["budget"]["used"] == budgets.tokens(block)
     assert list(found["items"][1]) == [
