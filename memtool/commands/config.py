@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
@@ -17,7 +17,8 @@ AUTO_KEY = "capture.auto"
 class SettingRow(Value):
     """One setting with its value; `is_default` says that no file sets it.
 
-    `is_personal` says that the user's own file sets it, for all projects.
+    `is_personal` says that the user's own file sets it, for all projects. `unused` is the reason
+    why what the project's file says is not used: the value is then the user's own, or the default.
     """
 
     key: str
@@ -26,6 +27,14 @@ class SettingRow(Value):
     is_default: bool
     doc: str
     is_personal: bool = False
+    unused: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields of the JSON; `unused` where there is something that is not used."""
+        fields = super().plain()
+        if not self.unused:
+            del fields["unused"]
+        return fields
 
 
 class SettingsReport(Value):
@@ -93,7 +102,7 @@ def config(
                 context.note_unused(name)
     if not key:
         rows = tuple(
-            _row(option, name, context.settings)
+            _row(context, option, name, context.settings)
             for option in config_file.OPTIONS
             for name in (option.key, *_of_categories(option, context.settings))
         )
@@ -101,15 +110,21 @@ def config(
     option = config_file.option(key)
     if not value and not unset:
         _note_stricter(context, key, context.settings)
-        return SettingsReport(context.config_path, (_row(option, key, context.settings),))
+        return SettingsReport(context.config_path, (_row(context, option, key, context.settings),))
     if value and unset:
         raise MemtoolError("a value and --unset contradict each other", hint="give one of them")
+    if value and option.key in config_file.USER_ONLY and not context.is_global:
+        raise MemtoolError(
+            f"{option.key} of a project is {config_file.USER_ONLY[option.key]}",
+            hint=f"memtool --global config {option.key} VALUE",
+            code="config",
+        )
     new = None if unset else _typed(option, key, value)
     done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
     after = config_file.parse(done.data, context.config_path)
     after = after.replace(personal=context.settings.personal)
     _note_stricter(context, key, after)
-    row = _row(option, key, after)
+    row = _row(context, option, key, after)
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
 
 
@@ -180,9 +195,13 @@ def _of_categories(option: Option, config: config_file.Config) -> list[str]:
     return sorted(key for key in config.given if is_of and key.startswith(f"{option.key}."))
 
 
-def _row(option: Option, key: str, config: config_file.Config) -> SettingRow:
+def _row(context: Context, option: Option, key: str, config: config_file.Config) -> SettingRow:
     """Return the row of an option, or of the number that it has for one category."""
     key = key if option.is_by_category else option.key
+    unused = ""
+    if key in config_file.USER_ONLY and not context.is_global:
+        unused = context.unused(key)
+        config = config.replace(given={})
     is_personal = key in config.personal and key not in config.given
     default = option.default if key == option.key else config.setting(option.key)
     return SettingRow(
@@ -192,6 +211,7 @@ def _row(option: Option, key: str, config: config_file.Config) -> SettingRow:
         is_default=key not in config.given and not is_personal,
         doc=option.doc,
         is_personal=is_personal,
+        unused=unused,
     )
 
 

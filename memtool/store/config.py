@@ -190,6 +190,9 @@ USER_ONLY = {
     "search.semantic": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
     "extractor.command": "not run: only your own settings choose a program",
+    "extractor.timeout_s": "not used: only your own settings bound your program",
+    "extractor.retries": "not used: only your own settings bound your program",
+    "extractor.confidence": "not used: only your own settings bound your program",
 }
 """Options that a project's file cannot set, and what a value there is: no repository chooses what
 runs or is loaded here."""

@@ -230,13 +230,17 @@ class Context:
         """The user's own settings alone, whatever the project says."""
         return self.settings if self.is_global else self.settings.replace(given={})
 
+    def unused(self, key: str) -> str:
+        """Return why a value that the project's file gives an option is not used, if it is not."""
+        if self.is_global or key not in self.settings.given or key not in config_file.USER_ONLY:
+            return ""
+        what = config_file.USER_ONLY[key]
+        return f"{key} of {self.config_path} is {what}, with memtool --global config"
+
     def note_unused(self, key: str) -> None:
         """Note once where the project's file has a value of an option of the user alone."""
-        if self.is_global or key not in self.settings.given:
-            return
-        what = config_file.USER_ONLY[key]
-        note = f"{key} of {self.config_path} is {what}, with memtool --global config"
-        if note not in self.notes:
+        note = self.unused(key)
+        if note and note not in self.notes:
             self.notes.append(note)
 
     @cached_property

@@ -9,7 +9,7 @@ from conftest import Sandbox
 
 from memtool.commands.config import auto, config, render
 from memtool.errors import MemtoolError
-from memtool.store.config import OPTIONS
+from memtool.store.config import OPTIONS, USER_ONLY, option
 from memtool.store.context import Context
 
 TOML = "# ours\n[inject]\nbudget_tokens = 900 # small\n\n[categories.decision]\nttl_days = 0\n"
@@ -223,6 +223,28 @@ def test_commit_takes_just_the_settings(sandbox: Sandbox):
     shown = auto(sandbox.context(), "off", commit=True)
     assert sandbox.git("show", "--format=", "--name-only").split() == [".memory/config.toml"]
     assert shown.commit == sandbox.git("rev-parse", "HEAD").strip()
+
+
+@pytest.mark.parametrize("key", USER_ONLY)
+def test_a_project_has_no_say_in_what_is_the_users_alone(sandbox: Sandbox, key: str):
+    """Its value is refused; one in its file is shown as not used, beside what holds instead."""
+    done = sandbox.run("config", key, "2")
+    assert (done.returncode, USER_ONLY[key] in done.stderr) == (2, True)
+    assert f"hint: memtool --global config {key} VALUE" in done.stderr
+    assert not (sandbox.path / ".memory/config.toml").exists()
+    default = option(key).default
+    value = {str: '"/x"', bool: "true", tuple: '["x"]'}.get(type(default), "1")
+    section, name = key.split(".")
+    sandbox.write(".memory/config.toml", f"[{section}]\n{name} = {value}\n")
+    (row,) = sandbox.json("config", key)["settings"]
+    assert (row["value"], row["is_default"]) == (
+        list(default) if isinstance(default, tuple) else default, True
+    )  # fmt: skip
+    assert USER_ONLY[key] in row["unused"]
+    assert USER_ONLY[key] in sandbox.run("config").stderr
+    assert "unused" not in sandbox.json("config", "search.limit")["settings"][0]
+    assert sandbox.run("config", key, "--unset").returncode == 0
+    assert "unused" not in sandbox.json("config", key)["settings"][0]
 
 
 def test_no_project_switches_on_what_its_user_switched_off(sandbox: Sandbox):
