@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
+from memtool.authoring import write
+from memtool.authoring.draft import of_record
+from memtool.authoring.write import WrittenTogether
 from memtool.cli.arguments import Interface, Parameter, fit, fit_one, interface, nearest
 from memtool.cli.main import undamaged as _undamaged
 from memtool.commands import VERBS, Verb
@@ -125,6 +128,53 @@ class Project(Context):
     digest = _digest.digest
     import_ = _import.import_
     export = _import.export
+
+    def add_many(
+        self,
+        records: Iterable[Mapping[str, Any]],
+        *,
+        commit: bool = False,
+        dry_run: bool = False,
+    ) -> WrittenTogether:
+        """Write many new memories as `new` does, in one commit if asked: all of them or none.
+
+        A record has the keys of a memory, of which `type`, `title` and `body` are needed. A memory
+        that repeats another one, here or in the repository, is refused.
+
+            project.add_many([
+                {"type": "decision", "title": "Keep sessions in Postgres", "body": "…",
+                 "tags": ["auth"], "confidence": "high", "importance": 0.9},
+                {"type": "semantic", "title": "Ports are fixed", "body": "…"},
+            ], commit=True)
+
+        Raises:
+            MemtoolError: a record cannot be written; it names its number. Nothing is written then.
+        """
+        for name, flag in (("commit", commit), ("dry_run", dry_run)):
+            if not isinstance(flag, bool):
+                raise MemtoolError(f"{name} takes true or false", hint=f"{name}=True")
+        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+            raise MemtoolError("add_many takes a list of mappings", hint=_RECORD)
+        self.is_dry = dry_run
+        given = [*records]
+        is_committed = commit or isinstance(self, GlobalProject)
+
+        def run() -> WrittenTogether:
+            write.prepare(self)
+            memories = []
+            for number, record in enumerate(given, 1):
+                try:
+                    if not isinstance(record, Mapping):
+                        raise MemtoolError("it is no mapping", hint=_RECORD)
+                    memories.append(of_record(self, record))
+                except MemtoolError as error:
+                    raise write.numbered(error, number) from None
+            return write.write_together(self, memories, commit=is_committed, dry_run=dry_run)
+
+        return _undamaged(self, run)
+
+
+_RECORD = 'add_many([{"type": "decision", "title": "…", "body": "…"}])'
 
 
 class GlobalProject(Project):

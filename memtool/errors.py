@@ -114,3 +114,6 @@ class MemtoolError(Exception):
         self.code = code
         self.exit_code = exit_code
         self.recoverable = recoverable
+
+    def __str__(self) -> str:
+        return self.message  # which may have become more exact on the way up

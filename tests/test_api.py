@@ -248,6 +248,100 @@ def test_what_is_near_is_taken(sandbox: Sandbox):
     assert Project.at(str(sandbox.path), sandbox.env).inject(files=["a.py"]).items
 
 
+RECORDS: list[dict[str, Any]] = [
+    {"type": "decision", "title": "Keep sessions in Postgres", "body": "Rows survive a restart.",
+     "tags": ["auth"], "source": ["url:https://example.org/a"], "importance": 0.9,
+     "confidence": "high", "x-team": "edge", "action_required": True, "domain": None},
+    {"type": "semantic", "title": "Ports are fixed", "body": "A contract fixes all the ports."},
+]  # fmt: skip
+
+
+def test_many_memories_are_one_commit(sandbox: Sandbox):
+    """Each is written as by `new`, with the keys that it has."""
+    sandbox.write("a.txt", "a")
+    sandbox.commit()
+    project = Project.at(str(sandbox.path), sandbox.env)
+    planned = project.add_many(RECORDS, commit=True, dry_run=True)
+    assert (len(planned.memories), planned.commit, project.list().total) == (2, None, 0)
+    done = project.add_many((record for record in RECORDS), commit=True)
+    first = project.show(done.memories[0].id).plain()
+    kept = ("tags", "source", "importance", "confidence", "x-team")
+    assert {key: first[key] for key in kept} == {key: RECORDS[0][key] for key in kept}
+    assert first["commit"] == done.commit == sandbox.git("rev-parse", "HEAD").strip()
+    assert project.show(done.memories[1].id).plain()["source"] == ["human:Ada"]
+    names = sandbox.git("show", "--name-only", "--format=%s", "HEAD").split("\n")
+    assert names[0] == "memory: add 2"
+    assert sorted(filter(None, names[2:])) == sorted(one.path for one in done.memories)
+    assert project.check().problems == ()
+    assert project.add_many([], commit=True).memories == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (None, "it is no mapping"),
+        ({"type": None}, "it has no type"),
+        ({"body": None}, "it has no body"),
+        ({"body": "  "}, "a memory of type semantic needs a text"),
+        ({"body": "a\0b"}, "it holds NUL bytes"),
+        ({"title": "\ud800"}, "title: has hidden characters"),
+        ({"body": "\ud800"}, "not Unicode text"),
+        ({"type": "wish"}, "type is one of episodic"),
+        ({"tags": "net"}, "tags: is a list"),
+        ({"tags": [1]}, "tags has a value that no key takes"),
+        ({"importance": 7}, "importance: "),
+        ({"importance": float("nan")}, "importance: "),
+        ({"confidence": object()}, "confidence has a value"),
+        ({"tag": ["net"]}, "no memory has the key 'tag'"),
+        ({5: 5}, "a key is no text but int"),
+        ({"deleted": {"at": "2026-01-01"}}, "deleted is not given here"),
+        ({"supersedes": ["dec-nothing"]}, "no memory has the id 'dec-nothing'"),
+        ({"id": "dec-known"}, "the id dec-known is taken"),
+        ({"id": "../../x"}, "id: "),
+        ({"body": "password = hunter2-Xk9fQ81zLw"}, ""),
+        (
+            {"title": RECORDS[0]["title"], "body": RECORDS[0]["body"]},
+            "this says what memory 1 says",
+        ),
+        ({"title": "Never deploy on Friday", "body": "Nobody mends a release."}, "this says "),
+    ],
+)
+def test_one_bad_record_keeps_all_from_being_written(sandbox: Sandbox, wrong: Any, told: str):
+    """All or none: the error names the record and what is wrong with it."""
+    sandbox.memory(
+        "dec-known", body="Nobody mends a release.\n", type="semantic",
+        title="Never deploy on Friday",
+    )  # fmt: skip
+    bad = wrong and RECORDS[1] | wrong
+    project = Project.at(str(sandbox.path), sandbox.env)
+    with pytest.raises(memtool.MemtoolError) as caught:
+        project.add_many([RECORDS[0], bad], commit=True)
+    assert caught.value.message.startswith("memory 2: ")
+    assert told in caught.value.message
+    assert caught.value.hint
+    assert project.list().total == 1
+
+
+@pytest.mark.parametrize("records", [None, 5, "abc", {"type": "decision"}])
+def test_what_is_no_list_of_records_is_refused(sandbox: Sandbox, records: Any):
+    """One record alone is no list of them."""
+    with pytest.raises(memtool.MemtoolError, match="takes a list of mappings"):
+        Project.at(str(sandbox.path), sandbox.env).add_many(records)
+
+
+def test_a_refused_commit_takes_the_batch_back(sandbox: Sandbox):
+    """All or none holds for git's answer, too."""
+    sandbox.write("a.txt", "a")
+    sandbox.commit()
+    hook = sandbox.write(".git/hooks/pre-commit", "#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    project = Project.at(str(sandbox.path), sandbox.env)
+    with pytest.raises(memtool.MemtoolError, match=r"none of 2 is written: .*not today"):
+        project.add_many(RECORDS, commit=True)
+    assert sandbox.git("status", "--porcelain") == ""
+    assert project.list().total == 0
+
+
 @pytest.mark.parametrize("directory", [None, 5, b".", "a\0b", "x" * 300_000, ["."], "\ud800"])
 def test_what_is_no_directory_is_refused(directory: Any):
     """`memtool.open` checks its argument as the verbs do."""

@@ -10,7 +10,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from memtool import templates
 from memtool.authoring import write
@@ -18,7 +19,7 @@ from memtool.authoring.tree import bytes_of
 from memtool.authoring.write import Written
 from memtool.errors import MemtoolError
 from memtool.memory import document, timestamps
-from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX
+from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX, TYPES
 from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import sections as sections_of
 from memtool.store import files
@@ -105,6 +106,71 @@ def draft(
     if "id" not in merged:
         merged["id"] = write.draw_id(context, type_, title)
     return Memory(fields=merged, body=make_body(template_of(context, type_), body, section))
+
+
+def of_record(context: Context, record: Mapping[str, Any]) -> Memory:
+    """Return the draft of a mapping with the keys of a memory, and `body`; see `draft`.
+
+    Raises:
+        MemtoolError: a key is unknown or not to be set here, or a value is none that a key takes.
+    """
+    for key in ("type", "title", "body"):
+        if not isinstance(record.get(key), str):
+            what = "has no" if record.get(key) is None else "has another value than a text as its"
+            raise MemtoolError(
+                f"it {what} {key}", hint='{"type": "decision", "title": "…", "body": "…"}'
+            )
+    if record["type"] not in TYPES:
+        raise MemtoolError(
+            f"type is one of {', '.join(TYPES)}, not {record['type'][:40]!r}",
+            hint="memtool new --help says what each of them is",
+        )
+    fields: Fields = {
+        key: _field_value(key, value)
+        for key, value in record.items()
+        if _is_settable(key) and value is not None
+    }
+    older = fields.get("supersedes")
+    if isinstance(older, tuple) and older:
+        fields["supersedes"] = write.replaceable(context.tree(), older)
+    template = template_of(context, record["type"])
+    memory = draft(context, record["type"], record["title"], fields=fields, body=record["body"])
+    if _is_blank(memory, template):
+        raise _without_text(memory.type, template)
+    return memory.replace(body=filled(memory.body, template))
+
+
+_KEYS_HINT = f"the keys are body, {', '.join(BY_NAME)}, and your own with {OWN_PREFIX}"
+
+
+def _is_settable(key: Any) -> bool:
+    """Tell whether a key of a record is for `_field_value`.
+
+    Raises:
+        MemtoolError: no record has that key.
+    """
+    if not isinstance(key, str):
+        raise MemtoolError(f"a key is no text but {type(key).__name__}", hint=_KEYS_HINT)
+    if key in ("checked", "deleted"):
+        raise MemtoolError(f"{key} is not given here", hint=NOT_BY_SET[key])
+    if key not in BY_NAME and key != "body" and not _is_own_key(key):
+        raise _unknown_key(key, f"{key}=VALUE")
+    return key not in ("type", "title", "body")
+
+
+def _field_value(key: str, value: Any) -> FieldValue:
+    """Return a value of Python as the frontmatter has it: texts, tuples of texts, a table."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{value:g}" if abs(value) < 1e15 else str(value)
+    if isinstance(value, str):
+        return value
+    items = value.values() if isinstance(value, dict) else value
+    if isinstance(value, list | tuple | dict) and all(isinstance(item, str) for item in items):
+        return {str(k): v for k, v in value.items()} if isinstance(value, dict) else tuple(value)
+    hint = f"{key} is {BY_NAME[key].doc}" if key in BY_NAME else "one line of text"
+    raise MemtoolError(f"{key} has a value that no key takes", hint=hint)
 
 
 def template_of(context: Context, type_: str) -> str:

@@ -60,6 +60,14 @@ class Written(Value):
     duplicate_of: str | None = None
 
 
+class WrittenTogether(Value):
+    """Memories that were written at once, in the order that they were given in."""
+
+    memories: tuple[Written, ...]
+    commit: str | None
+    dry_run: bool = False
+
+
 class Changed(Value):
     """Keys of a memory that were changed: `changes` maps each to its old and its new text."""
 
@@ -99,7 +107,9 @@ def validated(context: Context, memory: Memory) -> bytes:
     try:
         data = document.write(memory)
     except UnicodeEncodeError:
-        raise MemtoolError("the text is not Unicode text", code="not-utf8") from None
+        raise MemtoolError(
+            "the text is not Unicode text", hint="it holds half of a character", code="not-utf8"
+        ) from None
     if len(data) > document.MAX_BYTES:
         raise MemtoolError(
             f"the memory has {len(data):,} bytes, {document.MAX_BYTES:,} are allowed",
@@ -149,7 +159,11 @@ def write_new(
     if context.is_global:
         memory = memory.with_fields(scope="global")
     data = validated(context, memory)
-    twin, clashes = _said_before(context, memory, data) if repeats != "write" else (None, [])
+    twin: Twin | None = None
+    clashes: list[tuple[str, str]] = []
+    if repeats != "write":
+        # Its id may be taken, and is drawn again then.
+        ((twin, clashes),) = _said_before(context, [_judged(context, memory, data, "")])
     if twin is not None:
         if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
             raise _repetition(twin, memory, Mask(context.settings))
@@ -214,29 +228,135 @@ def _note_clean(context: Context, data: bytes) -> None:
         verdicts.save()
 
 
-def _said_before(
-    context: Context, memory: Memory, data: bytes
-) -> tuple[Twin | None, list[tuple[str, str]]]:
-    """Return the living memory of the worktree that states the same, and what it may contradict.
+def _judged(context: Context, memory: Memory, data: bytes, path: str) -> Record:
+    """Return a memory that is not written yet, for its repetitions; without a path it has no id."""
+    oid = blob_hash(context.repository.object_format)(data)
+    return Record(memory if path else memory.with_fields(id=""), path, oid)
 
-    Of each such memory the id, and a reason that quotes both statements.
+
+def _said_before(
+    context: Context, judged: Sequence[Record]
+) -> list[tuple[Twin | None, list[tuple[str, str]]]]:
+    """Return for each memory the living one of the worktree that states the same, and clashes.
+
+    A clash is the id of a memory that it may contradict, and a reason that quotes both statements.
     """
     if not context.repository.is_made:  # a dry run leaves the global one unmade
-        return None, []
+        return [(None, []) for _record in judged]
     near = near_duplicates.of_worktree(context.repository, context.directory, context.settings)
     categories = context.settings.categories
     threshold = context.settings.number(THRESHOLD_KEY)
-    # Its id may be taken, and is drawn again then.
-    oid = blob_hash(context.repository.object_format)(data)
-    judged = [Record(memory.with_fields(id=""), "", oid)]
-    (twin,) = near_duplicates.twins(judged, near, threshold, context.now, categories)
-    (similar,) = near.of(judged)
-    return twin, [
-        (other.id, clash.reason)
-        for other in (one.record.memory for one in similar)
-        if lifecycle.state(other, context.now, categories) == lifecycle.ALIVE
-        and (clash := contradictions.between(memory, other)) is not None
+    twins = near_duplicates.twins(judged, near, threshold, context.now, categories)
+    return [
+        (
+            twin,
+            [
+                (other.id, clash.reason)
+                for other in (one.record.memory for one in similar)
+                if lifecycle.state(other, context.now, categories) == lifecycle.ALIVE
+                and (clash := contradictions.between(record.memory, other)) is not None
+            ],
+        )
+        for record, twin, similar in zip(judged, twins, near.of(judged), strict=True)
     ]
+
+
+def write_together(
+    context: Context, memories: Sequence[Memory], *, commit: bool, dry_run: bool
+) -> WrittenTogether:
+    """Write new memories, in one commit if asked: all of them or none.
+
+    None may say what another or a living memory says. A commit that is refused takes the files
+    away again.
+
+    Raises:
+        MemtoolError: one is not valid, repeats another, or its id is taken; or disk or git refuse.
+            Nothing was written then.
+    """
+    prepare(context)
+    repository = context.repository
+    taken = {entry.path.rpartition("/")[2] for entry in context.snapshot().entries}
+    judged: list[Record] = []
+    texts: list[bytes] = []
+    for number, given in enumerate(memories, 1):
+        memory = given.with_fields(scope="global") if context.is_global else given
+        try:
+            data = validated(context, memory)
+            if f"{memory.id}.md" in taken:
+                raise MemtoolError(
+                    f"the id {memory.id} is taken", hint="choose another id", code="id-taken"
+                )
+        except MemtoolError as error:
+            raise numbered(error, number) from None
+        taken.add(f"{memory.id}.md")
+        path = f"{context.directory}/{ids.place(memory)}"
+        judged.append(_judged(context, memory, data, path))
+        texts.append(data)
+    _refuse_repetitions(context, judged)
+    items = [(record.path, data) for record, data in zip(judged, texts, strict=True)]
+    done = None
+    if items and not dry_run:
+        files.create_all(repository.top, items)
+        for data in texts:
+            _note_clean(context, data)
+        done = _committed_together(context, judged) if commit else None
+    written = tuple(
+        Written(record.id, path, done, data.decode(), dry_run)
+        for record, (path, data) in zip(judged, items, strict=True)
+    )
+    return WrittenTogether(written, done, dry_run)
+
+
+def numbered(error: MemtoolError, number: int) -> MemtoolError:
+    """Return an error with the number of the memory that it is about, from 1."""
+    error.message = f"memory {number}: {error.message}; nothing is written"
+    return error
+
+
+def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
+    """Raise MemtoolError where one of some memories says what another says; note clashes."""
+    categories = context.settings.categories
+    threshold = context.settings.number(THRESHOLD_KEY)
+    inner = near_duplicates.among(judged)
+    own = near_duplicates.twins(judged, inner, threshold, context.now, categories)
+    numbers = {record.id: number for number, record in enumerate(judged, 1)}
+    before = _said_before(context, judged)
+    for record, twin, (older, clashes) in zip(judged, own, before, strict=True):
+        number = numbers[record.id]
+        if older is not None:
+            raise numbered(_repetition(older, record.memory, Mask(context.settings)), number)
+        if twin is not None and numbers[twin.record.id] < number:
+            raise numbered(
+                MemtoolError(
+                    f"this says what memory {numbers[twin.record.id]} says",
+                    hint="give one of them",
+                    code="duplicate",
+                ),
+                number,
+            )
+        context.notes.extend(
+            f"{record.id} may contradict {other}: {reason}" for other, reason in clashes
+        )
+
+
+def _committed_together(context: Context, judged: Sequence[Record]) -> str:
+    """Commit new memories; where that is refused, take their files away again."""
+    repository = context.repository
+    paths = [record.path for record in judged]
+    before = repository.git.head()
+    trailers = {"Memory-Id": ", ".join(record.id for record in judged)}
+    older = [id_ for record in judged for id_ in record.memory.supersedes]
+    if older:
+        trailers["Supersedes"] = ", ".join(dict.fromkeys(older))
+    line = subject("add", judged[0].memory) if len(judged) == 1 else f"memory: add {len(judged)}"
+    try:
+        return commit_files(repository, paths, line, trailers)
+    except MemtoolError as error:
+        if repository.git.head() == before:
+            files.take_back(repository.top, paths)
+            error.message = f"none of {len(paths)} is written: {error.message.partition(': ')[2]}"
+            error.hint = "correct what git says, and write them again"
+        raise
 
 
 def _repetition(twin: Twin, memory: Memory, mask: Mask) -> MemtoolError:

@@ -103,13 +103,18 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
             create(root, path, data)
             made.append(path)
     except BaseException:
-        for path in made:
-            try:
-                with _Folder(root, path) as (folder, name):
-                    os.unlink(name, dir_fd=folder)
-            except OSError:
-                continue
+        take_back(root, made)
         raise
+
+
+def take_back(root: str, paths: Iterable[str]) -> None:
+    """Remove files that this process has just made; what cannot be removed stays."""
+    for path in paths:
+        try:
+            with _Folder(root, path) as (folder, name):
+                os.unlink(name, dir_fd=folder)
+        except OSError:
+            continue
 
 
 def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:
