@@ -77,9 +77,10 @@ def config(
     inject.floor and inject.threshold may have another number for one category.
 
     With --global it is the user's own file, beside their global memories. Where a project says
-    nothing, it decides about search.limit, inject.global, ledger.enabled, capture.auto and what
-    bounds a block; most else is the project's alone. What bounds a block (inject.trust, budgets,
-    numbers of places) is the strictest of what the user, the trusted ref and the worktree say.
+    nothing, it decides about search.limit, the presets, inject.global, ledger.enabled, capture.auto
+    and what bounds a block; most else is the project's alone. What bounds a block (inject.trust,
+    budgets, numbers of places) is the strictest of what the user, the trusted ref and the worktree
+    say.
 
     Example:
         memtool config inject.budget_tokens 1200
@@ -123,6 +124,16 @@ def config(
     done = write.set_option(context, key, new, commit=commit, dry_run=dry_run)
     after = config_file.parse(done.data, context.config_path)
     after = after.replace(personal=context.settings.personal)
+    if (
+        value
+        and context.is_global
+        and not option.is_personal
+        and option.key not in config_file.USER_ONLY
+    ):
+        context.notes.append(
+            f"{key} is set for the global memories alone: each project has that setting for itself,"
+            f" memtool config {key} VALUE sets it there"
+        )
     _note_stricter(context, key, after)
     row = _row(context, option, key, after)
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)

@@ -165,6 +165,7 @@ say the strictest holds, the last of its choices or else the least number."""
 PERSONAL = frozenset(
     (
         "search.limit",
+        "search.preset",
         "search.degrade",
         "search.semantic",
         "search.sessions",
@@ -172,6 +173,7 @@ PERSONAL = frozenset(
         "inject.global",
         "ledger.enabled",
         "capture.auto",
+        "promote.preset",
         "maintain.schedule",
         "maintain.compress_days",
         "maintain.prune_days",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from conftest import Sandbox
 
 from memtool.commands.config import auto, config, render
 from memtool.errors import MemtoolError
+from memtool.hosts.edits import commands
 from memtool.store.config import OPTIONS, USER_ONLY, option
 from memtool.store.context import Context
 
@@ -272,3 +274,37 @@ def test_the_switch_leaves_a_broken_file_alone(sandbox: Sandbox):
         with pytest.raises(MemtoolError, match="is not TOML"):
             auto(sandbox.context(), switch)  # type: ignore[arg-type]  # one of the choices
     assert (sandbox.path / ".memory" / "config.toml").read_text() == "[capture\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "key", "value"),
+    [
+        ("memory-auto", {}, "capture.auto", False),
+        ("memory-budget", {"NUMBER": "700"}, "inject.budget_tokens", 700),
+        ("memory-config", {"KEY": "search.preset", "VALUE": "precision"},
+         "search.preset", "precision"),
+        ("memory-config", {"KEY": "promote.preset", "VALUE": "conservative"},
+         "promote.preset", "conservative"),
+    ],
+)  # fmt: skip
+def test_what_a_slash_command_sets_is_the_users_own(
+    sandbox: Sandbox, command: str, words: dict[str, str], key: str, value: object
+):
+    """The command that the template names changes no file of the project, and holds there."""
+    (text,) = (one.body for one in commands() if one.name == command)
+    (given,) = (
+        line.split() for line in re.findall("`memtool ([^`]+)`", text)
+        if "--global" in line and line.split()[-1] != "on"
+    )  # fmt: skip
+    before = sandbox.git("status", "--porcelain")
+    done = sandbox.run(*(words.get(word, word) for word in given))
+    assert (done.returncode, "each project" in done.stderr) == (0, False), done.stderr
+    assert sandbox.git("status", "--porcelain") == before
+    assert sandbox.json("config", key)["settings"][0]["value"] == value
+    assert sandbox.context().is_capturing is (key != "capture.auto")
+
+
+def test_a_setting_of_each_project_is_named_when_it_is_set_for_all(sandbox: Sandbox):
+    """What has no effect in a project is not set for all of them in silence."""
+    done = sandbox.run("config", "--global", "check.duplicate_threshold", "0.9")
+    assert (done.returncode, "set for the global memories alone" in done.stderr) == (0, True)
