@@ -17,6 +17,7 @@ from memtool.commands import archive as _archive
 from memtool.commands import blame as _blame
 from memtool.commands import capture as _capture
 from memtool.commands import check as _check
+from memtool.commands import completion as _completion
 from memtool.commands import config as _config
 from memtool.commands import conflicts as _conflicts
 from memtool.commands import curate as _curate
@@ -41,6 +42,7 @@ from memtool.commands import purge as _purge
 from memtool.commands import redact as _redact
 from memtool.commands import resolve as _resolve
 from memtool.commands import review as _review
+from memtool.commands import schema as _schema
 from memtool.commands import search as _search
 from memtool.commands import session as _session
 from memtool.commands import session_data as _session_data
@@ -78,6 +80,8 @@ class Project(Context):
     status = _status.status
     stats = _stats.stats
     config = _config.config
+    completion = _completion.completion
+    schema = _schema.schema
     alias = _alias.alias
     auto = _config.auto
     new = _new.new

@@ -369,6 +369,8 @@ PROCESSES = """
     maintain
     import adr docs/adr --dry-run
     export --no-body
+schema
+completion zsh
 """
 """Each verb once, as a process of its own; the server has its own tests."""
 

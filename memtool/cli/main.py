@@ -56,8 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(args)
 
 
-SURFACES = {"mcp": "memtool.mcp"}
-"""Verbs that start another surface, and the package that serves it."""
+SURFACES = {"completion": "memtool.cli.completion", "mcp": "memtool.mcp"}
+"""Verbs that need more than a verb knows, and the module that serves them."""
+NO_REPOSITORY = ("schema",)
+"""Verbs that answer without a repository, too."""
 
 
 def run(args: list[str]) -> int:
@@ -146,7 +148,8 @@ def _opened(call: Call) -> Context:
     try:
         return Context.at(call.directory, os.environ)
     except MemtoolError as error:
-        if error.code != "no-repository" or not call.options.get("user"):
+        needs_none = call.options.get("user") or call.face.name in NO_REPOSITORY
+        if error.code != "no-repository" or not needs_none:
             raise
         return Context.at_global(os.environ)
 

@@ -32,6 +32,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("status", "start", "how the memories stand, and what is wrong with them"),
     Verb("stats", "start", "sizes, latencies, and which memories are used"),
     Verb("config", "start", "show or change a setting"),
+    Verb("completion", "start", "verbs, options and ids for the TAB key of a shell"),
+    Verb("schema", "start", "the JSON Schema of a memory's frontmatter, for editors"),
     Verb("alias", "start", "words that mean the same in a search"),
     Verb(
         "auto", "start", "whether sessions are captured and promoted without being asked", "config"

@@ -56,7 +56,13 @@ def text_of(context: Context, words: tuple[str, ...]) -> str:
         return text
     text = " ".join(map(_with_quotes, words)).strip()
     path = f"{context.directory}/{QUERIES_NAME}"
-    return expand_saved(text, name, parse_saved(context.file(path, "bad-query"), path), path)
+    return expand_saved(text, name, saved_queries(context), path)
+
+
+def saved_queries(context: Context) -> dict[str, Saved]:
+    """Return the saved queries of a repository by name. Raises MemtoolError as `parse_saved`."""
+    path = f"{context.directory}/{QUERIES_NAME}"
+    return parse_saved(context.file(path, "bad-query"), path)
 
 
 class Saved(Value):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import jsonschema
 import pytest
-from conftest import make_memory
+from conftest import Sandbox, make_memory
 
+from memtool.commands import schema as schema_verb
 from memtool.memory import schema
 from memtool.memory.fields import BY_NAME, DEFAULT_CATEGORIES, FIELDS, KINDS, REQUIRED, Field
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Source, parse_source
+from memtool.value import plain
 
 LONG = "a" * 501
 HIDDEN = ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041", "a\ufeff", LONG)
@@ -219,3 +222,36 @@ def test_every_breach_is_told_in_the_order_of_the_file() -> None:
 def test_sources_are_taken_apart(text: str, expected: Source) -> None:
     """What does not look like lines or a commit belongs to the path."""
     assert parse_source(text) == expected
+
+
+LEFT_TO_CHECK = {
+    "id": ("abc\n",),
+    "moment": ("2026-02-30T00:00:00Z", "2026-02-22T24:00:00Z", "0001-01-01T00:00:00+10:00"),
+    "when": ("2026-02-30", "2026-13-01"),
+    "line": ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041", "a\ufeff"),
+    "number": ("-1", "1e7"),
+    "share": ("-0.1", "1.01"),
+    "sources": (("commit:xyz",), ("commit:abc",), ("file:/etc/passwd",), ("file:a/../../b",),
+                ("memory:A",)),
+    "words": tuple((text,) for text in ("a\u202eb", "a\nb", "a\x1b[0m", "a\u200bb", "a\U000e0041",
+                                        "a\ufeff")),
+    "mapping": ({"at": "2026-02-22T19:33:00Z", "by": "a\nb"},),
+}  # fmt: skip
+"""What a schema cannot say in a few words: calendars, hidden characters, numbers in quotes."""
+
+
+def test_editors_take_what_memtool_takes(sandbox: Sandbox) -> None:
+    """The JSON Schema judges the samples of every kind of key as the reader does."""
+    whole = plain(schema_verb.schema(sandbox.context()))
+    assert set(schema_verb.SHAPES) | {"mapping", "choice", "category"} == set(KINDS)
+    for field in FIELDS:
+        one = jsonschema.Draft202012Validator(whole["properties"][field.name])
+        good = [value for value in GOOD.get(field.kind, ()) if not (field.required and value == ())]
+        wrong = [value for value in good if not one.is_valid(plain(value))]
+        known = LEFT_TO_CHECK.get(field.kind, ())
+        passed = [v for v in BAD.get(field.kind, ()) if one.is_valid(plain(v)) and v not in known]
+        if field.kind != "mapping" or field.name == "checked":
+            assert (field.name, wrong, passed) == (field.name, [], [])
+        for value in field.choices if field.kind == "choice" else ():
+            assert one.is_valid(value)
+            assert not one.is_valid(value + "x")
