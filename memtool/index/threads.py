@@ -126,11 +126,14 @@ class Threads:
         first: Sequence[int],
         scores: Mapping[int, float],
         by_words: Callable[[set[int]], Mapping[int, float]],
+        trust: Callable[[Record], str] | None = None,
     ) -> dict[int, float]:
         """Return the scores of documents with what those of one thread lend each other.
 
         These are the first ones and their neighbours. What `scores` lacks of these is asked for by
         their own words, and stays out where it has none. Nothing depends on what else has a score.
+
+        Only memories of one level of `trust` lend each other: any file may name somebody's session.
         """
         near = {one for number in first for one, _gap in self.neighbours(number, len(LENT))}
         found = dict(scores)
@@ -138,17 +141,22 @@ class Threads:
         if others:
             found.update(by_words(others))
         own = {number: found[number] for number in near.union(first) if number in found}
-        held: dict[str, list[float]] = {}
-        for number, score in own.items():
-            held.setdefault(self.name(number), []).append(score)
+        parts = {
+            number: (name, "" if trust is None else trust(self._index.record(number)))
+            for number in own
+            if (name := self.name(number))
+        }
+        held: dict[tuple[str, str], list[float]] = {}
+        for number, part in parts.items():
+            score = own[number]
+            held.setdefault(part, []).append(score)
             for other, gap in self.neighbours(number, len(LENT)):
-                if other in own:
+                if parts.get(other) == part:
                     found[other] += LENT[gap - 1] * score
-        held.pop("", None)
-        sums = {name: sum(sorted(each)[-MOST_OF_THREAD:]) for name, each in held.items()}
+        sums = {part: sum(sorted(each)[-MOST_OF_THREAD:]) for part, each in held.items()}
         most = max(sums.values(), default=1.0)
-        for number in own:
-            found[number] += THREAD * sums.get(self.name(number), 0.0) / most
+        for number, part in parts.items():
+            found[number] += THREAD * sums[part] / most
         return found
 
     def _thread(self, name: str) -> list[int]:

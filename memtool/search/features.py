@@ -35,7 +35,8 @@ HIDDEN = (
 class Facts:
     """The facts of one tree, as seen at the second `now`.
 
-    `lineage` is the tree's own unless another is given, such as one that trust has pruned.
+    `lineage` is the tree's own unless another is given, such as one that trust has pruned. `trust`
+    tells the level of a record; it is None where all are trusted alike.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Facts:
         origins: Callable[[], dict[str, Origin]],
         lineage: Lineage | None = None,
         language: str = analyzer.ENGLISH,
+        trust: Callable[[Record], str] | None = None,
     ) -> None:
         self._language = language
+        self.level_of = trust
         self.tree = tree
         self.lineage = tree.lineage if lineage is None else lineage
         self.now = now

@@ -333,8 +333,8 @@ class Retriever:
             return {number: score / best[0][1] for number, score in found}
 
         first = [number for number, _score in best[: scoring.CANDIDATES]]
-        threads = self.index.threads
-        return scores if threads is None else threads.lend(first, scores, by_words)
+        threads, level_of = self.index.threads, self.facts.level_of
+        return scores if threads is None else threads.lend(first, scores, by_words, level_of)
 
     def _admitted(self, test: Test) -> Callable[[int], bool]:
         """Return which documents count: those that satisfy a test, or lead to one that does."""
@@ -445,9 +445,9 @@ class Scope(Value):
 
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
-        return Facts(
-            self.tree, self.now, self.config.categories, self.origins, self.lineage, self.language
-        )
+        categories, language = self.config.categories, self.language
+        own = self.origins, self.lineage, language, self.trust
+        return Facts(self.tree, self.now, categories, *own)
 
 
 class Hit(Value):

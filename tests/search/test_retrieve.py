@@ -325,6 +325,22 @@ def test_neighbours_of_a_thread_lend_their_score(sandbox: Sandbox) -> None:
     assert found == ["epi-s1-0", "epi-s1-1", "epi-a"]
 
 
+def test_nobody_borrows_from_a_session_of_the_more_trusted(sandbox: Sandbox) -> None:
+    """A file that names somebody else's session gains nothing, and changes none of its scores."""
+    talk(sandbox, (0, 1), "s1")
+    sandbox.commit()
+    (_first, alone) = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
+    sandbox.memory("epi-mine", f"{TURNS[1]}\n", title="Turn", type="episodic", session="s1")
+    found = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
+    assert [hit.record.id for hit in found] == ["epi-s1-0", "epi-s1-1", "epi-mine"]
+    relevance = {hit.record.id: hit.factors["relevance"] for hit in found}
+    assert relevance["epi-mine"] < 0.8 * relevance["epi-s1-1"]
+    sandbox.memory("epi-mine", f"{TURNS[1]}\n", title="Turn", type="episodic", session="s2")
+    apart = search_query(sandbox.scope(), parse("dry wine with trout"), 10).hits
+    assert [hit.score for hit in apart] == pytest.approx([hit.score for hit in found])
+    assert alone.record.id == "epi-s1-1"
+
+
 @pytest.mark.parametrize("field", ["task_id", "parent"])
 def test_a_task_and_a_parent_are_threads(sandbox: Sandbox, field: str) -> None:
     """Memories of one piece of work belong together as those of one session do."""
