@@ -28,7 +28,8 @@ from corpus import NOW, make, vocabulary
 
 import memtool
 
-SERVER = [sys.executable, "-P", "-c", "from memtool.cli.main import command; command()", "mcp"]
+SERVER = [sys.executable, "-P", "-c", "from memtool.cli.main import command; command()", "mcp",
+          "--structured"]  # fmt: skip
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
     "MEMTOOL_NOW": NOW, "PYTHONPATH": str(Path(memtool.__file__).parents[1]),
 }  # fmt: skip

@@ -49,7 +49,6 @@ ERROR_CODES: dict[str, str] = {
     "no-finding": "no finding has the id",
     "no-identity": "git does not know who commits",
     "no-leak": "no version of any memory holds such a secret",
-    "no-mcp": "the package for the MCP server is not installed",
     "no-memory": "there is no memory directory",
     "no-message": "the session has no such message",
     "no-records": "there is nothing that could be imported",

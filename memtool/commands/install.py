@@ -50,14 +50,12 @@ def install(
         host: where to install it
         all: every host in use: its program is on the path, or this project or you have files of it
         user: for all projects of yours, instead of for this one
-        mcp: also the MCP server, where the extra memtool[mcp] is installed
+        mcp: also the MCP server
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
     from memtool.hosts import AGENTS, GIT, agent, git, install
 
-    if mcp:
-        _refuse_absent_mcp()
     names = install.names_of(context, host, every=all, user=user, verb="install")
 
     def plan_of(name: str) -> InstallPlan:
@@ -118,19 +116,6 @@ def uninstall(
         return host.uninstall(host.site(context, is_user=user))
 
     return install.run(context, names, plan_of, yes=yes, dry_run=dry_run, every=all)
-
-
-def _refuse_absent_mcp() -> None:
-    from importlib.util import find_spec
-
-    from memtool.errors import MemtoolError
-
-    if find_spec("mcp") is None:
-        raise MemtoolError(
-            "the MCP server needs the extra memtool[mcp], which is not installed here",
-            hint="pip install 'memtool[mcp]', or leave out --mcp",
-            code="no-mcp",
-        )
 
 
 def _note_missing(context: Context, *, user: bool) -> None:

@@ -125,12 +125,17 @@ MOST_CHARS = 100_000
 
 
 class ServedRepository(Value):
-    """Where the memories are that a server serves, and the name of the client that asks."""
+    """Where the memories are that a server serves, and the name of the client that asks.
+
+    `is_structured` asks for the value of an answer beside its text. Some hosts give their model the
+    value in place of the text, which is half as long.
+    """
 
     directory: str
     env: Mapping[str, str]
     is_global: bool = False
     agent: str = ""
+    is_structured: bool = False
 
     def open(self, *, is_global: bool = False) -> Context:
         """Open the repository as it is now. Raises MemtoolError where there is none."""
@@ -146,8 +151,7 @@ class ServedRepository(Value):
 class Answer(Value):
     """What a tool answers: the verb's text, its notes, and its value as JSON.
 
-    A refusal has no value but an error for programs, since some clients check any value against
-    the output schema of the tool.
+    A refusal has no value but an error for programs.
     """
 
     text: str
@@ -191,7 +195,7 @@ def _call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answ
     except MemtoolError as error:
         _filters.pointed(context, error, tool.name, places)
         raise
-    found, cut = structured(tool, value)
+    found, cut = structured(tool, value) if place.is_structured else (None, [])
     if len(text) > MOST_CHARS and tool.name != BLOCK:
         text = text[: text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS]
         cut.append(f"the text ends here, after {len(text):,} characters; ask for less")

@@ -1,26 +1,25 @@
 """The server: what each request of the Model Context Protocol is answered with.
 
-This module turns values into the types of the protocol; `transport` knows how they travel.
+`transport` knows how requests and answers travel, `call` how a verb is run for a tool.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import mcp_types as types
-
+from memtool.cli.main import bug
 from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.inject.block import HOSTS
 from memtool.mcp import call, transport
 from memtool.mcp.call import Answer, ServedRepository
 from memtool.mcp.tools import EFFECTS, Tool, tools
-from memtool.mcp.transport import Turns
+from memtool.mcp.transport import Client, Refused
+from memtool.version import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memtool.mcp.transport import RequestContext
+    from collections.abc import Mapping
+    from typing import Any
+
     from memtool.store.snapshot import Record
 
 INSTRUCTIONS = (
@@ -42,51 +41,42 @@ NOWHERE = ("no-repository", "no-directory")
 class Served:
     """What one process serves: the tools, and the repository that they work on."""
 
-    def __init__(self, place: ServedRepository, *, read_only: bool) -> None:
+    def __init__(self, place: ServedRepository, chosen: dict[str, Tool]) -> None:
         self.place = place
         self.is_off = bool(place.env.get("MEMTOOL_OFF"))
-        self.tools: dict[str, Tool] = {} if self.is_off else tools(read_only=read_only)
-        self.turns = Turns()
+        self.tools = {} if self.is_off else chosen
 
-    async def settle(self, context: RequestContext) -> None:
+    def settle(self, client: Client) -> None:
         """Where the directory is in no repository, move to a root of the client that is in one."""
         if _is_somewhere(self.place):
             return
-        for root in await transport.roots(context):
+        for root in client.roots():
             place = self.place.replace(directory=root)
             if _is_somewhere(place):
                 self.place = place
                 return
 
-    async def list_tools(
-        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    def list_tools(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with every tool; they do not change while the process lives."""
-        return types.ListToolsResult(tools=[_described(tool) for tool in self.tools.values()])
+        return {"tools": [_described(tool) for tool in self.tools.values()]}
 
-    async def call_tool(
-        self, context: RequestContext, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    def call_tool(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. A refusal is a result that says so, for the model to read."""
-        tool = self.tools.get(params.name)
+        tool = self.tools.get(_text(params, "name"))
         if tool is None:
-            raise transport.refused(f"there is no tool {params.name[:60]!r}")
-        await self.settle(context)
-        place = self.place.replace(agent=transport.client_of(context))
-        work = partial(call.call, tool, params.arguments or {}, place)
-        answer = await self.turns.take(work)
-        return _result(answer)
+            raise Refused(f"there is no tool {_text(params, 'name')[:60]!r}")
+        given = params.get("arguments") or {}
+        if not isinstance(given, dict):
+            raise Refused("arguments is no object")
+        self.settle(client)
+        return _result(call.call(tool, given, self.place.replace(agent=client.name)))
 
-    async def list_resources(
-        self, context: RequestContext, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
+    def list_resources(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with a page of living memories; with none where there is no repository."""
-        await self.settle(context)
-        cursor = (params.cursor if params else None) or ""
-        records, following = await self.turns.take(partial(self._page, cursor))
-        return types.ListResourcesResult(
-            resources=[_resource(record) for record in records], next_cursor=following or None
-        )
+        self.settle(client)
+        records, following = self._page(_text(params, "cursor"))
+        more = {"nextCursor": following} if following else {}
+        return {"resources": [_resource(record) for record in records], **more}
 
     def _page(self, cursor: str) -> tuple[list[Record], str]:
         nothing: tuple[list[Record], str] = [], ""
@@ -98,81 +88,64 @@ class Served:
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing
-            raise transport.refused(*_message_and_code(error)) from None
+            raise _refused(error) from None
 
-    async def list_templates(
-        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
+    def list_templates(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the one way in which memories are addressed."""
-        template = types.ResourceTemplate(
-            uri_template=call.TEMPLATE,
-            name="memory",
-            title="A memory by its id",
-            description="title, citation, keys, what supersedes it, and its text",
-            mime_type=MIME_TYPE,
-        )
-        found = [] if self.is_off else [template]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        template = {
+            "uriTemplate": call.TEMPLATE,
+            "name": "memory",
+            "title": "A memory by its id",
+            "description": "title, citation, keys, what supersedes it, and its text",
+            "mimeType": MIME_TYPE,
+        }
+        return {"resourceTemplates": [] if self.is_off else [template]}
 
-    async def read_resource(
-        self, context: RequestContext, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    def read_resource(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with one memory as text."""
-        await self.settle(context)
-        text = await self.turns.take(partial(self._text, params.uri))
-        content = types.TextResourceContents(uri=params.uri, mime_type=MIME_TYPE, text=text)
-        return types.ReadResourceResult(contents=[content])
-
-    def _text(self, uri: str) -> str:
+        self.settle(client)
+        uri = _text(params, "uri")
         try:
-            return call.read_resource(self.place.open(), uri)
+            text = call.read_resource(self.place.open(), uri)
         except MemtoolError as error:
-            raise transport.refused(*_message_and_code(error)) from None
+            raise _refused(error) from None
+        return {"contents": [{"uri": uri, "mimeType": MIME_TYPE, "text": text}]}
 
-    async def list_prompts(
-        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
+    def list_prompts(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the primer, which hosts without hooks let their users ask for."""
-        if self.is_off:
-            return types.ListPromptsResult(prompts=[])
-        host = types.PromptArgument(name="for", description=f"the agent: {', '.join(AGENTS)}")
-        primer = types.Prompt(
-            name=PRIMER,
-            title="What to know before the work begins",
-            description="pinned memories, the state of the work, and what is new or undecided",
-            arguments=[host],
-        )
-        return types.ListPromptsResult(prompts=[primer])
+        primer = {
+            "name": PRIMER,
+            "title": "What to know before the work begins",
+            "description": "pinned memories, the state of the work, and what is new or undecided",
+            "arguments": [{"name": "for", "description": f"the agent: {', '.join(AGENTS)}"}],
+        }
+        return {"prompts": [] if self.is_off else [primer]}
 
-    async def get_prompt(
-        self, context: RequestContext, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
+    def get_prompt(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the primer as one message."""
-        if params.name != PRIMER or self.is_off:
-            raise transport.refused(f"there is no prompt {params.name[:60]!r}")
-        await self.settle(context)
-        given = {"primer": True, **(params.arguments or {})}
-        answer = await self.turns.take(partial(call.call, self.tools["inject"], given, self.place))
+        name, given = _text(params, "name"), params.get("arguments") or {}
+        if name != PRIMER or self.is_off or not isinstance(given, dict):
+            raise Refused(f"there is no prompt {name[:60]!r}")
+        self.settle(client)
+        answer = call.call(self.tools["inject"], {"primer": True, **given}, self.place)
         if answer.error is not None:
-            raise transport.refused(answer.text, answer.error["code"])
-        content = types.TextContent(text=answer.text or "There is no memory to begin with.")
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+            raise Refused(answer.text, {"code": answer.error["code"]})
+        content = {"type": "text", "text": answer.text or "There is no memory to begin with."}
+        return {"messages": [{"role": "user", "content": content}]}
 
-    async def complete(
-        self, context: RequestContext, params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
+    def complete(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the ids or agents that begin like the argument; else with nothing."""
         values: tuple[str, ...] = ()
-        named = params.ref
-        if isinstance(named, types.PromptReference) and params.argument.name == "for":
-            values = tuple(one for one in AGENTS if one.startswith(params.argument.value))
-        elif isinstance(named, types.ResourceTemplateReference) and named.uri == call.TEMPLATE:
-            await self.settle(context)
-            values = await self.turns.take(partial(self._ids, params.argument.value))
-        has_more = len(values) == call.PAGE
-        return types.CompleteResult(
-            completion=types.Completion(values=list(values), has_more=has_more)
-        )
+        named, argument = params.get("ref"), params.get("argument")
+        named = named if isinstance(named, dict) else {}
+        argument = argument if isinstance(argument, dict) else {}
+        begun = _text(argument, "value")
+        if named.get("type") == "ref/prompt" and argument.get("name") == "for":
+            values = tuple(one for one in AGENTS if one.startswith(begun))
+        elif named.get("uri") == call.TEMPLATE:
+            self.settle(client)
+            values = self._ids(begun)
+        return {"completion": {"values": list(values), "hasMore": len(values) == call.PAGE}}
 
     def _ids(self, prefix: str) -> tuple[str, ...]:
         try:
@@ -181,65 +154,106 @@ class Served:
             return ()
 
 
-def serve(directory: str, env: Mapping[str, str], *, is_global: bool, read_only: bool) -> int:
+def serve(
+    directory: str,
+    env: Mapping[str, str],
+    *,
+    is_global: bool,
+    all: bool,
+    read_only: bool,
+    structured: bool,
+) -> int:
     """Serve until the client leaves, and return the exit code."""
-    served = Served(ServedRepository(directory, env, is_global), read_only=read_only)
+    place = ServedRepository(directory, env, is_global, is_structured=structured)
+    served = Served(place, tools(every=all, read_only=read_only))
     handlers = {
-        "on_list_tools": served.list_tools,
-        "on_call_tool": served.call_tool,
-        "on_list_resources": served.list_resources,
-        "on_list_resource_templates": served.list_templates,
-        "on_read_resource": served.read_resource,
-        "on_list_prompts": served.list_prompts,
-        "on_get_prompt": served.get_prompt,
-        "on_completion": served.complete,
+        "tools/list": served.list_tools,
+        "tools/call": served.call_tool,
+        "resources/list": served.list_resources,
+        "resources/templates/list": served.list_templates,
+        "resources/read": served.read_resource,
+        "prompts/list": served.list_prompts,
+        "prompts/get": served.get_prompt,
+        "completion/complete": served.complete,
     }
-    transport.run("memtool", "memtool: the memory of this repository", INSTRUCTIONS, handlers)
+    about = {
+        "serverInfo": {
+            "name": "memtool",
+            "title": "memtool: the memory of this repository",
+            "version": __version__,
+        },
+        "instructions": INSTRUCTIONS,
+    }
+    able: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+    transport.run(about, able, {name: _guarded(one) for name, one in handlers.items()})
     return 0
 
 
-def _described(tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations(
-            title=tool.title, open_world_hint=False, **EFFECTS[tool.effect]
-        ),
-    )
+def _guarded(handler: transport.Handler) -> transport.Handler:
+    """Return a handler whose bugs are refusals: one bad request must not end the server."""
+
+    def answer(client: Client, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return handler(client, params)
+        except Refused:
+            raise
+        except Exception as error:  # noqa: BLE001  # the boundary
+            raise _refused(bug(error)) from None
+
+    return answer
 
 
-def _resource(record: Record) -> types.Resource:
+def _described(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": {"title": tool.title, "openWorldHint": False, **EFFECTS[tool.effect]},
+    }
+
+
+def _resource(record: Record) -> dict[str, Any]:
     memory = record.memory
     described = (
         f"{memory.type}/{memory.category}",
         memory.status,
         f"{memory.confidence} confidence",
     )
-    return types.Resource(
-        uri=call.SCHEME + record.id,
-        name=record.id,
-        title=visible(memory.title),
-        description=", ".join(described),
-        mime_type=MIME_TYPE,
-        annotations=types.Annotations(last_modified=memory.text("timestamp")),
-    )
+    return {
+        "uri": call.SCHEME + record.id,
+        "name": record.id,
+        "title": visible(memory.title),
+        "description": ", ".join(described),
+        "mimeType": MIME_TYPE,
+        "annotations": {"lastModified": memory.text("timestamp")},
+    }
 
 
-def _result(answer: Answer) -> types.CallToolResult:
+def _result(answer: Answer) -> dict[str, Any]:
     texts = [answer.text] if answer.text else []  # some models refuse an empty text
     texts += [f"note: {note}" for note in answer.notes]
-    content: list[types.ContentBlock] = [types.TextContent(text=text) for text in texts]
+    found: dict[str, Any] = {"content": [{"type": "text", "text": text} for text in texts]}
     if answer.error is not None:
-        meta: Any = {ERROR: answer.error}
-        return types.CallToolResult(content=content, is_error=True, _meta=meta)
-    return types.CallToolResult(content=content, structured_content=answer.structured)
+        return {**found, "isError": True, "_meta": {ERROR: answer.error}}
+    return found if answer.structured is None else {**found, "structuredContent": answer.structured}
 
 
-def _message_and_code(error: MemtoolError) -> tuple[str, str]:
-    return (f"{error.message}; {error.hint}" if error.hint else error.message), error.code
+def _text(params: Mapping[str, Any], name: str) -> str:
+    """Return a parameter that is a text; empty where it is absent.
+
+    Raises:
+        Refused: it is something else.
+    """
+    found = params.get(name)
+    if found is not None and not isinstance(found, str):
+        raise Refused(f"{name} is no text")
+    return found or ""
+
+
+def _refused(error: MemtoolError) -> Refused:
+    message = f"{error.message}; {error.hint}" if error.hint else error.message
+    return Refused(message, {"code": error.code})
 
 
 def _is_somewhere(place: ServedRepository) -> bool:

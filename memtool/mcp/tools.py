@@ -1,12 +1,11 @@
-"""The table of tools, and the schemas of what they return.
+"""The table of tools.
 
 Name, parameters and description of a tool come from the verb's signature and docstring; the table
 only chooses. No tool opens an editor, reads standard input, changes settings or skips a check, and
 a row names the parameters that must be files of the repository.
 
-What a tool returns has the shape of `--json`. Keys may be added; none is taken away or renamed. A
-shape is written as Python shows it: `str`, `[item]`, `{"key": value}`, `{str: value}` for any keys,
-and `Or(str)` for what may be null.
+A host sends the descriptions of all tools with every request to the model. So few are offered
+unless all are asked for, with the first sentence of their help and the arguments that agents use.
 """
 
 from __future__ import annotations
@@ -21,103 +20,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_JSON_TYPES: dict[Any, str] = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    None: "null",
-}
-
-
-class Or(Value):
-    """A value that may also be null."""
-
-    shape: Any
-
-
-ROW = {
-    "id": str, "title": str, "type": str, "category": str, "status": str, "confidence": str,
-    "path": str, "timestamp": str, "commit": Or(str), "trust": str, "due": bool,
-}  # fmt: skip
-WRITTEN = {"id": str, "path": str, "commit": Or(str), "dry_run": bool}
-CHANGED = WRITTEN | {"changes": {str: [str]}}
-PART = {"name": str, "value": str, "commit": str, "author": str, "date": str, "state": str}
-PROBLEM = {
-    "path": str, "line": int, "code": str, "severity": str, "id": str, "message": str, "hint": str,
-}  # fmt: skip
-CONFLICT = {"kind": str, "ids": [str], "reason": str, "accepted": bool}
-
-_SHAPES: dict[str, dict[str, Any]] = {
-    "search": {
-        "query": str, "total": int, "elapsed_ms": float, "freshness": str, "depth": str,
-        "expired": int,
-        "results": [ROW | {"score": float, "snippet": str, "factors": {str: float}}],
-    },
-    "show": ROW | {
-        "body": str, "superseded_by": [str], "heads": [str], "fingerprint": str, "state": str,
-        "expires_at": Or(str), "due_at": Or(str), "author": str, "citation": str,
-    },
-    "list": {"total": int, "memories": [ROW], "expired": int},
-    "inject": {
-        "budget": {"total": int, "pinned": int, "retrieval": int, "summary": int, "used": int},
-        "items": [{
-            "id": str, "tier": str, "score": Or(float), "tokens": int, "commit": Or(str),
-            "trust": str, "drift": Or(float), "conflicts": [str],
-        }],
-        "text": str, "expired": int, "depth": str,
-    },
-    "why": {"id": str, "title": str, "path": str, "commit": str, "trust": str, "sources": [{}]},
-    "log": {
-        "id": str, "removed": bool, "more": bool,
-        "events": [{"kind": str, "id": str, "title": str, "commit": str, "author": str,
-                    "date": str}],
-    },
-    "blame": {"id": str, "path": str, "fields": [PART], "sections": [PART]},
-    "diff": {"from": str, "to": str, "changes": [{"kind": str, "id": str}]},
-    "conflicts": {"conflicts": [CONFLICT]},
-    "check": {"checked": int, "problems": [PROBLEM]},
-    "status": {
-        "directory": str, "revision": str, "total": int, "alive": int, "superseded": int,
-        "types": {str: int}, "statuses": {str: int}, "uncommitted": [str], "candidates": [str],
-        "due": [str], "problems": [PROBLEM],
-    },
-    "remember": WRITTEN,
-    "new": WRITTEN,
-    "supersede": WRITTEN,
-    "resolve": {"resolved": [{"ids": [str], "kept": str}]},
-    "confirm": CHANGED,
-    "pin": CHANGED,
-    "unpin": CHANGED,
-    "restore": CHANGED,
-    "forget": {"forgotten": [CHANGED]},
-}  # fmt: skip
-
-
-def schema(shape: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a shape: what it names is required, what it does not may be."""
-    if isinstance(shape, Or):
-        return {"type": [_JSON_TYPES[shape.shape], "null"]}
-    if isinstance(shape, list):
-        return {"type": "array", "items": schema(shape[0])}
-    if not isinstance(shape, dict):
-        return {"type": _JSON_TYPES[shape]}
-    if str in shape:
-        return {"type": "object", "additionalProperties": schema(shape[str])}
-    properties = {name: schema(inner) for name, inner in shape.items()}
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-SHAPES: dict[str, dict[str, Any]] = {name: schema(shape) for name, shape in _SHAPES.items()}
+_JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 READ, ADD, CHANGE, REMOVE = "read", "add", "change", "remove"
 
 EFFECTS: dict[str, dict[str, bool]] = {
-    READ: {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True},
-    ADD: {"read_only_hint": False, "destructive_hint": False, "idempotent_hint": False},
-    CHANGE: {"read_only_hint": False, "destructive_hint": False, "idempotent_hint": True},
-    REMOVE: {"read_only_hint": False, "destructive_hint": True, "idempotent_hint": True},
+    READ: {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True},
+    ADD: {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False},
+    CHANGE: {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True},
+    REMOVE: {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True},
 }
 """What a host may show of a tool before it asks its user. None reaches beyond the repository."""
 
@@ -144,12 +56,11 @@ _DRAFT = (
 _MARK = ("id", "commit", "dry_run", "global")
 
 CHOICES: tuple[Choice, ...] = (
-    Choice("search", READ, ("query", "limit", "sort", "explain", "at", "as_of", "global"),
+    Choice("search", READ, ("query", "limit", "explain", "at", "as_of", "global"),
            joined="query", required=("query",)),
     Choice("show", READ, ("id", "at", "as_of", "global")),
     Choice("list", READ, ("filters", "limit", "sort", "at", "as_of", "global"), joined="filters"),
-    Choice("inject", READ, ("prompt", "files", "for_", "budget", "remaining", "session", "at",
-                            "as_of", "primer"), inside=("files",)),
+    Choice("inject", READ, ("prompt", "files", "for_", "budget", "primer"), inside=("files",)),
     Choice("why", READ, ("id", "at")),
     Choice("log", READ, ("id", "at", "injected", "limit")),
     Choice("blame", READ, ("id", "at")),
@@ -160,7 +71,9 @@ CHOICES: tuple[Choice, ...] = (
     Choice("remember", ADD, ("text", "category", "tag", "file", "commit", "dry_run", "global"),
            joined="text", inside=("file",), required=("text",)),
     Choice("new", ADD, ("type", "title", *_DRAFT), inside=("file",)),
-    Choice("supersede", ADD, ("old", "title", "type", *_DRAFT), inside=("file",)),
+    Choice("supersede", ADD, ("old", "title", "body", "section", "category", "tag", "file",
+                              "source", "supersedes", "commit", "dry_run", "global"),
+           inside=("file",)),
     Choice("resolve", ADD, ("ids", "keep", "merge", "body", "why", "commit", "dry_run"),
            required=("ids", "why")),
     Choice("confirm", ADD, _MARK),
@@ -171,6 +84,8 @@ CHOICES: tuple[Choice, ...] = (
            required=("wanted", "why")),
 )  # fmt: skip
 """Every tool, those that only read first."""
+COMMON = ("search", "show", "list", "inject", "remember", "supersede")
+"""The tools that are offered unless all are asked for."""
 
 SETTABLE = (
     "related_to", "resolves", "derived_from", "parent", "blocked_by", "valid_from", "aliases",
@@ -204,12 +119,12 @@ class Tool(Value):
     choice: Choice
     parameters: dict[str, Parameter]
     input_schema: dict[str, Any]
-    output_schema: dict[str, Any]
 
 
-def tools(*, read_only: bool = False) -> dict[str, Tool]:
-    """Return every tool by its name, or only those that change nothing."""
-    chosen = [choice for choice in CHOICES if choice.effect == READ or not read_only]
+def tools(*, every: bool = False, read_only: bool = False) -> dict[str, Tool]:
+    """Return the tools by name: the common ones or every one, and of these those that only read."""
+    chosen = [one for one in CHOICES if one.effect == READ or not read_only]
+    chosen = [one for one in chosen if every or one.verb in COMMON]
     return {choice.verb: _tool(choice) for choice in chosen}
 
 
@@ -238,7 +153,6 @@ def _tool(choice: Choice) -> Tool:
             "required": [name for name, one in given.items() if is_required(choice, one)],
             "additionalProperties": False,
         },
-        output_schema=SHAPES[verb.name],
     )
 
 

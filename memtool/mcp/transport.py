@@ -1,190 +1,210 @@
-"""The transport: standard input and output as a connection of the `mcp` package.
+"""The transport: JSON-RPC over standard input and output, one message a line.
 
-This module alone knows the event loop of the package, `server` its types. A client that closes the
-connection ends it; nothing that a client sends does. Standard output belongs to the protocol, so
-messages for a person go to standard error.
+Requests are answered one after another, in the order in which they came, so no two verbs of one
+client write at once; the locks of the verbs keep other processes apart. A client that closes the
+connection ends it, after what it asked before is answered; nothing else that it sends does.
+Standard output belongs to the protocol, so messages for a person go to standard error.
 
-The package would cancel what is open when its input ends, so that `memtool mcp < FILE` printed
-nothing, and would wait for ever where a client closes only the other direction. So its streams
-pass through here: the end of the input is handed on when every request has its answer.
+The SDK of the protocol takes a second to load, before which the first request of an agent is
+answered without tools.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import sys
-from typing import TYPE_CHECKING, Any
+from collections import deque
 from urllib.parse import unquote, urlsplit
-
-import anyio
-import anyio.to_thread
-from mcp import types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 
 from memtool.cli.output import tell
 from memtool.errors import MemtoolError
-from memtool.version import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TextIO, TypeVar
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-    from mcp.server.context import ServerRequestContext
+    Handler = Callable[["Client", dict[str, Any]], dict[str, Any]]
 
-    Found = TypeVar("Found")
-    RequestContext = ServerRequestContext[Any]
-
+NO_METHOD, BAD_PARAMS, INTERNAL = -32601, -32602, -32603
+HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Revisions of the protocol that begin with `initialize`, the newest first."""
+STATELESS = "2026-07-28"
+"""The revision in which each request says who asks."""
+META = "io.modelcontextprotocol/"
+COMPLETE: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What every result of the stateless revision says: it is whole, and nothing of it is kept."""
 MOST_NAME = 60
-CANCELLED = "notifications/cancelled"
-ROOTS_TIMEOUT_S, LAST_ANSWERS_S = 5.0, 60.0
+ROOTS_TIMEOUT_S = 5.0
+_READ_BYTES = 1 << 16
 
 
-class Turns:
-    """Calls run one after another in a thread.
+class Refused(Exception):
+    """A request that is answered with an error; `data` is for programs."""
 
-    The loop stays free to answer, and no two verbs of one client write at once. The locks of the
-    verbs keep other processes apart.
+    def __init__(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.data = data
+
+
+class Client:
+    """The program at the other end: what it said of itself, and what it may be asked."""
+
+    def __init__(self, source: int, target: int) -> None:
+        self._source, self._target = source, target
+        self._left = b""
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._asked = 0
+        self._is_closed = False
+        self.info: Mapping[str, Any] = {}
+        self.capabilities: Mapping[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where it gives none, or one that cannot be written on a line."""
+        given = self.info.get("name")
+        name = " ".join(given.split())[:MOST_NAME] if isinstance(given, str) else ""
+        return name if name.isprintable() else ""
+
+    def introduce(self, params: Mapping[str, Any]) -> bool:
+        """Note what a request of the stateless revision says of the client; tell if it is one."""
+        meta = _dict(params.get("_meta"))
+        if meta.get(f"{META}protocolVersion") is None:
+            return False
+        self.info = _dict(meta.get(f"{META}clientInfo"))
+        self.capabilities = {}  # it asks its user nothing while a request is open
+        return True
+
+    def roots(self) -> list[str]:
+        """Return the directories that the client works in; none where it names none."""
+        if "roots" not in self.capabilities:
+            return []
+        found = _dict(self._ask("roots/list")).get("roots")
+        rows = found if isinstance(found, list) else []
+        parts = [urlsplit(str(_dict(row).get("uri"))) for row in rows]
+        return [unquote(part.path) for part in parts if part.scheme == "file" and part.path]
+
+    def next(self) -> dict[str, Any] | None:
+        """Return the next message of the client, None at the end."""
+        return self._waiting.popleft() if self._waiting else self._read()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Write a message. Raises BrokenPipeError where the client is gone."""
+        text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False)
+        data = text.encode(errors="replace") + b"\n"
+        while data:
+            data = data[os.write(self._target, data) :]
+
+    def _ask(self, method: str) -> Any:
+        """Ask the client something; return the result, None where none comes in time.
+
+        What else it sends meanwhile has to wait.
+        """
+        self._asked += 1
+        own = f"memtool-{self._asked}"
+        self.send({"id": own, "method": method})
+        while True:
+            message = self._read(ROOTS_TIMEOUT_S)
+            if message is None:
+                return None
+            if message.get("id") == own and "method" not in message:
+                return message.get("result")
+            self._waiting.append(message)
+
+    def _read(self, seconds: float | None = None) -> dict[str, Any] | None:
+        """Read the next line that is a message; None at the end, or when the time is over."""
+        while True:
+            line, feed, rest = self._left.partition(b"\n")
+            if feed:
+                self._left = rest
+                found = _message(line)
+                if found is not None:
+                    return found
+                continue
+            if self._is_closed or not select.select([self._source], [], [], seconds)[0]:
+                return None
+            data = os.read(self._source, _READ_BYTES)
+            self._left += data or b"\n"  # the last line may have no line feed
+            self._is_closed = not data
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def run(
+    about: Mapping[str, Any], capabilities: Mapping[str, Any], handlers: Mapping[str, Handler]
+) -> None:
+    """Answer requests by handlers, by method, until the client leaves.
+
+    `about` is the `serverInfo` and the `instructions` that a client is told first.
     """
-
-    def __init__(self) -> None:
-        self._one = anyio.CapacityLimiter(1)
-
-    async def take(self, work: Callable[[], Found]) -> Found:
-        """Do something when it is its turn, and to its end."""
-        return await anyio.to_thread.run_sync(work, limiter=self._one)
-
-
-def refused(message: str, code: str = "") -> MCPError:
-    """Return the error of a request that is no call of a tool."""
-    return MCPError(types.INVALID_PARAMS, message, {"code": code} if code else None)
-
-
-def run(name: str, title: str, instructions: str, handlers: dict[str, Any]) -> None:
-    """Answer requests with handlers, by the name that the package has for each, to the end."""
     if sys.stdin is None or sys.stdout is None:
         raise MemtoolError(
             "an MCP server needs standard input and output", hint="let a host run it"
         )
     if sys.stdin.isatty():
         tell("memtool: this is for a host to start; end of input ends it")
-    server: Server[Any] = Server(
-        name, version=__version__, title=title, instructions=instructions, **handlers
-    )
+    client = Client(_taken(0, os.O_RDONLY), _taken(1, os.O_WRONLY))
+    first = {
+        "initialize": lambda client, params: _initialized(client, params, about, capabilities),
+        "server/discover": lambda _client, _params: {
+            "supportedVersions": [STATELESS, *HANDSHAKES],
+            "capabilities": capabilities,
+            "instructions": about["instructions"],
+        },
+        "ping": lambda _client, _params: {},
+    }
     try:
-        anyio.run(_serve, server)
-    except BaseExceptionGroup as group:
-        _left, other = group.split(ConnectionError)  # the client is gone, or hears nothing more
-        if other is not None:
-            raise
+        while (message := client.next()) is not None:
+            method, id_ = message.get("method"), message.get("id")
+            if isinstance(method, str) and isinstance(id_, int | str):
+                given = _dict(message.get("params"))
+                is_stateless = client.introduce(given)
+                reply = _reply(client, {**first, **handlers}.get(method), given)
+                if "result" in reply and is_stateless:
+                    stamp = {"_meta": {f"{META}serverInfo": about["serverInfo"]}}
+                    reply = {"result": {**stamp, **COMPLETE, **reply["result"]}}
+                client.send({"id": id_, **reply})
+    except BrokenPipeError:  # the client hears nothing more
+        return
 
 
-def client_of(context: RequestContext) -> str:
-    """Return the name of the program at the other end; empty where it gives none, or an odd one."""
-    client = context.session.client_params
-    name = " ".join(client.client_info.name.split())[:MOST_NAME] if client is not None else ""
-    return name if name.isprintable() else ""
+def _initialized(
+    client: Client, params: Mapping[str, Any], about: Mapping[str, Any], able: Mapping[str, Any]
+) -> dict[str, Any]:
+    client.info = _dict(params.get("clientInfo"))
+    client.capabilities = _dict(params.get("capabilities"))
+    wanted = params.get("protocolVersion")
+    version = wanted if wanted in HANDSHAKES else HANDSHAKES[0]
+    return {"protocolVersion": version, "capabilities": able, **about}
 
 
-async def roots(context: RequestContext) -> list[str]:
-    """Return the directories that a client works in; none where it names none."""
-    able = context.session.client_capabilities
-    if able is None or able.roots is None:
-        return []
-    request = types.ListRootsRequest()
+def _reply(client: Client, handler: Handler | None, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a request, or the error."""
+    if handler is None:
+        return {"error": {"code": NO_METHOD, "message": "there is no such method"}}
     try:
-        found = await context.session.send_request(
-            request, types.ListRootsResult, request_read_timeout_seconds=ROOTS_TIMEOUT_S
-        )
-    except (MCPError, ValueError):
-        return []
-    parts = [urlsplit(str(root.uri)) for root in found.roots]
-    return [unquote(part.path) for part in parts if part.scheme == "file" and part.path]
+        return {"result": handler(client, params)}
+    except Refused as error:
+        data = {"data": error.data} if error.data else {}
+        return {"error": {"code": BAD_PARAMS, "message": str(error), **data}}
 
 
-class _InputLines:
-    """Standard input, line by line. A read that is cancelled is abandoned in its thread."""
-
-    def __init__(self, file: TextIO) -> None:
-        self.file = file
-
-    def __aiter__(self) -> _InputLines:
-        return self
-
-    async def __anext__(self) -> str:
-        line = await anyio.to_thread.run_sync(self.file.readline, abandon_on_cancel=True)
-        if not line:
-            raise StopAsyncIteration
-        return line
-
-
-async def _serve(server: Server[Any]) -> None:
-    lines: Any = _InputLines(_private_input())
-    open_ = _OpenRequests()
-    to_server, for_server = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    from_server, answers = anyio.create_memory_object_stream[SessionMessage]()
-
-    async def hand_in() -> None:
-        async with to_server:
-            async for item in incoming:
-                open_.add(item)
-                await to_server.send(item)
-            await open_.all_answered()
-
-    async def hand_out() -> None:
-        async with outgoing:
-            async for item in answers:
-                await outgoing.send(item)
-                open_.settle(item.message)
-
-    async with (
-        stdio_server(stdin=lines) as (incoming, outgoing),
-        anyio.create_task_group() as group,
-    ):
-        group.start_soon(hand_in)
-        group.start_soon(hand_out)
-        await server.run(for_server, from_server, server.create_initialization_options())
-
-
-class _OpenRequests:
-    """The requests that wait for an answer."""
-
-    def __init__(self) -> None:
-        self.ids: set[types.RequestId] = set()
-        self.changed = anyio.Event()
-
-    def add(self, item: SessionMessage | Exception) -> None:
-        """Note a message of the client, if it is a request."""
-        message = None if isinstance(item, Exception) else item.message
-        if isinstance(message, types.JSONRPCRequest):
-            self.ids.add(message.id)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
-            self._drop((message.params or {}).get("requestId"))  # it gets no answer
-
-    def settle(self, message: types.JSONRPCMessage) -> None:
-        """Note a message to the client, if it is an answer."""
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._drop(message.id)
-
-    def _drop(self, id_: types.RequestId | None) -> None:
-        if id_ in self.ids:
-            self.ids.remove(id_)
-            self.changed.set()
-
-    async def all_answered(self) -> None:
-        """Wait until nothing is open any more, but not for ever."""
-        with anyio.move_on_after(LAST_ANSWERS_S):
-            while self.ids:
-                self.changed = anyio.Event()
-                await self.changed.wait()
-
-
-def _private_input() -> TextIO:
-    """Return standard input as a file of its own: what a verb starts reads nothing of it."""
-    wire = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+def _taken(number: int, flags: int) -> int:
+    """Return a standard stream as a file of its own: what a verb starts reads or writes nothing."""
+    wire = os.dup(number)
+    nothing = os.open(os.devnull, flags)
+    os.dup2(nothing, number)
     os.close(nothing)
-    return open(wire, encoding="utf-8", errors="replace")
+    return wire

@@ -206,15 +206,6 @@ def test_all_without_a_host_says_so(sandbox: Sandbox) -> None:
     assert any(note.startswith("no agent host is in use here") for note in ws.notes)
 
 
-def test_a_missing_extra_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that could not start is not registered."""
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(MemtoolError, match=r"memtool\[mcp\]"):
-        install(sandbox.context(), "claude", mcp=True)
-    assert not (sandbox.path / ".claude").exists()
-
-
 @pytest.mark.parametrize("host", HOOK_FILES)
 def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host: str) -> None:
     """It is known by what it runs, wherever memtool is, and is not there twice."""

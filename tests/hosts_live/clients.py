@@ -27,7 +27,7 @@ PACKAGES = {
     "gemini": "@google/gemini-cli",
     "opencode": "opencode-ai",
 }
-INSTALL_S, CLIENT_S = 600, 120
+INSTALL_S, CLIENT_S = 600, 240
 
 
 @cache

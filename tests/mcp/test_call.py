@@ -11,7 +11,7 @@ from memtool.mcp import call as calls
 from memtool.mcp.call import Answer, ServedRepository
 from memtool.mcp.tools import tools
 
-TOOLS = tools()
+TOOLS = tools(every=True)
 
 
 def read(name: str, **given: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -20,8 +20,8 @@ def read(name: str, **given: Any) -> tuple[list[Any], dict[str, Any]]:
 
 def test_a_call_reaches_the_verb_in_its_types():
     """Places in order, names as the verb spells them, lists as tuples, defaults filled in."""
-    places, names = read("supersede", title="T", old="dec-a", tag=["a", "b"], importance=1)
-    assert places == ["dec-a", "T"]
+    places, names = read("new", title="T", type="decision", tag=["a", "b"], importance=1)
+    assert places == ["decision", "T"]
     assert (names["tag"], names["importance"], names["commit"]) == (("a", "b"), 1.0, False)
     assert type(names["importance"]) is float
     assert read("inject", **{"for": "claude"})[1]["for_"] == "claude"
@@ -53,7 +53,7 @@ def test_null_means_not_given():
         ("search", {"query": "x", "limit": 10**30}, "limit takes a whole number"),
         ("search", {"query": "x", "limit": float("inf")}, "limit takes a whole number"),
         ("new", {"type": "decision", "title": "T", "importance": float("nan")}, "importance takes"),
-        ("search", {"query": "x", "sort": "best"}, "sort is one of score, newest"),
+        ("list", {"sort": "best"}, "sort is one of newest, oldest"),
         ("new", {"type": "wish", "title": "T"}, "type is one of decision, semantic"),
         ("new", {"type": "decision", "title": "T", "tag": "a"}, "tag takes a list of texts, not a"),
         ("new", {"type": "decision", "title": "T", "tag": [{}]}, "tag takes a text, not an object"),
@@ -98,11 +98,17 @@ def test_paths_inside_are_taken(tmp_path: Path):
     calls.refuse_outside(str(tmp_path), str(below), inside[:-1])
 
 
-TOOLS = tools()
+TOOLS = tools(every=True)
+
+
+def place_of(sandbox: Sandbox) -> ServedRepository:
+    return ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
 
 
 def call(sandbox: Sandbox, name: str, **given: Any) -> Answer:
-    return calls.call(TOOLS[name], given, ServedRepository(str(sandbox.path), sandbox.env))
+    return calls.call(
+        TOOLS[name], given, ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
+    )
 
 
 def test_an_answer_does_not_fill_the_window(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
@@ -147,7 +153,9 @@ def test_a_bug_is_an_answer(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
 
     sandbox.memory("dec-a")
     tool = TOOLS["list"].replace(face=TOOLS["list"].face.replace(render=broken))
-    answer = calls.call(tool, {}, ServedRepository(str(sandbox.path), sandbox.env))
+    answer = calls.call(
+        tool, {}, ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
+    )
     assert answer.error is not None
     assert (answer.error["code"], answer.error["recoverable"]) == ("bug", False)
     assert "RuntimeError: surprise" in answer.text
@@ -181,7 +189,7 @@ def test_calls_are_noted_like_those_of_the_command_line(sandbox: Sandbox):
 def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
     """The agent is named; it is the source of its own words, not of those that it wrote down."""
     sandbox.run("init")
-    place = ServedRepository(str(sandbox.path), sandbox.env, agent="acme")
+    place = place_of(sandbox).replace(agent="acme")
     for name, given, kind in (
         ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}, "tool:acme"),
         (

@@ -8,21 +8,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from conftest import Sandbox, make_memory
-
-from memtool.memory import document
-
-pytest.importorskip("mcp_types")
-
-import anyio
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
 from memtool.mcp import transport
+from memtool.mcp.tools import COMMON
+from memtool.memory import document
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,6 +29,7 @@ ERAS = ("legacy", "2026-07-28")
 """The handshake that hosts have used so far, and the revision without one."""
 TOKEN = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
 SERVER = [sys.executable, "-m", "memtool"]
+ALL = ("--all", "--structured")
 HELLO = {
     "jsonrpc": "2.0", "id": 0, "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {},
@@ -51,7 +48,7 @@ def talk(
     async def tell(story: Story) -> None:
         with log.open("a") as errlog:
             started = StdioServerParameters(
-                command=SERVER[0], args=[*SERVER[1:], "mcp", *args],
+                command=SERVER[0], args=[*SERVER[1:], "mcp", *ALL, *args],
                 cwd=cwd or sandbox.path, env=sandbox.env | (env or {}),
             )  # fmt: skip
             async with Client(stdio_client(started, errlog), mode=era, **client) as one:
@@ -149,9 +146,9 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
 )
 def test_a_client_is_known_by_a_name_that_can_be_written(name: str | None, known: str):
     """It becomes a key of a memory: one short line that a person can see, or nothing."""
-    told = None if name is None else SimpleNamespace(client_info=SimpleNamespace(name=name))
-    context: Any = SimpleNamespace(session=SimpleNamespace(client_params=told))
-    assert transport.client_of(context) == known
+    client = transport.Client(0, 1)
+    client.info = {"name": name}
+    assert client.name == known
 
 
 def test_hosts_are_told_what_a_tool_does(sandbox: Sandbox):
@@ -501,24 +498,6 @@ def test_an_interrupt_ends_it_at_once(sandbox: Sandbox):
         assert (server.wait(timeout=60), server.stderr.read()) == (130, b"")
 
 
-@pytest.mark.parametrize("absent", ["anyio", "mcp", "mcp_types"])
-def test_without_the_package_it_says_what_to_install(sandbox: Sandbox, absent: str):
-    """One sentence and the command, whichever part of it is missing."""
-    script = (
-        f"import sys; sys.modules[{absent!r}] = None; from memtool.cli.main import main; "
-        "sys.exit(main(['mcp']))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=sandbox.path, env=sandbox.env, capture_output=True,
-        check=False, text=True,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "memtool: memtool mcp needs the package mcp, version 2 or later\n"
-        'hint: pip install "memtool[mcp]"\n'
-    )
-
-
 def test_the_verb_itself_is_no_function(sandbox: Sandbox):
     """The Python API names the verb, and says how it is started."""
     from memtool.commands.mcp import mcp
@@ -528,15 +507,21 @@ def test_the_verb_itself_is_no_function(sandbox: Sandbox):
         mcp(sandbox.context())
 
 
-def test_nothing_of_it_is_loaded_by_other_verbs(sandbox: Sandbox):
-    """The package costs a second, and only the server pays for it."""
-    script = (
-        "import sys; from memtool.cli.main import main; main(['list']); "
-        "print(*{'mcp', 'mcp_types', 'anyio', 'pydantic'} & set(sys.modules))"
-    )
+def test_no_package_is_needed(sandbox: Sandbox):
+    """What speaks the protocol for others takes a second to load."""
     sandbox.memory("dec-a")
+    query = {"name": "search", "arguments": {"query": "dec-a"}}
+    lines = (HELLO, LIST, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": query})
+    script = (
+        "import sys; from memtool.cli.main import main; main(['mcp']); "
+        "print(*{'mcp', 'mcp_types', 'anyio', 'pydantic'} & set(sys.modules), file=sys.stderr)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=sandbox.path, env=sandbox.env, capture_output=True,
-        check=True, text=True,
+        check=True, text=True, input="".join(f"{json.dumps(line)}\n" for line in lines),
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == ""
+    assert done.stderr.strip() == ""
+    answers = {one["id"]: one["result"] for one in map(json.loads, done.stdout.splitlines())}
+    assert [tool["name"] for tool in answers[1]["tools"]] == list(COMMON)
+    assert "dec-a" in answers[2]["content"][0]["text"]
+    assert "structuredContent" not in answers[2]
