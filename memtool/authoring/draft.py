@@ -24,6 +24,7 @@ from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import sections as sections_of
 from memtool.store import files
 from memtool.store.context import Context
+from memtool.store.progress import paused
 
 NOT_BY_SET = {
     "id": "it has an option of its own, --id",
@@ -309,7 +310,8 @@ def _edited(context: Context, path: str, data: bytes) -> Memory:
             hint="leave out --edit",
             code="disk",
         ) from None
-    _start_editor(context, path)
+    with paused():
+        _start_editor(context, path)
     left = bytes_of("", path)
     if not (left or b"").strip():
         if left is not None:

@@ -94,18 +94,28 @@ def _run(args: list[str]) -> int:
         text = call.face.render(value)
         return value, output.as_text(text) if isinstance(text, str) else text
 
-    value, text = undamaged(context, ask)
-    if isinstance(text, str):
-        output.write(text)
-    else:
+    value, text = _timed(call.face.name, lambda: undamaged(context, ask))
+    if not isinstance(text, str):
         _stream(context, text)
+    else:
+        output.write(text if call.as_json else output.painted(text, sys.stdout, os.environ))
     for note in context.notes:
-        output.tell(f"memtool: {output.visible(note)}")
+        output.tell(f"memtool: {output.visible(note)}", os.environ, "note")
     from memtool.commands import _record  # only now: the answer is out
 
     verb = call.face.name.partition(" ")[0]
     _record.note(context, verb, value, (time.perf_counter() - began) * 1000)
     return int(getattr(value, "exit_code", 0))
+
+
+def _timed(verb: str, answer: Callable[[], Answer]) -> Answer:
+    """Answer; where a terminal waits for over a second it is shown which verb is at work."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return answer()
+    from memtool.store.progress import Progress  # programs and agents see none
+
+    with Progress(sys.stderr, verb):
+        return answer()
 
 
 def _stream(context: Context, parts: Iterator[str]) -> None:
@@ -201,9 +211,9 @@ def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
 
 def _report(error: MemtoolError, args: list[str]) -> None:
     if not arguments.wants_json(args):
-        output.tell(f"memtool: {output.visible(error.message)}")
+        output.tell(f"memtool: {output.visible(error.message)}", os.environ, "error")
         if error.hint:
-            output.tell(f"hint: {output.visible(error.hint)}")
+            output.tell(f"hint: {output.visible(error.hint)}", os.environ, "hint")
         return
     from memtool.memory import timestamps
 

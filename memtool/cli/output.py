@@ -10,7 +10,8 @@ from memtool.value import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, TextIO
 
 # Characters that move the cursor, colour, hide or reorder text are shown as codes. Joiners stay:
 # they only shape letters and emoji.
@@ -39,6 +40,51 @@ def visible(text: str) -> str:
     )
 
 
+STYLES = {
+    "error": "1;31",  # bold red
+    "note": "33",  # yellow
+    "hint": "32",  # green
+    "place": "1",  # bold
+    "code": "33",
+    "title": "1",
+    "cited": "36",  # cyan
+    "id": "36",
+}
+"""How each part of an answer looks on a terminal, as numbers of SGR."""
+
+PARTS = (
+    r"^(?P<place>[^\s:]+:\d+:) (?P<code>[a-z][a-z-]+)(?= )",
+    r"^\d+\. (?P<title>.+)$",
+    r"\b(?P<cited>[a-z0-9][a-z0-9._-]{2,119}@(?:[0-9a-f]{10}|local|shallow))\b",
+    r"\b(?P<id>(?:dec|sem|epi|sta)-\d{4}-\d\d-\d\d-[a-z0-9-]*[a-z0-9])",
+)
+"""What is looked for in the text of every verb: problems, titles of results, ids."""
+
+
+def has_colours(stream: TextIO | None, env: Mapping[str, str]) -> bool:
+    """Tell whether a stream is a terminal that shows colours, and its user wants them."""
+    if stream is None or env.get("NO_COLOR") or env.get("TERM", "dumb") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def painted(text: str, stream: TextIO | None, env: Mapping[str, str]) -> str:
+    """Return visible text with colours where the stream shows them, else as it is."""
+    if not has_colours(stream, env):
+        return text
+    import re  # only people at a terminal pay for it
+
+    def paint(found: re.Match[str]) -> str:
+        row, at = "", found.start()
+        for name, part in found.groupdict().items():
+            if part:
+                row += f"{text[at : found.start(name)]}\x1b[{STYLES[name]}m{part}\x1b[0m"
+                at = found.end(name)
+        return row + text[at : found.end()]
+
+    return re.sub("|".join(PARTS), paint, text, flags=re.MULTILINE)
+
+
 def write(text: str) -> bool:
     """Write to stdout as UTF-8, whatever the locale says, and tell whether somebody reads it.
 
@@ -64,8 +110,11 @@ def write(text: str) -> bool:
     return True
 
 
-def tell(text: str) -> None:
-    """Write a line to stderr, where one can be written."""
+def tell(text: str, env: Mapping[str, str] | None = None, style: str = "") -> None:
+    """Write a line to stderr, where one can be written; its first word may have a style."""
+    if style and env is not None and has_colours(sys.stderr, env):
+        first, colon, rest = text.partition(":")
+        text = f"\x1b[{STYLES[style]}m{first}{colon}\x1b[0m{rest}"
     if sys.stderr is not None:
         try:
             sys.stderr.write(text + "\n")

@@ -27,7 +27,13 @@ def read_stdin(most: int, *, is_cut: bool = False) -> bytes:
         return sys.stdin.buffer.read(most) if sys.stdin is not None else b""
     if sys.stdin is None:
         raise MemtoolError("there is no stdin to read from", hint="give the text as an argument")
-    data = sys.stdin.buffer.read(most + 1)
+    if sys.stdin.isatty():
+        from memtool.store.progress import paused  # somebody is writing it here and now
+
+        with paused():
+            data = sys.stdin.buffer.read(most + 1)
+    else:
+        data = sys.stdin.buffer.read(most + 1)
     if len(data) > most:
         raise MemtoolError(
             f"what is on stdin is longer than {most:,} bytes",

@@ -1,20 +1,15 @@
-"""What several verbs print: columns, memories that were written, progress on a terminal.
-
-A timer writes the progress, from the first second on, so the work need not know of it and short
-work shows nothing. Nothing is written to a pipe or file, and the line is gone at the end.
-"""
+"""What several verbs print: columns, memories that were written, rows as JSON lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memtool.store import process
 from memtool.value import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self, TextIO
+    from typing import Any
 
     from memtool.authoring.write import Changed, Written
 
@@ -73,50 +68,3 @@ def jsonl(rows: Sequence[Any]) -> Iterator[str]:
     for first in range(0, len(rows), STEP):
         some = rows[first : first + STEP]
         yield "".join(json.dumps(plain(row), allow_nan=False) + "\n" for row in some)
-
-
-EVERY_S = 1.0
-WIDTH = 60
-"""Characters of the line; it is written over as a whole."""
-
-
-class Progress:
-    """A context in which `at` is shown every second; in the main thread only."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
-        self._before: Any = None
-        self._seconds = 0
-        self.at = "reading"
-
-    def __enter__(self) -> Self:
-        if self._stream is not None and self._stream.isatty():
-            try:
-                self._before = process.set_alarm(self._show, EVERY_S, EVERY_S)
-            except ValueError:  # another thread
-                return self
-        return self
-
-    def begin(self, at: str) -> None:
-        """Say what is done from now on."""
-        self.at = at
-
-    def __exit__(self, *_error: object) -> None:
-        if self._before is None:
-            return
-        process.end_alarm(self._before)
-        if self._seconds:
-            self._write(f"{'':<{WIDTH}}\r")
-
-    def _show(self, *_signal: object) -> None:
-        self._seconds += 1
-        text = f"memtool: {self.at}, {self._seconds} s"
-        self._write(f"{text:<{WIDTH}}")
-
-    def _write(self, text: str) -> None:
-        if self._stream is not None:
-            try:
-                self._stream.write(f"\r{text}")
-                self._stream.flush()
-            except OSError:  # nobody is left to see it
-                return

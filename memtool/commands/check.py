@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from memtool.commands._render import Progress
     from memtool.gate.content import Content
     from memtool.memory.schema import Problem
     from memtool.store.context import Context
+    from memtool.store.progress import Progress
 
 ERROR = "error"
 SLOW_S = 0.4
@@ -74,7 +74,7 @@ def check(
         )
     if staged:
         return _staged(context, path)
-    from memtool.commands._render import Progress
+    from memtool.store.progress import Progress
 
     with Progress(sys.stderr) as progress:
         if history:
@@ -97,8 +97,8 @@ def _staged(context: Context, path: tuple[str, ...]) -> Checked:
     sides, head = staged_changes(context.repository, context.directory, context.env)
     if not any(sides):
         return Checked(0, (), is_quiet=True)
-    from memtool.commands._render import Progress
     from memtool.gate import sources
+    from memtool.store.progress import Progress
 
     with Progress(sys.stderr) as progress, context.repository.git.reading():
         content = sources.of_staged(context, sides, head)

@@ -309,7 +309,7 @@ def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semant
         return scope.replace(cosines=cosines_if_set(context, tree, text))
     import sys
 
-    from memtool.commands._render import Progress
+    from memtool.store.progress import Progress
 
     with Progress(sys.stderr) as progress:  # the first search makes the vectors of all memories
         progress.begin("reading what the memories mean")

@@ -27,6 +27,7 @@ from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.files import read_regular
+from memtool.store.progress import paused
 from memtool.value import Value
 
 
@@ -575,9 +576,11 @@ def _agrees(context: Context, plan: InstallPlan) -> bool:
     rows = [step.text(context.repository.top) for step in plan.steps]
     text = "\n".join([*rows, *(["", diff.rstrip("\n"), ""] if diff else []), "do this? [y/N] "])
     # What is in the files of others must not act on the terminal.
-    sys.stderr.write("".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text))
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    with paused():
+        shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+        sys.stderr.write(shown)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _refuse_unasked(context: Context, plan: InstallPlan) -> None:

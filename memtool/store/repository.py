@@ -578,6 +578,8 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file, and a "
     "hook of an agent says what went wrong",
     "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
+    "NO_COLOR": "any text; no colours, which only a terminal gets",
+    "TERM": "where it is dumb, or not set, there are no colours either",
     "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
     "USER": "who wrote a memory, where git knows no user.name",
     "PATH": "where git is, and which agent hosts there are",

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
+from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +67,64 @@ def test_json_is_ascii_and_gives_back_what_went_in():
     made = output.as_json(Pair("caf\u00e9 \x1b", (1, 2)))
     assert made.isascii()
     assert json.loads(made) == {"left": "caf\u00e9 \x1b", "right": [1, 2]}
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+TERM = {"TERM": "xterm"}
+
+
+def test_ids_titles_and_problems_have_colours_on_a_terminal() -> None:
+    """What a reader looks for stands out; the text itself is the same."""
+    text = (
+        "1. 1\n   dec-redis@9d202584a1  2026-02-22\n"
+        ".memory/dec-2026-02-22-a-b-k3f9.md:3: bad-value it is dec-2026-02-22-a-b-k3f9, or not\n"
+        "sem-2026-03-02-bill-0001  2026-03-02  x@acme.dev 10:30: x\n"
+    )
+    found = output.painted(text, Screen(), TERM)
+    assert found == (
+        "1. \x1b[1m1\x1b[0m\n   \x1b[36mdec-redis@9d202584a1\x1b[0m  2026-02-22\n"
+        "\x1b[1m.memory/dec-2026-02-22-a-b-k3f9.md:3:\x1b[0m \x1b[33mbad-value\x1b[0m it is "
+        "\x1b[36mdec-2026-02-22-a-b-k3f9\x1b[0m, or not\n"
+        "\x1b[36msem-2026-03-02-bill-0001\x1b[0m  2026-03-02  x@acme.dev 10:30: x\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stream", "env"),
+    [
+        (Screen(), TERM | {"NO_COLOR": "1"}),
+        (Screen(), {"TERM": "dumb"}),
+        (Screen(), {}),
+        (io.StringIO(), TERM),
+        (None, TERM),
+    ],
+)
+def test_nobody_gets_colours_who_cannot_use_them(
+    stream: io.StringIO | None, env: dict[str, str]
+) -> None:
+    """Pipes, files, plain terminals and users of NO_COLOR get the text alone."""
+    assert output.painted("1. dec-a@local", stream, env) == "1. dec-a@local"
+    assert output.has_colours(Screen(), TERM | {"NO_COLOR": ""})
+
+
+def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
+    """Answers and errors, through a real process; a memory cannot colour anything itself."""
+    sandbox.memory("dec-2026-02-22-a-b-k3f9", title="\u00e9t\u00e9")
+    command = [sys.executable, "-m", "memtool"]
+    env = sandbox.env | TERM
+    shown = {}
+    for args in (("list",), ("list", "--json"), ("show", "nothing")):
+        main, side = os.openpty()
+        subprocess.run([*command, *args], cwd=sandbox.path, env=env, stdout=side, stderr=side,
+                       check=False)  # fmt: skip
+        os.close(side)
+        shown[args] = os.read(main, 65536).decode()
+        os.close(main)
+    assert "\x1b[36mdec-2026-02-22-a-b-k3f9\x1b[0m" in shown["list",]
+    assert "\x1b" not in shown["list", "--json"]
+    assert shown["show", "nothing"].startswith("\x1b[1;31mmemtool:\x1b[0m no memory has the id")
+    assert "\x1b[32mhint:\x1b[0m" in shown["show", "nothing"]
