@@ -362,7 +362,7 @@ class Refresh:
             unchanged,
             (stored, pack_texts([self.texts[number] for number in numbers])),
         )
-        self.note = manifest.store(self.repository.git_dir, data)
+        self.note = manifest.store(self.repository.own_dir, data)
 
 
 def open(  # noqa: A001  # read as index.open
@@ -431,7 +431,7 @@ def last_reader(repository: Repository, directory: str, settings: Config) -> Ind
 
     No file is looked at, so who asks compares paths and blobs (see `IndexReader.stamps`).
     """
-    kept = manifest.load(repository.git_dir)
+    kept = manifest.load(repository.own_dir)
     key = key_of(repository, directory, settings)
     if kept is None or kept.key.partition(" ")[0] != key:  # whatever is masked in it
         return None
@@ -443,9 +443,9 @@ def last_reader(repository: Repository, directory: str, settings: Config) -> Ind
 
 def drop(repository: Repository) -> bool:
     """Remove what is stored of the index; tell whether it is gone."""
-    _held.pop(repository.git_dir, None)
+    _held.pop(repository.own_dir, None)
     places = (
-        os.path.join(repository.git_dir, manifest.FILE),
+        os.path.join(repository.own_dir, manifest.FILE),
         os.path.join(repository.cache_dir, postings.FOLDER),
     )
     for place in places:
@@ -500,13 +500,13 @@ def _looked_at(context: Context, key: str, *, exact: bool) -> tuple[Held | Refre
     """
     repository = context.repository
     held = _still_held(repository)
-    kept = held.kept if held is not None else manifest.load(repository.git_dir)
+    kept = held.kept if held is not None else manifest.load(repository.own_dir)
     seen = None
     if kept is not None and kept.key == key:
         seen = check(repository.top, context.directory, kept, exact=exact)
         if not (seen.folders or seen.vanished):
             return held or _hold(repository, kept), seen.is_exact
-    _held.pop(repository.git_dir, None)
+    _held.pop(repository.own_dir, None)
     found = Refresh(context, key, kept if seen is not None else None, seen)
     if not found.note and found.is_worth_keeping():
         found.keep()
@@ -515,7 +515,7 @@ def _looked_at(context: Context, key: str, *, exact: bool) -> tuple[Held | Refre
 
 def _still_held(repository: Repository) -> Held | None:
     """Return what an earlier call of this process opened, if these are the same files still."""
-    held = _held.get(repository.git_dir)
+    held = _held.get(repository.own_dir)
     if held is None or held.all_parts.read > MOST_READ:
         return None
     place = _place(repository.cache_dir, held.kept.segment)
@@ -531,14 +531,14 @@ def _hold(repository: Repository, kept: Manifest) -> Held:
     held = Held(kept, open_base(repository.cache_dir, kept.segment), stamp)
     while len(_held) >= MOST_HELD:
         _held.pop(next(iter(_held)), None)
-    _held[repository.git_dir] = held
+    _held[repository.own_dir] = held
     return held
 
 
 def _stamp(repository: Repository, place: str) -> tuple[Stat, ...]:
     """Return the status of the files of a manifest and its segment; nothing if one is missing."""
     paths = [os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES)]
-    paths.insert(0, os.path.join(repository.git_dir, manifest.FILE))
+    paths.insert(0, os.path.join(repository.own_dir, manifest.FILE))
     try:
         return tuple(manifest.stat_of(os.stat(path)) for path in paths)
     except OSError:
@@ -628,7 +628,7 @@ def _mask_key(settings: Config) -> str:
 
 def _clean(repository: Repository, key: str) -> frozenset[str]:
     """Return the blobs that the last index with a key was made of and holds unmasked."""
-    kept = manifest.load(repository.git_dir)
+    kept = manifest.load(repository.own_dir)
     if kept is None or kept.key != key:
         return frozenset()
     try:

@@ -263,10 +263,10 @@ def _named(names: bytes) -> list[str]:
     return os.fsdecode(names).split("/")[:-1]
 
 
-def load(git_dir: str) -> Manifest | None:
+def load(own_dir: str) -> Manifest | None:
     """Return the manifest of a worktree; None where there is none, or none that can be used."""
     try:
-        return Manifest(cache.mapped(os.path.join(git_dir, FILE)))
+        return Manifest(cache.mapped(os.path.join(own_dir, FILE)))
     except CorruptCache:
         return None
 
@@ -574,8 +574,8 @@ def _list(top: str, directory: str, path: str, seen: Changes, number: int | None
             _list(top, directory, inner, seen)
 
 
-def store(git_dir: str, data: bytes) -> str:
+def store(own_dir: str, data: bytes) -> str:
     """Replace the manifest of a worktree; return a note if that is impossible."""
-    folder, name = os.path.split(os.path.join(git_dir, FILE))
+    folder, name = os.path.split(os.path.join(own_dir, FILE))
     note = cache.write(folder, name, data)
     return f"the search index is not kept: {note}" if note else ""

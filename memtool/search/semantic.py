@@ -220,7 +220,7 @@ def _rows(
 
     What is not kept yet is made, and what the worktree holds is kept.
     """
-    folder, name = os.path.split(os.path.join(context.repository.git_dir, FILE))
+    folder, name = os.path.split(os.path.join(context.repository.own_dir, FILE))
     key = f"{model.key} {width}"
     places, kept = _kept(os.path.join(folder, name), key, width) if context.is_cached else ({}, b"")
     absent = {blob: number for number, blob in blobs.items() if blob not in places}

@@ -85,7 +85,7 @@ class Context:
 
         One that cannot be read is passed over with a note: no project fails for it.
         """
-        if self.is_global:
+        if self.is_global or not self.is_personal:
             return None
         place = ""
         try:
@@ -112,6 +112,18 @@ class Context:
     def is_off(self) -> bool:
         """Whether hooks answer nothing and capture nothing."""
         return bool(self.env.get("MEMTOOL_OFF"))
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether the user's own memories and settings are used beside those of the project."""
+        given = self.env.get("MEMTOOL_PERSONAL") or "on"
+        if given not in ("on", "off"):
+            raise MemtoolError(
+                f"MEMTOOL_PERSONAL is {given!r}, which is neither on nor off",
+                hint="MEMTOOL_PERSONAL=off, or unset it",
+                code="config",
+            )
+        return given == "on"
 
     @property
     def is_capturing(self) -> bool:

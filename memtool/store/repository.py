@@ -16,7 +16,7 @@ from memtool.errors import MemtoolError
 from memtool.store import files
 from memtool.store.config import POINTER_NAME
 from memtool.store.git import LOCATION_VARIABLES, Git, GitError
-from memtool.value import cached_property
+from memtool.value import cached_property, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memtool.store.git import RawChange
 
 GLOBAL_VARIABLE = "MEMTOOL_GLOBAL"
+STORAGE_VARIABLE = "MEMTOOL_STORAGE"
 NOWHERE = os.devnull
 """The git directory of a repository that is not made yet: nobody can make a file below it."""
 _MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
@@ -33,11 +34,23 @@ _MOVED_BY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTOR
 class Repository:
     """One repository as seen from one worktree. Paths are absolute; `top` is empty if bare."""
 
-    def __init__(self, top: str, git_dir: str, common_dir: str, make: Callable[[], Git]) -> None:
+    def __init__(
+        self,
+        top: str,
+        git_dir: str,
+        common_dir: str,
+        make: Callable[[], Git],
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.top = top
         self.git_dir = git_dir
         self.common_dir = common_dir
         self._make = make
+        storage = _storage(top, common_dir, env) if env else ""
+        self.cache_dir = storage or os.path.join(common_dir, "memtool")
+        """Where derived and private files go; it need not exist, and may not be writable."""
+        self.own_dir = os.path.join(storage, digest(os.fsencode(git_dir))) if storage else git_dir
+        """The same for what belongs to this worktree alone: below `memtool` in there."""
 
     @cached_property
     def git(self) -> Git:
@@ -93,10 +106,28 @@ class Repository:
         if self.is_bare:
             raise MemtoolError("a bare repository has no work tree", hint=hint, code="bare")
 
-    @property
-    def cache_dir(self) -> str:
-        """Where derived and private files go; it need not exist, and may not be writable."""
-        return os.path.join(self.common_dir, "memtool")
+
+def _storage(top: str, common_dir: str, env: Mapping[str, str]) -> str:
+    """Return the directory that the environment gives a repository, empty where it names none.
+
+    Raises:
+        MemtoolError: it depends on where we are, or what is private would lie in the worktree.
+    """
+    given = env.get(STORAGE_VARIABLE)
+    if not given:
+        return ""
+    hint = f"{STORAGE_VARIABLE}=/path/to/a/directory outside of the repository, or unset it"
+    if not os.path.isabs(given) or "\0" in given:
+        what = f"{STORAGE_VARIABLE} is {given!r}, which is not an absolute path"
+        raise MemtoolError(what, hint=hint, code="outside")
+    place, own = os.path.realpath(given), os.path.realpath(common_dir)
+    root = os.path.realpath(top) if top else ""
+    is_inside = place == root or place.startswith(root + os.sep)
+    if root and is_inside and not place.startswith(own + os.sep):
+        what = f"{STORAGE_VARIABLE} lies in the worktree {top}, where private files do not belong"
+        raise MemtoolError(what, hint=hint, code="outside")
+    name = os.path.basename(os.path.dirname(own) if own.endswith("/.git") else own)
+    return os.path.join(place, f"{name}-{digest(os.fsencode(own))}")
 
 
 def discover(directory: str, env: Mapping[str, str]) -> Repository:
@@ -192,7 +223,7 @@ def _plain(top: str, dot_git: str, env: Mapping[str, str]) -> Repository | None:
     own = os.path.join(git_dir, "config.worktree")
     if _is_unusual(os.path.join(common_dir, "config")) or _is_unusual(own, required=False):
         return None
-    return Repository(top, git_dir, common_dir, lambda: Git(top, env))
+    return Repository(top, git_dir, common_dir, lambda: Git(top, env), env)
 
 
 def _is_mine(status: os.stat_result) -> bool:
@@ -271,7 +302,7 @@ def asked(start: str, env: Mapping[str, str]) -> Repository:
         return _bare(git_dir, env)
     if "GIT_DIR" in env:  # may be relative to where we were called, and git will run at the top
         env = dict(env) | {"GIT_DIR": git_dir} | ({"GIT_WORK_TREE": top} if top else {})
-    return Repository(top, git_dir, common_dir, lambda: Git(top or start, env))
+    return Repository(top, git_dir, common_dir, lambda: Git(top or start, env), env)
 
 
 def _bare(start: str, env: Mapping[str, str]) -> Repository:
@@ -287,7 +318,7 @@ def _bare(start: str, env: Mapping[str, str]) -> Repository:
         )
     git = Git(start, dict(env) | {"GIT_DIR": start})
     git.run("rev-parse", "--git-dir")  # git's own refusal, if any, goes to the user
-    return Repository("", start, common_dir_of(start) or start, lambda: git)
+    return Repository("", start, common_dir_of(start) or start, lambda: git, env)
 
 
 ABSENT = ""
@@ -569,6 +600,9 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_OFF": "any text; inject and the hooks of agents answer nothing, nothing is captured",
     "MEMTOOL_GLOBAL": "the directory of the global repository, an absolute path",
     "XDG_DATA_HOME, HOME": "without MEMTOOL_GLOBAL it is memtool in the user's data directory",
+    "MEMTOOL_PERSONAL": "off; nothing of the user's own is used: no global memories, no settings",
+    "MEMTOOL_STORAGE": "the directory for what is derived and private, an absolute path outside of "
+    "the repository, in place of memtool in its git directory; each repository has a part of it",
     "MEMTOOL_BUDGET": "most tokens of an injected block, in place of inject.budget_tokens",
     "MEMTOOL_LOG": "what the log of the hooks holds: off, error (what failed; the default) or all",
     "MEMTOOL_NOW": "the moment or day that counts as now, for tests and scripts",

@@ -261,7 +261,7 @@ def _unlink(repository: Repository, path: str) -> None:
 
 
 def _place(repository: Repository) -> str:
-    return os.path.join(repository.git_dir, FOLDER, INTENT)
+    return os.path.join(repository.own_dir, FOLDER, INTENT)
 
 
 def _note(repository: Repository, edits: Iterable[FileEdit]) -> None:
@@ -271,7 +271,8 @@ def _note(repository: Repository, edits: Iterable[FileEdit]) -> None:
         for edit in edits
     }
     data = json.dumps({"pid": os.getpid(), "files": rows}).encode()
-    files.replace(repository.git_dir, f"{FOLDER}/{INTENT}", data, expected=None)
+    os.makedirs(repository.own_dir, mode=0o700, exist_ok=True)
+    files.replace(repository.own_dir, f"{FOLDER}/{INTENT}", data, expected=None)
 
 
 def _noted(repository: Repository) -> tuple[int, dict[str, tuple[str, str]]]:

@@ -158,3 +158,47 @@ def test_a_branch_does_not_vouch_for_itself(sandbox: Sandbox) -> None:
     tree = ws.tree()
     trust = {path[-8:-3]: origin.trust for path, origin in ws.origins(tree, tree.records).items()}
     assert trust == {"dec-a": "trusted", "dec-b": "committed"}
+
+
+def test_what_is_private_may_lie_elsewhere(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Where the git directory is read-only, the index and the sessions have a directory outside."""
+    sandbox.memory("dec-a", body="Sessions are kept in Postgres.\n")
+    sandbox.commit()
+    storage = tmp_path / "kept" / "here"
+    env = {"MEMTOOL_STORAGE": str(storage)}
+    os.chmod(sandbox.path / ".git", 0o500)
+    try:
+        assert sandbox.json("search", "sessions", **env)["total"] == 1
+        id_ = sandbox.json("session", "start", **env)["id"]
+        assert sandbox.run("session", "add", id_, "hello", "--role", "user", **env).returncode == 0
+    finally:
+        os.chmod(sandbox.path / ".git", 0o700)
+    (own,) = storage.iterdir()
+    assert own.name.startswith(f"{sandbox.path.name}-")
+    assert not (sandbox.path / ".git/memtool").exists()
+    assert sandbox.json("session", "show", id_, **env)["messages"][0]["text"] == "hello"
+    assert sandbox.run("session", "show", id_).returncode == 2
+    assert (own / "sessions").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("place", ["relative", ".", "TOP", "TOP/.memory/private"])
+def test_private_files_stay_out_of_the_worktree(sandbox: Sandbox, place: str) -> None:
+    """A place that could be committed, or that depends on where we are, is refused."""
+    given = place.replace("TOP", str(sandbox.path))
+    done = sandbox.run("status", MEMTOOL_STORAGE=given)
+    assert (done.returncode, "MEMTOOL_STORAGE" in done.stderr) == (2, True)
+    assert "hint: MEMTOOL_STORAGE=" in done.stderr
+
+
+def test_nothing_of_the_users_own_is_used_where_that_is_off(sandbox: Sandbox) -> None:
+    """Neither their memories nor their settings; what they ask for by --global is there still."""
+    sandbox.run("remember", "--global", "Never use tabs in any project of mine.")
+    sandbox.run("config", "--global", "search.limit", "3")
+    off = sandbox.context(MEMTOOL_PERSONAL="off")
+    assert (off.beside, off.settings.count("search.limit")) == (None, 10)
+    on = sandbox.context()
+    assert on.beside is not None
+    assert on.settings.count("search.limit") == 3
+    assert sandbox.json("list", "--global", MEMTOOL_PERSONAL="off")["total"] == 1
+    done = sandbox.run("status", MEMTOOL_PERSONAL="no")
+    assert (done.returncode, "neither on nor off" in done.stderr) == (2, True)
