@@ -216,7 +216,7 @@ def aliases_file(context: Context) -> bytes | None:
 
 def tell_rest(context: Context, shown: int, total: int, hint: str, offset: int = 0) -> None:
     """Note on stderr that there is more than was printed, or nothing so far from the first."""
-    if offset and offset >= total:
+    if offset and 0 < total <= offset:
         context.notes.append(f"nothing is left at --offset {offset}: {total} match")
     elif offset and offset + shown < total:
         first, last = offset + 1, offset + shown
