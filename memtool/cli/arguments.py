@@ -328,7 +328,7 @@ def parse(args: list[str]) -> Call | HelpPage:
     Raises:
         MemtoolError: the words make no call.
     """
-    before, name, after = _split(args)
+    before, name, after = split(args)
     if before[-1:] == ["-C"] and not name:
         raise MemtoolError("-C needs a directory", hint="memtool -C DIR VERB")
     if name in ("-V", "--version"):
@@ -340,7 +340,7 @@ def parse(args: list[str]) -> Call | HelpPage:
             f"there is no option {name} before the verb", hint="memtool --help lists the verbs"
         )
     if name in ACTIONS:
-        flags, action, rest = _split(after)
+        flags, action, rest = split(after)
         if not action and not {"-h", "--help"}.isdisjoint(flags):
             return HelpPage("help", actions=name)
         if action and not action.startswith("-"):
@@ -357,7 +357,7 @@ def wants_json(args: list[str]) -> bool:
     return "--json" in (args[: args.index("--")] if "--" in args else args)
 
 
-def _split(args: list[str]) -> tuple[list[str], str, list[str]]:
+def split(args: list[str]) -> tuple[list[str], str, list[str]]:
     """Split the words at the verb's name, or at the first option that may not stand before it."""
     number = 0
     while number < len(args) and args[number] in ANYWHERE:

@@ -49,10 +49,11 @@ def command() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
-    if args[:1] == ["hook"]:
+    before, name, after = arguments.split(args)
+    if name == "hook":
         from memtool.cli import hooks  # a boundary of its own: agents never see an error
 
-        return hooks.main(args)
+        return hooks.main([name, *after, *before])
     return run(args)
 
 

@@ -201,7 +201,7 @@ def _read(place: str, name: str) -> bytes:
         data = read_regular(place, MOST_BYTES + 1)
     except OSError as error:
         raise MemtoolError(
-            f"{name} cannot be read: {os.strerror(error.errno or 0)}",
+            f"{name} cannot be read: {error.strerror}",
             hint="memtool eval FILE, with a golden query on each line",
             code="bad-golden",
         ) from None

@@ -101,8 +101,10 @@ def show(
 
 def render(shown: MemoryView) -> str:
     """Return the title, the keys and what is derived as a table, and the body."""
+    is_replaced = bool(shown.superseded_by) and shown.state == lifecycle.ALIVE
+    state = "superseded" if is_replaced else shown.state
     derived = {
-        "state": shown.state + (f", until {shown.expires_at}" if shown.expires_at else ""),
+        "state": state + (f", until {shown.expires_at}" if shown.expires_at else ""),
         "review": ""
         if shown.due_at is None
         else f"due since {shown.due_at}"

@@ -46,7 +46,7 @@ def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> byt
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            raise OSError(errno.ELOOP, "it is no plain file")
         return _read(handle, status.st_size, most)
     finally:
         os.close(handle)

@@ -64,3 +64,10 @@ def test_a_warm_stop_loads_next_to_nothing(project: Sandbox):
         name.startswith(("memtool.search", "memtool.inject")) for name in found["loaded"]
     )
     assert found["started"] == []
+
+
+@pytest.mark.parametrize("before", [("-C", "."), ("-C", "nowhere"), ("--json",)])
+def test_a_hook_never_fails_wherever_it_is_asked(sandbox: Sandbox, before: tuple[str, ...]) -> None:
+    """Options before the verb change nothing: another exit code would stop the agent."""
+    done = sandbox.run(*before, "hook", "claude", "user-prompt-submit", stdin="{no event")
+    assert (done.returncode, done.stdout) == (0, "")

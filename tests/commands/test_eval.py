@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -276,3 +277,13 @@ def test_the_examples_of_the_guide_are_real() -> None:
     assert evaluation.parse(blocks["json"].encode(), "guide")
     assert set(saved.parse_saved(blocks["toml"].encode(), "guide")) == {"pinned", "open", "recent"}
     assert all(f"`{name}`" in text for name in evaluation.MEASURES)
+
+
+def test_a_pipe_is_no_golden_file(sandbox: Sandbox) -> None:
+    """It is named for what it is, and nothing waits for it."""
+    os.mkfifo(sandbox.path / "golden")
+    done = sandbox.run("eval", "golden")
+    assert (done.returncode, "golden cannot be read: it is no plain file" in done.stderr) == (
+        2,
+        True,
+    )

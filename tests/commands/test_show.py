@@ -86,7 +86,7 @@ def test_the_text_form_reads_from_the_top(filled: Sandbox) -> None:
     rows = dict(row.split(None, 1) for row in text.splitlines()[3:20] if row)
     assert rows["superseded_by"] == "dec-b"
     assert rows["tags"] == "x, y"
-    assert rows["state"] == "alive"
+    assert rows["state"] == "superseded"
     assert rows["review"] == "due after 2026-05-26T00:00:00Z"
 
 

@@ -352,6 +352,6 @@ def test_a_file_without_a_size_is_read() -> None:
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     """A pipe is refused at once, not waited for."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)) as caught:
+    with pytest.raises(OSError, match="it is no plain file") as caught:
         read_regular(str(tmp_path / "pipe"))
     assert caught.value.errno == errno.ELOOP
