@@ -87,6 +87,7 @@ def _run(args: list[str]) -> int:
         surface = __import__(SURFACES[call.face.name], fromlist=["serve"])
         return int(surface.serve(call, os.environ))
     context = _opened(call)
+    context.is_person = sys.stdout is not None and sys.stdout.isatty()
 
     def ask() -> tuple[Any, str | Iterator[str]]:
         value = _answer(context, call)

@@ -6,38 +6,30 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from memtool.authoring import write
-from memtool.authoring.tree import is_dirty
 from memtool.errors import MemtoolError
 from memtool.memory import ids
 from memtool.memory.memory import Memory
 from memtool.redaction.find import allowlist
 from memtool.sessions import findings
 from memtool.store import files
-from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import Tree
-from memtool.upkeep.digest import CHANGED, EMPTY, UNCHANGED, Digest, digests, memories, sum_up
+from memtool.upkeep.digest import (
+    EMPTY,
+    UNCHANGED,
+    Digest,
+    DigestChange,
+    committed,
+    digests,
+    memories,
+    sum_up,
+    withheld_labels,
+    written,
+)
 from memtool.value import Value
 
 LEAST = 2
 """Living memories of a category that `--all` sums up."""
-
-
-class DigestChange(Value):
-    """What became of the digest of a category: `new`, `changed`, `unchanged`, or `archived`.
-
-    `id` and `path` are those of the digest that holds now. `told` counts its memories,
-    `left_out` those beyond its bounds, `replaces` the digests before it.
-    """
-
-    category: str
-    change: str
-    id: str
-    path: str
-    told: int
-    left_out: int
-    replaces: tuple[str, ...]
-    text: str = ""
 
 
 class Digested(Value):
@@ -83,15 +75,16 @@ def digest(
         tree = context.tree()
         planned = [
             sum_up(tree, name, context.now, context.settings.categories, context.random,
-                           word=None if dry_run else lambda told: _worded(context, told))
+                           word=None if dry_run else lambda told: _worded(context, told),
+                           withholds=withheld_labels(context.settings))
             for name in ([category] if category else _worth(context, tree))
         ]  # fmt: skip
         for plan in planned:
             _refuse_nothing(plan, is_named=bool(category))
-        pages = tuple(_written(context, plan, dry_run=dry_run) for plan in planned)
+        pages = tuple(written(context, plan, dry_run=dry_run) for plan in planned)
     done = None
     if commit and not dry_run:
-        done = _committed(context, pages)
+        done = committed(context, pages)
     return Digested(pages, done, dry_run)
 
 
@@ -139,9 +132,12 @@ def _refuse_nothing(plan: Digest, *, is_named: bool) -> None:
 def _worth(context: Context, tree: Tree) -> list[str]:
     """Return the categories that have a digest, or enough memories for one."""
     now, known = context.now, context.settings.categories
+    labels = withheld_labels(context.settings)
     have = {record.memory.category for record in digests(tree)}
     return sorted(
-        name for name in known if name in have or len(memories(tree, name, now, known)) >= LEAST
+        name
+        for name in known
+        if name in have or len(memories(tree, name, now, known, labels)) >= LEAST
     )
 
 
@@ -158,38 +154,3 @@ def _worded(context: Context, told: Sequence[Memory]) -> Mapping[str, str]:
     except Unusable as error:
         context.notes.append(f"{error.message}; the memories' own words were used instead")
         return {}
-
-
-def _written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
-    """Write the digest of a plan, or archive the one that has nothing left to sum up."""
-    old = tuple(one.id for one in plan.replaces)
-    if plan.memory is None:
-        first = plan.replaces[0]
-        if plan.change == EMPTY:
-            for one in plan.replaces:
-                write.change(context, one.id, lambda _old: {"status": "archived"}, "archive",
-                               dry_run=dry_run)  # fmt: skip
-        change = "archived" if plan.change == EMPTY else plan.change
-        gone = old if plan.change == EMPTY else ()
-        return DigestChange(
-            plan.category, change, first.id, first.path, plan.told, plan.left_out, gone
-        )
-    written = write.write_new(context, plan.memory, dry_run=dry_run)
-    return DigestChange(
-        plan.category, plan.change, written.id, written.path, plan.told, plan.left_out, old,
-        written.text if dry_run else "",
-    )  # fmt: skip
-
-
-def _committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
-    """Commit what is not committed yet of the digests, in one commit; None where all is."""
-    due = [page for page in pages if is_dirty(context.repository, page.path)]
-    if not due:
-        return None
-    trailers = {"Memory-Id": ", ".join(page.id for page in due)}
-    old = [id_ for page in due if page.change == CHANGED for id_ in page.replaces]
-    if old:
-        trailers["Supersedes"] = ", ".join(old)
-    what = due[0].category if len(due) == 1 else f"{len(due)} categories"
-    paths = [page.path for page in due]
-    return commit_files(context.repository, paths, f"memory: digest {what}", trailers)

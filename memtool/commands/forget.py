@@ -14,6 +14,7 @@ from memtool.search.query import parse
 from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.context import Context
+from memtool.upkeep import digest
 from memtool.value import Value
 
 MOST = 50
@@ -66,14 +67,12 @@ def forget(
             return {}
         return {"status": "deleted", "deleted": deleted | {"was": memory.status}}
 
-    return ForgetResult(
-        tuple(
-            write.change(
-                context, id_, forgotten, "forget", commit=commit, dry_run=dry_run, reason=why
-            )
-            for id_ in _meant(context, wanted, all_=all)
-        )
+    done = tuple(
+        write.change(context, id_, forgotten, "forget", commit=commit, dry_run=dry_run, reason=why)
+        for id_ in _meant(context, wanted, all_=all)
     )
+    digest.renew(context, [one.id for one in done if one.changes], commit=commit, dry_run=dry_run)
+    return ForgetResult(done)
 
 
 def render(forgotten: ForgetResult) -> str:

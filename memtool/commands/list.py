@@ -18,8 +18,10 @@ from memtool.search.scope import (
     first,
     row_of,
     scope_of,
+    shown_to,
     tell_expired,
     tell_rest,
+    tell_withheld,
 )
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
@@ -103,12 +105,13 @@ def list(  # noqa: A001  # a verb is named as the user types it
     tree = index.open(context, at, as_of, exact=True)
     if sort == ACCESSED:
         _filters.take_over(context)
-    scope = scope_of(context, tree, context.moment_of(as_of))
+    scope = shown_to(context, scope_of(context, tree, context.moment_of(as_of)))
     shown, total = first(scope, asked, sort, most + offset)
     del shown[:offset]
     tell_rest(context, len(shown), total, "--limit N lists more", offset)
     expired = count_expired(scope.facts(), asked)
     tell_expired(context, expired)
+    tell_withheld(context, scope, asked)
     now, categories = scope.now, context.settings.categories
 
     def rows(some: Sequence[Record]) -> Iterator[MemoryRow]:

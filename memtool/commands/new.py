@@ -10,7 +10,7 @@ from memtool.commands import _filters
 from memtool.commands._render import written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
-from memtool.memory.memory import Fields, title_of
+from memtool.memory.memory import Fields, Memory, title_of
 from memtool.store.context import Context
 
 __all__ = ["new", "remember", "render", "supersede"]
@@ -92,7 +92,7 @@ def new(
             "valid_through": valid_through,
         },
     )
-    return draft.submit(
+    return _submitted(
         context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
     )
 
@@ -225,6 +225,20 @@ def supersede(
         extra=set,
         fields=inherited | {key: value for key, value in given.items() if value},
     )
-    return draft.submit(
+    return _submitted(
         context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
     )
+
+
+def _submitted(
+    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
+) -> Written:
+    """Write a draft, and rebuild the digests that quote what it supersedes."""
+    done = draft.submit(
+        context, memory, has_own_id=has_own_id, edit=edit, commit=commit, dry_run=dry_run
+    )
+    if memory.supersedes:
+        from memtool.upkeep import digest  # most memories replace none
+
+        digest.renew(context, memory.supersedes, commit=commit, dry_run=dry_run)
+    return done

@@ -20,9 +20,11 @@ from memtool.search.scope import (
     is_digest,
     row_of,
     scope_of,
+    shown_to,
     sort_key,
     tell_expired,
     tell_rest,
+    tell_withheld,
 )
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
@@ -216,6 +218,7 @@ def search(
     if not found.total and not found.notes:
         context.notes.append("no memory matches")
     tell_expired(context, found.expired)
+    tell_withheld(context, scope, asked)
     sessions: tuple[SessionHit, ...] | None = None
     if deep or (has_consent and level == NONE):
         from memtool.sessions import evidence  # few questions go that deep
@@ -299,7 +302,7 @@ def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semant
 
     A process that answers many questions does so unasked, if its user has set a model.
     """
-    scope = hurried(context, scope_of(context, tree, now))
+    scope = shown_to(context, hurried(context, scope_of(context, tree, now)))
     text = "\n".join(asked.words)
     if not text or not (is_semantic or context.is_resident):
         return scope

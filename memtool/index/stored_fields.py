@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.memory.fields import Category
-    from memtool.memory.memory import Fields
+    from memtool.memory.memory import Fields, FieldValue
 
 
 FILE = "memories.bin"
@@ -81,10 +81,11 @@ DELETED, KEPT = "-", "+"
 
 KIND_KEYS = (
     "type", "category", "status", "confidence", "importance", "fade_rate", "action_required",
+    "temporal_class", "privacy",
 )  # fmt: skip
 """Fields of which memories of one kind have the same."""
 
-HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked")
+HELD_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked", "derived_from")
 """Fields that all or none of a kind have, whatever is in them."""
 
 
@@ -479,22 +480,24 @@ def _lives(
 def _kind(memory: Memory) -> str:
     """Return the fields in which memories of one kind are alike."""
     fields = memory.fields
-    rows = [f"{key}{IS}{memory.text(key)}" for key in KIND_KEYS if memory.text(key)]
+    rows = [_row(key, fields[key]) for key in KIND_KEYS if fields.get(key)]
     rows += [f"{key}{IS}{KEPT}" for key in HELD_KEYS if fields.get(key)]
     return ROW.join(rows)
 
 
 def _fields(memory: Memory) -> bytes:
-    rows = []
-    for key, value in memory.fields.items():
-        if isinstance(value, str):
-            rows.append(f"{key}{IS}{value}")
-        elif isinstance(value, tuple):
-            rows.append(ITEM.join((key, *value, "")))
-        else:
-            parts = (part for pair in value.items() for part in pair)
-            rows.append(PAIR.join((key, *parts, "")))
+    rows = (_row(key, value) for key, value in memory.fields.items())
     return ROW.join(rows).encode(errors="surrogatepass")
+
+
+def _row(key: str, value: FieldValue) -> str:
+    """Return a field as it is stored."""
+    if isinstance(value, str):
+        return f"{key}{IS}{value}"
+    if isinstance(value, tuple):
+        return ITEM.join((key, *value, ""))
+    parts = (part for pair in value.items() for part in pair)
+    return PAIR.join((key, *parts, ""))
 
 
 def _lineage(records: Sequence[Record]) -> dict[str, bytes]:

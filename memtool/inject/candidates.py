@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps
+from memtool.search.features import EXCLUDE, private_label
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
 
@@ -122,6 +123,11 @@ class Gates(Value):
     global_most: int = 2
 
 
+def withheld_labels(config: Config) -> tuple[str, ...]:
+    """Return the labels of what is not injected, in lower case."""
+    return tuple(label.lower() for label in config.texts(EXCLUDE))
+
+
 def gates_of(config: Config) -> Gates:
     """Return the gates as the settings have them."""
     usual = Gates()
@@ -183,6 +189,8 @@ class Eligibility(Value):
     trust: Callable[[Record], str] | None = None
     changed: Mapping[str, str] = {}
     """The marks of memories that the worktree has otherwise than the trusted ref, by path."""
+    withholds: tuple[str, ...] = ()
+    """The labels of privacy, in lower case, with which a memory is for no agent."""
 
     def refusal(self, record: Record) -> str:
         """Return why a memory may not be shown: it is not current, or has not enough trust."""
@@ -203,7 +211,10 @@ class Eligibility(Value):
         return [other for other in found if not self.objection(other.memory)]
 
     def objection(self, memory: Memory) -> str:
-        """Return why a memory is not current knowledge; empty where it is."""
+        """Return why a memory is not current knowledge for an agent; empty where it is."""
+        label = private_label(memory, self.withholds) if self.withholds else ""
+        if label:
+            return f"labelled {label} ({EXCLUDE})"
         newer = self.standing.lineage.superseded_by.get(memory.id)
         if newer:
             return f"superseded by {', '.join(newer)}"

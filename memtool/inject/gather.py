@@ -350,7 +350,8 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     scope = GLOBAL if context.is_global else PROJECT
     gates = candidate_list.gates_of(settings)
     trust = trust_in(tree, lambda: witness)
-    grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust, view.marks)
+    grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust, view.marks,
+                          candidate_list.withheld_labels(settings))  # fmt: skip
     pinned = candidate_list.pinned(grounds)
     # A search, too, must find what a file has not the trust to replace.
     searched = hurried(context, scope_of(context, tree, now)).replace(

@@ -44,6 +44,7 @@ from memtool.index import scoring
 from memtool.index.analyzer import is_stop, shared_stops
 from memtool.memory import lifecycle
 from memtool.search import expansion, ranking, retrieve
+from memtool.search.features import why_hidden
 from memtool.search.retrieve import (
     LEAST_COUNT,
     MOST_MISSED,
@@ -53,7 +54,6 @@ from memtool.search.retrieve import (
     Missed,
     Retriever,
     by_score,
-    why_hidden,
 )
 from memtool.store.config import BY_CATEGORY
 from memtool.store.provenance import TRUST_LEVELS

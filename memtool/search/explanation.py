@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from memtool.index import scoring
 from memtool.search import answer_gate, expansion, filters, retrieve
+from memtool.search.features import why_hidden
 from memtool.search.query import Filter, Group, Not, Phrase, Query, Word
 from memtool.search.retrieve import MOST_MISSED, Retriever
 from memtool.value import Value
@@ -80,7 +81,7 @@ def why_not(scope: Scope, query: Query, record: Record, limit: int, order: Order
     by_words = query.is_simple and query.has_words
     if not filters.matcher(query, facts, words_match=by_words)(record):
         if filters.matcher(query, facts, words_match=by_words, is_hidden=True)(record):
-            return GateVerdict(record.id, STATE, retrieve.why_hidden(record, facts))
+            return GateVerdict(record.id, STATE, why_hidden(record, facts))
         return GateVerdict(record.id, FILTER, _refusal(query, facts, record))
     found = retrieve.search_query(scope, query, max(limit, len(scope.tree.by_id)), order)
     place = next((at for at, hit in enumerate(found.hits, 1) if hit.record.id == record.id), 0)

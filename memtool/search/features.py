@@ -9,25 +9,37 @@ from __future__ import annotations
 from memtool.index import analyzer, scoring
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.stored_fields import StoredMemory, fields
-from memtool.memory import lifecycle
+from memtool.memory import lifecycle, timestamps
+from memtool.memory.memory import is_generated
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from memtool.index.reader import IndexReader
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
+    from memtool.memory.memory import Memory
     from memtool.store.provenance import Origin
     from memtool.store.snapshot import Record, Tree
 
 
 SUPERSEDED = "superseded"
 
+PRIVATE = "private"
+
+STALE = "stale"
+"""The state of a digest that quotes what was forgotten, superseded or is private: no filter asks
+for it, since a digest is for reading what holds."""
+
+EXCLUDE = "inject.exclude_privacy"
+"""The setting that names the labels of what is private."""
+
 HIDDEN = (
     SUPERSEDED, lifecycle.DELETED, lifecycle.ARCHIVED, lifecycle.EXPIRED, lifecycle.PENDING,
+    PRIVATE,
 )  # fmt: skip
 """States in which a memory is left out unless a filter that it satisfies asks for the state."""
 
@@ -36,7 +48,8 @@ class Facts:
     """The facts of one tree, as seen at the second `now`.
 
     `lineage` is the tree's own unless another is given, such as one that trust has pruned. `trust`
-    tells the level of a record; it is None where all are trusted alike.
+    tells the level of a record; it is None where all are trusted alike. `withholds` are the labels
+    of privacy that hide a memory, None where stale digests are not hidden either.
     """
 
     def __init__(
@@ -48,6 +61,7 @@ class Facts:
         lineage: Lineage | None = None,
         language: str = analyzer.ENGLISH,
         trust: Callable[[Record], str] | None = None,
+        withholds: Collection[str] | None = None,
     ) -> None:
         self._language = language
         self.level_of = trust
@@ -61,6 +75,10 @@ class Facts:
         self._flat: dict[str, str] = {}
         self._terms: dict[str, frozenset[str]] = {}
         self._heads: dict[str, list[Record]] = {}
+        self.withheld: dict[str, tuple[str, str]] = (
+            {} if withholds is None else _withheld(tree, self.lineage, withholds)
+        )
+        """By path the state, `PRIVATE` or `STALE`, and in one clause why."""
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
@@ -90,11 +108,17 @@ class Facts:
         states = set() if state == lifecycle.ALIVE else {state}
         if not self.lineage.is_head(record.id):
             states.add(SUPERSEDED)
+        if record.path in self.withheld:
+            states.add(self.withheld[record.path][0])
         return frozenset(states)
 
     def is_current(self, record: Record) -> bool:
         """Tell whether the record is a living head, so that nothing hides it."""
-        return self.state(record) == lifecycle.ALIVE and self.lineage.is_head(record.id)
+        return (
+            self.state(record) == lifecycle.ALIVE
+            and self.lineage.is_head(record.id)
+            and record.path not in self.withheld
+        )
 
     def current(self) -> Current | None:
         """Return which numbers of a catalog are current, answered from its columns.
@@ -104,8 +128,11 @@ class Facts:
         catalog = self._stored
         if catalog is None:
             return None
-        superseded = catalog.numbers_of(self.lineage.superseded_by)
-        return Current(catalog.parts, self.now, superseded)
+        others = catalog.numbers_of(self.lineage.superseded_by)
+        if self.withheld:
+            ids = {path.rpartition("/")[2][:-3] for path in self.withheld}
+            others = others | catalog.numbers_of(ids)
+        return Current(catalog.parts, self.now, others)
 
     def is_due(self, record: Record) -> bool:
         """Tell whether the time of the record's category is over, so that somebody should look."""
@@ -188,8 +215,24 @@ class Facts:
         )
 
 
+def why_hidden(record: Record, facts: Facts) -> str:
+    """Return why a search leaves a memory out; empty where it does not."""
+    newer = facts.lineage.superseded_by.get(record.id)
+    if newer:
+        return f"superseded by {', '.join(newer)}"
+    state = facts.state(record)
+    if state == lifecycle.EXPIRED:
+        end = lifecycle.expires_at(record.memory, facts.categories)
+        return state if end is None else f"{state} on {timestamps.date(end)}"
+    if state == lifecycle.PENDING:
+        return f"{state}, valid from {record.memory.text('valid_from')}"
+    if state != lifecycle.ALIVE:
+        return state
+    return facts.withheld.get(record.path, ("", ""))[1]
+
+
 class Current:
-    """Which documents are living heads, by number."""
+    """Which documents are living heads, by number; `superseded` are those that others hide."""
 
     def __init__(self, parts: IndexReader, now: int, superseded: set[int]) -> None:
         self._parts = parts
@@ -222,6 +265,42 @@ class Current:
             beside = numbers.intersection(range(part.first, part.first + part.shelf.count))
             numbers.difference_update([number for number in beside if not self(number)])
         return numbers
+
+
+def private_label(memory: Memory, labels: Collection[str]) -> str:
+    """Return the first label of a memory that is one of some, whatever its case; empty if none."""
+    return next((one for one in memory.items("privacy") if one.lower() in labels), "")
+
+
+def _withheld(tree: Tree, lineage: Lineage, labels: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return by path what is hidden for its labels, and the digests that must not be read."""
+    wanted = frozenset(label.lower() for label in labels)
+    found = {
+        record.path: (PRIVATE, f"labelled {private_label(record.memory, wanted)}")
+        for record in _of_kinds(tree, lambda kind: bool(private_label(kind, wanted)))
+    }
+    for record in _of_kinds(tree, lambda kind: bool(kind.fields.get("derived_from"))):
+        if not is_generated(record.memory):
+            continue
+        for id_ in record.memory.items("derived_from"):
+            quoted = tree.by_id.get(id_)
+            is_gone = quoted is None or quoted.memory.status == lifecycle.DELETED
+            if quoted is None or is_gone or not lineage.is_head(id_) or quoted.path in found:
+                found.setdefault(record.path, (STALE, f"it quotes {id_}, which no longer holds"))
+                break
+    return found
+
+
+def _of_kinds(tree: Tree, fits: Callable[[Memory], bool]) -> list[Record]:
+    """Return the memories of the kinds that fit; of an index no other memory is opened."""
+    if not isinstance(tree, StoredCatalog):
+        return [record for record in tree.records if fits(record.memory)]
+    return [
+        tree.record(part.first + local)
+        for part in tree.parts.parts
+        for local in part.shelf.of_kinds(fits)
+        if local not in part.dead
+    ]
 
 
 def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | None:

@@ -20,7 +20,7 @@ from memtool.errors import MemtoolError
 from memtool.index.reader import StoredCatalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CONFIDENCES, SOURCE_KINDS, STATUSES, TYPES
-from memtool.search.features import HIDDEN, SUPERSEDED, Facts, flat, governed
+from memtool.search.features import HIDDEN, PRIVATE, SUPERSEDED, Facts, flat, governed
 from memtool.search.query import (
     FILTER_VALUES,
     RELATIONS,
@@ -543,7 +543,12 @@ _TABLE: tuple[FilterRow, ...] = (
     FilterRow("session", "comes from the session", _line("session")),
     FilterRow("iteration", "which attempt at the task", _iteration),
     FilterRow("environment", "stands in where it was seen", _passage("environment")),
-    FilterRow("privacy", "has the label for handling", _words("privacy")),
+    FilterRow(
+        "privacy",
+        "has the label for handling",
+        _words("privacy"),
+        lambda _value: frozenset({PRIVATE}),
+    ),
     FilterRow("supersedes", "replaces the memory", _leads("supersedes"), _replacing),
     FilterRow("related", "names the memory as related, or is named so by it", _leads("related")),
     FilterRow("parent", "belongs to the memory", _leads("parent")),

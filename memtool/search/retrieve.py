@@ -17,10 +17,9 @@ from memtool.index import scoring
 from memtool.index.analyzer import ENGLISH, is_stop
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question
-from memtool.memory import lifecycle, timestamps
 from memtool.memory.lifecycle import Fading
 from memtool.search import expansion, ranking
-from memtool.search.features import Current, Facts
+from memtool.search.features import PRIVATE, Current, Facts, why_hidden
 from memtool.search.ranking import Situation
 from memtool.value import Value
 
@@ -416,7 +415,8 @@ class Scope(Value):
 
     `trust` tells the level of a record, and `best_trust` the highest that memories without a
     signature have here. `refuses` tells why one may not be shown at all, empty where it may: what
-    is refused is looked for no further.
+    is refused is looked for no further. `withholds` are the labels of privacy that hide a memory,
+    None where stale digests are not hidden either.
 
     `clock` and `is_narrow`, which has less looked at, are for the setting search.degrade alone:
     without it no answer depends on how fast a machine is.
@@ -437,6 +437,7 @@ class Scope(Value):
     trust: Callable[[Record], str] | None = None
     refuses: Refusal | None = None
     best_trust: str = "committed"
+    withholds: Collection[str] | None = None
 
     @property
     def language(self) -> str:
@@ -446,7 +447,7 @@ class Scope(Value):
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
         categories, language = self.config.categories, self.language
-        own = self.origins, self.lineage, language, self.trust
+        own = self.origins, self.lineage, language, self.trust, self.withholds
         return Facts(self.tree, self.now, categories, *own)
 
 
@@ -681,20 +682,10 @@ def missed_in_query(
     return tuple(hidden(found, reader.facts))
 
 
-def why_hidden(record: Record, facts: Facts) -> str:
-    """Return why a search leaves a memory out; empty where it does not."""
-    newer = facts.lineage.superseded_by.get(record.id)
-    if newer:
-        return f"superseded by {', '.join(newer)}"
-    state = facts.state(record)
-    if state == lifecycle.EXPIRED:
-        end = lifecycle.expires_at(record.memory, facts.categories)
-        return state if end is None else f"{state} on {timestamps.date(end)}"
-    if state == lifecycle.PENDING:
-        return f"{state}, valid from {record.memory.text('valid_from')}"
-    return "" if state == lifecycle.ALIVE else state
-
-
 def hidden(matches: Iterable[Match], facts: Facts) -> list[Missed]:
-    """Return matches that a search leaves out, each with the reason."""
-    return [Missed(match.record, why_hidden(match.record, facts)) for match in matches]
+    """Return matches that a search leaves out, each with the reason; private ones are not named."""
+    return [
+        Missed(match.record, why_hidden(match.record, facts))
+        for match in matches
+        if PRIVATE not in facts.hidden(match.record)
+    ]

@@ -9,6 +9,7 @@ from memtool.index.reader import Catalog
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.memory import is_generated
 from memtool.search import expansion, retrieve
+from memtool.search.features import EXCLUDE, PRIVATE, STALE
 from memtool.search.retrieve import Scope
 from memtool.store.context import Context
 from memtool.store.provenance import Origin
@@ -230,6 +231,41 @@ def tell_expired(context: Context, count: int) -> None:
     if count:
         what = "1 expired memory is" if count == 1 else f"{count:,} expired memories are"
         context.notes.append(f"{what} left out; memtool list is:expired shows all that have")
+
+
+def shown_to(context: Context, scope: Scope) -> Scope:
+    """Return a scope without what its labels keep from whoever asks, and without stale digests.
+
+    A person at a terminal sees all; what goes to a program may end up anywhere.
+    """
+    labels = () if context.is_person else context.strict_settings.texts(EXCLUDE)
+    return scope.replace(withholds=labels)
+
+
+def tell_withheld(context: Context, scope: Scope, query: Query) -> None:
+    """Note how much satisfies a query and is left out for its labels, or as a stale digest."""
+    facts = scope.facts()
+    if not facts.withheld:
+        return
+    from memtool.search import filters  # few stores hold any
+
+    test = filters.matcher(query, facts, is_hidden=True)
+    ids = [path.rpartition("/")[2].removesuffix(".md") for path in facts.withheld]
+    why = [
+        facts.withheld[record.path]
+        for record in map(scope.tree.by_id.__getitem__, ids)
+        if len(facts.hidden(record)) == 1 and test(record)
+    ]
+    labels = sorted({reason for state, reason in why if state == PRIVATE})
+    for state, one, many, hint in (
+        (PRIVATE, f"memory {' or '.join(labels)} is", f"memories {' or '.join(labels)} are",
+         "at a terminal, or with privacy:LABEL in the query, they are shown"),
+        (STALE, "digest is", "digests are",
+         "what they quote was forgotten or superseded; memtool digest --all rebuilds them"),
+    ):  # fmt: skip
+        count = sum(known == state for known, _reason in why)
+        if count:
+            context.notes.append(f"{count:,} {one if count == 1 else many} left out: {hint}")
 
 
 def day(timestamp: str) -> str:

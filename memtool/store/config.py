@@ -101,6 +101,9 @@ ROWS: tuple[Row, ...] = (
      (0, 50)),
     ("inject.trust", "local", "least trust of what is injected",
      ("local", "committed", "trusted", "signed")),
+    ("inject.exclude_privacy", ("personal", "confidential"), ("labels of privacy: memories with "
+      "one are neither injected nor quoted in a digest, and search and list show them only to a "
+      "person at a terminal, or where privacy:LABEL or the id asks for them")),
     ("ledger.enabled", True, ("note in the git directory which memories were shown, and how long "
       "answers took; never what was asked")),
     ("capture.auto", True, ("capture sessions and promote what they taught without being asked; "
@@ -152,6 +155,7 @@ Rows are plain, so that a start of memtool makes nothing of them; `options` know
 """
 STRICT = (
     "inject.trust",
+    "inject.exclude_privacy",
     "inject.budget_tokens",
     "inject.pinned_most",
     "inject.pinned_tokens",
@@ -161,7 +165,7 @@ STRICT = (
     "inject.global_most",
 )
 """Options that bound what an agent is given: of what the user, the trusted ref and the worktree
-say the strictest holds, the last of its choices or else the least number."""
+say the strictest holds, the last of its choices, all labels, or else the least number."""
 PERSONAL = frozenset(
     (
         "search.limit",
@@ -237,7 +241,9 @@ class Config(Value):
             usual = self.personal.get(key, _DEFAULT[key])
             said = [one.given.get(key, usual) for one in trusted]
             said += [one[key] for one in (self.personal, self.given) if key in one]
-            if said:
+            if said and isinstance(_DEFAULT[key], tuple):
+                given[key] = tuple(dict.fromkeys(t for value in said[::-1] for t in _listed(value)))
+            elif said:
                 given[key] = max(said, key=lambda value: strictness(key, value))
         return self.replace(given=given)
 
@@ -256,8 +262,7 @@ class Config(Value):
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a setting that is a list of texts, or the names of one that is a table."""
-        value = self.setting(key)
-        return tuple(value) if isinstance(value, tuple | dict) else ()
+        return _listed(self.setting(key))
 
     def _scalar(self, key: str) -> Scalar:
         value = self.setting(key)
@@ -265,10 +270,16 @@ class Config(Value):
         return value
 
 
+def _listed(value: Setting) -> tuple[str, ...]:
+    return tuple(value) if isinstance(value, tuple | dict) else ()
+
+
 def strictness(key: str, value: Setting) -> float:
     """Return how strict a value of an option in `STRICT` is, beside others of the same option."""
     if isinstance(value, str):
         return BY_KEY[key].choices.index(value)
+    if isinstance(value, tuple):
+        return len(value)
     assert isinstance(value, int | float)
     return -value
 

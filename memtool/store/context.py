@@ -55,6 +55,8 @@ class Context:
         """The program that speaks for the user, where the surface knows it."""
         self.is_resident = False
         """Whether the process answers many calls, so that what is loaded once serves them all."""
+        self.is_person = False
+        """Whether a person reads the answer at a terminal, and no program."""
         self.is_dry = False
         """Whether the verb that runs only says what it would do."""
         self.notes: list[str] = []

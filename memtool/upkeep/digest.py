@@ -13,18 +13,28 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from memtool import templates
+from memtool.authoring import write
+from memtool.authoring.tree import is_dirty
+from memtool.errors import MemtoolError
 from memtool.gate import conflicts
+from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.fields import CONFIDENCES, Category
 from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generated
 from memtool.redaction.find import Allowlist
+from memtool.search import filters
+from memtool.search.features import EXCLUDE, private_label
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import Message
 from memtool.sessions.store import clean_texts
+from memtool.store import files
+from memtool.store.commits import commit_files
+from memtool.store.config import Config
+from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, digest
 
@@ -74,6 +84,7 @@ def plan_digests(
     wanted: Iterable[str] = (),
     *,
     word: Word | None = None,
+    withholds: Collection[str] = (),
 ) -> list[Digest]:
     """Return the digests that are to be written or archived, by category.
 
@@ -81,7 +92,10 @@ def plan_digests(
     unasked.
     """
     names = sorted(set(wanted) or {record.memory.category for record in digests(tree)})
-    found = [sum_up(tree, name, now, categories, random, word=word) for name in names]
+    found = [
+        sum_up(tree, name, now, categories, random, word=word, withholds=withholds)
+        for name in names
+    ]
     return [one for one in found if one.change != UNCHANGED]
 
 
@@ -93,14 +107,15 @@ def sum_up(
     random: Callable[[int], bytes],
     *,
     word: Word | None = None,
+    withholds: Collection[str] = (),
 ) -> Digest:
     """Return the change of the digest of one category.
 
     `random` draws the end of an id. `word` may give other words for the lines of memories, by id;
-    it is called only where the page changes.
+    it is called only where the page changes. `withholds` are labels of what it never quotes.
     """
     replaces = tuple(one for one in digests(tree) if one.memory.category == category)
-    living = memories(tree, category, now, categories)
+    living = memories(tree, category, now, categories, withholds)
     if not living:
         return Digest(category, EMPTY, None, replaces, 0)
     members = _bounded(living)
@@ -140,14 +155,29 @@ def digests(tree: Tree) -> list[Record]:
     ]
 
 
+def withheld_labels(config: Config) -> tuple[str, ...]:
+    """Return the labels of what no digest quotes: the project's own, so that clones agree."""
+    return config.replace(personal={}).texts(EXCLUDE)
+
+
 def memories(
-    tree: Tree, category: str, now: int, categories: Mapping[str, Category]
+    tree: Tree,
+    category: str,
+    now: int,
+    categories: Mapping[str, Category],
+    withholds: Collection[str] = (),
 ) -> list[Memory]:
-    """Return the living memories of a category, the most important first, then the newest."""
+    """Return the living memories of a category, the most important first, then the newest.
+
+    What has one of the labels `withholds` is left out.
+    """
+    labels = frozenset(label.lower() for label in withholds)
     found = {
         record.id: record.memory
         for record in conflicts.living(tree, now, categories)
-        if record.memory.category == category and not is_generated(record.memory)
+        if record.memory.category == category
+        and not is_generated(record.memory)
+        and not private_label(record.memory, labels)
     }
     return sorted(found.values(), key=_rank)
 
@@ -294,3 +324,102 @@ def _is_true(text: str, memory: str) -> bool:
     if not line.isprintable() or len(line) > MOST_SENTENCE:
         return False
     return llm.is_supported(line, [Message(1, "user", memory)])
+
+
+class DigestChange(Value):
+    """What became of the digest of a category: `new`, `changed`, `unchanged`, or `archived`.
+
+    `id` and `path` are those of the digest that holds now. `told` counts its memories,
+    `left_out` those beyond its bounds, `replaces` the digests before it.
+    """
+
+    category: str
+    change: str
+    id: str
+    path: str
+    told: int
+    left_out: int
+    replaces: tuple[str, ...]
+    text: str = ""
+
+
+def renew(
+    context: Context, gone: Collection[str], *, commit: bool = False, dry_run: bool = False
+) -> None:
+    """Rebuild the digests that quote memories which no longer hold, and note it.
+
+    What cannot be rebuilt now is left to `memtool digest`, with a note: the change that made a
+    digest stale is done, and searches leave it out meanwhile.
+    """
+    tree = index.open(context, exact=True)
+    quoting = {
+        record.memory.category
+        for id_ in gone
+        for record in filters.naming(tree, id_)
+        if is_generated(record.memory)
+        and id_ in record.memory.items("derived_from")
+        and record.memory.status not in ("deleted", "archived")
+        and tree.lineage.is_head(record.id)
+    }
+    for category in sorted(quoting & context.settings.categories.keys()):
+        if dry_run:
+            context.notes.append(f"the digest of {category} would be rebuilt without it")
+            continue
+        try:
+            page = _renewed(context, category, commit=commit)
+        except MemtoolError as error:
+            context.notes.append(f"the digest of {category} still quotes it: {error.message}; "
+                                 f"memtool digest {category} rebuilds it")  # fmt: skip
+            continue
+        if page.change == UNCHANGED:
+            continue
+        done = "is archived" if page.change == "archived" else f"is now {page.id}"
+        context.notes.append(f"the digest of {category} quoted it, and {done}")
+
+
+def _renewed(context: Context, category: str, *, commit: bool) -> DigestChange:
+    """Rebuild the digest of a category in the memories' own words: nobody waits for a model."""
+    with files.locked(context.repository.cache_dir, "digest.lock"):
+        plan = sum_up(
+            context.tree(), category, context.now, context.settings.categories, context.random,
+            withholds=withheld_labels(context.settings),
+        )  # fmt: skip
+        page = written(context, plan, dry_run=False)
+    if commit:
+        committed(context, [page])
+    return page
+
+
+def written(context: Context, plan: Digest, *, dry_run: bool) -> DigestChange:
+    """Write the digest of a plan, or archive the one that has nothing left to sum up."""
+    old = tuple(one.id for one in plan.replaces)
+    if plan.memory is None:
+        first = plan.replaces[0]
+        if plan.change == EMPTY:
+            for one in plan.replaces:
+                write.change(context, one.id, lambda _old: {"status": "archived"}, "archive",
+                               dry_run=dry_run)  # fmt: skip
+        change = "archived" if plan.change == EMPTY else plan.change
+        gone = old if plan.change == EMPTY else ()
+        return DigestChange(
+            plan.category, change, first.id, first.path, plan.told, plan.left_out, gone
+        )
+    written = write.write_new(context, plan.memory, dry_run=dry_run)
+    return DigestChange(
+        plan.category, plan.change, written.id, written.path, plan.told, plan.left_out, old,
+        written.text if dry_run else "",
+    )  # fmt: skip
+
+
+def committed(context: Context, pages: Sequence[DigestChange]) -> str | None:
+    """Commit what is not committed yet of the digests, in one commit; None where all is."""
+    due = [page for page in pages if is_dirty(context.repository, page.path)]
+    if not due:
+        return None
+    trailers = {"Memory-Id": ", ".join(page.id for page in due)}
+    old = [id_ for page in due if page.change == CHANGED for id_ in page.replaces]
+    if old:
+        trailers["Supersedes"] = ", ".join(old)
+    what = due[0].category if len(due) == 1 else f"{len(due)} categories"
+    paths = [page.path for page in due]
+    return commit_files(context.repository, paths, f"memory: digest {what}", trailers)

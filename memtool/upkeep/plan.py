@@ -411,7 +411,10 @@ def _digests(
     tree: Tree, inputs: PlanInputs, random: Callable[[int], bytes]
 ) -> Iterator[UpkeepStep]:
     """Yield the steps that bring the digests up to date that are there."""
-    found = digest.plan_digests(tree, inputs.now, inputs.config.categories, random)
+    found = digest.plan_digests(
+        tree, inputs.now, inputs.config.categories, random,
+        withholds=digest.withheld_labels(inputs.config),
+    )  # fmt: skip
     for one in found:
         if any(record.path in inputs.frozen for record in one.replaces):
             continue

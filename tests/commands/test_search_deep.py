@@ -42,6 +42,7 @@ def test_memories_stand_before_sessions(talked: Sandbox) -> None:
 
 def test_the_depth_of_digests_is_stated(sandbox: Sandbox) -> None:
     """Where only what sums up others is found, the answer is no deeper."""
+    sandbox.memory("dec-a")
     sandbox.memory("sem-sum", "Certificates and more.\n", type="semantic",
                    derived_from=("dec-a",), source=(f"{memory.SOURCE}0",))  # fmt: skip
     answer = sandbox.json("search", "certificates")
