@@ -40,7 +40,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
@@ -490,11 +490,12 @@ def _leads(name: str) -> Callable[[str, Facts, int], Predicate]:
 
     def read(value: str, facts: Facts, depth: int) -> Predicate:
         first = _meant(value, facts.tree, key)
-        found, edge = {first}, [first]
+        found, edge = {first}, {first}
+        known = None if depth == 1 else _naming_by(facts.tree, key)
         steps = 0
         while edge and (not depth or steps < depth):
-            near = {one for id_ in edge for one in _beside(facts.tree, id_, name)}
-            edge = sorted(near - found)
+            near = {one for id_ in edge for one in _beside(facts.tree, id_, name, known)}
+            edge = near - found
             found |= near
             steps += 1
         found.discard(first)
@@ -519,9 +520,24 @@ def _meant(value: str, tree: Tree, key: str) -> str:
         raise
 
 
-def _beside(tree: Tree, id_: str, name: str) -> Iterator[str]:
+def _naming_by(tree: Tree, key: str) -> dict[str, list[str]]:
+    """Return the ids of the memories that name each id in a key: many steps need all of them."""
+    found: dict[str, list[str]] = {}
+    for record in tree.records:
+        for id_ in record.memory.items(key):
+            found.setdefault(id_, []).append(record.id)
+    return found
+
+
+def _beside(
+    tree: Tree, id_: str, name: str, known: Mapping[str, list[str]] | None
+) -> Iterator[str]:
+    """Yield what leads to a memory in one step; `known` is what names each id, if it is known."""
     key = RELATIONS[name]
-    yield from (one.id for one in naming(tree, id_) if id_ in one.memory.items(key))
+    if known is not None:
+        yield from known.get(id_, ())
+    else:
+        yield from (one.id for one in naming(tree, id_) if id_ in one.memory.items(key))
     if name == "related" and id_ in tree.by_id:
         yield from tree.by_id[id_].memory.items(key)
 
