@@ -234,14 +234,6 @@ def _edit(context: Context, event: HookCall) -> Injected | None:
     return gather.governing(asked, _form(event), _budget(context, event))
 
 
-def _compact(context: Context, event: HookCall) -> None:
-    from memtool.inject import session_seen
-
-    if event.given.session and not event.is_dry:  # not every host says when it goes on
-        session_seen.forget(context.repository.cache_dir, context_of(event.given))
-    _close(context, event)
-
-
 def _close(context: Context, event: HookCall) -> None:
     """Hand the transcript on to a process of its own: it may be long, and a host does not wait."""
     context.refuse_absent()
@@ -258,7 +250,7 @@ _REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {
     contracts.START: _start,
     contracts.PROMPT: _prompt,
     contracts.EDIT: _edit,
-    contracts.COMPACT: _compact,
+    contracts.COMPACT: _close,  # a session that goes on afterwards starts again
     contracts.STOP: _close,
     contracts.END: _close,
 }

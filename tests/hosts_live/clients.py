@@ -220,7 +220,7 @@ CODEX = Client(
     env=lambda _url: {"FAKE_KEY": "made-up"},
     edit=_codex_edit,
     shell=lambda command: Call("exec_command", {"cmd": command}),
-    search="mcp__memtool__search",
+    search="mcp__memtool.search",
     settings=_codex_settings,
 )
 GEMINI = Client(
