@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, Literal
 
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics
@@ -18,10 +19,18 @@ MOST_ROWS = 6
 
 
 class Diagnosed(Value):
-    """The signs in the order in which they were looked at, and what was mended before."""
+    """The signs in the order in which they were looked at, and what was mended before.
+
+    `host` is the one that was asked about, empty for all.
+    """
 
     signs: tuple[Sign, ...]
     mended: tuple[str, ...] = ()
+    host: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: the signs, and what was mended."""
+        return {"signs": [sign.plain() for sign in self.signs], "mended": list(self.mended)}
 
     @property
     def exit_code(self) -> int:
@@ -38,8 +47,10 @@ def doctor(
     """Tell whether memtool, the repository and each agent host are as they should be.
 
     Of a host: whether memtool is installed there, whether its files are those that this version
-    writes, and whether its hooks work: they are run with a sample event, as the host runs them, and
-    what the agent would see is shown. Where something is broken, the exit code is 1.
+    writes, whether the host is of a version that was tried and accepts the hooks, and whether they
+    work: they are run with a sample event, as the host runs them. Of the host that is named, what
+    the agent would see is shown; otherwise each host that works is one line. Where something is
+    broken, the exit code is 1.
 
     Example:
         memtool doctor
@@ -55,14 +66,17 @@ def doctor(
         signs += [*diagnostics.of_memtool(context), *diagnostics.of_repository(context)]
     signs += _of_hosts(context, host)
     context.notes.clear()  # what is wrong is the answer here
-    return Diagnosed(tuple(signs), mended)
+    return Diagnosed(tuple(signs), mended, host)
 
 
 def render(diagnosed: Diagnosed) -> str:
-    """Return a block for each area: one line a sign, with the next step and the agent's view."""
+    """Return a block for each area: one line a sign, with the next step and the agent's view.
+
+    Where no host was named, one that works is one line, without that view.
+    """
     rows = [f"mended: {what}" for what in diagnosed.mended]
     area = ""
-    for sign in diagnosed.signs:
+    for sign in diagnosed.signs if diagnosed.host else _in_short(diagnosed.signs):
         if sign.area != area:
             area = sign.area
             rows += [*([""] if rows else []), area]
@@ -74,6 +88,23 @@ def render(diagnosed: Diagnosed) -> str:
         if len(lines) > MOST_ROWS:
             rows.append(f"         | ... and {len(lines) - MOST_ROWS} more lines")
     return "\n".join(rows)
+
+
+def _in_short(signs: Iterable[Sign]) -> Iterator[Sign]:
+    """Yield the signs without those of a host that are good, but for one that says so."""
+    from memtool.hosts import AGENTS
+
+    for area, group in groupby(signs, key=lambda sign: sign.area):
+        own = list(group)
+        if area not in AGENTS:
+            yield from own
+            continue
+        worse = [sign.replace(shown="") for sign in own if sign.state != GOOD]
+        if not worse:
+            seen = [sign.detail for sign in own if sign.name.startswith("works: ")]
+            what = "; ".join([own[0].detail, *seen[-1:]])
+            yield Sign(area, "works", GOOD, what, f"memtool doctor {area} shows what it sees")
+        yield from worse
 
 
 def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
@@ -119,6 +150,8 @@ def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[
             return  # the hooks are not those that this version would run
     else:
         yield Sign(host.name, "current", GOOD, "as this version writes it")
+    if host.is_program(context.env):
+        yield from diagnostics.of_program(host, site, context.env)
     from memtool.hosts.diagnostics import rehearse
 
     for one in rehearse(host, site, prompt, context.env):

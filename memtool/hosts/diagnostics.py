@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -55,11 +56,15 @@ class Rehearsed(Value):
 
 def rehearse(host: Host, site: Site, prompt: str, env: Mapping[str, str]) -> Iterator[Rehearsed]:
     """Run the hooks of a host that put something before the agent; `prompt` is what is asked."""
-    commands = {part.event: part.command for part in host.parts(site) if isinstance(part, Hook)}
+    calls = {
+        part.event: shlex.join([part.program, *part.call])  # unguarded: what fails is to be seen
+        for part in host.parts(site)
+        if isinstance(part, Hook)
+    }
     for contract in CONTRACTS:
         if contract.host == host.name and contract.meaning in MEANINGS:
             own = f"{site.program} hook {host.name} {contract.event}"  # of a plugin
-            yield _run(contract, commands.get(contract.name, own), site.project, prompt, env)
+            yield _run(contract, calls.get(contract.name, own), site.project, prompt, env)
 
 
 def _run(
@@ -117,6 +122,37 @@ def _text(answer: str, *, is_json: bool) -> str:
     specific = fields.get("hookSpecificOutput")
     inner = specific.get("additionalContext") if isinstance(specific, dict) else None
     return str(inner or fields.get("additional_context") or fields.get("text") or "")
+
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+
+def of_program(host: Host, site: Site, env: Mapping[str, str]) -> Iterator[Sign]:
+    """Ask a host's own program for its version, and which of the hooks it does not run."""
+    found = _VERSION.search(_printed([host.program, "--version"], site.project, env))
+    if found and host.tried:
+        own, tried = (tuple(map(int, one.split("."))) for one in (found[0], host.tried))
+        if own < tried:
+            detail = f"{found[0]}, older than {host.tried}, with which memtool was tried"
+            yield Sign(host.name, "version", WARNING, detail, f"update {host.title}")
+        else:
+            how = "as tried" if own == tried else f"tried with {host.tried}"
+            yield Sign(host.name, "version", GOOD, f"{found[0]}, {how}")
+    refusal = host.refusal(site, env)
+    if refusal:
+        yield Sign(host.name, "accepted", BROKEN, refusal, host.trust)
+
+
+def _printed(call: list[str], folder: str, env: Mapping[str, str]) -> str:
+    """Return what a program prints, empty where it fails."""
+    try:
+        done = subprocess.run(
+            call, cwd=folder, env=dict(env), capture_output=True, timeout=LIMIT_S, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace")
 
 
 GOOD, ABSENT, WARNING, BROKEN = "good", "absent", "warning", "broken"

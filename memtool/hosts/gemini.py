@@ -31,6 +31,7 @@ HOST = Host(
     folder=".gemini",
     home=lambda env: os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini"),
     parts=parts,
+    tried="0.61.0",
     retired=retired,
     server=lambda site: edits.server(site, *site.at(SETTINGS), comments=True),
     trust="Gemini CLI reads the files of a project only in a folder that you trust: "

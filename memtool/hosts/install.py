@@ -246,7 +246,10 @@ class Host(Value):
 
     `folder` is its directory, or only file, in a project; `home` returns the directory for all
     projects of the user. `parts` returns all edits but that of the MCP server, `retired` those of
-    older versions of memtool. `trust` is what the user has to do before the host runs a new hook.
+    older versions of memtool. `trust` is what the user has to do before the host runs a new hook;
+    `refusal` asks the host itself which hooks it does not run, and returns that in words, empty for
+    none. `tried` is the version in which all of it was proven in real sessions, empty for a host
+    that has none without a screen.
     """
 
     name: str
@@ -258,6 +261,8 @@ class Host(Value):
     server: Callable[[Site], ConfigEdit] | None = None
     trust: str = ""
     retired: Callable[[Site], list[ConfigEdit]] = lambda _site: []
+    refusal: Callable[[Site, Mapping[str, str]], str] = lambda _site, _env: ""
+    tried: str = ""
 
     def site(self, context: Context, *, is_user: bool) -> Site:
         """Return where its files are, for the project or for all projects of the user."""
@@ -274,13 +279,15 @@ class Host(Value):
             is_user=is_user,
         )
 
+    def is_program(self, env: Mapping[str, str]) -> bool:
+        """Tell whether the program of the host is on the path."""
+        return bool(shutil.which(self.program, path=env.get("PATH")))
+
     def is_used(self, context: Context) -> bool:
         """Tell whether the project or the user has files of it, or its program is on the path."""
         env = context.env
         places = (os.path.join(context.repository.top, self.folder), self.home(env))
-        return any(map(os.path.isdir, places)) or bool(
-            shutil.which(self.program, path=env.get("PATH"))
-        )
+        return any(map(os.path.isdir, places)) or self.is_program(env)
 
     def install(self, site: Site, *, with_server: bool = False) -> InstallPlan:
         """Plan what is missing or older. A server that is registered is updated unasked.

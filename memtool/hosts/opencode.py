@@ -51,5 +51,6 @@ HOST = Host(
     folder=".opencode",
     home=home,
     parts=parts,
+    tried="1.18.33",
     server=server,
 )

@@ -78,11 +78,86 @@ def test_another_command_is_not_run(ready: Sandbox) -> None:
     path = ready.path / ".claude/settings.json"
     evil = ready.write("tools/memtool", "#!/bin/sh\ntouch owned\n")
     evil.chmod(0o755)
-    path.write_text(path.read_text().replace('"memtool hook', f'"{evil} hook'))
+    path.write_text(path.read_text().replace("memtool", str(evil)))
     found = signs(ready, "claude")
     assert found["claude", "current"].state == WARNING
     assert ("claude", "works: session-start") not in found
     assert not (ready.path / "owned").exists()
+
+
+def fake(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("version", "state"), [("2.1.197 (Claude Code)", GOOD), ("3.0.0", GOOD), ("1.9.0", WARNING)]
+)
+def test_the_version_of_a_host_is_compared_with_the_tried_one(
+    ready: Sandbox, version: str, state: str
+) -> None:
+    install(ready.context(), "claude")
+    tools = ready.path.parent / "tools"
+    fake(tools, "claude", f"#!/bin/sh\necho '{version}'\n")
+    found = signs(ready, "claude", PATH=f"{tools}:{ready.env['PATH']}")
+    assert found["claude", "version"].state == state
+    assert ("claude", "version") not in signs(ready, "claude")
+
+
+CODEX = """#!{python}
+import json, sys
+if "--version" in sys.argv:
+    print("codex-cli 0.169.0")
+    sys.exit()
+for line in sys.stdin:
+    row = json.loads(line)
+    if row.get("method") == "hooks/list":
+        print(json.dumps({{"method": "configWarning"}}))
+        print(json.dumps({{"id": 2, "result": {{"data": [{{"hooks": {hooks}}}]}}}}), flush=True)
+        break
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "status", "detail"),
+    [
+        (6, "trusted", ""),
+        (6, "untrusted", "skips 6 of 6"),
+        (6, "modified", "skips 6 of 6"),
+        (4, "trusted", "skips 2 of 6"),
+        (0, "trusted", "skips 6 of 6"),
+        (None, "", ""),
+    ],
+)
+def test_codex_is_asked_which_hooks_it_skips(
+    ready: Sandbox, count: int | None, status: str, detail: str
+) -> None:
+    """It says nothing itself; one that does not answer tells nothing."""
+    install(ready.context(), "codex")
+    held = json.loads((ready.path / ".codex/hooks.json").read_text())["hooks"]
+    commands = [one["hooks"][0]["command"] for (one,) in held.values()]
+    rows = [{"command": command, "trustStatus": status} for command in commands[:count]]
+    tools = ready.path.parent / "tools"
+    hooks = "no list" if count is None else repr(rows)
+    fake(tools, "codex", CODEX.format(python=sys.executable, hooks=hooks))
+    found = doctor(ready.context(PATH=f"{tools}:{ready.env['PATH']}"), "codex")
+    refused = [sign.detail for sign in found.signs if sign.state == BROKEN]
+    assert len(refused) == bool(detail)
+    assert detail in "".join(refused)
+    assert found.exit_code == bool(detail)
+
+
+def test_a_host_that_works_is_one_line_unless_it_is_named(ready: Sandbox) -> None:
+    install(ready.context(), "claude")
+    install(ready.context(), "cursor")
+    (ready.path / ".cursor/commands/pin.md").unlink()
+    told = ready.run("doctor").stdout
+    rows = told.partition("\nclaude\n")[2].partition("\n\n")[0].splitlines()
+    assert [row.split()[:2] for row in rows] == [["ok", "works"], ["hint:", "memtool"]]
+    assert "the agent sees" in rows[0]
+    rows = told.partition("\ncursor\n")[2].partition("\n\n")[0].splitlines()
+    assert rows[0].split()[:2] == ["!", "current"]
 
 
 def test_a_program_that_is_gone_is_broken(ready: Sandbox) -> None:

@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hosts_live.proven import versions_in_docs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.hosts import contracts
+from memtool.hosts import AGENTS, agent, contracts
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, UnreadableEvent, read
 from memtool.inject import block
 
@@ -61,6 +62,12 @@ def test_silence_is_nothing_or_json() -> None:
     for row in CONTRACTS:
         assert row.written("") == row.silence
         assert row.silence == "" or json.loads(row.silence) in ({}, {"text": ""})
+
+
+def test_the_versions_that_were_tried_are_those_of_the_documentation() -> None:
+    """The table there is written by the runs with real clients."""
+    tried = {name: agent(name).tried for name in AGENTS if agent(name).tried}
+    assert tried == versions_in_docs()
 
 
 def test_every_host_has_a_row_for_each_event_once() -> None:

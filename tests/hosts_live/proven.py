@@ -19,7 +19,7 @@ SCENARIOS = (
     "works without memtool",
 )
 BEGIN, END = "<!-- proven: begin -->\n", "<!-- proven: end -->\n"
-YES, NO = "yes", ""
+YES, NO = "yes", "–"
 
 
 def table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> str:
@@ -31,7 +31,7 @@ def table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> s
         [scenario, *(YES if (scenario, name) in passed else NO for name in names)]
         for scenario in SCENARIOS
     ]
-    return "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def write_table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> None:

@@ -335,7 +335,7 @@ def test_a_tilde_is_the_home_of_the_user(shop: Sandbox, model: Path, tmp_path: P
 
 def tool_search(sandbox: Sandbox, query: str) -> tuple[list[str], tuple[str, ...]]:
     """Ask as a client of the MCP server does; return the ids and the notes."""
-    place = ServedRepository(str(sandbox.path), sandbox.env)
+    place = ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
     answer = call(tools()["search"], {"query": query}, place)
     assert answer.structured is not None, answer.text
     return [row["id"] for row in answer.structured["results"]], answer.notes
