@@ -20,7 +20,6 @@ from memtool.authoring import write
 from memtool.authoring.tree import is_dirty
 from memtool.errors import MemtoolError
 from memtool.gate import conflicts
-from memtool.index import index
 from memtool.memory import ids, timestamps
 from memtool.memory.fields import CONFIDENCES, Category
 from memtool.memory.memory import SOURCE, Fields, Memory, inputs_of, is_generated
@@ -351,7 +350,7 @@ def renew(
     What cannot be rebuilt now is left to `memtool digest`, with a note: the change that made a
     digest stale is done, and searches leave it out meanwhile.
     """
-    tree = index.open(context, exact=True)
+    tree = write.current(context, dry_run=dry_run)
     quoting = {
         record.memory.category
         for id_ in gone
