@@ -19,7 +19,7 @@ SCENARIOS = (
     "works without memtool",
 )
 BEGIN, END = "<!-- proven: begin -->\n", "<!-- proven: end -->\n"
-YES, NO = "yes", "–"
+YES, NO = "yes", "-"
 
 
 def table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> str:
