@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     Repeats = Literal["write", "refuse", "strengthen"]
 
+GLOBAL = "global"
 DRAWS = 20
 """Ids are drawn again when one is taken; twenty times never happens with 2^20 suffixes."""
 DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.default}
@@ -104,6 +105,12 @@ def validated(context: Context, memory: Memory) -> bytes:
     Raises:
         MemtoolError: it breaks the field table, holds a secret, or no reader would take the file.
     """
+    if memory.text("scope") == GLOBAL and not context.is_global:
+        raise MemtoolError(
+            "scope: global has no effect in the file of a project",
+            hint="memtool --global new, remember or supersede keeps it for all your projects",
+            code="foreign-scope",
+        )
     try:
         data = document.write(memory)
     except UnicodeEncodeError:

@@ -137,7 +137,29 @@ def _checked(
         problems = tuple(p for p in problems if is_chosen(p.path, chosen))
     else:
         problems = (*problems, *_blocks(context, content))
+    problems = tuple(
+        sorted((*problems, *_misplaced(context, content)), key=lambda one: (one.path, one.line))
+    )
     return Checked(len(content.files), problems, is_quiet)
+
+
+def _misplaced(context: Context, content: Content) -> list[Problem]:
+    """Return the memories of a project that say they hold in all: an error for new ones."""
+    from memtool.memory.schema import Problem as Found
+
+    found = [one for one in content.files if "\nscope: global\n" in one.text]
+    if not found or context.is_in_global:
+        return []
+    hint = "leave scope out; memtool --global new keeps a memory for all your projects"
+    return [
+        Found(
+            one.path, one.line_of("scope"), "foreign-scope",
+            "scope: global has no effect in the file of a project", hint,
+            severity=ERROR if one.path in content.new else "warning",
+        )
+        for one in found
+        if one.memory is not None and one.memory.text("scope") == "global"
+    ]  # fmt: skip
 
 
 def _blocks(context: Context, content: Content) -> list[Problem]:

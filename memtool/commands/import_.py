@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Literal
 
@@ -118,7 +118,7 @@ def import_(
     confidence and importance; what does not fit there is left out and named.
 
     Imported memories do not expire, as they stood in their old home without end; --set
-    temporal_class=long_term lets the time to live of their category count.
+    temporal_class=long_term or medium_term has somebody look at them again.
 
     Example:
         memtool import adr docs/adr --commit
@@ -154,7 +154,8 @@ def import_(
             hint=f"memtool import {from_} PATH, or ./- for a file of that name",
         )
     place = jsonl.STDIN.path if is_stdin else originals.located(os.path.join(context.cwd, path))
-    plan = base.plan(_drafts(context, from_, place, map, is_stdin=is_stdin), place, target)
+    drafts = _drafts(context, from_, place, map, is_stdin=is_stdin)
+    plan = base.plan(_of_project(context, drafts), place, target)
     if not plan.found and not plan.problems:
         raise MemtoolError(
             f"there is no record {'on stdin' if is_stdin else f'in {path}'}",
@@ -221,6 +222,27 @@ def _drafts(
     return drafts(place, top)
 
 
+def _of_project(
+    context: Context, drafts: Iterable[ForeignRecord | Problem]
+) -> Iterator[ForeignRecord | Problem]:
+    """Yield drafts without scope: global, which no file of a project can have; one note counts."""
+    count = 0
+    for one in drafts:
+        if isinstance(one, ForeignRecord) and not context.is_global:
+            is_wider = one.fields.get("scope") == write.GLOBAL
+            count += is_wider
+            kept = {key: value for key, value in one.fields.items() if key != "scope"}
+            yield one.replace(fields=kept) if is_wider else one
+        else:
+            yield one
+    if count:
+        what = "1 record was" if count == 1 else f"{count:,} records were"
+        context.notes.append(
+            f"{what} of scope global, and hold in this project alone; memtool --global import "
+            "takes them for all your projects"
+        )
+
+
 def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
     """Read `--set`. Raises MemtoolError for what cannot be the same in every memory, or at all."""
     types = [pair for pair in pairs if pair.startswith("type=")]
@@ -228,6 +250,12 @@ def _overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
     if types:
         found["type"] = types[-1].partition("=")[2]
     secrets.refuse_secrets("\n".join(pairs), allowlist(context.settings))
+    if found.get("scope") == write.GLOBAL and not context.is_global:
+        raise MemtoolError(
+            "scope: global has no effect in the file of a project",
+            hint="memtool --global import takes records for all your projects",
+            code="foreign-scope",
+        )
     for key, value in found.items():
         field = BY_NAME.get(key)
         fault = schema.value_fault(field, value, context.settings.categories) if field else ""

@@ -201,6 +201,8 @@ def supersede(
     replaced = tree.by_id[ids[0]].memory
     kind = type or replaced.type
     inherited = {key: value for key, value in replaced.fields.items() if key in INHERITED}
+    if not context.is_global:
+        inherited.pop("scope", None)  # one of old, which has no effect in a project
     if kind == replaced.type:
         inherited["category"] = replaced.text("category")
     if replaced.status == "pinned":

@@ -46,6 +46,15 @@ DEFAULT_MAP: dict[str, tuple[str, ...]] = {
 }
 """Where fields are looked for without --map: the first name that an object has. All other keys of a
 memory are looked for under their own name."""
+FIRST_DESIGNS = {
+    "emotional_resonance": "x-emotional-resonance",
+    "context_type": "x-context-type",
+    "problem_solution": "x-problem-solution",
+}
+"""Keys of the first designs of agent memories that have no effect here, and the key of the user's
+own that keeps each. A numeric confidence becomes one of three, and stays as x-confidence."""
+CONFIDENCE_FROM = (("high", 0.8), ("medium", 0.5), ("low", 0.0))
+"""The least number, of 0 to 1, for each confidence."""
 STDIN = Original("/dev/stdin", "", "stdin")
 _MAP_HINT = "name another place with --map FIELD=JSON.PATH"
 FieldMap = dict[str, tuple[str, ...]]
@@ -244,6 +253,7 @@ def _record(
             yield Problem(source.shown, number, "bad-value", what, hint, severity="warning")
         elif fitting is not None:
             fields[name] = fitting
+    fields = _of_first_designs(row) | fields
     body = str(fields.pop("body", ""))
     newer = fields.pop("superseded_by", ())
     name = str(fields.pop("id", ""))
@@ -264,6 +274,22 @@ def _record(
             severity="warning",
         )
     yield draft.replace(superseded_by=newer if isinstance(newer, tuple) else ())
+
+
+def _of_first_designs(row: dict[str, Any]) -> Fields:
+    """Return what a row has of the keys of the first designs, under keys of the user's own."""
+    found: Fields = {}
+    for name, own in {**FIRST_DESIGNS, "confidence": "x-confidence"}.items():
+        value = row.get(name)
+        if value in (None, "", [], {}) or (name == "confidence" and not _is_share(value)):
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        found[own] = originals.line(text, schema.MAX_LINE)
+    return found
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _draft(
@@ -310,6 +336,8 @@ def _value(name: str, value: Any) -> FieldValue:
         return _moment(value)
     if isinstance(value, list) and kind == "line":
         value = ", ".join(_items(value))
+    if name == "confidence" and _is_share(value):
+        return next(word for word, least in CONFIDENCE_FROM if value >= least)
     text = _scalar(value)
     if kind in ("choice", "category"):
         return text if name == "status" else text.lower()

@@ -72,10 +72,12 @@ FIELDS: tuple[Field, ...] = (
     Field("domain", "line", "retrieval", "area of the product"),
     Field("feature", "line", "retrieval", "feature of the product"),
     Field("importance", "share", "retrieval", "0 to 1; 0.5 when absent", mutable=True),
-    Field("scope", "choice", "retrieval", "this project, or every project of the user",
+    Field("scope", "choice", "retrieval", "this project; global for every project of "
+          "the user, in their own repository alone (memtool --global)",
           choices=SCOPES, default="project"),
-    Field("temporal_class", "choice", "retrieval", "how long such knowledge lasts; eternal has no "
-          "time to live", choices=TEMPORAL_CLASSES),
+    Field("temporal_class", "choice", "retrieval", "how long it lasts, instead of its category: "
+          "eternal has no end, long_term and medium_term are reviewed after 180 and 30 days, "
+          "short_term and ephemeral expire after 21 and 14", choices=TEMPORAL_CLASSES),
     Field("fade_rate", "number", "retrieval", "decay per day, instead of the category's"),
     Field("action_required", "flag", "work", "somebody has to act on it: true or false"),
     Field("awaiting", "choice", "work", "what it waits for", choices=AWAITING),

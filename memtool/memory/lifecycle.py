@@ -45,18 +45,50 @@ def confirmed_at(memory: Memory) -> int:
 
 
 PASSING = frozenset({"short_term", "ephemeral"})
-"""Temporal classes of categories whose memories expire, confirmed or not."""
+"""Temporal classes of memories that expire, confirmed or not; those of others are due for review,
+and those of eternal ones are neither."""
+
+CLASS_DAYS = {"long_term": 180, "medium_term": 30, "short_term": 21, "ephemeral": 14}
+"""The time of a memory that names another temporal class than that of its category."""
+
+
+def temporal_class(memory: Memory, categories: Mapping[str, Category]) -> str:
+    """Return the temporal class of a memory: its own, else its category's, else none."""
+    row = categories.get(memory.category)
+    return memory.text("temporal_class") or ("" if row is None else row.temporal_class)
+
+
+def term_days(memory: Memory, categories: Mapping[str, Category]) -> int:
+    """Return the days until a memory expires or is due for review, 0 where it has no end.
+
+    They are its category's, or those of its own temporal class where that is another one.
+    """
+    own, row = memory.text("temporal_class"), categories.get(memory.category)
+    if memory.status == "pinned" or own == "eternal":
+        return 0
+    if own and (row is None or own != row.temporal_class):
+        return CLASS_DAYS[own]
+    return 0 if row is None else row.ttl_days
+
+
+def term_text(memory: Memory, categories: Mapping[str, Category]) -> str:
+    """Return that time in words, with what gives it."""
+    days, own = term_days(memory, categories), memory.text("temporal_class")
+    row = categories.get(memory.category)
+    is_own = bool(own) and (row is None or own != row.temporal_class)
+    what = f"temporal class {own}" if is_own else f"category {memory.category}"
+    return f"the {days} days of the {what}"
 
 
 def is_passing(memory: Memory, categories: Mapping[str, Category] = DEFAULT_CATEGORIES) -> bool:
-    """Tell whether a memory expires with the time of its category, and is not merely due then.
+    """Tell whether a memory expires when its time is over, and is not merely due then.
 
-    Such are states of the work, memories of a category that is short-term or ephemeral, and
-    candidates, for which nobody has vouched.
+    Such are candidates, for which nobody has vouched, and what is short-term or ephemeral by its
+    own temporal class, else by its category's; states of the work are where they name no class.
     """
-    row = categories.get(memory.category)
-    is_short = row is not None and row.temporal_class in PASSING
-    return memory.type == "state" or memory.status == "candidate" or is_short
+    is_state = memory.type == "state" and not memory.text("temporal_class")
+    is_short = temporal_class(memory, categories) in PASSING
+    return is_state or memory.status == "candidate" or is_short
 
 
 def expires_at(
@@ -95,12 +127,8 @@ def _category_end(memory: Memory, categories: Mapping[str, Category]) -> int | N
 
     It counts from the last confirmation; pinned and eternal memories have no end.
     """
-    if memory.status == "pinned" or memory.text("temporal_class") == "eternal":
-        return None
-    row = categories.get(memory.category)
-    if row is None or row.ttl_days == 0:
-        return None
-    return confirmed_at(memory) + row.ttl_days * timestamps.DAY_S
+    days = term_days(memory, categories)
+    return confirmed_at(memory) + days * timestamps.DAY_S if days else None
 
 
 def state(memory: Memory, now: int, categories: Mapping[str, Category] = DEFAULT_CATEGORIES) -> str:

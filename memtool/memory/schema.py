@@ -67,6 +67,7 @@ CODES: dict[str, str] = {
     "broken-link": "it names a memory that is not there",
     "broken-source": "a file or commit that it comes from is not there",
     "no-such-file": "its files match nothing",
+    "foreign-scope": "it is of scope global, in a project",
     "duplicate": "another living memory says the same, in the same words or nearly so",
     "conflict": "another living memory says the contrary, or gives another value",
     "future": "a moment of the past lies in the future",

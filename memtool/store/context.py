@@ -104,6 +104,17 @@ class Context:
             return None
         return found
 
+    @property
+    def is_in_global(self) -> bool:
+        """Whether this is the repository of the global memories, however it was opened."""
+        if self.is_global:
+            return True
+        try:
+            place = global_directory(self.env)
+        except MemtoolError:
+            return False
+        return bool(place) and os.path.realpath(place) == os.path.realpath(self.repository.top)
+
     def enter(self, repository: Repository) -> None:
         """Go on in another repository; what was read of the one before is forgotten."""
         self.repository = repository

@@ -282,17 +282,15 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
     if memory.text("valid_through"):
         why = f"it was valid through {memory.text('valid_through')}"
         return changing("archive", record, why, status="archived") if is_over else None
-    row = categories[memory.category]
     count = inputs.uses.count_since(memory, lifecycle.confirmed_at(memory))
     if count >= inputs.config.count("maintain.often") and memory.status != "deprecated":
         # The commit at which somebody looked at the code stays: nobody has done so now.
         checked = memory.table("checked") | {"at": timestamps.render(inputs.now), "by": BY}
-        days = f"the {row.ttl_days} days of the category {row.name}"
-        why = f"it was looked at {count} times in {days}"
+        why = f"it was looked at {count} times in {lifecycle.term_text(memory, categories)}"
         return changing("renew", record, why, checked=checked)
     if due is not None and memory.status != "deprecated":
         return None  # somebody confirmed it, so somebody decides
-    why = _over(row, end)
+    why = _over(memory, categories, end)
     return changing("archive", record, why, status="archived") if is_over else None
 
 
@@ -303,14 +301,14 @@ def due_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
     for record in inputs.living(tree):
         due = lifecycle.due_at(record.memory, categories)
         if due is not None and due < inputs.now:
-            over = _over(categories[record.memory.category], due)
+            over = _over(record.memory, categories, due)
             hint = f"memtool confirm {record.id}, or memtool archive {record.id} --why REASON"
             found.append(Flag("due", (record.id,), "", over, hint))
     return found
 
 
-def _over(row: Category, end: int) -> str:
-    return f"the {row.ttl_days} days of the category {row.name} were over on {timestamps.date(end)}"
+def _over(memory: Memory, categories: Mapping[str, Category], end: int) -> str:
+    return f"{lifecycle.term_text(memory, categories)} were over on {timestamps.date(end)}"
 
 
 def _surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:

@@ -323,3 +323,15 @@ def test_messages_of_commits_hold_no_secret(sandbox: Sandbox) -> None:
             f"commit {bad[:10]}", 3, "secret",
         )  # fmt: skip
         assert "reword the commit" in problem["hint"]
+
+
+def test_a_project_holds_no_memory_of_global_scope(sandbox: Sandbox) -> None:
+    """It is refused when it is new, and a warning once it is there, but for the global one."""
+    path = sandbox.memory("dec-a", scope="global")
+    sandbox.git("add", path)
+    (problem,) = sandbox.json("check", "--staged")["problems"]
+    assert (problem["code"], problem["severity"]) == ("foreign-scope", "error")
+    assert (problem["line"], "--global" in problem["hint"]) == (9, True)
+    sandbox.git("commit", "-qm", "without the hook")
+    assert sandbox.json("check")["problems"][0]["severity"] == "warning"
+    assert sandbox.json("check", MEMTOOL_GLOBAL=str(sandbox.path))["problems"] == []

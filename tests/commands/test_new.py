@@ -310,10 +310,9 @@ def test_what_it_is_found_by_is_taken_over(sandbox: Sandbox):
         "trigger_phrases": ("which cache",),
         "domain": "billing",
         "importance": "0.9",
-        "scope": "global",
         "privacy": ("internal",),
     }
-    own = {"valid_through": "2026-12-31", "task_id": "T-1", "confidence": "low"}
+    own = {"scope": "global", "valid_through": "2026-12-31", "task_id": "T-1", "confidence": "low"}
     sandbox.memory("dec-a", **kept, **own)  # type: ignore[arg-type]
     memory = made_by(sandbox, "dec-a", "Another way")
     assert {key: memory.fields.get(key) for key in kept} == kept
@@ -327,12 +326,21 @@ def test_what_is_given_wins_over_what_is_taken_over(sandbox: Sandbox):
     sandbox.memory("dec-a", tags=("a",), category="architecture", importance="0.9")
     memory = made_by(
         sandbox, "dec-a", "T", tag=("new",), category="warning", importance=0.0, id="dec-b",
-        set=("scope=global",),
+        set=("environment=ci",),
     )  # fmt: skip
     assert memory.items("tags") == ("new",)
     assert memory.category == "warning"
     assert memory.importance == 0.0
-    assert (memory.id, memory.text("scope")) == ("dec-b", "global")
+    assert (memory.id, memory.text("environment")) == ("dec-b", "ci")
+
+
+def test_a_project_keeps_no_memory_for_all_projects(sandbox: Sandbox):
+    """The refusal names --global; what stands there already is not taken over."""
+    with pytest.raises(MemtoolError) as caught:
+        new(sandbox.context(), "decision", "T", body="It is so.", set=("scope=global",))
+    assert (caught.value.code, "--global" in caught.value.hint) == ("foreign-scope", True)
+    sandbox.memory("dec-a", scope="global")
+    assert made_by(sandbox, "dec-a", "T").text("scope") == ""
 
 
 def test_another_type_has_its_own_category(sandbox: Sandbox):

@@ -152,3 +152,20 @@ def test_unknown_states_become_candidates(read):
     assert isinstance(problem, Problem)
     assert (problem.code, problem.severity) == ("unknown-state", "warning")
     assert draft.fields["status"] == "candidate"
+
+
+def test_keys_of_the_first_designs_have_a_place(read):
+    """A numeric confidence is one of three; what has no effect here is kept under x-."""
+    *_, draft = read({
+        "id": "abc", "text": "T", "confidence": 0.85, "emotional_resonance": "relief",
+        "context_type": "debugging", "problem_solution": {"problem": "a", "solution": "b"},
+    })  # fmt: skip
+    assert {key: draft.fields[key] for key in draft.fields if key.startswith("x-")} == {
+        "x-confidence": "0.85",
+        "x-context-type": "debugging",
+        "x-emotional-resonance": "relief",
+        "x-problem-solution": '{"problem": "a", "solution": "b"}',
+    }
+    assert draft.fields["confidence"] == "high"
+    words = [read({"id": "abc", "confidence": n})[-1].fields["confidence"] for n in (0, 0.5, 1)]
+    assert words == ["low", "medium", "high"]
