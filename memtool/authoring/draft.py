@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,10 +19,12 @@ from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.authoring.write import Written
 from memtool.errors import MemtoolError
+from memtool.index.analyzer import is_stop, terms
 from memtool.memory import document, timestamps
 from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX, TYPES
 from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import sections as sections_of
+from memtool.redaction.mask import Mask
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.progress import paused
@@ -229,6 +232,43 @@ def _section(pair: str) -> tuple[str, str]:
             hint='--section "Rationale=it is the smallest change"',
         )
     return " ".join(name.split()), text.strip()
+
+
+MOST_TAGS = 5
+"""Tags that are proposed."""
+LEAST_BESIDE = 2
+"""Memories of the same file that carry a tag which the text does not name."""
+_OUT_OF_USE = frozenset({"archived", "deleted", "deprecated"})
+
+
+def proposed_tags(context: Context, memory: Memory) -> tuple[str, ...]:
+    """Return tags of other memories in use that fit a draft, the most used first, then by name.
+
+    Those come first that its title or text names word for word, then those that several memories
+    of one of its files carry. What it carries already is left out, and what may not be shown.
+    """
+    language = context.settings.text("search.language")
+    named = set(terms(f"{memory.title}\n{memory.body}", language))
+    files, counts, beside = set(memory.items("files")), Counter[str](), Counter[str]()
+    before = [*context.notes]
+    tree = context.tree()
+    context.notes[:] = before  # what is wrong with other files is no news here
+    for record in tree.records:
+        if record.memory.status not in _OUT_OF_USE and tree.lineage.is_head(record.id):
+            tags = set(record.memory.items("tags")).difference(memory.items("tags"))
+            counts.update(tags)
+            if files.intersection(record.memory.items("files")):
+                beside.update(tags)
+
+    def is_named(tag: str) -> bool:
+        words = terms(tag.replace("-", " ").replace("_", " "), language)
+        return any(not is_stop(word) for word in words) and named.issuperset(words)
+
+    fit = {tag: is_named(tag) for tag in counts}
+    found = [tag for tag in counts if fit[tag] or beside[tag] >= LEAST_BESIDE]
+    mask = Mask(context.settings)
+    shown = [tag for tag in found if mask.line(tag) == tag]
+    return tuple(sorted(shown, key=lambda tag: (not fit[tag], -counts[tag], tag))[:MOST_TAGS])
 
 
 def submit(

@@ -48,7 +48,8 @@ def new(
 
     What a living memory says already, in the same words, is not written again: that memory gains
     0.1 of importance instead. What one says nearly so (see the setting check.duplicate_threshold)
-    is refused, unless the new memory names it in --supersedes or --set related_to=ID.
+    is refused, unless the new memory names it in --supersedes or --set related_to=ID. Where no
+    --tag is given, tags of other memories that fit are proposed.
 
     Example:
         memtool new decision "Keep sessions in Redis" --body "Sessions live in Redis." --tag auth
@@ -92,9 +93,15 @@ def new(
             "valid_through": valid_through,
         },
     )
-    return _submitted(
+    done = _submitted(
         context, memory, has_own_id=bool(id), edit=edit, commit=commit, dry_run=dry_run
     )
+    if not memory.items("tags") and not done.duplicate_of:
+        fitting = draft.proposed_tags(context, memory)
+        if fitting:
+            how = "--tag TAG" if dry_run else "tags: in its file, or --tag TAG the next time"
+            context.notes.append(f"tags of other memories fit: {', '.join(fitting)} ({how})")
+    return done
 
 
 def remember(

@@ -68,9 +68,10 @@ def learn(
 ) -> Learned:
     """Bring the findings of a session up to date, and return them; by default the rules read it.
 
-    Nothing is done where the same reader, or a model, has read all messages before. Findings that
-    it made then and does not make now are withdrawn; those of a parent stay. `is_kept` false
-    writes nothing.
+    Nothing is done where the same reader, or a model, has read all messages before, or where the
+    settings want no findings. Findings that it made then and does not make now are withdrawn, also
+    those of categories that are no longer wanted; those of a parent stay. `is_kept` false writes
+    nothing.
 
     Raises:
         MemtoolError: there is no such session, or it cannot be read or written.
@@ -78,7 +79,9 @@ def learn(
     before = known(sessions, id)
     last = sessions.last(id)
     head = sessions.head(id)
-    if last is None or head.status == "pruned":  # findings outlive the messages
+    by = reader_of(sessions, by)
+    # Findings outlive the messages.
+    if last is None or head.status == "pruned" or not sessions.is_extracting:
         return before
     if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
         return before
@@ -88,7 +91,8 @@ def learn(
     messages, _torn = sessions.messages(id)
     read = messages[-rules.MOST_MESSAGES :]
     first, through = read[0].number, read[-1].number
-    made = {one.id: one for one in extract(read, id, head.agent or head.host)}
+    found = extract(read, id, head.agent or head.host)
+    made = {one.id: one for one in found if one.category in (sessions.categories or {one.category})}
     clean = clean_texts({text for one in made.values() for text in _texts(one)}, sessions.allowed)
     made = {id_: one for id_, one in made.items() if all(clean[t] == t for t in _texts(one))}
     if not is_kept:
@@ -115,7 +119,11 @@ def is_due(sessions: Sessions, id: str) -> bool:
     """
     last = sessions.last(id)
     through = known(sessions, id).through
-    return last is not None and last.number - through >= max(1, through // WORTH_SHARE)
+    return (
+        sessions.is_extracting
+        and last is not None
+        and last.number - through >= max(1, through // WORTH_SHARE)
+    )
 
 
 def _news(
@@ -137,7 +145,17 @@ def _news(
 
 def _is_better(before: str, by: str) -> bool:
     """Tell whether a model has read it before, whose words rules need not replace."""
-    return by == RULES and bool(before) and not before.startswith("rules-")
+    model, _for, wanted = before.partition(_FOR)
+    rules, _for, now = by.partition(_FOR)
+    return rules == RULES and bool(model) and not model.startswith("rules-") and wanted == now
+
+
+_FOR = " for "
+
+
+def reader_of(sessions: Sessions, name: str) -> str:
+    """Return what a reader is called in the journal: other categories make it another reader."""
+    return f"{name}{_FOR}{', '.join(sessions.categories)}" if sessions.categories else name
 
 
 def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
@@ -224,7 +242,10 @@ def _by_rules(sessions: Sessions, id: str, *, is_kept: bool) -> Learned:
 
 def _is_unread(sessions: Sessions, id: str, chosen: Model) -> bool:
     before, last = known(sessions, id), sessions.last(id)
-    return last is not None and (before.through < last.number or before.by != chosen.name)
+    is_read = last is None or (
+        before.through >= last.number and before.by == reader_of(sessions, chosen.name)
+    )
+    return sessions.is_extracting and not is_read
 
 
 def _is_read_by(chosen: Model, context: Context, sessions: Sessions, id: str) -> bool:

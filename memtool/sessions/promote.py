@@ -326,7 +326,7 @@ def memory_of(context: Context, judged: Judged) -> Memory:
     files = [path for path in one.files
              if is_inside(path) and os.path.lexists(os.path.join(top, path))]  # fmt: skip
     type_ = TYPES.get(one.category, "semantic")
-    return draft.draft(
+    made = draft.draft(
         context,
         type_,
         one.title,
@@ -346,6 +346,8 @@ def memory_of(context: Context, judged: Judged) -> Memory:
         },
         extra=(),
     )
+    tags = (*one.tags, *draft.proposed_tags(context, made))
+    return made.with_fields(tags=tags) if tags else made
 
 
 def _sources(finding: Finding) -> tuple[str, ...]:

@@ -56,13 +56,16 @@ class Sessions(Value):
     """The sessions of one clone, with what may be stored in them and how large they may be.
 
     `directory` is where they are; `allowed` what is no secret; `most_bytes` the most of one
-    session, `most_total` of all.
+    session, `most_total` of all. Findings are extracted where `is_extracting`, of the `categories`
+    alone if there are some.
     """
 
     directory: str
     allowed: Allowlist = NOTHING
     most_bytes: int = 10 * MEGABYTE
     most_total: int = 1_000 * MEGABYTE
+    is_extracting: bool = True
+    categories: tuple[str, ...] = ()
 
     def folder(self, id: str) -> str:
         """Return the directory of a session, by its whole id.
@@ -214,6 +217,8 @@ def opened(context: Context) -> Sessions:
         allowed=allowlist(context.settings),
         most_bytes=context.settings.count("sessions.session_mb") * MEGABYTE,
         most_total=context.settings.count("sessions.total_mb") * MEGABYTE,
+        is_extracting=context.is_extracting,
+        categories=tuple(sorted(context.settings.texts("extraction.categories"))),
     )
 
 

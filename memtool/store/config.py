@@ -137,6 +137,10 @@ ROWS: tuple[Row, ...] = (
       "begins"), (1, 1_000_000)),
     ("promote.preset", "balanced", ("how much evidence a finding of a session needs to become a "
       "memory: 4, 3 or 2 points"), ("conservative", "balanced", "aggressive")),
+    ("extraction.enabled", True, ("read sessions for findings; off where the project or the user "
+      "says so, and then messages are stored and nothing is learned from them")),
+    ("extraction.categories", (), ("the categories that findings may have, such as decision or "
+      "error; all without any")),
     ("extractor.command", (), ("a program that reads sessions for findings in place of the rules: "
       "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
       "--global config extractor.command claude,-p")),
@@ -183,6 +187,8 @@ PERSONAL = frozenset(
         "maintain.prune_days",
         "sessions.session_mb",
         "sessions.total_mb",
+        "extraction.enabled",
+        "extraction.categories",
         "extractor.command",
         "extractor.timeout_s",
         "extractor.retries",
@@ -202,6 +208,7 @@ USER_ONLY = {
 }
 """Options that a project's file cannot set, and what a value there is: no repository chooses what
 runs or is loaded here."""
+CATEGORY_LIST = "extraction.categories"
 BY_CATEGORY = frozenset(("inject.share", "inject.most", "inject.floor", "inject.threshold"))
 """Numbers that one category may have another of: `inject.threshold.decision`. In the file the
 setting is then a table, in which `default` is that of all other categories."""
@@ -391,6 +398,10 @@ def parsed(tables: dict[str, Any], path: str) -> Config:
                 given |= _by_category(option(key), value, categories, path)
             else:
                 given[key] = checked(option(key), value, path)
+    wanted = given.get(CATEGORY_LIST)
+    unknown = set(wanted).difference(categories) if isinstance(wanted, tuple) else ()
+    if unknown:
+        raise _refusal(path, CATEGORY_LIST, f"names no category: {', '.join(sorted(unknown))}")
     return Config(given=given, categories=categories)
 
 

@@ -148,6 +148,12 @@ class Context:
         return not self.is_off and bool(personal and self.settings.setting("capture.auto"))
 
     @property
+    def is_extracting(self) -> bool:
+        """Whether sessions are read for findings: neither project nor user has switched it off."""
+        personal = self.settings.personal.get("extraction.enabled", True)
+        return bool(personal and self.settings.setting("extraction.enabled"))
+
+    @property
     def budget_tokens(self) -> int | None:
         """Most tokens of a block as the environment has it, None where it says nothing."""
         given = self.env.get("MEMTOOL_BUDGET")

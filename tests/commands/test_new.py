@@ -385,3 +385,24 @@ def test_a_path_names_a_memory_too(sandbox: Sandbox):
     """What `new` printed can be pasted."""
     path = sandbox.memory("dec-a")
     assert made_by(sandbox, path, "T").supersedes == ("dec-a",)
+
+
+def test_tags_of_living_memories_are_proposed(sandbox: Sandbox) -> None:
+    """Those that the text names, then those of its files; never of what is out of use."""
+    for number in range(3):
+        sandbox.memory(f"sem-{number}", type="semantic", tags=("auth", "web"), files=("src/a.py",))
+    sandbox.memory("sem-x", type="semantic", tags=("rate-limit", "cache"))
+    sandbox.memory("sem-y", type="semantic", tags=("redis",), status="archived")
+    sandbox.memory("sem-z", type="semantic", tags=("rate",))
+
+    def proposed(*args: str) -> str:
+        done = sandbox.run("new", "semantic", "A title", "--dry-run", *args)
+        assert done.returncode == 0
+        note = done.stderr.partition("fit: ")[2]
+        return note.partition(" (")[0]
+
+    assert proposed("--body", "The rate limits are in Redis.") == "rate, rate-limit"
+    assert proposed("--body", "It is so.", "--file", "src/a.py") == "auth, web"
+    assert proposed("--body", "The cache.", "--file", "src/a.py") == "cache, auth, web"
+    assert proposed("--body", "The cache.", "--tag", "mine") == ""
+    assert proposed("--body", "Nothing fits here.") == ""

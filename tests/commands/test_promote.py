@@ -423,3 +423,30 @@ def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
     assert "never-retry-payments" in told.partition(" may contradict ")[0]
     assert "we-always-retry-payments" in told.partition(" may contradict ")[2]
     assert told.endswith("memtool curate proposes what to do")
+
+
+def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
+    """Of project and user whoever says no; a category that does not exist is refused."""
+    session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    sandbox.env["MEMTOOL_GLOBAL"] = str(sandbox.path.parent / "global")
+    sandbox.write(".memory/config.toml", "[extraction]\nenabled = false\n")
+    assert listed(sandbox) == {}
+    sandbox.write(".memory/config.toml", '[extraction]\ncategories = ["decision"]\n')
+    assert [row["category"] for row in listed(sandbox).values()] == ["decision"]
+    sandbox.write(".memory/config.toml", '[extraction]\ncategories = ["desicion"]\n')
+    wrong = sandbox.run("promote", "--list")
+    assert (wrong.returncode, "names no category: desicion" in wrong.stderr) == (2, True)
+    sandbox.write(".memory/config.toml", "[extraction]\nenabled = true\n")
+    assert sandbox.run("--global", "config", "extraction.enabled", "false").returncode == 0
+    session(sandbox, "From now on never use tabs in this repository, please.")
+    assert len(listed(sandbox)) == 1
+
+
+def test_a_candidate_has_the_tags_of_living_memories_that_it_names(sandbox: Sandbox):
+    """Beside those that the extraction knows; the person who confirms it sees them in the file."""
+    sandbox.memory("sem-a", "Wheels are built in CI.\n", type="semantic", tags=("uv", "ci"))
+    session(sandbox, RULE)
+    sandbox.run("promote")
+    (path,) = [path for path in memories(sandbox) if path.stem != "sem-a"]
+    assert set(document.read(path.read_bytes(), "").items("tags")) >= {"uv"}
+    assert "ci" not in document.read(path.read_bytes(), "").items("tags")

@@ -182,3 +182,36 @@ def test_a_session_that_was_opened_again_is_not_pruned(sessions: Sessions):
     assert retention._emptied(sessions, "ses-a", sessions.folder("ses-a")) == 0
     assert len(sessions.messages("ses-a")[0]) == 1
     assert sessions.head("ses-a").status == "open"
+
+
+def test_only_wanted_categories_are_kept(sessions: Sessions):
+    """Another choice is another reading: what is not wanted is withdrawn, and may come back."""
+    say(sessions, "ses-a", RULE, OTHER)
+    assert len(learned(sessions)) == 2
+    decisions = sessions.replace(categories=("decision",))
+    assert [one.category for one in findings.learn(decisions, "ses-a").findings] == ["decision"]
+    size = os.path.getsize(sessions.path("ses-a", FINDINGS))
+    assert [one.category for one in findings.learn(decisions, "ses-a").findings] == ["decision"]
+    assert os.path.getsize(sessions.path("ses-a", FINDINGS)) == size
+    assert findings.learn(sessions.replace(categories=("error",)), "ses-a").findings == ()
+    assert len(learned(sessions)) == 2
+
+
+def test_a_models_words_are_kept_for_the_same_categories(sessions: Sessions):
+    """Rules do not read again what a model has read, unless other categories are wanted."""
+    say(sessions, "ses-a", RULE, OTHER)
+    chosen = sessions.replace(categories=("decision", "error"))
+    by_model = findings.learn(chosen, "ses-a", rules.extract, "clever")
+    assert findings.learn(chosen, "ses-a") == by_model
+    assert findings.learn(sessions, "ses-a").by == findings.RULES
+
+
+def test_nothing_is_extracted_where_nobody_wants_it(sessions: Sessions):
+    """Messages are stored, what was found before stays, and nothing is due."""
+    say(sessions, "ses-a", RULE)
+    off = sessions.replace(is_extracting=False)
+    assert findings.learn(off, "ses-a").findings == ()
+    assert not findings.is_due(off, "ses-a")
+    assert len(learned(sessions)) == 1
+    say(sessions, "ses-a", OTHER)
+    assert len(findings.learn(off, "ses-a").findings) == 1
