@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,7 @@ ask 'memtool show "; touch gone' memtool show '"; touch gone'
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_a_real_bash_gets_what_stands_behind_its_own_breaks(filled: Sandbox) -> None:
     """bash parts words at : and =, and replaces only what follows them."""
-    here = {"PATH": f"{Path(shutil.which('memtool') or '').parent}:{os.environ['PATH']}"}
+    here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "--norc", "-c", BASH], cwd=filled.path, env=filled.env | here, text=True,
         capture_output=True, check=True,

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.hook import answered
+from memtool.commands.hook import answered, hook
+from memtool.errors import MemtoolError
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
 from memtool.inject import candidates as budgets
 from memtool.inject import session_seen
@@ -541,10 +542,11 @@ def test_where_nothing_is_to_be_captured_nothing_is(project: Sandbox, tmp_path: 
 
 
 def test_the_verb_itself_tells_what_is_wrong(project: Sandbox):
-    """Called by a person, with -C before it, it complains like any other verb."""
-    done = project.run("-C", str(project.path), "hook", "claude", "nope", stdin="{}")
-    assert done.returncode == 2
-    assert "claude has no event 'nope'" in done.stderr
-    done = project.run("-C", str(project.path), "hook", "claude", "stop", stdin="{")
-    assert done.returncode == 2
-    assert "the event cannot be read" in done.stderr
+    """From Python it complains like any other verb; no host ever sees that, with -C neither."""
+    with pytest.raises(MemtoolError, match="claude has no event 'nope'"):
+        hook(project.context(), "claude", "nope", input="{}")
+    with pytest.raises(MemtoolError, match="the event cannot be read"):
+        hook(project.context(), "claude", "stop", input="{")
+    for event, sent in (("nope", "{}"), ("stop", "{")):
+        done = project.run("-C", str(project.path), "hook", "claude", event, stdin=sent)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

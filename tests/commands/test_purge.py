@@ -19,8 +19,8 @@ def forgotten(sandbox: Sandbox) -> Sandbox:
     sandbox.memory("dec-due", status="deleted", deleted=LONG_AGO)
     sandbox.memory("dec-late", status="deleted", deleted=LONG_AGO | {"at": "2026-02-20T00:00:00Z"})
     sandbox.memory("dec-here")
-    sandbox.commit()
     sandbox.run("install", "git")
+    sandbox.commit()
     return sandbox
 
 
