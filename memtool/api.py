@@ -122,6 +122,7 @@ class Project(Context):
     session_end = _session.session_end
     session_fork = _session.session_fork
     session_show = _session.session_show
+    session_diff = _session_data.session_diff
     session_export = _session_data.session_export
     session_prune = _session_data.session_prune
     session_delete = _session_data.session_delete

@@ -239,6 +239,7 @@ CASES: dict[str, str] = {
         session add 5f0c --role user "Never on Fridays." --reopen --dry-run
         session prune --dry-run
         session export 0199
+        session diff 5f0c 0199
         session delete 0199 --dry-run
         promote --list
         promote --dry-run

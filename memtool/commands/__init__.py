@@ -80,6 +80,9 @@ VERBS: tuple[Verb, ...] = (
     Verb("session end", "learn", "end a session with a summary", "session"),
     Verb("session fork", "learn", "go on in a new session with the findings of the old", "session"),
     Verb("session show", "learn", "a session with its messages, or one of them", "session"),
+    Verb(
+        "session diff", "learn", "what two sessions share, and what each has alone", "session_data"
+    ),
     Verb("session export", "learn", "all that is stored of sessions", "session_data"),
     Verb("session prune", "learn", "remove the messages of those that ended first", "session_data"),
     Verb("session delete", "learn", "delete sessions for good", "session_data"),

@@ -1,4 +1,4 @@
-"""`memtool session export`, `prune` and `delete`: what is stored of sessions, taken out or away."""
+"""`memtool session diff`, `export`, `prune` and `delete`: what is stored of sessions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from memtool.commands._render import size_text
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.memory.schema import parse_source
-from memtool.sessions import findings, promote, retention, store
-from memtool.sessions.model import Message, json_line, moment_text
+from memtool.sessions import findings, lifecycle, promote, retention, store
+from memtool.sessions.model import Message, fingerprint, json_line, moment_text
 from memtool.sessions.store import Sessions
 from memtool.store import usage_log
 from memtool.store.context import Context
@@ -47,6 +47,30 @@ class DeletedSessions(Value):
     dry_run: bool = False
 
 
+class SessionSide(Value):
+    """What one of two sessions has alone: messages, findings as text, and files."""
+
+    id: str
+    messages: int
+    findings: tuple[str, ...]
+    files: tuple[str, ...]
+    failed: tuple[str, ...]
+    """Calls of tools that failed and were not seen to work."""
+
+
+class SessionDiff(Value):
+    """Two sessions side by side; what both have counts once.
+
+    `messages` counts those that were taken from the same lines, as in a fork.
+    """
+
+    messages: int
+    findings: tuple[str, ...]
+    files: tuple[str, ...]
+    a: SessionSide
+    b: SessionSide
+
+
 class ExportedSessions(Value):
     """All that is stored of sessions, one row a session, message, checkpoint and finding."""
 
@@ -56,6 +80,56 @@ class ExportedSessions(Value):
     def plain(self) -> Any:
         """Return the rows as a list."""
         return list(self.rows)
+
+
+def session_diff(context: Context, a: str, b: str) -> SessionDiff:
+    """Show what two sessions share, and what each has alone: messages, findings, files, failures.
+
+    Findings are the same where they say the same but for case, spaces and the last full stop.
+
+    Example:
+        memtool session diff ses-2026-02-22-k3f9 ses-2026-02-23-p2m7
+
+    Args:
+        a: the one session, by its id or the beginning of it
+        b: the other one
+    """
+    sessions = store.opened(context)
+    names = sessions.find(a), sessions.find(b)
+    if names[0] == names[1]:
+        raise MemtoolError(f"{a} and {b} are the same session", hint="memtool session list")
+    one, other = (_Held(sessions, name) for name in names)
+    return SessionDiff(
+        messages=len(one.origins & other.origins),
+        findings=tuple(one.said[key] for key in sorted(one.said.keys() & other.said.keys())),
+        files=tuple(sorted(one.files & other.files)),
+        a=one.without(other),
+        b=other.without(one),
+    )
+
+
+class _Held:
+    """What a session holds that can be compared."""
+
+    def __init__(self, sessions: Sessions, name: str) -> None:
+        sessions.head(name)  # a damaged one is refused
+        messages, _torn = sessions.messages(name)
+        self.name, self.count = name, len(messages)
+        self.origins = {one.origin for one in messages if one.origin}
+        self.files = {path for one in messages for path in one.files}
+        self.failed = [one.call for one in lifecycle.failures(messages) if not one.fixed_by]
+        known = findings.known(sessions, name).findings
+        self.said = {fingerprint(one.content): one.content for one in known}
+
+    def without(self, other: _Held) -> SessionSide:
+        """Return what this one has and the other has not."""
+        return SessionSide(
+            id=self.name,
+            messages=self.count - len(self.origins & other.origins),
+            findings=tuple(text for key, text in self.said.items() if key not in other.said),
+            files=tuple(sorted(self.files - other.files)),
+            failed=tuple(call for call in self.failed if call not in other.failed),
+        )
 
 
 def session_export(
@@ -227,8 +301,22 @@ def _message(one: Message) -> dict[str, Any]:
             "timestamp": moment_text(moment), **fields}  # fmt: skip
 
 
-def render(answer: Freed | DeletedSessions | ExportedSessions) -> str:
+def _diff_text(diff: SessionDiff) -> str:
+    rows = [f"both: {diff.messages:,} messages"]
+    rows += [f"  found: {text}" for text in diff.findings]
+    rows += [f"  files: {', '.join(diff.files)}"] * bool(diff.files)
+    for side in (diff.a, diff.b):
+        rows.append(f"only {side.id}: {side.messages:,} messages")
+        rows += [f"  found: {text}" for text in side.findings]
+        rows += [f"  files: {', '.join(side.files)}"] * bool(side.files)
+        rows += [f"  failed: {call}" for call in side.failed]
+    return "\n".join(rows)
+
+
+def render(answer: Freed | DeletedSessions | ExportedSessions | SessionDiff) -> str:
     """Return what went and what is left, or the sessions themselves."""
+    if isinstance(answer, SessionDiff):
+        return _diff_text(answer)
     if isinstance(answer, ExportedSessions):
         return _exported_text(answer)
     would = "would " if answer.dry_run else ""

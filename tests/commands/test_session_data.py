@@ -11,7 +11,13 @@ from conftest import Sandbox
 from memtool.commands.capture import capture
 from memtool.commands.doctor import doctor
 from memtool.commands.session import session_add, session_end, session_list, session_start
-from memtool.commands.session_data import render, session_delete, session_export, session_prune
+from memtool.commands.session_data import (
+    render,
+    session_delete,
+    session_diff,
+    session_export,
+    session_prune,
+)
 from memtool.commands.stats import render as stats_text
 from memtool.commands.stats import stats
 from memtool.errors import MemtoolError
@@ -198,3 +204,27 @@ def test_the_doctor_names_damaged_sessions_and_repairs_them(sandbox: Sandbox) ->
     assert next(one for one in mended if second in one).startswith("rebuilt head.json of")
     assert sign(sandbox).state == GOOD
     assert len(session_list(sandbox.context()).sessions) == 2
+
+
+def test_a_diff_shows_what_both_have_and_what_each_has_alone(sandbox: Sandbox) -> None:
+    """Findings by what they say, files, messages of the same lines, calls that still fail."""
+    first = session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    context = sandbox.context()
+    second = session_start(context, agent="codex").id
+    session_add(context, second, RULE.upper().capitalize(), file=("a.py",))
+    session_add(context, second, "E no", tool="Bash", call="make", result="failed")
+    session_end(context, second)
+    found = session_diff(context, first, second)
+    assert found.findings == ("Always use uv in this repository.",)
+    assert found.a.findings == ("We decided to keep the carts in Postgres.",)
+    assert (found.b.findings, found.b.files, found.b.failed) == ((), ("a.py",), ("make",))
+    assert (found.messages, found.a.messages, found.b.messages) == (0, 2, 2)
+    text = sandbox.run("session", "diff", first, second).stdout
+    assert f"only {second}: 2 messages\n  files: a.py\n  failed: make\n" in text
+    for wrong in ((first, first), (first, "none"), ("", second)):
+        with pytest.raises(MemtoolError):
+            session_diff(context, *wrong)
+    lines = "".join(said(word, f"2026-02-20T0{n}:00:00Z") for n, word in enumerate(("x", "y")))
+    for name in ("one", "two"):
+        sandbox.run("capture", "-", "--session", name, stdin=lines)
+    assert session_diff(sandbox.context(), "one", "two").messages == 2
