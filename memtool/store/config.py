@@ -73,6 +73,9 @@ ROWS: tuple[Row, ...] = (
      ("exponential", "half-life", "weekly")),
     ("decay.half_life_days", 90.0, "days in which half-life leaves half of the freshness",
      (0.01, 36_500)),
+    ("decay.minimum_importance", 0.1, ("maintain --weekly proposes to archive what decay has left "
+      "less importance than this, times its own; never what is pinned or eternal, nor, until it is "
+      "due for review, what is of high confidence"), (0, 1)),
     ("decay.accesses", False, ("let memories fade slower that were shown often in this clone; "
       "without it the same question is answered the same on every machine")),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),

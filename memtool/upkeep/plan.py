@@ -245,6 +245,7 @@ def _memory_steps(
     """Return the steps for the memories in the order in which they are shown, and the flags."""
     steps = expiry_steps(tree, inputs) if "expire" in parts else []
     reviews = due_flags(Imagined(tree, steps), inputs) if "review" in parts else []
+    reviews += faded_flags(Imagined(tree, steps), inputs) if "review" in parts else []
     flags: list[Flag] = []
     if "merge" in parts:
         found, flags = _nightly(Imagined(tree, steps), inputs)
@@ -307,6 +308,35 @@ def due_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
     return found
 
 
+def faded_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
+    """Return a flag for each memory in use whose importance has decayed below the least, by id.
+
+    Never for what is pinned or eternal, or of high confidence while it is not due for review; what
+    is due is named as such already.
+    """
+    least = inputs.config.number("decay.minimum_importance")
+    categories = inputs.config.categories
+    found = []
+    for record in inputs.living(tree):
+        memory = record.memory
+        left = memory.importance * _kept(memory, inputs)
+        is_due = lifecycle.is_due(memory, inputs.now, categories)
+        is_kept = memory.status == "pinned" or memory.text("temporal_class") == "eternal"
+        if left < least and not (is_kept or is_due or memory.confidence == "high"):
+            what = f"its importance {memory.importance:g} has decayed to {left:.2f}"
+            hint = f"memtool archive {record.id} --why REASON, or memtool confirm {record.id}"
+            found.append(Flag("faded", (record.id,), "", what, hint))
+    return found
+
+
+def _kept(memory: Memory, inputs: PlanInputs) -> float:
+    """Return what decay leaves of a memory, 0 to 1, by the settings of `decay`."""
+    config = inputs.config
+    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
+    count = inputs.uses.count(memory) if inputs.uses.is_known else None
+    return lifecycle.kept(memory, inputs.now, config.categories, fading, count)
+
+
 def _over(memory: Memory, categories: Mapping[str, Category], end: int) -> str:
     return f"{lifecycle.term_text(memory, categories)} were over on {timestamps.date(end)}"
 
@@ -338,13 +368,10 @@ def _surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
 
 def _by_worth(records: Iterable[Record], inputs: PlanInputs) -> list[Record]:
     """Return records, the least important first, then those that have decayed most."""
-    config = inputs.config
-    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
 
     def worth(record: Record) -> tuple[bool, float, float, int, str]:
         memory = record.memory
-        count = inputs.uses.count(memory) if inputs.uses.is_known else None
-        left = lifecycle.kept(memory, inputs.now, config.categories, fading, count)
+        left = _kept(memory, inputs)
         is_eternal = memory.text("temporal_class") == "eternal"
         return is_eternal, memory.importance, left, memory.timestamp, record.id
 

@@ -136,6 +136,24 @@ def test_what_is_due_says_what_to_do(sandbox: Sandbox):
     assert flag.hint == "memtool confirm dec-a, or memtool archive dec-a --why REASON"
 
 
+def test_importance_that_has_decayed_below_the_least_is_named(sandbox: Sandbox):
+    """Not where somebody pinned it, meant it for ever, is sure of it, or it is due anyway."""
+    faint: dict[str, FieldValue] = {"importance": "0.12", "timestamp": ago(80)}
+    sandbox.memory("dec-faint", **faint)
+    sandbox.memory("dec-fresh", importance="0.12", timestamp=ago(10))
+    sandbox.memory("dec-sure", **faint, confidence="high")
+    sandbox.memory("dec-pinned", **faint, status="pinned")
+    sandbox.memory("dec-eternal", **faint, temporal_class="eternal")
+    sandbox.memory("dec-due", importance="0.12", timestamp=ago(100))
+    (flag,) = plan.faded_flags(tree_of(sandbox), inputs())
+    assert (flag.kind, flag.ids) == ("faded", ("dec-faint",))
+    assert flag.message == "its importance 0.12 has decayed to 0.09"
+    assert flag.hint == "memtool archive dec-faint --why REASON, or memtool confirm dec-faint"
+    off = inputs()
+    off = off.replace(config=off.config.replace(given={"decay.minimum_importance": 0.0}))
+    assert plan.faded_flags(tree_of(sandbox), off) == []
+
+
 def test_what_is_deprecated_is_archived_when_its_time_is_over(sandbox: Sandbox):
     """Somebody said already that it does not hold; nobody need look at it again."""
     sandbox.memory("dec-a", timestamp=ago(100), status="deprecated")
