@@ -172,7 +172,7 @@ def maintain(
     """Plan the upkeep of the memories, and with --apply do it, as one commit to be reviewed.
 
     Nightly: what says the same is merged, candidates whose first day is over are confirmed where
-    somebody looked at them and else count less, contradictions are told. Weekly: what has expired
+    somebody opened them and else count less, contradictions are told. Weekly: what has expired
     is archived unless it was looked at three times, so are the least important of more than 3,000,
     what is due for review is told, digests are renewed, leftovers removed. Monthly: names that
     lead nowhere are told, the index is made anew, sessions that have ended are compressed, and

@@ -61,7 +61,7 @@ FATAL = ("disk", "bare", "no-memory")
 """Codes of errors that the next finding would meet as well."""
 QUARANTINE_S = 24 * 3600
 FADE = 0.8
-"""A candidate that nobody looked at weighs this much of its importance."""
+"""A candidate that nobody opened weighs this much of its importance."""
 
 
 class Promotion(Value):
@@ -411,11 +411,11 @@ def commit(context: Context, made: Sequence[Made]) -> str:
 
 
 def quarantine(
-    status: str, written: int, accesses: int, now: int
+    status: str, written: int, uses: int, now: int
 ) -> Literal["none", "wait", "confirm", "fade"]:
     """Return what becomes of a memory: `none` for what is no candidate.
 
-    `written` and `now` are seconds, `accesses` how often it was looked at since it was written. A
+    `written` and `now` are seconds, `uses` how often it was opened since it was written. A
     clock that runs behind the one that wrote it lets it wait. Nothing is written here:
     `memtool maintain` proposes the change of the file.
     """
@@ -423,7 +423,7 @@ def quarantine(
         return "none"
     if now - written < QUARANTINE_S:
         return "wait"
-    return "confirm" if accesses else "fade"
+    return "confirm" if uses else "fade"
 
 
 PROMPT = "prompts/curate.md"

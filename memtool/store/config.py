@@ -121,8 +121,7 @@ ROWS: tuple[Row, ...] = (
     ("maintain.most_alive", 3_000, ("living memories from which on maintain archives the least "
       "important"), (1, 10_000_000)),
     ("maintain.kept_alive", 2_700, "living memories that it leaves then", (0, 10_000_000)),
-    ("maintain.often", 3, ("accesses by which a memory outlives its time to live, and a candidate "
-      "is confirmed before its first day is over"), (1, 1_000_000)),
+    ("maintain.often", 3, "accesses by which a memory outlives its time to live", (1, 1_000_000)),
     ("maintain.schedule", (), ("the upkeep that maintain --due looks after, and that status says "
       "is due: nightly, weekly, monthly; without any, --due looks after all three"),
      ("nightly", "weekly", "monthly")),

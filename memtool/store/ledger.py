@@ -201,11 +201,6 @@ class Ledger:
         )
         return [Counted(*row) for row in self._connection.execute(query, (verb, limit))]
 
-    def asked(self) -> dict[str, int]:
-        """Return by id how many answers showed a memory to somebody who asked for it."""
-        query = "SELECT memory, sum(count) FROM counts WHERE verb NOT IN (?, ?, ?) GROUP BY memory"
-        return dict(self._connection.execute(query, INJECTING))
-
     def most_injected(self, limit: int) -> list[Counted]:
         """Return the memories that agents got most, whether they asked or a hook answered."""
         query = (

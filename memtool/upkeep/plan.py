@@ -52,13 +52,13 @@ UNCOUNTED = "no access was counted in this clone: candidates wait, and nothing i
 class Uses(Value):
     """How often memories were shown: totals by id, and single seconds from `since` on.
 
-    `asked` counts by id the answers that were no injections; `used` has the seconds at which a
-    memory was shown by its id or came first in a search. Without any totals, nobody knows whether
-    a memory was looked at.
+    `opened` counts by id how often a memory was shown by its id; `used` has the seconds at which
+    one was, or came first in a search. Without any totals, nobody knows whether a memory was looked
+    at.
     """
 
     totals: Mapping[str, Counted] = {}
-    asked: Mapping[str, int] = {}
+    opened: Mapping[str, int] = {}
     seconds: Mapping[str, Sequence[int]] = {}
     since: int | None = None
     used: Mapping[str, Sequence[int]] = {}
@@ -72,9 +72,9 @@ class Uses(Value):
         """Return how many answers ever showed a memory."""
         return sum(row.count for row in self._rows(memory))
 
-    def count_asked(self, memory: Memory) -> int:
-        """Return how many answers ever showed a memory to somebody who asked for it."""
-        return sum(self.asked.get(id_, 0) for id_ in (memory.id, *memory.supersedes))
+    def count_opened(self, memory: Memory) -> int:
+        """Return how often a memory was shown by its id; what it supersedes lends it nothing."""
+        return self.opened.get(memory.id, 0)
 
     def last(self, memory: Memory) -> int | None:
         """Return the second of the last answer that showed it, None for none."""
@@ -107,17 +107,17 @@ def read_uses(directory: str) -> Uses:
     Raises:
         MemtoolError: it cannot be read.
     """
-    with ledger.reading(directory) as opened:
-        totals = {row.id: row for row in opened.most("", -1)}
-        asked = opened.asked()
-        _answers, since = opened.answers()
+    with ledger.reading(directory) as held:
+        totals = {row.id: row for row in held.most("", -1)}
+        opened = {row.id: row.count for row in held.most("show", -1)}
+        _answers, since = held.answers()
         seconds: dict[str, list[int]] = {}
-        for id_, second in opened.shown():
+        for id_, second in held.shown():
             seconds.setdefault(id_, []).append(second)
         used: dict[str, list[int]] = {}
-        for id_, second in opened.used():
+        for id_, second in held.used():
             used.setdefault(id_, []).append(second)
-    return Uses(totals, asked, seconds, since, used)
+    return Uses(totals, opened, seconds, since, used)
 
 
 class PlanInputs(Value):
@@ -402,7 +402,10 @@ def _contradictions(tree: Tree, inputs: PlanInputs) -> list[Conflict]:
 def candidate_steps(
     tree: Tree, inputs: PlanInputs, contradicted: Collection[str]
 ) -> list[UpkeepStep]:
-    """Return the step for each candidate that has one."""
+    """Return the step for each candidate that has one.
+
+    Being listed or injected confirms nothing, however often: what is repeated is not more true.
+    """
     if not inputs.uses.is_known:
         return []
     found = [
@@ -417,16 +420,17 @@ def candidate_steps(
 
 def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
     memory = record.memory
-    count = inputs.uses.count_asked(memory)
-    often = inputs.config.count("maintain.often")
+    count = inputs.uses.count_opened(memory)
     state = quarantine(memory.status, memory.timestamp, count, inputs.now)
-    if state == "confirm" or count >= often:
+    if state == "confirm":
+        if memory.confidence == "low":
+            return None  # a person decides
         times = "once" if count == 1 else f"{count} times"
-        return changing("confirm", record, f"it was looked at {times}", status="confirmed")
+        return changing("confirm", record, f"it was opened {times}", status="confirmed")
     if state == "fade" and not memory.table("faded"):
         now = timestamps.render(inputs.now)
         faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
-        why = "nobody looked at it on its first day"
+        why = "nobody opened it on its first day"
         left = round(memory.importance * FADE, 4)
         return changing("fade", record, why, importance=f"{left:g}", faded=faded)
     return None

@@ -25,7 +25,7 @@ def looked_at(sandbox: Sandbox, id_: str, times: int, second: int) -> None:
     """Count that answers showed a memory."""
     directory = str(sandbox.path / ".git" / "memtool")
     for _time in range(times):
-        usage_log.append_note(directory, Note(second, "search", 1.0, items=(ShownItem(id_),)))
+        usage_log.append_note(directory, Note(second, "show", 1.0, items=(ShownItem(id_),)))
     ledger.fold(directory)
 
 

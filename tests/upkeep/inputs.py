@@ -22,8 +22,8 @@ def ago(days: float) -> str:
 def uses(**seconds: list[int]) -> Uses:
     """Accesses of memories at seconds, all of them kept in detail."""
     totals = {id_: Counted(id_, len(when), max(when)) for id_, when in seconds.items()}
-    asked = {id_: len(when) for id_, when in seconds.items()}
-    return Uses(totals, asked, {id_: sorted(when) for id_, when in seconds.items()}, 0)
+    opened = {id_: len(when) for id_, when in seconds.items()}
+    return Uses(totals, opened, {id_: sorted(when) for id_, when in seconds.items()}, 0)
 
 
 def seen(days: float, times: int = 1) -> list[int]:

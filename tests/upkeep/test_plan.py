@@ -297,14 +297,14 @@ SOMETHING = {"dec-other": seen(1)}
     [
         (0.9, 0, []),
         (0.9, 2, []),
-        (0.9, 3, ["confirm"]),
+        (0.9, 9, []),
         (1.1, 0, ["fade"]),
         (1.1, 1, ["confirm"]),
         (-1, 0, []),
     ],
 )
 def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list[str]):
-    """Before its end only three accesses confirm; from then on one does, and none lets it fade."""
+    """Before its end nothing happens; from then on one use confirms, and none lets it fade."""
     sandbox.memory("dec-a", status="candidate", timestamp=ago(days), importance="0.6")
     counted = uses(**SOMETHING | ({"dec-a": seen(0.1, times)} if times else {}))
     steps = plan.candidate_steps(tree_of(sandbox), inputs(counted), ())
@@ -319,9 +319,31 @@ def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list
 def test_what_is_injected_vouches_for_nothing(sandbox: Sandbox):
     """A candidate that agents got without asking fades like one that nobody saw."""
     sandbox.memory("dec-a", status="candidate", timestamp=ago(9))
-    injected = uses(**{"dec-a": seen(1, 5)}).replace(asked={})
+    injected = uses(**{"dec-a": seen(1, 5)}).replace(opened={})
     (step,) = plan.candidate_steps(tree_of(sandbox), inputs(injected), ())
     assert step.do == "fade"
+
+
+def test_being_listed_confirms_nothing(sandbox: Sandbox):
+    """Neither soon nor later, however often; a low confidence waits for a person."""
+    sandbox.memory("dec-new", status="candidate", timestamp=ago(0.1))
+    sandbox.memory("dec-old", status="candidate", timestamp=ago(9))
+    sandbox.memory("dec-low", status="candidate", timestamp=ago(9), confidence="low")
+    tree = tree_of(sandbox)
+    ids_ = ("dec-new", "dec-old", "dec-low")
+    listed = uses(**{id_: seen(0.01, 50) for id_ in ids_})
+    steps = plan.candidate_steps(tree, inputs(listed.replace(opened={})), ())
+    assert {step.id: step.do for step in steps} == {"dec-old": "fade", "dec-low": "fade"}
+    steps = plan.candidate_steps(tree, inputs(listed), ())
+    assert {step.id: step.do for step in steps} == {"dec-old": "confirm"}
+
+
+def test_what_a_candidate_supersedes_does_not_vouch_for_it(sandbox: Sandbox):
+    """Else it would be confirmed by the fame of the memory whose place it takes."""
+    sandbox.memory("dec-a", timestamp=ago(20))
+    sandbox.memory("dec-b", status="candidate", timestamp=ago(9), supersedes=("dec-a",))
+    (step,) = plan.candidate_steps(tree_of(sandbox), inputs(uses(**{"dec-a": seen(12, 9)})), ())
+    assert (step.id, step.do) == ("dec-b", "fade")
 
 
 def test_what_faded_is_confirmed_when_somebody_looks_later(sandbox: Sandbox):
@@ -353,7 +375,7 @@ def test_every_answer_that_showed_a_memory_counts(tmp_path: Path):
     assert found.is_known
     memories = [make_memory(id_) for id_ in "abc"]
     assert [found.count(memory) for memory in memories] == [2, 1, 0]
-    assert [found.count_asked(memory) for memory in memories] == [1, 1, 0]
+    assert [found.count_opened(memory) for memory in memories] == [0, 1, 0]
     assert [found.last(memory) for memory in memories] == [20, 30, None]
     assert [found.count_since(memories[0], second) for second in (10, 11, 20, 21)] == [2, 1, 1, 0]
     after = make_memory("c", supersedes=("a", "b"))
