@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,9 @@ from memtool.store.repository import Repository
 
 LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
+FRESH_LOCK_S = 1.0
+"""A younger lock may be of a process that is not to be seen yet."""
+_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 SHOWN_PATHS = 5
 _PASSED = ("Passed", "Skipped")
 _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
@@ -58,8 +62,8 @@ def commit_files(
                 with suppress(MemtoolError):  # the refusal below is what the user must see
                     _patiently(repository, ["rm", "--cached", "--quiet"], new)
             raise MemtoolError(
-                f"{_counted(paths)} written but not committed: {_reason(error)}",
-                hint=_hint(error, paths),
+                f"{_counted(paths)} written but not committed: {_reason(repository, error)}",
+                hint=_hint(repository, error, paths),
                 code="commit-refused",
             ) from None
         return repository.git.rev("HEAD")
@@ -106,14 +110,73 @@ def _patiently(
             repository.git.run(*args, stdin=stdin, with_hooks=True, env=env)
             return
         except GitError as error:
-            if not error.is_lock or time.monotonic() + pause_s > deadline:
+            if (
+                not error.is_lock
+                or time.monotonic() + pause_s > deadline
+                or _is_left(repository, error.lock)
+            ):
                 raise
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.3)
 
 
-def _reason(error: MemtoolError) -> str:
+def _is_left(repository: Repository, lock: str) -> bool:
+    """Tell whether a lock was left behind: it is not new, and no git process works here."""
+    age_s = _age(lock)
+    return age_s is not None and age_s > FRESH_LOCK_S and _writers(repository) == []
+
+
+def _age(lock: str) -> float | None:
+    """Return how old a lock is, in seconds; None where there is none."""
+    try:
+        return time.time() - os.stat(lock).st_mtime
+    except OSError:
+        return None
+
+
+def _writers(repository: Repository) -> list[int] | None:
+    """Return the git processes that work in a repository; None where that cannot be seen.
+
+    While an editor or a hook runs, git has its lock, but not the file of it open.
+    """
+    places = tuple(f"{os.path.realpath(one)}/" for one in (repository.top, repository.common_dir)
+                   if one)  # fmt: skip
+    try:
+        numbers = [name for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return None
+    found = []
+    for number in numbers:
+        try:
+            with open(f"/proc/{number}/comm", encoding="utf-8") as file:
+                is_git = file.read().strip() == "git"
+            if is_git and f"{os.readlink(f'/proc/{number}/cwd')}/".startswith(places):
+                found.append(int(number))
+        except OSError:  # it ended, or is somebody else's
+            continue
+    return found
+
+
+def _locked(repository: Repository, error: GitError) -> str:
+    """Return what is known of a lock that is in the way."""
+    age_s = _age(error.lock)
+    if age_s is None:
+        return _refusal(error.stderr) or error.message
+    unit, size = next((row for row in _UNITS if age_s >= row[1]), _UNITS[-1])
+    place = os.path.relpath(error.lock, repository.top) if repository.top else error.lock
+    text = f"{place} has been there for {int(age_s / size):,} {unit}"
+    writers = _writers(repository)
+    if writers is None:
+        return text
+    if not writers:
+        return f"{text}, and no git process works in this repository"
+    return f"{text}; git works here as process {', '.join(map(str, writers[:3]))}"
+
+
+def _reason(repository: Repository, error: MemtoolError) -> str:
     if isinstance(error, GitError):
+        if error.is_lock:
+            return _locked(repository, error)
         return _refusal(error.stderr) or error.message
     return error.message
 
@@ -137,9 +200,13 @@ def _refusal(said: str) -> str:
     return lines[0].removeprefix("fatal: ")
 
 
-def _hint(error: MemtoolError, paths: Sequence[str]) -> str:
+def _hint(repository: Repository, error: MemtoolError, paths: Sequence[str]) -> str:
     again = f"git commit -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}"
     if isinstance(error, GitError):
+        if error.is_lock and _is_left(repository, error.lock):
+            return f"rm {shlex.quote(error.lock)}, then {again}"
+        if error.is_sealed:
+            return f"git cannot write here, as in the sandbox of an agent; commit later: {again}"
         if error.is_lock:
             return f"another git process holds a lock; when it is done: {again}"
         if (

@@ -12,6 +12,7 @@ for sizes before contents, since nobody knows how large a blob is that somebody 
 from __future__ import annotations
 
 import os
+import re
 
 from memtool.errors import MemtoolError
 from memtool.value import Value
@@ -52,6 +53,8 @@ _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 _MOST_CONFLICTS = 127
 """`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
 _LOCKED = (".lock': File exists", "cannot lock ref")
+_LOCK = re.compile(r"Unable to create '([^']+\.lock)'")
+_SEALED = ("Read-only file system", "Permission denied", "insufficient permission")
 
 
 class GitError(MemtoolError):
@@ -73,6 +76,17 @@ class GitError(MemtoolError):
     def is_lock(self) -> bool:
         """Tell whether another git process held a lock, so that trying again may succeed."""
         return any(mark in self.stderr for mark in _LOCKED)
+
+    @property
+    def lock(self) -> str:
+        """The path of the lock that git names, empty where it names none."""
+        found = _LOCK.search(self.stderr)
+        return found[1] if found else ""
+
+    @property
+    def is_sealed(self) -> bool:
+        """Tell whether git's own directory cannot be written, as in the sandbox of an agent."""
+        return not self.is_lock and any(mark in self.stderr for mark in _SEALED)
 
 
 class TreeEntry(Value):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -185,10 +188,71 @@ def test_a_lock_that_stays_is_named(sandbox: Sandbox, monkeypatch: pytest.Monkey
     path = sandbox.memory("dec-a")
     sandbox.write(".git/index.lock", "")
     error = refused(sandbox, path)
+    assert ".git/index.lock has been there for 0 seconds" in error.message
     assert "another git process holds a lock" in error.hint
     (sandbox.path / ".git" / "index.lock").unlink()
     assert sandbox.git("status", "--porcelain") == "?? .memory/\n"
     commit(sandbox, path)
+
+
+def test_a_lock_that_was_left_behind_is_named_at_once(sandbox: Sandbox) -> None:
+    """Nobody waits twenty seconds for a process that is gone."""
+    path = sandbox.memory("dec-a")
+    lock = sandbox.write(".git/index.lock", "")
+    os.utime(lock, (time.time() - 7_300, time.time() - 7_300))
+    began = time.monotonic()
+    error = refused(sandbox, path)
+    assert time.monotonic() - began < commits.LOCK_PATIENCE_S / 2
+    assert ".git/index.lock has been there for 2 hours" in error.message
+    assert "no git process works in this repository" in error.message
+    assert error.hint.startswith(f"rm {lock}, then git commit")
+    assert sandbox.git("status", "--porcelain") == "?? .memory/\n"
+
+
+def test_a_lock_whose_writer_lives_is_waited_for(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that waits for its editor holds a lock for as long as that takes."""
+    monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.3)
+    path = sandbox.memory("dec-a")
+    sandbox.write("x", "x")
+    sandbox.git("add", "x")
+    editor = sandbox.write("editor", "#!/bin/sh\nsleep 60\n")
+    editor.chmod(0o755)
+    lock = sandbox.path / ".git/index.lock"
+    writer = subprocess.Popen(["git", "commit", "--all"], cwd=sandbox.path,
+                              env=sandbox.env | {"GIT_EDITOR": str(editor)},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True)  # fmt: skip
+    try:
+        for _try in range(500):
+            if lock.exists():
+                break
+            time.sleep(0.01)
+        os.utime(lock, (time.time() - 90, time.time() - 90))
+        error = refused(sandbox, path)
+    finally:
+        os.killpg(writer.pid, signal.SIGKILL)
+        writer.wait()
+    assert "for 1 minutes; git works here as process " in error.message
+    assert "another git process holds a lock" in error.hint
+
+
+def test_where_git_cannot_write_the_file_is_kept_for_later(sandbox: Sandbox) -> None:
+    """As in the sandbox of an agent, where the worktree may be written and .git may not."""
+    sandbox.run("init", "--commit")
+    script = (
+        "mount --bind .git .git && mount -o remount,ro,bind .git && "
+        f"exec {sys.executable} -m memtool remember 'Deploys run on Tuesdays.' --commit"
+    )
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], cwd=sandbox.path,
+                          env=sandbox.env, capture_output=True, text=True, check=False)  # fmt: skip
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 2
+    assert "written but not committed" in done.stderr
+    assert "commit later: git commit -- .memory/semantic/" in done.stderr
+    assert "Tuesdays" in sandbox.run("list").stdout
 
 
 @pytest.mark.slow
