@@ -10,12 +10,13 @@ git calls ours keeps it; the other one gets a new id and file, and every byte be
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from memtool.authoring import write
 from memtool.authoring.merge import unmerged
 from memtool.authoring.tree import bytes_of, is_dirty
 from memtool.errors import MemtoolError
+from memtool.gate import conflicts
 from memtool.gate.conflicts import Conflict
 from memtool.memory import document, ids, timestamps
 from memtool.memory.memory import Fields, Memory, sections
@@ -62,6 +63,7 @@ def keep(
     *,
     commit: bool,
     dry_run: bool,
+    is_pinned: bool = False,
 ) -> Settled:
     """Write a new memory with the text of the winner, which replaces all of them."""
     kept: Fields = {key: value for key, value in winner.fields.items() if key not in _OWN}
@@ -72,6 +74,8 @@ def keep(
         "source": tuple(sources),
         "supersedes": tuple(ids),
     }
+    if is_pinned:
+        fields["status"] = "pinned"
     memory = Memory(fields=fields, body=with_reason(winner.body, why))
     return write_settlement(context, memory, ids, winner.id, why, commit=commit, dry_run=dry_run)
 
@@ -127,35 +131,48 @@ def settle_all(
     commit: bool,
     dry_run: bool,
 ) -> list[Settled]:
-    """Settle conflicts one after the other, by keeping both or the newer text.
+    """Settle conflicts by keeping both or the newer text: of each cluster one memory is left.
 
-    What was settled counts for the next one: a text that lost opposes nothing any more, and a
-    text that was kept is that of its new memory, as old as it was.
+    What lost opposes nothing any more. A text that wins over some and loses to another leaves what
+    it won over to that one, so that nothing is written only to be replaced.
     """
+    clusters = conflicts.clusters(found)
     if wanted == BOTH:
         return [
             accept(context, [memories[i] for i in one.ids], why, commit=commit, dry_run=dry_run)
-            for one in found
+            for one in clusters
         ]
-    known = dict(memories)
-    ages = {id_: memory.timestamp for id_, memory in memories.items()}
-    current: dict[str, str] = {}
-    settled = []
-    for conflict in found:
-        sides = dict.fromkeys(current.get(id_, id_) for id_ in conflict.ids)
-        sides.pop("", None)
+    replaced: dict[str, set[str]] = {}
+    lost: set[str] = set()
+    for cluster in clusters:
+        sides = [id_ for id_ in cluster.ids if id_ not in lost]
         if len(sides) < 2:
             continue
-        winner = max(sides, key=lambda id_: (ages[id_], id_))
-        one = keep(context, known[winner], tuple(sides), why, commit=commit, dry_run=dry_run)
-        settled.append(one)
-        known[one.id] = write.read(context, one.text.encode())
-        ages[one.id] = ages[winner]
-        for id_ in [*current, *sides]:
-            side = current.get(id_, id_)
-            if side in sides:
-                current[id_] = one.id if side == winner else ""
-    return settled
+        winner = newest([memories[id_] for id_ in sides]).id
+        losers = {id_ for id_ in sides if id_ != winner}
+        lost |= losers
+        gained = losers.union(*(replaced.pop(id_, ()) for id_ in losers))
+        replaced.setdefault(winner, set()).update(gained)
+    return [
+        keep(
+            context,
+            memories[winner],
+            sorted({winner, *losers}),
+            why,
+            commit=commit,
+            dry_run=dry_run,
+            is_pinned=_is_pinned(winner, losers, memories, found),
+        )
+        for winner, losers in replaced.items()
+    ]
+
+
+def _is_pinned(
+    winner: str, losers: Collection[str], memories: Mapping[str, Memory], found: Sequence[Conflict]
+) -> bool:
+    """Tell whether a text was pinned: the one that holds, or one that said nothing against it."""
+    against = {id_ for one in found if winner in one.ids for id_ in one.ids} - {winner}
+    return any(memories[id_].status == "pinned" for id_ in {winner, *losers} - against)
 
 
 def with_reason(body: str, why: str) -> str:

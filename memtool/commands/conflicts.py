@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.gate import conflicts as gate
 from memtool.gate import near_duplicates
@@ -15,6 +17,9 @@ from memtool.store.context import Context
 from memtool.store.provenance import SHORT, Origin
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, plain
+
+MOST_BESIDE = 3
+"""Memories that are shown beside each other; more are below each other, one a line."""
 
 
 class ConflictSide(Value):
@@ -33,32 +38,53 @@ class ConflictSide(Value):
 
 
 class ConflictRow(Value):
-    """A conflict with its sides, in the order of `ids`."""
+    """A conflict with its sides, in the order of `ids`; `values` is what each gives to one thing.
+
+    `differs` has them in a row, each once: `6379 against 6380`.
+    """
 
     kind: str
     ids: tuple[str, ...]
     reason: str
     accepted: bool
     sides: tuple[ConflictSide, ...]
+    values: tuple[str, ...] = ()
+    differs: str = ""
 
 
 class Conflicts(Value):
     """What contradicts each other: forks first, then oppositions, values and duplicates.
 
-    `since` is the commit that they were compared with, empty for none.
+    `since` is the commit that they were compared with, empty for none. `kinds` counts all of them
+    by kind, also those beyond the limit, `memories` those that take part, `open` what is not
+    accepted.
     """
 
     conflicts: tuple[ConflictRow, ...]
     since: str = ""
+    kinds: tuple[tuple[str, int], ...] = ()
+    memories: int = 0
+    open: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many there are, with those beyond the limit."""
+        return sum(count for _kind, count in self.kinds)
 
     @property
     def exit_code(self) -> int:
         """1 where a conflict is open, for hooks and CI."""
-        return int(any(not conflict.accepted for conflict in self.conflicts))
+        return int(self.open > 0)
 
     def plain(self) -> dict[str, Any]:
         """Return the shape of `--json`."""
-        return {"conflicts": plain(self.conflicts)} | ({"since": self.since} if self.since else {})
+        found = {
+            "conflicts": plain(self.conflicts),
+            "total": self.total,
+            "kinds": dict(self.kinds),
+            "memories": self.memories,
+        }
+        return found | ({"since": self.since} if self.since else {})
 
 
 def conflicts(
@@ -67,13 +93,15 @@ def conflicts(
     at: str | None = None,
     since: str = "",
     all: bool = False,
+    limit: int = 20,
 ) -> Conflicts:
     """List the memories that contradict each other, side by side.
 
     A conflict is a fork (heads that replace the same memory), an opposition (one says use, always,
     enable, add, must or allow, the other the contrary of the same thing), or two values for the
     same key, version, port, path or measure. Only memories in use count, and of their text only
-    title and first sentence. Where one is open the exit code is 1.
+    title and first sentence. All that contradict each other about one thing are one conflict, and
+    where they give it values, these are shown first. Where one is open the exit code is 1.
 
     With --since only those are listed in which a memory takes part that was not there at that
     revision, and new memories that say what another one says: what a merge has brought. A
@@ -87,6 +115,7 @@ def conflicts(
         at: a revision instead of the worktree
         since: a revision; only what is new since then
         all: also those that were accepted
+        limit: most conflicts to show, 0 for all; the summary counts all of them
     """
     base = context.repository.git.rev(since) if since else ""
     if base and not ids and not _names(context, at) - _names(context, base):
@@ -119,7 +148,15 @@ def conflicts(
         and (not wanted or wanted.intersection(conflict.ids))
         and (new is None or new.intersection(conflict.ids))
     ]
-    return Conflicts(_with_sides(context, tree, found), base)
+    together = gate.clusters(found)
+    shown = together[: _filters.most_of(limit)]
+    return Conflicts(
+        _with_sides(context, tree, shown),
+        base,
+        tuple(Counter(one.kind for one in together).items()),
+        len({id_ for one in together for id_ in one.ids}),
+        sum(not one.accepted for one in together),
+    )
 
 
 def _names(context: Context, at: str | None) -> set[str]:
@@ -139,6 +176,8 @@ def _with_sides(
             conflict.reason,
             conflict.accepted,
             tuple(_side(records[id_], origins[records[id_].path]) for id_ in conflict.ids),
+            conflict.values,
+            conflict.differs,
         )
         for conflict in found
     )
@@ -164,26 +203,40 @@ def render(found: Conflicts) -> str:
     """Return each conflict with its sides next to each other, and how to settle it."""
     if not found.conflicts:
         return f"no new conflict since {found.since[:SHORT]}" if found.since else "no open conflict"
-    return "\n\n".join("\n".join(_rows(conflict)) for conflict in found.conflicts)
+    parts = ["\n".join(_rows(conflict)) for conflict in found.conflicts]
+    total = found.total
+    if total > 1:
+        counts = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in found.kinds)
+        left = total - len(found.conflicts)
+        rest = f"; {left} not shown, --limit 0 shows all" if left else ""
+        parts.append(f"{total} conflicts among {found.memories} memories: {counts}{rest}")
+    return "\n\n".join(parts)
+
+
+def _plural(kind: str, count: int) -> str:
+    return kind if count == 1 or kind.endswith("s") else f"{kind}s"
 
 
 def _rows(conflict: ConflictRow) -> list[str]:
     sides = conflict.sides
     state = ", accepted" if conflict.accepted else ""
-    table = columns(
-        [
-            ("", *(side.id for side in sides)),
-            ("title", *(_clipped(side.title) for side in sides)),
-            ("source", *(_clipped(", ".join(side.source)) for side in sides)),
-            ("author", *(side.author or "-" for side in sides)),
-            ("written", *(day(side.timestamp) for side in sides)),
-            ("commit", *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-"
-                         for side in sides)),
-            ("confidence", *(side.confidence for side in sides)),
-            ("trust", *(side.trust for side in sides)),
-        ]
-    )  # fmt: skip
-    rows = [f"{conflict.kind}{state}: {conflict.reason}", *(f"  {row}" for row in table)]
+    cells: list[tuple[str, ...]] = [
+        ("", *(side.id for side in sides)),
+        *([("value", *conflict.values)] if conflict.values else []),
+        ("title", *(_clipped(side.title) for side in sides)),
+        ("source", *(_clipped(", ".join(side.source)) for side in sides)),
+        ("author", *(side.author or "-" for side in sides)),
+        ("written", *(day(side.timestamp) for side in sides)),
+        ("commit", *(f"{side.commit[:SHORT]} {side.date[:10]}" if side.commit else "-"
+                     for side in sides)),
+        ("confidence", *(side.confidence for side in sides)),
+        ("trust", *(side.trust for side in sides)),
+    ]  # fmt: skip
+    table = columns(cells if len(sides) <= MOST_BESIDE else zip(*cells, strict=True))
+    rows = [
+        f"{conflict.kind}{state}: {conflict.differs or conflict.reason}",
+        *(f"  {row}" for row in table),
+    ]
     if not conflict.accepted:
         rows.append(f"  hint: memtool resolve {' '.join(conflict.ids)} --keep newer --why REASON")
     return rows

@@ -51,6 +51,9 @@ def resolve(
     one with a text of your own. With --keep both each names the others in conflicts_accepted, and
     they are no longer listed as a conflict. The same for a fork and for contrary statements.
 
+    --all leaves one memory of each cluster that memtool conflicts lists: the text of the newest,
+    which replaces all the others, in one commit each.
+
     Without --keep, --merge and --keep-both it finishes merges of git: files that are divided in
     lifecycle keys only, such as status and tags, get what both sides did, all of them at once, and
     are staged.

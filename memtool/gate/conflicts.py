@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memtool.memory.fields import Category
     from memtool.store.snapshot import Record, Tree
 
-KIND = "clashes 1"
+KIND = "clashes 2"
 """What is kept of oppositions."""
 FORK = "fork"
 DUPLICATE = "duplicate"
@@ -42,12 +42,23 @@ _ORDER = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class Conflict(Value):
-    """Memories that contradict each other, by their ids in sorted order."""
+    """Memories that contradict each other, by their ids in sorted order.
+
+    `topic` is what it is about, the same for all that belong together; `values` is what each memory
+    gives to the same thing, in the order of `ids`, empty where it is no value.
+    """
 
     kind: str
     ids: tuple[str, ...]
     reason: str
     accepted: bool
+    topic: str = ""
+    values: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> str:
+        """What differs, where that is a value: `6379 against 6380`."""
+        return " against ".join(dict.fromkeys(self.values))
 
 
 def living(tree: Tree, now: int, categories: Mapping[str, Category]) -> list[Record]:
@@ -78,7 +89,11 @@ def contradictions(
     """
     found = {
         fork.heads: Conflict(
-            FORK, fork.heads, f"both replace {fork.ancestor}", _is_accepted(tree, fork.heads)
+            FORK,
+            fork.heads,
+            f"both replace {fork.ancestor}",
+            _is_accepted(tree, fork.heads),
+            f"{FORK} {fork.ancestor}",
         )
         for fork in tree.lineage.forks()
     }
@@ -87,8 +102,40 @@ def contradictions(
     for clash in _clashes(records, cache_dir):
         ids = (records[clash.one].id, records[clash.other].id)
         if ids[0] != ids[1] and ids not in parted:
-            found[ids] = Conflict(clash.kind, ids, clash.reason, _is_accepted(tree, ids))
+            is_accepted = _is_accepted(tree, ids)
+            found[ids] = Conflict(
+                clash.kind, ids, clash.reason, is_accepted, clash.topic, clash.values
+            )
     return sorted(found.values(), key=order)
+
+
+def clusters(found: Sequence[Conflict]) -> list[Conflict]:
+    """Return conflicts with those about one thing as one, of all memories that take part in it.
+
+    What is accepted stays apart from what is open. The kind is the first in the order of the table.
+    """
+    apart: dict[tuple[str, bool], list[tuple[set[str], list[Conflict]]]] = {}
+    for conflict in found:
+        groups = apart.setdefault((conflict.topic, conflict.accepted), [])
+        ids, members = set(conflict.ids), [conflict]
+        for group in [group for group in groups if not ids.isdisjoint(group[0])]:
+            groups.remove(group)
+            ids |= group[0]
+            members += group[1]
+        groups.append((ids, members))
+    joined = [_joined(members) for groups in apart.values() for _ids, members in groups]
+    return sorted(joined, key=order)
+
+
+def _joined(group: Sequence[Conflict]) -> Conflict:
+    first = min(group, key=order)
+    if len(group) == 1:
+        return first
+    gives = {id_: value for one in group for id_, value in zip(one.ids, one.values, strict=False)}
+    ids = tuple(sorted({id_ for one in group for id_ in one.ids}))
+    values = tuple(gives.get(id_, "") for id_ in ids) if all(map(gives.get, ids)) else ()
+    joined = first.replace(ids=ids, values=values)
+    return joined.replace(reason=joined.differs or f"{first.reason}, and {len(ids) - 2} more")
 
 
 def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
@@ -106,13 +153,16 @@ def _clashes(records: Sequence[Record], cache_dir: str) -> list[Contradiction]:
     if was is not None and set(stamps) <= {(path, oid) for path, oid in was[0]}:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [
-            Contradiction(number[one], number[other], kind, reason)
-            for one, other, kind, reason in was[1]
+            Contradiction(number[one], number[other], kind, reason, topic, tuple(values))
+            for one, other, kind, reason, topic, values in was[1]
             if one in number and other in number
         ]
     found = signs.find([record.memory for record in records])
     if cache_dir:
-        rows = [(records[c.one].path, records[c.other].path, c.kind, c.reason) for c in found]
+        rows = [
+            (records[c.one].path, records[c.other].path, c.kind, c.reason, c.topic, c.values)
+            for c in found
+        ]
         cache.keep_json(folder, name, KIND, [stamps, rows], 1, "clashes-")
     return found
 
@@ -133,7 +183,7 @@ def repetitions(
             first, second = sorted((record.id, twin.record.id))
             how = "the same words" if twin.is_exact else f"nearly the same ({twin.likeness:.2f})"
             accepted = _is_accepted(tree, (first, second))
-            found[first, second] = Conflict(DUPLICATE, (first, second), how, accepted)
+            found[first, second] = Conflict(DUPLICATE, (first, second), how, accepted, DUPLICATE)
     return sorted(found.values(), key=order)
 
 

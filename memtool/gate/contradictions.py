@@ -120,7 +120,7 @@ class Statement(Value):
 
     `concept` is a row of the opposites, `=` for a setting written as `key: value`, or empty.
     `subject` are the terms without the words of the tables; `values` are (kind, value) in order,
-    kinds those of a quantity, or `path`.
+    kinds those of a quantity, or `path`, and `spelled` is how the text has them.
     """
 
     text: str
@@ -128,15 +128,22 @@ class Statement(Value):
     concept: str
     subject: frozenset[str]
     values: tuple[Quantity, ...] = ()
+    spelled: tuple[str, ...] = ()
 
 
 class Contradiction(Value):
-    """Two memories, by their place in the list that was asked, and the sentences that differ."""
+    """Two memories, by their place in the list that was asked, and the sentences that differ.
+
+    `topic` is the same for all that contradict each other about one thing. `values` is what each of
+    them gives it, empty where it is no value.
+    """
 
     one: int
     other: int
     kind: str
     reason: str
+    topic: str
+    values: tuple[str, ...] = ()
 
 
 def between(one: Memory, other: Memory) -> Contradiction | None:
@@ -179,7 +186,20 @@ def _meet(
             if len(mine.subject) == 1 and not _is_related(memories[at], memories[other_at]):
                 continue
             first, second = (mine, theirs) if at < other_at else (theirs, mine)
-            found[pair] = Contradiction(*pair, kind, f"{_quoted(first)} against {_quoted(second)}")
+            found[pair] = Contradiction(
+                *pair,
+                kind,
+                f"{_quoted(first)} against {_quoted(second)}",
+                " ".join([first.concept, *sorted(first.subject & second.subject)]),
+                _differing(first, second) if kind == VALUES else (),
+            )
+
+
+def _differing(one: Statement, other: Statement) -> tuple[str, str]:
+    """Return the value that two statements do not share, as each spells it."""
+    pairs = zip(one.values, other.values, strict=True)
+    at = next(number for number, (mine, theirs) in enumerate(pairs) if mine != theirs)
+    return one.spelled[at], other.spelled[at]
 
 
 def _alike(group: Sequence[tuple[int, Statement]]) -> list[list[tuple[int, Statement]]]:
@@ -301,7 +321,7 @@ def _setting(line: str) -> Statement | None:
     measured, width = measure(word, unit)
     if measured is None or (unit and width != 2) or not any(c in "_.-" for c in key):
         return None
-    return Statement(line, 1, "=", frozenset(terms(key)), (measured,))
+    return Statement(line, 1, "=", frozenset(terms(key)), (measured,), (value,))
 
 
 def _clause_length(words: list[str], plain: list[str]) -> int:
@@ -336,6 +356,7 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
     concept = ""
     subject: list[str] = []
     values: list[Quantity] = []
+    spelled: list[str] = []
     passed = 0
     is_turned = not _TURNS.isdisjoint(plain)
     for at, word in enumerate(plain):
@@ -360,11 +381,13 @@ def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
         elif measured is not None and not _is_name(plain, at, width, measured):
             values.append(measured)
             passed = at + width
+            spelled.append(" ".join(plain[at:passed]))
         elif before in _LEADS_TO_PATH and _is_path(word):
             values.append(("path", word.rstrip("/")))
+            spelled.append(word)
         else:
             subject += _content(word) if measured is None else (word,)
-    return Statement(text, sign, concept, frozenset(subject), tuple(values))
+    return Statement(text, sign, concept, frozenset(subject), tuple(values), tuple(spelled))
 
 
 def _denies(plain: list[str], at: int) -> bool:

@@ -341,8 +341,8 @@ class Neighbours:
     def of(self, judged: Sequence[Record]) -> list[Sequence[SimilarMemory]]:
         """Return for each memory those that it may repeat, the exact ones first.
 
-        They are heads in use. None is the memory itself, another file with its id, or what it
-        replaces.
+        They are heads in use. None is the memory itself, another file with its id, what it
+        replaces, or what replaced it.
         """
         rest = [record for record in judged if _stamp(record) not in self._found]
         for record, near in zip(rest, self._likely_of(rest), strict=True):
@@ -384,11 +384,21 @@ class Neighbours:
                 or memory.id in judged.memory.supersedes
             ):
                 score = shared_words(words, words_in(memory))
-                if score and not self.newer(memory.id):
+                if score and not self.newer(memory.id) and memory.id not in self._heirs(judged.id):
                     scores.append((-score, record.path, record))
         best = [record for _score, _path, record in sorted(scores, key=lambda one: one[:2])]
         found = [SimilarMemory(one, ids.fingerprint(one.memory) == same) for one in best[:VERIFIED]]
         return sorted(found, key=lambda one: (not one.is_exact, one.record.path))
+
+    def _heirs(self, id_: str) -> set[str]:
+        """Return the ids of all that took the place of a memory, over any number of steps."""
+        found: set[str] = set()
+        ahead = [id_]
+        while ahead:
+            new = {row.id for row in self.newer(ahead.pop())} - found
+            found |= new
+            ahead += new
+        return found
 
     @cached_property
     def _by_id(self) -> dict[str, list[Row]]:

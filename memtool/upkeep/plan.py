@@ -384,7 +384,7 @@ def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Fla
     steps, parted = merge.plan(tree, inputs, contradicted)
     after = Imagined(tree, steps)
     steps += candidate_steps(after, inputs, contradicted)
-    found = [(one.kind, one.ids, one.reason) for one in open_ones]
+    found = [(one.kind, one.ids, one.reason) for one in conflicts.clusters(open_ones)]
     found += [("duplicate", one.ids, f"they say the same, but {one.why}") for one in parted]
     flags = [
         Flag(kind, ids, "", message, f"memtool resolve {' '.join(ids)} --keep newer --why REASON")

@@ -47,7 +47,7 @@ def test_both_sides_are_shown_with_what_speaks_for_them(filled: Sandbox):
 def test_json_has_kind_ids_reason_and_accepted(filled: Sandbox):
     """The shape that programs rely on."""
     answer = filled.json("conflicts")
-    assert set(answer) == {"conflicts"}
+    assert (answer["total"], answer["kinds"], answer["memories"]) == (1, {"opposition": 1}, 2)
     (conflict,) = answer["conflicts"]
     assert (conflict["kind"], conflict["ids"], conflict["accepted"]) == (
         "opposition", ["dec-a", "dec-b"], False,
@@ -150,5 +150,81 @@ def test_conflicts_that_were_found_before_are_those_of_looking_anew(sandbox: San
         mine = conflicts(sandbox.context()).conflicts
         assert mine == conflicts(sandbox.context()).conflicts
         assert mine == conflicts(sandbox.context(MEMTOOL_NO_CACHE="1")).conflicts
-        counts.append(len(mine))
-    assert counts == [0, 1, 1, 2, 0, 1, 0]
+        counts.append(sum(len(one.ids) for one in mine))
+    assert counts == [0, 2, 2, 3, 0, 2, 0]
+
+
+def ports(sandbox: Sandbox, *numbers: int, what: str = "Redis") -> list[str]:
+    ids = []
+    for day, number in enumerate(numbers, 1):
+        id_ = f"sem-{what.lower()}-{number}"
+        text = f"{what} listens on port {number}"
+        moment = f"2026-02-{day:02}T00:00:00Z"
+        sandbox.memory(id_, f"{text}.\n", title=text, type="semantic", timestamp=moment)
+        ids.append(id_)
+    return ids
+
+
+def test_all_about_one_thing_are_one_conflict(sandbox: Sandbox) -> None:
+    """What differs comes first; four are below each other, and a summary counts them."""
+    ids = ports(sandbox, 6379, 6380, 6381, 6382)
+    ports(sandbox, 5432, 5433, what="Postgres")
+    found = conflicts(sandbox.context())
+    assert [(one.kind, one.differs, len(one.ids)) for one in found.conflicts] == [
+        ("values", "5432 against 5433", 2),
+        ("values", "6379 against 6380 against 6381 against 6382", 4),
+    ]
+    assert found.conflicts[1].ids == tuple(ids)
+    assert found.conflicts[1].values == ("6379", "6380", "6381", "6382")
+    rows = [" ".join(row.split()) for row in render(found).splitlines()]
+    assert rows[0] == "values: 5432 against 5433"
+    assert rows[2] == "value 5432 5433"
+    at = rows.index("values: 6379 against 6380 against 6381 against 6382")
+    assert rows[at + 1] == "value title source author written commit confidence trust"
+    assert rows[at + 2].startswith("sem-redis-6379 6379 Redis listens on port 6379 human:Ada")
+    assert rows[-1] == "2 conflicts among 6 memories: 2 values"
+
+
+def test_a_limit_shows_the_first_and_counts_all(sandbox: Sandbox) -> None:
+    """The exit code is that of all of them."""
+    for what in ("Redis", "Postgres", "Nginx"):
+        ports(sandbox, 1001, 1002, what=what)
+    done = sandbox.run("conflicts", "--limit", "1")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == (
+        "3 conflicts among 6 memories: 3 values; 2 not shown, --limit 0 shows all"
+    )
+    assert len(sandbox.json("conflicts", "--limit", "0")["conflicts"]) == 3
+    answer = sandbox.json("conflicts", "--limit", "2")
+    assert (len(answer["conflicts"]), answer["total"], answer["memories"]) == (2, 3, 6)
+
+
+def test_two_things_that_share_a_memory_are_two_conflicts(sandbox: Sandbox) -> None:
+    """A memory that states two things contradicts one memory in each."""
+    sandbox.memory(
+        "dec-both",
+        "Never cache the pages.\n",
+        title="Always use the session store",
+        type="decision",
+    )
+    sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages")
+    sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions")
+    found = conflicts(sandbox.context())
+    assert [one.ids for one in found.conflicts] == [
+        ("dec-both", "dec-cache"), ("dec-both", "dec-store"),
+    ]  # fmt: skip
+
+
+def test_values_are_shown_as_they_are_spelled(sandbox: Sandbox) -> None:
+    """With their units, as settings, and as paths."""
+    for number, (one, other, shown) in enumerate([
+        ("The cache timeout is 30 s.", "The cache timeout is 2 min.", "30 s against 2 min"),
+        ("pool.max_size = 10", "pool.max_size = 20", "10 against 20"),
+        ("Logs are in var/log/app.", "Logs are in srv/log/app.",
+         "var/log/app against srv/log/app"),
+    ]):  # fmt: skip
+        for side, text in (("a", one), ("b", other)):
+            sandbox.memory(f"sem-{number}{side}", f"{text}\n", title=f"T{number}", type="semantic",
+                           tags=(f"n{number}",))  # fmt: skip
+        found = conflicts(sandbox.context(), f"sem-{number}a").conflicts
+        assert [conflict.differs for conflict in found] == [shown]

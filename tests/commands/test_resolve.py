@@ -112,19 +112,21 @@ def test_a_fork_of_three_heads_is_joined(sandbox: Sandbox):
 
 
 def test_all_conflicts_are_settled_one_after_the_other(filled: Sandbox):
-    """A memory in two conflicts loses once; what was kept goes on as it stands then."""
+    """Each cluster gives one memory with the newest text, which replaces all of it."""
     filled.memory("dec-c", "Do not use Celery for background jobs, ever again.\n",
                   title="No Celery any more", timestamp="2026-02-24T00:00:00Z")  # fmt: skip
     filled.memory("dec-old", "Old words.\n")
     filled.memory("dec-x", "Text of xxx.\n", supersedes=("dec-old",))
     filled.memory("dec-y", "Text of yyy.\n", supersedes=("dec-old",))
     filled.commit()
-    assert open_conflicts(filled) == 3
+    assert open_conflicts(filled) == 2
     done = resolve(filled.context(), all=True, keep="newer", why="the later one", commit=True)
-    assert [one.kept for one in done.resolved] == ["dec-y", "dec-b"]
+    assert [one.kept for one in done.resolved] == ["dec-y", "dec-c"]
+    assert written(filled, done.resolved[1].path).supersedes == ("dec-a", "dec-b", "dec-c")
+    assert written(filled, done.resolved[1].path).status == "pinned"  # as dec-b, which agrees
     assert open_conflicts(filled) == 0
     assert filled.git("log", "--format=%s", "-2").splitlines() == [
-        "memory: supersede Do not use Celery", "memory: supersede Title of dec-y",
+        "memory: supersede No Celery any more", "memory: supersede Title of dec-y",
     ]  # fmt: skip
     again = resolve(filled.context(), all=True, keep="newer", why="the later one")
     assert (again.resolved, render(again)) == ((), "no open conflict")
@@ -199,3 +201,99 @@ def test_the_command_line_prints_the_path_last(filled: Sandbox):
     assert (filled.path / lines[-1]).is_file()
     answer = filled.json("resolve", "--all", "--keep", "newer", "--why", "so")
     assert answer == {"resolved": []}
+
+
+def cluster(sandbox: Sandbox, *numbers: int) -> list[str]:
+    """Memories that give one thing different values, each a day newer than the one before."""
+    ids = []
+    for day, number in enumerate(numbers, 1):
+        text = f"Redis listens on port {number}"
+        sandbox.memory(
+            f"sem-{number}", f"{text}.\n", title=text, type="semantic",
+            timestamp=f"2026-02-{day:02}T00:00:00Z",
+        )  # fmt: skip
+        ids.append(f"sem-{number}")
+    sandbox.commit()
+    return ids
+
+
+def test_a_cluster_gives_one_memory_in_one_commit(sandbox: Sandbox) -> None:
+    """It supersedes all of them, and no verdict is written that nobody gave."""
+    ids = cluster(sandbox, 6379, 6380, 6382, 6381)
+    before = int(sandbox.git("rev-list", "--count", "HEAD"))
+    done = resolve(sandbox.context(), all=True, keep="newer", why="measured", commit=True)
+    (one,) = done.resolved
+    assert (one.kept, set(one.ids)) == ("sem-6381", set(ids))
+    assert set(written(sandbox, one.path).supersedes) == set(ids)
+    assert int(sandbox.git("rev-list", "--count", "HEAD")) == before + 1
+    tree = sandbox.context().tree()
+    assert [r.id for r in tree.records if tree.lineage.is_head(r.id)] == [one.id]
+    assert open_conflicts(sandbox) == 0
+
+
+def test_all_of_a_cluster_may_hold(sandbox: Sandbox) -> None:
+    """Each names all others, in one commit."""
+    ids = cluster(sandbox, 6379, 6380, 6381)
+    (one,) = resolve(
+        sandbox.context(), all=True, keep="both", why="three servers", commit=True
+    ).resolved
+    assert one.ids == tuple(ids)
+    assert open_conflicts(sandbox) == 0
+
+
+def test_what_only_a_loser_opposed_stays(sandbox: Sandbox) -> None:
+    """A memory is put away by the text that contradicts it, not by one about another thing."""
+    sandbox.memory("dec-both", "Never cache the pages.\n", title="Always use the session store")
+    sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages",
+                   timestamp="2026-02-23T00:00:00Z")  # fmt: skip
+    sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions",
+                   timestamp="2026-02-24T00:00:00Z")  # fmt: skip
+    (one,) = resolve(sandbox.context(), all=True, keep="newer", why="so it is").resolved
+    assert set(one.ids) == {"dec-both", "dec-cache"}
+    assert open_conflicts(sandbox) == 0
+
+
+def test_one_text_that_wins_twice_is_written_once(sandbox: Sandbox) -> None:
+    """So is one that wins over another winner, which is not written at all."""
+    sandbox.memory("dec-both", "Never cache the pages.\n", title="Always use the session store",
+                   timestamp="2026-02-26T00:00:00Z")  # fmt: skip
+    sandbox.memory("dec-cache", "Always cache the pages.\n", title="Pages")
+    sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions")
+    (one,) = resolve(sandbox.context(), all=True, keep="newer", why="x", dry_run=True).resolved
+    assert (one.kept, len(one.ids)) == ("dec-both", 3)
+    sandbox.memory("dec-store", "Never use the session store.\n", title="Sessions",
+                   timestamp="2026-02-27T00:00:00Z")  # fmt: skip
+    (one,) = resolve(sandbox.context(), all=True, keep="newer", why="x").resolved
+    assert (one.kept, len(one.ids)) == ("dec-store", 3)
+    assert open_conflicts(sandbox) == 0
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_resolved_store_passes_its_own_gate_elsewhere(
+    sandbox: Sandbox, *, one_by_one: bool
+) -> None:
+    """Exported and imported into an empty repository; also where copies replace copies."""
+    ids = cluster(sandbox, 6379, 6380, 6381, 6382)
+    if one_by_one:
+        winner = ids[0]
+        for id_ in ids[1:]:
+            winner = settled(sandbox, winner, id_, keep=id_, commit=True).id
+        text = written(sandbox, sandbox.context().tree().by_id[winner].path)
+        for number in range(3):  # the same words, over several steps
+            sandbox.memory(f"sem-{9 - number}-copy", text.body, type="semantic", title=text.title,
+                           supersedes=(winner,), timestamp="2026-03-01T00:00:00Z")  # fmt: skip
+            winner = f"sem-{9 - number}-copy"
+        sandbox.commit()
+    else:
+        resolve(sandbox.context(), all=True, keep="newer", why="measured", commit=True)
+    lines = sandbox.run("export").stdout
+    other = Sandbox(sandbox.path.parent / "other", sandbox.env)
+    other.path.mkdir()
+    other.git("init", "--quiet")
+    (other.path / ".memory").mkdir()
+    other.write("store.jsonl", lines)
+    assert other.run("import", "jsonl", "store.jsonl").returncode == 0
+    other.git("add", "--all")
+    for checked in (other.run("check", "--staged"), other.run("check")):
+        assert "duplicate" not in checked.stdout
+        assert checked.returncode == 0, checked.stdout
