@@ -12,7 +12,6 @@ for sizes before contents, since nobody knows how large a blob is that somebody 
 from __future__ import annotations
 
 import os
-import re
 
 from memtool.errors import MemtoolError
 from memtool.value import Value
@@ -53,7 +52,7 @@ _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 _MOST_CONFLICTS = 127
 """`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
 _LOCKED = (".lock': File exists", "cannot lock ref")
-_LOCK = re.compile(r"Unable to create '([^']+\.lock)'")
+_LOCK = ("Unable to create '", ".lock'")
 _SEALED = ("Read-only file system", "Permission denied", "insufficient permission")
 
 
@@ -80,8 +79,8 @@ class GitError(MemtoolError):
     @property
     def lock(self) -> str:
         """The path of the lock that git names, empty where it names none."""
-        found = _LOCK.search(self.stderr)
-        return found[1] if found else ""
+        named = self.stderr.partition(_LOCK[0])[2].partition(_LOCK[1])
+        return f"{named[0]}.lock" if named[1] else ""
 
     @property
     def is_sealed(self) -> bool:
