@@ -17,6 +17,7 @@ from memtool.redaction.mask import Mask
 from memtool.store import ledger, snapshot, usage_log
 from memtool.store.context import Context
 from memtool.store.history import Commit, History, Touch, Trace, Walk, tip, trace
+from memtool.store.ledger import Act
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Stamp, Tree, stamps_of
 from memtool.value import Value
@@ -407,20 +408,37 @@ def _audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, .
     begin = context.moment(since) if since else None
     usage_log.tell_cut_off(context)
     _take_over(context, "acts")
-    with ledger.reading(context.repository.cache_dir) as stored:
-        found = [
-            act
-            for act in stored.acts()
-            if (not kind or act.kind in kind)
-            and (begin is None or act.moment >= begin)
-            and (not id or any(subject.startswith(id) for subject in act.subjects))
-        ]
+    found = [
+        act
+        for act in _acts(context)
+        if (not kind or act.kind in kind)
+        and (begin is None or act.moment >= begin)
+        and (not id or any(subject.startswith(id) for subject in act.subjects))
+    ]
     shown = found[:limit] if limit else found
     rows = tuple(
         AuditRow(timestamps.render(act.moment), act.kind, act.outcome, act.subjects, act.detail)
         for act in shown
     )
     return Log(id, False, len(found) > len(shown), (), audit=rows)
+
+
+def _acts(context: Context) -> list[Act]:
+    """Return every act, newest first: of the ledger, and what only the plain file still knows."""
+    directory = context.repository.cache_dir
+    acts: list[Act] = []
+    try:
+        with ledger.reading(directory) as stored:
+            acts += stored.acts()
+    except MemtoolError as error:
+        context.notes.append(f"the audit is that of {usage_log.LASTING_FILE} alone: {error}")
+    known = {act.operation for act in acts}
+    acts += [
+        Act(one.moment, one.kind, one.phase, one.subjects, one.detail, one.operation)
+        for one in usage_log.lasting(directory)
+        if one.operation not in known
+    ]
+    return sorted(acts, key=lambda act: (-act.moment, act.operation))
 
 
 def _injections(context: Context, id: str, limit: int) -> Log:

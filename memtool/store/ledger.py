@@ -441,6 +441,7 @@ def _refusal(error: OSError | sqlite3.Error) -> MemtoolError:
     reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
     return MemtoolError(
         f"the ledger cannot be used: {reason}",
-        hint=f"it holds statistics only: {NAME} in the memtool directory of git may be deleted",
+        hint=f"{NAME} in the memtool directory of git may be deleted: it holds statistics, and the "
+        "audit of deletions is in audit.log as well",
         code="ledger",
     )

@@ -357,6 +357,9 @@ KINDS: dict[str, str] = {
     "hook-failed": "a hook of an agent host could not answer",
 }
 """What is kept, by kind."""
+LASTING = ("deny", "forget", "purge", "redact", "session-purge")
+"""Kinds whose outcome is also a line of a plain file beside the ledger, which outlives it."""
+LASTING_FILE = "audit.log"
 KEPT_KINDS = ("forget", "purge", "redact")
 """Kinds that are kept for `KEPT_DAYS`, however much happens since."""
 KEPT_DAYS = 90
@@ -415,9 +418,39 @@ def operation() -> str:
 
 
 def append_event(directory: str, event: AuditEvent) -> None:
-    """Append an event to the spool; where that cannot be written, without a word."""
+    """Append an event to the spool; where that cannot be written, without a word.
+
+    The outcome of an act that somebody may ask about for years is a line of a plain file, too.
+    """
+    if event.kind in LASTING and event.phase != INTENT:
+        _keep(directory, event)
     try:
         append_line(directory, event_line(event))
+    except OSError:
+        return
+
+
+def lasting(directory: str) -> list[AuditEvent]:
+    """Return what the plain file holds, the oldest first: nothing where there is none."""
+    try:
+        return list(read_events(files.read_regular(os.path.join(directory, LASTING_FILE))))
+    except OSError:
+        return []
+
+
+def _keep(directory: str, event: AuditEvent) -> None:
+    """Append an outcome to the plain file; a finding that is denied again only once."""
+    same = (event.kind, event.subjects)
+    if event.kind == "deny" and any((o.kind, o.subjects) == same for o in lasting(directory)):
+        return
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        handle = os.open(os.path.join(directory, LASTING_FILE), flags, 0o600)
+        try:
+            os.write(handle, event_line(event))
+        finally:
+            os.close(handle)
     except OSError:
         return
 

@@ -133,3 +133,25 @@ def test_a_broken_ledger_is_put_aside(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a")
     sandbox.run("forget", "dec-a", "--why", "x")
     assert [act["kind"] for act in acts(sandbox)] == ["forget"]
+
+
+@pytest.mark.parametrize("loss", ["deleted", "broken"])
+def test_the_audit_of_deletions_outlives_the_ledger(sandbox: Sandbox, loss: str) -> None:
+    """Statistics may be lost, but not that something was taken out."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    sandbox.run("forget", "dec-a", "--why", "wrong")
+    sandbox.run("confirm", "dec-b")
+    before = [(row["kind"], row["subjects"]) for row in acts(sandbox)]
+    assert before == [("forget", ["dec-a"])]
+    folder = sandbox.path / ".git/memtool"
+    for path in folder.glob("ledger.db*"):
+        if loss == "deleted":
+            path.unlink()
+        else:
+            path.write_bytes(b"no database" * 400)
+    after = [(row["kind"], row["subjects"]) for row in acts(sandbox)]
+    assert after == before
+    assert (folder / "audit.log").stat().st_mode & 0o777 == 0o600
+    assert acts(sandbox) == acts(sandbox, "--kind", "forget")
