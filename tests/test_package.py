@@ -101,6 +101,7 @@ def installed(wheel: zipfile.ZipFile, folder: Path) -> Path:
     return python
 
 
+@pytest.mark.slow
 def test_the_command_is_installed_with_a_launcher_of_its_own(
     wheel: zipfile.ZipFile, tmp_path: Path
 ):

@@ -237,7 +237,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 24))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 24))]
 )
 def test_any_history_gives_the_answers_of_a_full_rebuild(
     sandbox: Sandbox, seed: int, hurried: None
