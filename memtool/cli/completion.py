@@ -105,11 +105,9 @@ class _Asked:
         for one, value in pairwise(before):
             if one == "-C":
                 self.directory = value
-        number = 0
-        while number < len(before) and before[number] in arguments.ANYWHERE:
-            number += 2 if before[number] == "-C" else 1
-        self.is_value = number > len(before)  # of -C
-        self.rest = before[number:]
+        ahead, _verb, _after = arguments.split(before)
+        self.rest = before[len(ahead) :]
+        self.is_value = ahead[-1:] == ["-C"] and not self.rest
 
     def found(self) -> Iterable[Completion]:
         """Yield what may stand there. Raises MemtoolError where that cannot be read."""

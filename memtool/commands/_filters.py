@@ -79,14 +79,14 @@ def most_of(limit: int) -> int:
     return limit or ALL
 
 
-def take_over(context: Context) -> None:
-    """Count the latest answers before accesses are asked for; note where that is not possible."""
+def take_over(context: Context, so: str = "answers are not counted") -> None:
+    """Take the latest notes over into the ledger; where that is not possible, note what follows."""
     from memtool.store import ledger  # imports SQLite
 
     try:
         ledger.fold(context.repository.cache_dir)
     except MemtoolError as error:
-        context.notes.append(f"the latest answers are not counted: {error}")
+        context.notes.append(f"the latest {so}: {error}")
 
 
 def options(context: Context, run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memtool.commands import _filters
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -407,7 +408,7 @@ def _audit(context: Context, id: str, limit: int, since: str, kind: tuple[str, .
             )  # fmt: skip
     begin = context.moment(since) if since else None
     usage_log.tell_cut_off(context)
-    _take_over(context, "acts")
+    _filters.take_over(context, "acts are not shown")
     found = [
         act
         for act in _acts(context)
@@ -447,7 +448,7 @@ def _injections(context: Context, id: str, limit: int) -> Log:
     Raises:
         MemtoolError: neither the tree nor the ledger knows the id, or several ids begin so.
     """
-    _take_over(context, "answers")
+    _filters.take_over(context, "answers are not shown")
     tree = index.open(context, exact=True)
     most = limit + 1 if limit else 0
     with ledger.reading(context.repository.cache_dir) as stored:
@@ -465,11 +466,3 @@ def _injections(context: Context, id: str, limit: int) -> Log:
     )
     is_removed = bool(wanted) and wanted not in tree.by_id
     return Log(wanted, is_removed, len(found) > len(shown), (), injections=rows)
-
-
-def _take_over(context: Context, what: str) -> None:
-    """Take the latest notes over into the ledger; note where that is not possible."""
-    try:
-        ledger.fold(context.repository.cache_dir)
-    except MemtoolError as error:
-        context.notes.append(f"the latest {what} are not shown: {error}")

@@ -14,7 +14,7 @@ import json
 import os
 import stat
 
-from memtool.store.files import read_regular
+from memtool.store.files import open_to_append, read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -296,10 +296,8 @@ def note(directory: str, moment: str, what: str, how: str) -> None:
     lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines()
     entry = b"\n  ".join(lines)[: MOST_ENTRY - 1] + b"\n"
     path = os.path.join(directory, LOG_NAME)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        handle = os.open(path, flags, 0o600)
+        handle = open_to_append(path)
         try:
             os.write(handle, entry)
             if os.fstat(handle).st_size > FULL_LOG:

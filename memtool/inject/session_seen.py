@@ -175,12 +175,7 @@ def _lines(path: str, fields: int) -> list[list[str]]:
 
 
 def _append(path: str, lines: str) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        handle = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        handle = os.open(path, flags, 0o600)
+    handle = files.open_to_append(path)
     try:
         if os.fstat(handle).st_size < MOST_BYTES:
             os.write(handle, lines.encode(errors="replace"))

@@ -13,6 +13,7 @@ from memtool.mcp import call, transport
 from memtool.mcp.call import Answer, ServedRepository
 from memtool.mcp.tools import EFFECTS, Tool, tools
 from memtool.mcp.transport import Client, Refused
+from memtool.sessions.model import dict_of
 from memtool.version import __version__
 
 TYPE_CHECKING = False
@@ -136,9 +137,7 @@ class Served:
     def complete(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the ids or agents that begin like the argument; else with nothing."""
         values: tuple[str, ...] = ()
-        named, argument = params.get("ref"), params.get("argument")
-        named = named if isinstance(named, dict) else {}
-        argument = argument if isinstance(argument, dict) else {}
+        named, argument = dict_of(params.get("ref")), dict_of(params.get("argument"))
         begun = _text(argument, "value")
         if named.get("type") == "ref/prompt" and argument.get("name") == "for":
             values = tuple(one for one in AGENTS if one.startswith(begun))

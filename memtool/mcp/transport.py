@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from memtool.cli.output import tell
 from memtool.errors import MemtoolError
+from memtool.sessions.model import dict_of, json_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,10 +71,10 @@ class Client:
 
     def introduce(self, params: Mapping[str, Any]) -> bool:
         """Note what a request of the stateless revision says of the client; tell if it is one."""
-        meta = _dict(params.get("_meta"))
+        meta = dict_of(params.get("_meta"))
         if meta.get(f"{META}protocolVersion") is None:
             return False
-        self.info = _dict(meta.get(f"{META}clientInfo"))
+        self.info = dict_of(meta.get(f"{META}clientInfo"))
         self.capabilities = {}  # it asks its user nothing while a request is open
         return True
 
@@ -81,9 +82,9 @@ class Client:
         """Return the directories that the client works in; none where it names none."""
         if "roots" not in self.capabilities:
             return []
-        found = _dict(self._ask("roots/list")).get("roots")
+        found = dict_of(self._ask("roots/list")).get("roots")
         rows = found if isinstance(found, list) else []
-        parts = [urlsplit(str(_dict(row).get("uri"))) for row in rows]
+        parts = [urlsplit(str(dict_of(row).get("uri"))) for row in rows]
         return [unquote(part.path) for part in parts if part.scheme == "file" and part.path]
 
     def next(self) -> dict[str, Any] | None:
@@ -119,7 +120,7 @@ class Client:
             line, feed, rest = self._left.partition(b"\n")
             if feed:
                 self._left = rest
-                found = _message(line)
+                found = json_row(line)
                 if found is not None:
                     return found
                 continue
@@ -128,18 +129,6 @@ class Client:
             data = os.read(self._source, _READ_BYTES)
             self._left += data or b"\n"  # the last line may have no line feed
             self._is_closed = not data
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _message(line: bytes) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def run(
@@ -169,7 +158,7 @@ def run(
         while (message := client.next()) is not None:
             method, id_ = message.get("method"), message.get("id")
             if isinstance(method, str) and isinstance(id_, int | str):
-                given = _dict(message.get("params"))
+                given = dict_of(message.get("params"))
                 is_stateless = client.introduce(given)
                 reply = _reply(client, {**first, **handlers}.get(method), given)
                 if "result" in reply and is_stateless:
@@ -183,8 +172,8 @@ def run(
 def _initialized(
     client: Client, params: Mapping[str, Any], about: Mapping[str, Any], able: Mapping[str, Any]
 ) -> dict[str, Any]:
-    client.info = _dict(params.get("clientInfo"))
-    client.capabilities = _dict(params.get("capabilities"))
+    client.info = dict_of(params.get("clientInfo"))
+    client.capabilities = dict_of(params.get("capabilities"))
     wanted = params.get("protocolVersion")
     version = wanted if wanted in HANDSHAKES else HANDSHAKES[0]
     return {"protocolVersion": version, "capabilities": able, **about}

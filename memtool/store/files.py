@@ -35,6 +35,20 @@ def writes() -> int:
     return _writes[0]
 
 
+def open_to_append(path: str) -> int:
+    """Open a private file for appending, with its directories where they are missing.
+
+    Raises:
+        OSError: it cannot be written, or something else is in its place.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return os.open(path, flags, 0o600)
+
+
 def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> bytes:
     """Return the bytes of a file, at most so many, if it is no link, pipe or device.
 

@@ -97,7 +97,7 @@ def append_line(directory: str, line: bytes) -> int:
     """
     path = os.path.join(directory, SPOOL_FOLDER, CURRENT)
     for _try in range(_TRIES):
-        handle = _open(path)
+        handle = files.open_to_append(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             if os.fstat(handle).st_nlink:  # else it was taken over since it was opened
@@ -203,15 +203,6 @@ def _items(fields: Iterable[str]) -> Iterator[ShownItem]:
     for field in fields:
         id_, tier, score, reason = field.split(" ", _ITEM_FIELDS - 1)
         yield ShownItem(id_, tier, float(score) if score else None, reason)
-
-
-def _open(path: str) -> int:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        return os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return os.open(path, flags, 0o600)
 
 
 def _word(text: str) -> str:
@@ -443,10 +434,8 @@ def _keep(directory: str, event: AuditEvent) -> None:
     same = (event.kind, event.subjects)
     if event.kind == "deny" and any((o.kind, o.subjects) == same for o in lasting(directory)):
         return
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        handle = os.open(os.path.join(directory, LASTING_FILE), flags, 0o600)
+        handle = files.open_to_append(os.path.join(directory, LASTING_FILE))
         try:
             os.write(handle, event_line(event))
         finally:
