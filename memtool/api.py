@@ -49,6 +49,7 @@ from memtool.commands import session_data as _session_data
 from memtool.commands import show as _show
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
+from memtool.commands import undo as _undo
 from memtool.commands import why as _why
 from memtool.commands._filters import options as _options
 from memtool.errors import MemtoolError
@@ -94,6 +95,7 @@ class Project(Context):
     archive = _archive.archive
     forget = _forget.forget
     restore = _archive.restore
+    undo = _undo.undo
     purge = _purge.purge
     redact = _redact.redact
     review = _review.review

@@ -214,6 +214,10 @@ CASES: dict[str, str] = {
         forget sem-port --why "it moved" --dry-run
         forget tag:jobs --all --why "no jobs" --dry-run
         restore sem-vpn --dry-run
+        restore dec-postgres --dry-run
+        undo dec-postgres --dry-run
+        undo sem-vpn --dry-run
+        undo dec-queue --dry-run
         purge
         purge sem-vpn --apply --cascade --dry-run
         purge --history
@@ -348,6 +352,7 @@ PROCESSES = """
     archive sta-release --dry-run
     forget sem-port --why "it moved" --dry-run
     restore sem-vpn --dry-run
+    undo dec-queue --dry-run
     purge
     redact --dry-run
     eval

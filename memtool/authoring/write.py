@@ -415,10 +415,12 @@ def change(
     dry_run: bool = False,
     reason: str = "",
     needs_head: bool = False,
+    trailers: Mapping[str, str] | None = None,
 ) -> Changed:
     """Change keys of a memory in place; `changes` maps the memory to the new values.
 
     With `commit` a change that was made before and is not committed yet goes in as well.
+    `trailers` stand in its message beside the id and the reason.
 
     Raises:
         MemtoolError: the id is not known, it is superseded where a head is needed, the result
@@ -460,8 +462,8 @@ def change(
                 files.replace(repository.top, record.path, after, expected=before)
     done = None
     if commit and not dry_run and (new or is_dirty(repository, record.path)):
-        trailers = {"Memory-Id": record.id} | ({"Reason": why} if why else {})
-        done = _committed(repository, record.path, subject(verb, memory), trailers)
+        given = {"Memory-Id": record.id, **(trailers or {})} | ({"Reason": why} if why else {})
+        done = _committed(repository, record.path, subject(verb, memory), given)
     return Changed(record.id, record.path, done, shown, dry_run)
 
 

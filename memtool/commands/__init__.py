@@ -48,6 +48,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("archive", "write", "put a memory away; it is found only when asked for"),
     Verb("forget", "write", "delete a memory softly, with a reason"),
     Verb("restore", "write", "undo archive, deprecate or forget", "archive"),
+    Verb("undo", "write", "take back what happened to a memory last"),
     Verb("purge", "write", "remove forgotten memories for good, or plan how a leak leaves history"),
     Verb("redact", "write", "take secrets and personal data out of files, and stage them again"),
     Verb("list", "read", "the memories that match filters"),

@@ -129,7 +129,8 @@ def archive(
 def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
     """Undo forget, archive or deprecate.
 
-    A forgotten memory gets the status that it had before; any other is confirmed.
+    A forgotten memory gets the status that it had before; any other is confirmed. What was
+    superseded is no matter of its status: memtool undo takes that back.
 
     Example:
         memtool restore dec-2026-02-22-keep-sessions-in-redis --commit
@@ -139,7 +140,19 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    return write.change(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
+    done = write.change(context, id, _restored, "restore", commit=commit, dry_run=dry_run)
+    newer = write.current(context, dry_run=dry_run).lineage.superseded_by.get(done.id, ())
+    if newer and not (done.changes or done.commit):
+        raise MemtoolError(
+            f"{done.id} is not put away, but superseded by {', '.join(newer)}",
+            hint=f"memtool undo {done.id}",
+            code="not-a-head",
+        )
+    if newer:
+        context.notes.append(
+            f"{done.id} is superseded by {', '.join(newer)} all the same: memtool undo {done.id}"
+        )
+    return done
 
 
 def _to(status: str) -> Callable[[Memory], Fields]:

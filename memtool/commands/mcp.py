@@ -20,9 +20,9 @@ def mcp(
     A host starts it and talks to it through standard input and output, until it closes them. The
     tools are verbs: search, show, list, inject, remember and supersede. Hosts send what describes
     them with every request to the model, so the rest is offered only with --all: why, log, blame,
-    diff, conflicts, check and status read; new, resolve, confirm, pin, unpin, restore and forget
-    write. Memories are resources, too: memory://ID. What another process changes is seen by the
-    next call.
+    diff, conflicts, check and status read; new, resolve, confirm, pin, unpin, restore, undo and
+    forget write. Memories are resources, too: memory://ID. What another process changes is seen by
+    the next call.
 
     Where the directory is in no repository, the client is asked which one it works in. docs/mcp.md
     shows how each host is told of it.

@@ -80,6 +80,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("pin", CHANGE, _MARK),
     Choice("unpin", CHANGE, _MARK),
     Choice("restore", CHANGE, _MARK),
+    Choice("undo", REMOVE, ("id", "why", "commit", "dry_run", "global")),
     Choice("forget", REMOVE, ("wanted", "why", "commit", "dry_run", "global"), joined="wanted",
            required=("wanted", "why")),
 )  # fmt: skip

@@ -1,4 +1,8 @@
-"""Commits of just some files: what else the user has staged stays as it is."""
+"""Commits of just some files: what else the user has staged stays as it is.
+
+A file is removed by git's index first: its removal is committed from an index of its own, and only
+then does the file go. So a refusal, or a full disk, leaves the file where it is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
-from memtool.store.files import locked
+from memtool.store.files import TEMP_PREFIX, locked, remove
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
 
@@ -22,6 +26,9 @@ SHOWN_PATHS = 5
 _PASSED = ("Passed", "Skipped")
 _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
 """Lines of the pre-commit framework that do not say what is wrong."""
+_UPDATED = "repository has been updated"
+"""What git says where it made a commit, and could not write its index then."""
+_UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 _ARGUMENTS = 500
 """Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
 
@@ -44,20 +51,17 @@ def commit_files(
     """
     said = message(subject, trailers, body)
     with locked(repository.cache_dir, "commit.lock"):
+        before = repository.git.head()
         new = _untracked(repository, paths)
         is_added = False
         try:
             if new:
                 _patiently(repository, ["add", "--intent-to-add", "--force"], new)
                 is_added = True
-            _patiently(
-                repository,
-                ["commit", "--quiet", "--only", "--cleanup=verbatim", "--no-edit",
-                 f"--message={said}"],
-                paths,
-                env,
-            )  # fmt: skip
+            _patiently(repository, ["commit", "--only", *_options(said)], paths, env)
         except MemtoolError as error:
+            if _is_made(repository, before, said, error):
+                return _followed(repository, paths)
             if is_added:
                 with suppress(MemtoolError):  # the refusal below is what the user must see
                     _patiently(repository, ["rm", "--cached", "--quiet"], new)
@@ -67,6 +71,114 @@ def commit_files(
                 code="commit-refused",
             ) from None
         return repository.git.rev("HEAD")
+
+
+def commit_removal(
+    repository: Repository,
+    gone: Sequence[str],
+    subject: str,
+    trailers: Mapping[str, str],
+    *,
+    new: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Commit that some files are removed, and others new, alone; then remove them, and return it.
+
+    The rest is as with `commit_files`.
+
+    Raises:
+        MemtoolError: a hook or git refused, and every file is as it was; or a file could not be
+            removed after the commit, which the message says.
+    """
+    said = message(subject, trailers)
+    with locked(repository.cache_dir, "commit.lock"):
+        _refuse_unfinished(repository)
+        git = repository.git
+        before = git.head()
+        name = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-index"
+        place = os.path.join(repository.cache_dir, name)
+        own = {"GIT_INDEX_FILE": place}
+        try:
+            git.run("read-tree", "HEAD", env=own)
+            _patiently(repository, ["rm", "--cached", "--quiet", "--ignore-unmatch"], gone, own)
+            if new:
+                _patiently(repository, ["add", "--force"], new, own)
+            _patiently(repository, ["commit", *_options(said)], None, {**(env or {}), **own})
+        except MemtoolError as error:
+            if not _is_made(repository, before, said, error):
+                raise MemtoolError(
+                    f"nothing was removed: {_reason(repository, error)}",
+                    hint=_hint(repository, error, ()),
+                    code="commit-refused",
+                ) from None
+        finally:
+            for left in (place, f"{place}.lock"):
+                with suppress(OSError):
+                    os.unlink(left)
+        done = _followed(repository, [*gone, *new])
+    for path in gone:
+        try:
+            remove(repository.top, path)
+        except MemtoolError as error:
+            error.message = f"commit {done[:10]} removes it, but {error.message}"
+            raise
+    return done
+
+
+def discard(repository: Repository, paths: Sequence[str]) -> None:
+    """Remove files that no commit holds, from git's index first.
+
+    Raises:
+        MemtoolError: git or the disk refuses; the files that are left are named.
+    """
+    if paths:
+        _patiently(repository, ["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"], paths)
+    for path in paths:
+        remove(repository.top, path)
+
+
+def _options(said: str) -> list[str]:
+    return ["--quiet", "--cleanup=verbatim", "--no-edit", f"--message={said}"]
+
+
+def _is_made(repository: Repository, before: str, said: str, error: MemtoolError) -> bool:
+    """Tell whether git made a commit with this message, though it failed afterwards."""
+    head = repository.git.head()
+    if head == before:
+        return False
+    if isinstance(error, GitError) and _UPDATED in error.stderr:
+        return True
+    return repository.git.line("log", "-1", "--format=%B", head).strip() == said.strip()
+
+
+def _followed(repository: Repository, paths: Sequence[str]) -> str:
+    """Let git's index follow HEAD, which a commit has just moved, and return the commit.
+
+    Raises:
+        MemtoolError: git cannot write its index; the commit is made all the same.
+    """
+    done = repository.git.rev("HEAD")
+    try:
+        _patiently(repository, ["reset", "--quiet"], paths)
+    except MemtoolError as error:
+        raise MemtoolError(
+            f"it is commit {done[:10]}, but git's index could not follow: "
+            f"{_reason(repository, error)}",
+            hint=f"git reset -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}",
+            code="index-behind",
+        ) from None
+    return done
+
+
+def _refuse_unfinished(repository: Repository) -> None:
+    """Raise MemtoolError where a commit would conclude what the user has begun."""
+    for name, what in _UNFINISHED.items():
+        if os.path.exists(os.path.join(repository.git_dir, name)):
+            raise MemtoolError(
+                f"nothing was removed: a {what} is unfinished, and a commit would conclude it",
+                hint=f"git {what} --continue or --abort, then run the same command again",
+                code="merging",
+            )
 
 
 def message(subject: str, trailers: Mapping[str, str], body: str = "") -> str:
@@ -94,15 +206,17 @@ def _untracked(repository: Repository, paths: Sequence[str]) -> list[str]:
 def _patiently(
     repository: Repository,
     args: list[str],
-    paths: Sequence[str],
+    paths: Sequence[str] | None,
     env: Mapping[str, str] | None = None,
 ) -> None:
     """Run git on paths from the top, trying again while another process holds a lock.
 
-    They go through stdin: an argument list ends at 2 MB.
+    They go through stdin: an argument list ends at 2 MB. None is a command without paths.
     """
-    args = [*args, "--pathspec-from-file=-", "--pathspec-file-nul"]
-    stdin = b"".join(b":(top,literal)%s\0" % os.fsencode(path) for path in paths)
+    stdin = None
+    if paths is not None:
+        args = [*args, "--pathspec-from-file=-", "--pathspec-file-nul"]
+        stdin = b"".join(b":(top,literal)%s\0" % os.fsencode(path) for path in paths)
     deadline = time.monotonic() + LOCK_PATIENCE_S
     pause_s = 0.01
     while True:
@@ -201,7 +315,9 @@ def _refusal(said: str) -> str:
 
 
 def _hint(repository: Repository, error: MemtoolError, paths: Sequence[str]) -> str:
-    again = f"git commit -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}"
+    again = "run the same command again"
+    if paths:
+        again = f"git commit -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}"
     if isinstance(error, GitError):
         if error.is_lock and _is_left(repository, error.lock):
             return f"rm {shlex.quote(error.lock)}, then {again}"

@@ -18,10 +18,13 @@ from memtool.errors import MemtoolError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
 TEMP_PREFIX = ".tmp-"
 """Leftovers of killed writers begin so; readers pass over them, writers sweep them after a day."""
 STALE_S = 86_400
+_DRAWN = 8
+_HEX = frozenset("0123456789abcdef")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -90,9 +93,10 @@ def create(root: str, path: str, data: bytes) -> None:
 
     Raises:
         NameTaken: the file is already there; it keeps its bytes.
-        MemtoolError: the disk is full or read-only, or a link is in the way.
+        MemtoolError: the disk is full or read-only, or a link is in the way. Nothing is there
+            then, unless the message says so.
     """
-    with _DiskErrors(path), _Folder(root, path) as (folder, name):
+    with _DiskErrors(path) as outcome, _Folder(root, path) as (folder, name):
         temp = _write_temporary(folder, name, data)
         try:
             _link(folder, temp, name, data)
@@ -101,7 +105,13 @@ def create(root: str, path: str, data: bytes) -> None:
         finally:
             _remove(temp, folder)
         _writes[0] += 1
-        os.fsync(folder)
+        try:
+            os.fsync(folder)
+        except OSError:
+            outcome.is_done = True
+            os.unlink(name, dir_fd=folder)
+            outcome.is_done = False
+            raise
         _sweep(folder)
 
 
@@ -137,7 +147,7 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
     Raises:
         MemtoolError: the file holds other bytes by now, or the disk refuses.
     """
-    with _DiskErrors(path), _Folder(root, path) as (folder, name):
+    with _DiskErrors(path) as outcome, _Folder(root, path) as (folder, name):
         temp = _write_temporary(folder, name, data, _mode_of(folder, name))
         try:
             if _bytes_of(folder, name) != expected:
@@ -147,10 +157,33 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
                     code="changed",
                 )
             os.replace(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
+            outcome.is_done = True
         finally:
             _remove(temp, folder)
         _writes[0] += 1
         os.fsync(folder)
+        _sweep(folder)
+
+
+def remove(root: str, path: str) -> None:
+    """Remove a file below `root`; one that is gone already is no error.
+
+    Raises:
+        MemtoolError: the disk refuses, and the file is still there.
+    """
+    if not os.path.lexists(os.path.join(root, path)):
+        return
+    try:
+        with _Folder(root, path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be removed: {os.strerror(error.errno or 0)}",
+            hint=f"rm {path}",
+            code="disk",
+        ) from None
 
 
 def put(folder: str, name: str, data: bytes, *, is_lasting: bool = False) -> None:
@@ -207,7 +240,7 @@ def _write_temporary(
     folder: int, name: str, data: bytes, mode: int | None = None, *, is_synced: bool = True
 ) -> str:
     """Write a file that is to get a name later, with some permissions; return its present name."""
-    temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{name[:60]}"
+    temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(_DRAWN // 2).hex()}-{name[:60]}"
     _write_new(folder, temp, data, mode, is_synced=is_synced)
     return temp
 
@@ -241,22 +274,35 @@ def _link(folder: int, temp: str, name: str, data: bytes) -> None:
 
 
 def _sweep(folder: int) -> None:
-    """Remove what writers that were killed left behind in a directory."""
+    """Remove what writers that were killed left behind in a directory, as far as that goes."""
     now = time.time()
-    for name in os.listdir(folder):
-        if name.startswith(TEMP_PREFIX):
-            try:
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            if stat.S_ISREG(status.st_mode) and now - status.st_mtime > STALE_S:
-                _remove(name, folder)
+    for name in filter(is_temporary, os.listdir(folder)):
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode) and now - status.st_mtime > STALE_S:
+            _remove(name, folder)
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a file is called as only `_write_temporary` calls one: with process and hex."""
+    process, _dash, rest = name.removeprefix(TEMP_PREFIX).partition("-")
+    drawn, dash, _name = rest.partition("-")
+    return (
+        name.startswith(TEMP_PREFIX)
+        and process.isdecimal()
+        and len(drawn) == _DRAWN
+        and _HEX.issuperset(drawn)
+        and dash == "-"
+    )
 
 
 def _remove(name: str, folder: int | None = None) -> None:
+    """Remove a temporary file; one that cannot be removed is swept later."""
     try:
         os.unlink(name, dir_fd=folder)
-    except FileNotFoundError:
+    except OSError:
         return
 
 
@@ -322,9 +368,11 @@ class _DiskErrors:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self.is_done = False
+        """Whether the file has its new bytes already."""
 
-    def __enter__(self) -> None:
-        return
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         if not isinstance(error, OSError):
@@ -335,8 +383,15 @@ class _DiskErrors:
                 hint="remove it; memory is never written outside its directory",
                 code="symlink",
             ) from None
+        reason = os.strerror(error.errno or 0)
+        if self.is_done:
+            raise MemtoolError(
+                f"{self._path} is written, but the disk does not confirm it: {reason}",
+                hint=f"look at the disk; git diff -- {self._path} shows what it holds",
+                code="disk",
+            ) from None
         raise MemtoolError(
-            f"{self._path} cannot be written: {os.strerror(error.errno or 0)}; nothing was changed",
+            f"{self._path} cannot be written: {reason}; nothing was changed",
             hint="free space or permissions, then run the same command again",
             code="disk",
         ) from None

@@ -339,6 +339,7 @@ KINDS: dict[str, str] = {
     "merge": "a memory that was said again was strengthened instead of written twice",
     "forget": "a memory was deleted softly",
     "restore": "a memory came back",
+    "undo": "the newest step of a memory was taken back",
     "redact": "secrets or personal data were taken out of files",
     "purge": "memories were removed for good, or taken out of history",
     "maintain": "upkeep was applied",
@@ -612,7 +613,7 @@ def tell_cut_off(context: Context) -> None:
         )
 
 
-CHANGES = {"forget": "forget", "restore": "restore", "strengthen": "merge"}
+CHANGES = {"forget": "forget", "restore": "restore", "strengthen": "merge", "undo": "undo"}
 """Changes of a memory in place that the audit keeps, by the verb that makes them."""
 
 

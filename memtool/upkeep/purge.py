@@ -2,22 +2,19 @@
 
 Only a deletion that is committed counts, so that everybody could see it and bring the memory back.
 What was derived only from removed memories may go with them. A commit that is refused leaves every
-file as it was.
+file as it was: no file goes before the commit is there.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 
-from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGING
 from memtool.memory import memory, timestamps
 from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
-from memtool.store import files
-from memtool.store.commits import commit_files
+from memtool.store.commits import commit_removal, discard
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
@@ -120,35 +117,26 @@ def _is_deleted(record: Record) -> bool:
 
 
 def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> str | None:
-    """Remove files, and commit that; where the commit is refused, they are back as they were."""
-    top = context.repository.top
-    before = {one.path: bytes_of(top, one.path) for one in going.values()}
+    """Commit that files are removed, then remove them; a commit that is refused leaves them all.
+
+    Raises:
+        MemtoolError: the commit is refused; or a file stays, which the message says.
+    """
+    repository = context.repository
     known = {} if head is None else head.by_id
     paths = [record.path for id_, record in going.items() if id_ in known]
     what = next(iter(going)) if len(going) == 1 else f"{len(going)} forgotten memories"
-    try:
-        for path, data in before.items():
-            if data is not None:
-                os.unlink(os.path.join(top, path))
-        if not paths:
-            return None
-        return commit_files(
-            context.repository,
+    done = None
+    if paths:
+        done = commit_removal(
+            repository,
             paths,
             f"memory: purge {what}",
             {"Purges": ", ".join(sorted(going))},  # the gate looks for each id in it
             env={PURGING: " ".join(going)},
         )
-    except (MemtoolError, OSError) as error:
-        for path, data in before.items():
-            if data is not None and not os.path.lexists(os.path.join(top, path)):
-                files.create(top, path, data)
-        reason = error.message if isinstance(error, MemtoolError) else os.strerror(error.errno or 0)
-        raise MemtoolError(
-            f"nothing was removed: {reason.partition('not committed: ')[2] or reason}",
-            hint="mend what git says, then run the same command again",
-            code="commit-refused",
-        ) from None
+    discard(repository, sorted({one.path for one in going.values()}.difference(paths)))
+    return done
 
 
 def findings_of(context: Context, ids: Collection[str]) -> dict[str, list[str]]:

@@ -258,8 +258,8 @@ def test_without_the_program_one_sentence_says_how_to_get_it(
 
 
 KILLED = {
-    "before a file goes": "os.unlink",
-    "before the commit": "purge.commit_files",
+    "before git's index follows": "os.unlink",
+    "before the commit": "purge.commit_removal",
     "before what comes after it": "purge.withdraw",
 }
 

@@ -127,12 +127,14 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         assert gone["forgotten"][0]["dry_run"]
         await ask(client, "forget", wanted=right["id"], why="it was a joke")
         await ask(client, "restore", id=right["id"])
+        undone = await ask(client, "undo", id=old, dry_run=True)
+        assert (undone["step"], undone["how"]) == ("superseded", "discarded")
         merged = await ask(client, "resolve", ids=[left["id"], right["id"]], merge="Both",
                            body="Both hold.", why="to try it", commit=True)  # fmt: skip
         assert merged["resolved"][0]["kept"] == "merged"
         called = {"new", "search", "list", "inject", "show", "pin", "unpin", "confirm", "diff",
                   "blame", "supersede", "remember", "why", "conflicts", "log", "check", "status",
-                  "forget", "restore", "resolve"}  # fmt: skip
+                  "forget", "restore", "undo", "resolve"}  # fmt: skip
         assert {tool.name for tool in listed} == called
 
     who = types.Implementation(name="acme\n code", version="1")

@@ -16,7 +16,7 @@ READING = {
     "status",
 }  # fmt: skip
 EVERY = tools(every=True)
-MOST_COMMON_BYTES, MOST_BYTES = 8_000, 21_000
+MOST_COMMON_BYTES, MOST_BYTES = 8_000, 21_500
 """Of what a host sends with every request: of the tools that are there unasked, and of all."""
 NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor", "keep_both"}
 """Parameters that open an editor, read or write files of the caller's choice, or act at large."""

@@ -2,7 +2,8 @@
 
 Every version is compared with the commit before: HEAD for a commit that is to come, also where it
 amends one, since git does not tell a hook; all parents in a merge. A memory may go back to what an
-earlier commit held, so that a silent edit can be undone.
+earlier commit held, so that a silent edit can be undone; and a memory may be taken out again that
+replaced others, where these hold again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _UNDOABLE = frozenset({"silent-edit", "backdated"})
 
 def check(content: Content) -> Iterator[Problem]:
     """Yield memories that were edited behind their confirmation, removed, moved or backdated."""
-    found = [_of_step(step, content.purges) for step in content.steps]
+    found = [_of_step(content, step) for step in content.steps]
     parted: set[str] | None = None
     for id_ in sorted({id_ for problems, _new in found for id_ in problems}):
         mine = [problems[id_] for problems, _new in found if id_ in problems]
@@ -40,9 +41,7 @@ def check(content: Content) -> Iterator[Problem]:
                 yield problem
 
 
-def _of_step(
-    step: ParentStep, purges: frozenset[str]
-) -> tuple[dict[str, list[Problem]], frozenset[str]]:
+def _of_step(content: Content, step: ParentStep) -> tuple[dict[str, list[Problem]], frozenset[str]]:
     """Return the problems since one commit, by id, and the ids that this commit did not have."""
     olds = {version.id: version for version in step.before}
     news = {version.id: version for version in step.after}
@@ -52,10 +51,12 @@ def _of_step(
         from_id = str(change.details.get("from_id", ""))
         renamed.add(change.id if from_id else "")
         old, new = olds.get(from_id or change.id), news.get(change.id)
-        if change.kind == "removed" and change.id in purges:
+        if change.kind == "removed" and change.id in content.purges:
             continue
         where = step.where.get(change.id, "")
         problem = _problem(change, old, new, f" {where}" if where else "")
+        if problem is not None and change.kind == "removed" and old is not None:
+            problem = _taken_back(content, old, problem)
         if problem is not None:
             found.setdefault(change.id, []).append(problem)
     return found, frozenset(news.keys() - olds.keys() - renamed)
@@ -94,6 +95,23 @@ def _problem(
     message = f"a confirmed memory was changed in place: {', '.join(keys)}{place}"
     hint += f", then memtool supersede {id_} TITLE; {_RESET}"
     return Problem(path, 1, "silent-edit", message, hint, id_)
+
+
+def _taken_back(content: Content, old: Version, problem: Problem) -> Problem:
+    """Return the warning that the removal of a memory is where all that it replaced holds again.
+
+    Then a supersession was taken back, as `git revert` does it: the older claims are heads, and
+    nothing follows from the removed one. A merge must not leave out what came with a parent.
+    """
+    kin = content.kin
+    replaced = old.memory.supersedes if old.memory is not None else ()
+    if not replaced or len(content.steps) != 1 or kin.newer(old.id):
+        return problem
+    if not all(kin.is_there(id_) and not kin.newer(id_) for id_ in replaced):
+        return problem
+    message = f"{old.id} was removed; {', '.join(replaced)} holds again"
+    hint = f"git log -1 -- {old.path} says where it went; git revert brings it back"
+    return problem.replace(message=message, hint=hint, severity="warning")
 
 
 def _ids_where_parted(content: Content) -> set[str]:

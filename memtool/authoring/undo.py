@@ -1,0 +1,300 @@
+"""Undo: the newest step of a memory's life, found in git, is taken back in git's own terms.
+
+A step is a confirmation, a change of status, or a supersession. A change of keys is changed back. A
+memory that replaced another goes, where nobody else can have it and nothing names it: its removal
+is a commit of its own, and a file that was in no commit stays readable as a blob. Where others may
+have it, nothing is removed: a new memory says again what the old one said, and replaces it.
+
+A step that an undo took back counts no more, nor does that undo: undoing again goes further back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memtool.authoring import resolve, write
+from memtool.authoring.tree import bytes_of
+from memtool.errors import MemtoolError
+from memtool.memory import changes
+from memtool.memory.changes import Version, stem
+from memtool.memory.memory import FieldValue, Memory, as_text
+from memtool.store import files, snapshot, usage_log
+from memtool.store.commits import commit_removal, discard
+from memtool.store.context import Context
+from memtool.store.history import History, Touch, tip
+from memtool.store.snapshot import Record, Tree, stamps_of
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    How = Literal["changed", "removed", "discarded", "superseded"]
+
+UNDOES = "Undoes"
+"""The trailer of an undo: the commit whose step it takes back."""
+LIFECYCLE = ("status", "checked", "deleted")
+"""The keys that a step of a memory's life changes."""
+SUPERSEDED = "superseded"
+STEPS = frozenset(
+    {"confirmed", "pinned", "unpinned", "deprecated", "archived", "forgotten", "restored"}
+)
+"""Kinds of changes that are steps, beside `superseded`."""
+SHORT = 10
+
+
+class Step(Value):
+    """What happened to a memory: its `kind`, and the commit, empty where it is in none yet.
+
+    `fields` are the lifecycle keys as they were before, None for a key that was not there. A
+    supersession has a `successor` instead; `is_whole` says that one commit made all of its file.
+    """
+
+    kind: str
+    commit: str
+    fields: dict[str, FieldValue | None]
+    successor: str = ""
+    is_whole: bool = False
+
+
+class Undone(Value):
+    """What was taken back, and how.
+
+    `how` is `changed` (keys of the memory were changed back), `removed` (a commit removes the
+    memory that replaced it), `discarded` (that memory was in no commit) or `superseded` (a new
+    memory replaces that one, for the `reason`). `undoes` is the commit of the step, empty where it
+    was in none. `blob` has the bytes of what was discarded.
+    """
+
+    id: str
+    step: str
+    how: How
+    undoes: str
+    path: str
+    changes: dict[str, tuple[str, str]]
+    successor: str = ""
+    reason: str = ""
+    blob: str = ""
+    commit: str | None = None
+    dry_run: bool = False
+
+
+def undo(context: Context, wanted: str, why: str, *, commit: bool, dry_run: bool) -> Undone:
+    """Take back the newest step of a memory.
+
+    Raises:
+        MemtoolError: there is no memory or step, what replaced it cannot be taken back alone, or
+            disk or git refuse. Nothing was changed then.
+    """
+    write.prepare(context, begins=False)
+    reason = write.one_line(context, why)
+    tree = context.tree()
+    record = tree.find(wanted)
+    step = newest_step(context, tree, record)
+    if step.kind == SUPERSEDED:
+        return _supersession(context, tree, record, step, reason, commit=commit, dry_run=dry_run)
+
+    done = write.change(
+        context,
+        record.id,
+        lambda _memory: step.fields,
+        "undo",
+        commit=commit and bool(step.commit),
+        dry_run=dry_run,
+        reason=reason,
+        trailers={UNDOES: step.commit},
+    )
+    return Undone(
+        id=record.id,
+        step=step.kind,
+        how="changed",
+        undoes=step.commit,
+        path=done.path,
+        changes=done.changes,
+        commit=done.commit,
+        dry_run=dry_run,
+    )
+
+
+def newest_step(context: Context, tree: Tree, record: Record) -> Step:
+    """Return the newest step of a memory that is still in force.
+
+    Raises:
+        MemtoolError: there is none, as far as history goes.
+    """
+    successors = tree.lineage.superseded_by.get(record.id, ())
+    head = tip(context.repository)
+    stored = context.snapshot(head) if head else None
+    before, after = snapshot.uncommitted(tree, stored, context.settings.categories)
+    found = _step(record, successors, before, after)
+    if found is not None:
+        return found
+    names = {record.id, *successors}
+    changed = {version.id for version in after}
+    undone: set[str] = set()
+    with History(context.repository) as history:
+        for id_, touches in history.walk(head, context.directory) if head else ():
+            mine = [touch for touch in touches if stem(touch.path) in names]
+            if not mine or id_ in history.boundary:
+                continue
+            undoes = history.commit(id_).trailer(UNDOES)
+            undone.add(undoes)
+            if not (undoes or id_ in undone):
+                found = _step(record, successors, *_sides(context, mine))
+            if found is not None:
+                return found.replace(
+                    commit=id_, is_whole=found.is_whole and found.successor not in changed
+                )
+            changed |= {stem(touch.path) for touch in mine}
+        is_cut_off = bool(history.boundary)
+    raise MemtoolError(
+        f"nothing happened to {record.id} since it was written"
+        + (", as far as the history of this clone goes" if is_cut_off else ""),
+        hint="git fetch --unshallow"
+        if is_cut_off
+        else f"memtool restore {record.id}"
+        if record.memory.status == "deleted"
+        else f'memtool forget {record.id} --why "REASON" deletes it softly',
+        code="no-step",
+    )
+
+
+def _sides(
+    context: Context, touches: Sequence[Touch]
+) -> tuple[tuple[Version, ...], tuple[Version, ...]]:
+    """Return files as they were before a commit, and as it left them."""
+    read = snapshot.of_blobs(context.repository, stamps_of(touches), context.settings.categories)
+    before = (read[one.old_path, one.old_oid] for one in touches if one.old_oid)
+    return tuple(before), tuple(read[one.path, one.oid] for one in touches if one.oid)
+
+
+def _step(
+    record: Record,
+    successors: Sequence[str],
+    before: Sequence[Version],
+    after: Sequence[Version],
+) -> Step | None:
+    """Return what happened to a memory between two states, if it is still in force."""
+    olds = {version.id: version for version in before}
+    news = {version.id: version for version in after}
+    for id_ in successors:
+        was, is_now = (_replaced(side.get(id_)) for side in (olds, news))
+        if record.id in is_now and record.id not in was:
+            return Step(SUPERSEDED, "", {}, id_, id_ not in olds)
+    old, new = olds.get(record.id), news.get(record.id)
+    if old is None or new is None or old.memory is None or new.memory is None:
+        return None
+    kinds = [one.kind for one in changes.changes(old, new) if one.kind in STEPS]
+    was_fields, now_fields = old.memory.fields, new.memory.fields
+    keys = [key for key in LIFECYCLE if was_fields.get(key) != now_fields.get(key)]
+    is_in_force = all(record.memory.fields.get(key) == now_fields.get(key) for key in keys)
+    if not (kinds and is_in_force):
+        return None
+    return Step(kinds[0], "", {key: was_fields.get(key) for key in keys})
+
+
+def _replaced(version: Version | None) -> tuple[str, ...]:
+    """Return what a version of a memory replaces; a deleted one replaces nothing."""
+    if version is None or version.memory is None or version.memory.status == "deleted":
+        return ()
+    return version.memory.supersedes
+
+
+def _supersession(
+    context: Context,
+    tree: Tree,
+    record: Record,
+    step: Step,
+    why: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> Undone:
+    """Take back that another memory replaced this one."""
+    new = tree.by_id[step.successor]
+    _refuse_entangled(tree, record, new, step)
+    done = Undone(
+        id=record.id,
+        step=SUPERSEDED,
+        how="removed" if step.commit else "discarded",
+        undoes=step.commit,
+        path=new.path,
+        changes={},
+        successor=new.id,
+        reason=_why_kept(context, tree, new, step),
+        dry_run=dry_run,
+    )
+    if done.reason:
+        settled = resolve.keep(
+            context, record.memory, [new.id], why or f"{new.id} was taken back.",
+            commit=commit, dry_run=dry_run,
+        )  # fmt: skip
+        return done.replace(how="superseded", path=settled.path, commit=settled.commit)
+    repository = context.repository
+    with usage_log.act(context, "undo", record.id, new.id, detail=why, dry_run=dry_run):
+        if dry_run:
+            return done
+        if not step.commit:
+            data = bytes_of(repository.top, new.path) or b""
+            blob = repository.git.run("hash-object", "-w", "--stdin", stdin=data).decode().strip()
+            discard(repository, [new.path])
+            return done.replace(blob=blob)
+        if not commit:
+            files.remove(repository.top, new.path)
+            return done
+        trailers = {"Memory-Id": record.id, UNDOES: step.commit} | ({"Reason": why} if why else {})
+        line = write.subject("undo", record.memory)
+        return done.replace(commit=commit_removal(repository, [new.path], line, trailers))
+
+
+def _refuse_entangled(tree: Tree, record: Record, new: Record, step: Step) -> None:
+    """Raise MemtoolError where a supersession cannot be taken back alone."""
+    lineage = tree.lineage
+    newer = lineage.superseded_by.get(new.id, ())
+    if newer:
+        raise MemtoolError(
+            f"{new.id}, which replaced {record.id}, was replaced by {', '.join(newer)} since",
+            hint=f"memtool undo {new.id} first, or memtool supersede "
+            f"{(lineage.heads_of(new.id) or newer)[0]} TITLE",
+            code="not-a-head",
+        )
+    beside = [id_ for id_ in lineage.superseded_by[record.id] if id_ != new.id]
+    if beside:
+        raise MemtoolError(
+            f"{new.id} and {', '.join(beside)} both replace {record.id}",
+            hint=f'memtool resolve {new.id} {beside[0]} --keep ID --why "REASON"',
+            code="fork",
+        )
+    also = [id_ for id_ in new.memory.supersedes if id_ != record.id]
+    if also:
+        bring = f"git revert {step.commit[:SHORT]}" if step.commit else f"rm {new.path}"
+        raise MemtoolError(
+            f"{new.id} replaced {', '.join(also)} as well, and they would come back, too",
+            hint=f"memtool supersede {new.id} TITLE says what holds now; {bring} takes all back",
+            code="several",
+        )
+
+
+def _why_kept(context: Context, tree: Tree, new: Record, step: Step) -> str:
+    """Return why a memory that replaced another must stay, as a clause; empty where it may go."""
+    for other in tree.records:
+        if other.id != new.id and _names(other.memory, new.id):
+            return f"{other.id} names it"
+    if not step.is_whole:
+        return "it was changed since it was written"
+    if step.commit:
+        git = context.repository.git
+        branch = git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1))
+        refs = git.line(
+            "for-each-ref", f"--contains={step.commit}", "--format=%(refname) %(refname:short)"
+        )
+        for row in refs.splitlines():
+            ref, _space, name = row.partition(" ")
+            if ref != branch and not ref.endswith("/HEAD"):
+                return f"{name} has it"
+    return ""
+
+
+def _names(memory: Memory, id_: str) -> bool:
+    texts = (as_text(value) for value in memory.fields.values())
+    return id_ in memory.body or any(id_ in text for text in texts)

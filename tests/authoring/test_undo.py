@@ -1,0 +1,275 @@
+"""`memtool undo`: the newest step is taken back as git would, and nothing of it is lost."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.authoring.undo import Undone
+from memtool.commands.archive import archive, confirm, deprecate, pin, restore, unpin
+from memtool.commands.forget import forget
+from memtool.commands.undo import render, undo
+from memtool.errors import MemtoolError
+
+BODY = "Sessions live in Redis.\n"
+
+
+@pytest.fixture
+def begun(sandbox: Sandbox) -> Sandbox:
+    """A committed memory."""
+    sandbox.memory("dec-a", BODY, status="confirmed")
+    sandbox.commit()
+    return sandbox
+
+
+@pytest.fixture
+def guarded(begun: Sandbox) -> Sandbox:
+    """The same with the hook that guards commits."""
+    begun.run("install", "git")
+    begun.commit("guarded")
+    return begun
+
+
+def successor(sandbox: Sandbox, id_: str = "dec-b", **fields: tuple[str, ...]) -> str:
+    fields = {"supersedes": ("dec-a",), **fields}
+    return sandbox.memory(id_, "Sessions live in Postgres.\n", **fields)
+
+
+def taken_back(sandbox: Sandbox, *, commit: bool = True, why: str = "") -> Undone:
+    return undo(sandbox.context(), "dec-a", commit=commit, why=why)
+
+
+def heads(sandbox: Sandbox) -> list[str]:
+    lineage = sandbox.context().tree().lineage
+    return sorted(id_ for id_ in lineage.supersedes if lineage.is_head(id_))
+
+
+def codes(sandbox: Sandbox, *args: str) -> list[tuple[str, str]]:
+    return [(one["code"], one["severity"]) for one in sandbox.json("check", *args)["problems"]]
+
+
+def test_a_step_of_its_own_leaves_no_trace_in_the_file(begun: Sandbox) -> None:
+    """Committed or not, the bytes are those of before; a commit says what it undid."""
+    path = begun.path / ".memory/decision/2026-02/dec-a.md"
+    before = path.read_bytes()
+    gone = partial(forget, why="over")
+    for verb, is_committed in product((confirm, pin, deprecate, archive, gone), (True, False)):
+        verb(begun.context(), "dec-a", commit=is_committed)
+        step = begun.git("rev-parse", "HEAD").strip() if is_committed else ""
+        done = taken_back(begun, why="too early")
+        assert path.read_bytes() == before
+        assert (done.undoes, done.how) == (step, "changed")
+        assert begun.git("status", "--porcelain") == ""
+        if is_committed:
+            message = begun.git("log", "-1", "--format=%B")
+            assert f"Undoes: {step}\nReason: too early\n" in message
+
+
+def test_undoing_again_goes_further_back(begun: Sandbox) -> None:
+    """What an undo took back counts no more, nor does the undo; then nothing is left to undo."""
+    for verb in (archive, restore, pin, unpin, deprecate):
+        verb(begun.context(), "dec-a", commit=True)
+    seen = [taken_back(begun).step for _number in range(5)]
+    assert seen == ["deprecated", "unpinned", "pinned", "restored", "archived"]
+    with pytest.raises(MemtoolError) as caught:
+        taken_back(begun)
+    assert caught.value.code == "no-step"
+    assert codes(begun, "--range", "HEAD~10..HEAD") == []
+
+
+def test_a_step_that_a_squash_took_back_does_not_count(begun: Sandbox) -> None:
+    """Only what is in force can be taken back: the archiving was undone by hand."""
+    pin(begun.context(), "dec-a", commit=True)
+    archive(begun.context(), "dec-a", commit=True)
+    path = begun.path / ".memory/decision/2026-02/dec-a.md"
+    path.write_text(path.read_text().replace("archived", "pinned"))
+    begun.commit("squashed")
+    assert taken_back(begun).step == "restored"
+    assert taken_back(begun).step == "archived"
+
+
+def test_a_successor_that_only_this_branch_has_is_removed(guarded: Sandbox) -> None:
+    """In a commit of its own, which hook and CI let pass; git revert brings it back."""
+    path = successor(guarded)
+    added = guarded.commit("replaced")
+    guarded.write("other.txt", "mine")
+    guarded.git("add", "other.txt")
+    done = taken_back(guarded)
+    assert (done.step, done.how, done.undoes, done.successor) == (
+        "superseded", "removed", added, "dec-b",
+    )  # fmt: skip
+    assert heads(guarded) == ["dec-a"]
+    assert guarded.git("show", "--name-status", "--format=", "HEAD").split() == ["D", path]
+    assert guarded.git("status", "--porcelain") == "A  other.txt\n"
+    assert f"Memory-Id: dec-a\nUndoes: {added}\n" in guarded.git("log", "-1", "--format=%B")
+    assert codes(guarded, "--range", f"{added}..HEAD") == [("removed", "warning")]
+    assert f"git revert {str(done.commit)[:10]}" in render(done)
+    guarded.git("commit", "--quiet", "-m", "other")
+    guarded.git("revert", "--no-edit", str(done.commit))
+    assert heads(guarded) == ["dec-b"]
+    assert codes(guarded, "--range", f"{added}..HEAD") == []
+
+
+def test_without_a_commit_the_file_goes_and_git_says_so(guarded: Sandbox) -> None:
+    """The user's next commit passes the hook."""
+    path = successor(guarded)
+    guarded.commit("replaced")
+    done = taken_back(guarded, commit=False)
+    assert guarded.git("status", "--porcelain") == f" D {path}\n"
+    assert f"git checkout -- {path}" in render(done)
+    guarded.git("commit", "--quiet", "--all", "-m", "taken back")
+
+
+def test_a_revert_of_a_supersession_passes(guarded: Sandbox) -> None:
+    """The hook lets `git revert` pass, and so does a check of the range."""
+    successor(guarded)
+    added = guarded.commit("replaced")
+    guarded.git("revert", "--no-edit", "HEAD")
+    assert codes(guarded, "--range", f"{added}..HEAD") == [("removed", "warning")]
+    assert codes(guarded, "--range", f"{added}~1..HEAD") == [("removed", "warning")]
+    assert guarded.run("check", "--range", f"{added}..HEAD").returncode == 0
+
+
+@pytest.mark.parametrize("case", ["replaced nothing", "is replaced", "both gone", "fork"])
+def test_no_other_removal_passes(begun: Sandbox, case: str) -> None:
+    """Only where all that was replaced holds again is a removal more than a loss."""
+    supersedes = () if case == "replaced nothing" else ("dec-a",)
+    path = begun.memory("dec-b", "Sessions live in Postgres.\n", supersedes=supersedes)
+    if case == "is replaced":
+        begun.memory("dec-c", "Sessions live in files.\n", supersedes=("dec-b",))
+    if case == "fork":
+        begun.memory("dec-c", "Sessions live in files.\n", supersedes=("dec-a",))
+    begun.git("add", "--all")
+    begun.git("commit", "--quiet", "--no-verify", "-m", "replaced")
+    (begun.path / path).unlink()
+    if case == "both gone":
+        (begun.path / ".memory/decision/2026-02/dec-a.md").unlink()
+    assert ("removed", "error") in codes(begun)
+
+
+def test_a_merge_does_not_drop_what_came_with_a_branch(begun: Sandbox) -> None:
+    """A merge that leaves a successor out is refused as ever."""
+    begun.git("checkout", "--quiet", "-b", "side")
+    path = successor(begun)
+    begun.commit("replaced")
+    begun.git("checkout", "--quiet", "main")
+    begun.write("other.txt", "mine")
+    begun.commit("other")
+    begun.git("merge", "--quiet", "--no-commit", "--no-ff", "side")
+    begun.git("rm", "--quiet", "--force", path)
+    assert codes(begun, "--staged") == [("removed", "error")]
+
+
+def test_what_was_in_no_commit_stays_a_blob(begun: Sandbox) -> None:
+    """The answer names it, and git brings the bytes back."""
+    path = successor(begun)
+    before = (begun.path / path).read_text()
+    begun.git("add", path)
+    done = taken_back(begun)
+    assert (done.how, done.undoes, done.commit) == ("discarded", "", None)
+    assert begun.git("status", "--porcelain") == ""
+    assert begun.git("cat-file", "blob", done.blob) == before
+    assert f"git cat-file blob {done.blob} > {path}" in render(done)
+
+
+@pytest.mark.parametrize("kept", ["a branch", "a tag", "a remote", "named", "changed", "edited"])
+def test_what_others_may_have_is_replaced_by_what_held_before(begun: Sandbox, kept: str) -> None:
+    """Nothing is removed; a new memory says again what the old one said, with the reason."""
+    successor(begun)
+    begun.commit("replaced")
+    refs = {"a branch": "heads/b", "a tag": "tags/v1", "a remote": "remotes/origin/main"}
+    if kept in refs:
+        begun.git("update-ref", f"refs/{refs[kept]}", "HEAD")
+    elif kept == "named":
+        begun.memory("dec-c", "As dec-b says.\n")
+        begun.commit("named")
+    else:
+        confirm(begun.context(), "dec-b", commit=kept == "changed")
+    done = taken_back(begun, why="measured again")
+    why = {"named": "dec-c names it"} | dict.fromkeys(
+        ("changed", "edited"), "it was changed since it was written"
+    )
+    expected = why.get(kept, f"{refs.get(kept, '').partition('/')[2]} has it")
+    assert done.how == "superseded"
+    assert done.reason.endswith(expected)
+    new = begun.context().tree().by_id[Path(done.path).stem].memory
+    assert (new.supersedes, new.title) == (("dec-b",), "Title of dec-a")
+    assert "measured again" in new.body
+    assert new.id in heads(begun)
+    assert "dec-b" not in heads(begun)
+    assert [one for one in codes(begun) if one[1] == "error"] == []
+
+
+def test_what_cannot_be_taken_back_alone_is_refused_with_the_way(begun: Sandbox) -> None:
+    """A successor of several, a fork, and one that was replaced itself; nothing is written."""
+    begun.memory("dec-x", "Jobs run in cron.\n")
+    successor(begun, supersedes=("dec-a", "dec-x"))
+    added = begun.commit("both")
+    refused(begun, "several", f"git revert {added[:10]} takes all back")
+    begun.memory("dec-c", "Sessions live in files.\n", supersedes=("dec-b",))
+    refused(begun, "not-a-head", "memtool undo dec-b first")
+    (begun.path / ".memory/decision/2026-02/dec-c.md").unlink()
+    successor(begun, "dec-d")
+    refused(begun, "fork", "memtool resolve dec-d dec-b")
+
+
+def refused(sandbox: Sandbox, code: str, hint: str) -> None:
+    before = sandbox.git("status", "--porcelain", "--untracked-files=all")
+    with pytest.raises(MemtoolError) as caught:
+        taken_back(sandbox)
+    assert caught.value.code == code
+    assert hint in caught.value.hint
+    assert sandbox.git("status", "--porcelain", "--untracked-files=all") == before
+
+
+def test_a_hook_that_refuses_leaves_everything(begun: Sandbox) -> None:
+    """File, index and HEAD are as they were, and the message says so."""
+    successor(begun)
+    added = begun.commit("replaced")
+    begun.write(".git/hooks/pre-commit", "#!/bin/sh\necho no; exit 1\n").chmod(0o755)
+    done = begun.run("undo", "dec-a", "--commit")
+    assert (done.returncode, "nothing was removed: no" in done.stderr) == (2, True)
+    assert begun.git("rev-parse", "HEAD").strip() == added
+    assert begun.git("status", "--porcelain") == ""
+
+
+def test_a_dry_run_writes_nothing(begun: Sandbox) -> None:
+    """It says what would be done, for each way."""
+    for ref, how in (("", "discarded"), ("HEAD", "removed"), ("v", "superseded")):
+        path = successor(begun)
+        if ref:
+            begun.git("add", path)
+            begun.git("commit", "--quiet", "--allow-empty", "-m", "replaced")
+        if ref == "v":
+            begun.git("tag", ref)
+        before = begun.git("status", "--porcelain", "--untracked-files=all")
+        done = undo(begun.context(), "dec-a", dry_run=True)
+        assert done.how == how
+        assert "would take back: superseded by dec-b" in render(done)
+        assert begun.git("status", "--porcelain", "--untracked-files=all") == before
+
+
+def test_restore_of_a_superseded_memory_says_what_to_do_instead(begun: Sandbox) -> None:
+    """It was never put away; where it was, the note says that it is superseded all the same."""
+    successor(begun)
+    done = begun.run("restore", "dec-a")
+    assert (done.returncode, "superseded by dec-b" in done.stderr) == (2, True)
+    assert "hint: memtool undo dec-a" in done.stderr
+    archive(begun.context(), "dec-a")
+    assert "memtool undo dec-a" in begun.run("restore", "dec-a").stderr
+
+
+def test_nothing_to_undo_and_odd_arguments(begun: Sandbox) -> None:
+    """A refusal with a hint: no step, no such memory, a reason that is no line, a secret in it."""
+    for args in (("dec-a",), ("nothing",), ("",), ("dec-a", "--why", "\x07"),
+                 ("dec-a", "--why", "AKIA" + "Q3EGRLSCUYQ7XNWD")):  # fmt: skip
+        done = begun.run("undo", *args)
+        assert (done.returncode, "hint: " in done.stderr) == (2, True), args
+    shallow = Sandbox(begun.path.parent / "shallow", begun.env)
+    archive(begun.context(), "dec-a", commit=True)
+    begun.git("clone", "--quiet", "--depth=1", f"file://{begun.path}", str(shallow.path))
+    assert "git fetch --unshallow" in shallow.run("undo", "dec-a").stderr
