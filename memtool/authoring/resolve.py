@@ -9,7 +9,6 @@ git calls ours keeps it; the other one gets a new id and file, and every byte be
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 
 from memtool.authoring import write
@@ -21,8 +20,9 @@ from memtool.gate.conflicts import Conflict
 from memtool.memory import document, ids, timestamps
 from memtool.memory.memory import Fields, Memory, sections
 from memtool.store import files
-from memtool.store.commits import commit_files
+from memtool.store.commits import commit_files, commit_removal, discard
 from memtool.store.context import Context
+from memtool.store.snapshot import Record
 from memtool.value import Value
 
 BOTH = "both"
@@ -107,11 +107,9 @@ def accept(
         known = memory.items("conflicts_accepted")
         return {"conflicts_accepted": tuple(dict.fromkeys((*known, *others)))}
 
-    # All must be possible before one is done.
-    changed = [write.change(context, id_, accepted, "accept", dry_run=True) for id_ in ids]
+    changed = write.change_all(context, ids, accepted, "accept", dry_run=dry_run)
     done = None
     if not dry_run:
-        changed = [write.change(context, id_, accepted, "accept") for id_ in ids]
         paths = [change.path for change in changed if is_dirty(context.repository, change.path)]
         if commit and paths:
             trailers = {"Memory-Id": ", ".join(ids), "Reason": why}
@@ -153,18 +151,22 @@ def settle_all(
         lost |= losers
         gained = losers.union(*(replaced.pop(id_, ()) for id_ in losers))
         replaced.setdefault(winner, set()).update(gained)
-    return [
-        keep(
-            context,
-            memories[winner],
-            sorted({winner, *losers}),
-            why,
-            commit=commit,
-            dry_run=dry_run,
-            is_pinned=_is_pinned(winner, losers, memories, found),
-        )
-        for winner, losers in replaced.items()
-    ]
+    settled: list[Settled] = []
+    for winner, losers in replaced.items():
+        try:
+            one = keep(
+                context,
+                memories[winner],
+                sorted({winner, *losers}),
+                why,
+                commit=commit,
+                dry_run=dry_run,
+                is_pinned=_is_pinned(winner, losers, memories, found),
+            )
+        except MemtoolError as error:
+            raise write.partly(error, [one.id for one in settled], commit=commit) from None
+        settled.append(one)
+    return settled
 
 
 def _is_pinned(
@@ -244,7 +246,11 @@ def _split_unmerged(
     new_id, new_path, data = _renamed(context, theirs, path, dry_run=dry_run)
     if not dry_run:
         top = context.repository.top
-        files.replace(top, path, ours, expected=bytes_of(top, path))
+        try:
+            files.replace(top, path, ours, expected=bytes_of(top, path))
+        except MemtoolError:
+            files.take_back(top, [new_path])
+            raise
         git.run("add", "--force", "--", path, new_path)
         context.notes.append(f"git commit concludes the merge; what names {memory.id} means {path}")
     paths = () if dry_run else (path, new_path)
@@ -256,7 +262,7 @@ def _split_tree(
 ) -> list[Settled]:
     """Split ids that two files of the worktree have, in different directories."""
     tree = context.tree()
-    settled = []
+    settled: list[Settled] = []
     for first in tree.by_id.values():
         same = [record for record in tree.records if record.id == first.id]
         same.sort(key=lambda record: (record.memory.timestamp, record.path))
@@ -269,22 +275,40 @@ def _split_tree(
             done = None
             if not dry_run:
                 try:
-                    os.unlink(os.path.join(top, record.path))
-                except OSError as error:
-                    raise MemtoolError(
-                        f"{record.path} cannot be removed: {os.strerror(error.errno or 0)}",
-                        hint=f"git rm {record.path}",
-                        code="disk",
-                    ) from None
-            if commit and not dry_run:
-                known = context.repository.git.names("ls-files", "-z", "--", record.path)
-                line = write.subject("give another id to", record.memory)
-                trailers = {"Memory-Id": new_id, "Reason": f"{first.id} was made twice"}
-                done = commit_files(context.repository, [*known, new_path], line, trailers)
+                    done = _moved(context, record, new_id, new_path, commit=commit)
+                except MemtoolError as error:
+                    raise write.partly(error, [one.id for one in settled], commit=commit) from None
             paths = () if dry_run else (record.path, new_path)
             both, text = (first.id, new_id), renamed.decode()
             settled.append(Settled(both, BOTH, new_id, new_path, done, paths, text, dry_run))
     return settled
+
+
+def _moved(
+    context: Context, record: Record, new_id: str, new_path: str, *, commit: bool
+) -> str | None:
+    """Remove the file of an id that was made twice, whose text is at another path now.
+
+    Raises:
+        MemtoolError: disk or git refuse; unless there is a commit, the new file is taken back.
+    """
+    repository = context.repository
+    before = repository.git.head()
+    is_committed = bool(before and repository.git.ls_tree(before, record.path))
+    line = write.subject("give another id to", record.memory)
+    trailers = {"Memory-Id": new_id, "Reason": f"{record.id} was made twice"}
+    try:
+        if not is_committed:
+            discard(repository, [record.path])
+        elif commit:
+            return commit_removal(repository, [record.path], line, trailers, new=[new_path])
+        else:
+            files.remove(repository.top, record.path)
+    except MemtoolError:
+        if repository.git.head() == before and bytes_of(repository.top, record.path) is not None:
+            files.take_back(repository.top, [new_path])
+        raise
+    return commit_files(repository, [new_path], line, trailers) if commit else None
 
 
 def _renamed(context: Context, data: bytes, path: str, *, dry_run: bool) -> tuple[str, str, bytes]:

@@ -467,6 +467,56 @@ def change(
     return Changed(record.id, record.path, done, shown, dry_run)
 
 
+def change_all(
+    context: Context,
+    wanted: Sequence[str],
+    changes: Callable[[Memory], Mapping[str, FieldValue | None]],
+    verb: str,
+    *,
+    dry_run: bool = False,
+    reason: str = "",
+) -> list[Changed]:
+    """Change keys of several memories in place: all of them or none.
+
+    Raises:
+        MemtoolError: as `change` does; what was changed before is changed back, unless the message
+            says that it stays.
+    """
+    planned = [change(context, id_, changes, verb, dry_run=True, reason=reason) for id_ in wanted]
+    if dry_run:
+        return planned
+    olds: dict[str, dict[str, FieldValue | None]] = {}
+
+    def noted(memory: Memory) -> Mapping[str, FieldValue | None]:
+        new = changes(memory)
+        olds[memory.id] = {key: memory.fields.get(key) for key in new}
+        return new
+
+    def as_before(memory: Memory) -> Mapping[str, FieldValue | None]:
+        old = olds[memory.id]
+        return {key: value for key, value in old.items() if memory.fields.get(key) != value}
+
+    try:
+        return [change(context, id_, noted, verb, reason=reason) for id_ in wanted]
+    except MemtoolError as error:
+        stuck = []
+        for id_ in list(olds):
+            try:
+                change(context, id_, as_before, "restore")
+            except MemtoolError:
+                stuck.append(id_)
+        raise partly(error, stuck) from None
+
+
+def partly(error: MemtoolError, done: Sequence[str], *, commit: bool = False) -> MemtoolError:
+    """Return an error that also says what was done before it, by ids, and committed if asked."""
+    if done:
+        said = error.message.removesuffix("; nothing was changed")
+        how = "done" if commit else "written"
+        error.message = f"{said}; {how} before that: {', '.join(done)}"
+    return error
+
+
 def _committed(repository: Repository, path: str, line: str, trailers: Mapping[str, str]) -> str:
     """Commit one changed file, and return the commit that holds the change."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memtool.authoring import write
+from memtool.errors import MemtoolError
 from memtool.memory.memory import Fields, Memory
 from memtool.redaction.mask import Mask
 from memtool.sessions import findings
@@ -63,7 +64,12 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
     if not candidates:
         context.notes.append("there are no candidates; memtool promote makes them of sessions")
     titles = {record.id: record.memory.title for record in alive}
-    changed = [_applied(context, action) for action in actions] if apply else []
+    changed: list[str] = []
+    for number, action in enumerate(actions if apply else ()):
+        try:
+            changed.append(_applied(context, action))
+        except MemtoolError as error:
+            raise write.partly(error, [before.id for before in actions[:number]]) from None
     steps = tuple(
         CurationStep(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply)
         for a in actions

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from memtool.authoring import write
+from memtool.authoring.tree import is_dirty
 from memtool.authoring.write import Changed
 from memtool.commands import _render
 from memtool.errors import MemtoolError
@@ -13,6 +16,7 @@ from memtool.search import retrieve
 from memtool.search.query import parse
 from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
+from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.upkeep import digest
 from memtool.value import Value
@@ -67,12 +71,38 @@ def forget(
             return {}
         return {"status": "deleted", "deleted": deleted | {"was": memory.status}}
 
-    done = tuple(
-        write.change(context, id_, forgotten, "forget", commit=commit, dry_run=dry_run, reason=why)
-        for id_ in _meant(context, wanted, all_=all)
-    )
+    meant = _meant(context, wanted, all_=all)
+    if len(meant) == 1:
+        done = [
+            write.change(
+                context, meant[0], forgotten, "forget", commit=commit, dry_run=dry_run, reason=why
+            )
+        ]
+    else:
+        done = _together(context, meant, forgotten, why, commit=commit, dry_run=dry_run)
     digest.renew(context, [one.id for one in done if one.changes], commit=commit, dry_run=dry_run)
-    return ForgetResult(done)
+    return ForgetResult(tuple(done))
+
+
+def _together(
+    context: Context,
+    ids: Sequence[str],
+    forgotten: Callable[[Memory], Fields],
+    why: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> list[Changed]:
+    """Forget several memories, all or none, in one commit if asked."""
+    done = write.change_all(context, ids, forgotten, "forget", dry_run=dry_run, reason=why)
+    due = [one for one in done if commit and not dry_run and is_dirty(context.repository, one.path)]
+    if not due:
+        return done
+    trailers = {"Memory-Id": ", ".join(one.id for one in due), "Reason": why}
+    made = commit_files(
+        context.repository, [one.path for one in due], f"memory: forget {len(due)}", trailers
+    )
+    return [one.replace(commit=made) if one in due else one for one in done]
 
 
 def render(forgotten: ForgetResult) -> str:

@@ -122,12 +122,7 @@ def promote(
         wanted = wanted[:MOST_AT_ONCE]
         named = [one.finding.id for one in wanted]
         with usage_log.act(context, "promote", *named, dry_run=dry_run or not wanted) as act:
-            made = {
-                one.finding.id: candidate
-                for one in wanted
-                if (candidate := promotion.make(context, sessions, one, dry_run=dry_run))
-                is not None
-            }
+            made = _made(context, sessions, wanted, dry_run=dry_run)
             if commit and made and not dry_run:
                 done = promotion.commit(context, tuple(made.values()))
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
@@ -140,6 +135,25 @@ def promote(
             note_waiting(context.repository.cache_dir, left)
     rows = tuple(_row(one, made.get(one.finding.id)) for one in judged)
     return Promoted(name, rows, tuple(made.values()), done, dry_run)
+
+
+def _made(
+    context: Context, sessions: store.Sessions, wanted: Sequence[Judged], *, dry_run: bool
+) -> dict[str, Made]:
+    """Write the memory of each finding; return them by finding, without those that are refused.
+
+    Raises:
+        MemtoolError: the disk refuses; the message names those that are written.
+    """
+    made: dict[str, Made] = {}
+    for one in wanted:
+        try:
+            candidate = promotion.make(context, sessions, one, dry_run=dry_run)
+        except MemtoolError as error:
+            raise write.partly(error, [before.id for before in made.values()]) from None
+        if candidate is not None:
+            made[one.finding.id] = candidate
+    return made
 
 
 def _note_denied(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:

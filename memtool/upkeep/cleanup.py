@@ -22,6 +22,7 @@ from memtool.sessions.store import MESSAGES, Sessions, gathered
 from memtool.store import files
 from memtool.store.config import Config
 from memtool.store.files import TEMP_PREFIX, read_regular
+from memtool.store.repository import Repository
 from memtool.value import Value
 
 STALE_S = timestamps.DAY_S
@@ -83,6 +84,24 @@ def left_over(cache_dir: str, now: int) -> list[Chore]:
         with suppress(OSError):  # gone since it was listed
             if now - path.lstat().st_mtime > STALE_S:
                 found.append(Chore("remove", str(path.relative_to(root)), why, _size(path)))
+    return sorted(found, key=lambda chore: chore.what)
+
+
+def strays(repository: Repository, now: int) -> list[Chore]:
+    """Return what killed writers left beside files of the worktree, by absolute path.
+
+    Writers sweep where they write; a later `git add --all` would take what is left elsewhere.
+    """
+    if repository.is_bare:
+        return []
+    found = []
+    for name in repository.git.names("ls-files", "--others", "--exclude-standard", "-z"):
+        path = Path(repository.top, name)
+        if files.is_temporary(path.name):
+            with suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode) and now - status.st_mtime > STALE_S:
+                    found.append(Chore("remove", str(path), "its writer was killed", _size(path)))
     return sorted(found, key=lambda chore: chore.what)
 
 

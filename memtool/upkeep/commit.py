@@ -168,6 +168,8 @@ def apply(
         done = commit_files(repository, paths, subject, trailers, body)
     except MemtoolError as error:
         recover(repository)
+        if error.code == "index-behind":  # the commit is made, and nothing is taken back
+            raise
         raise MemtoolError(
             f"{error.message}; what was written is taken back",
             hint="mend that, then memtool maintain --apply; --branch NAME asks no hooks",

@@ -227,7 +227,10 @@ def plan(
             Flag(one.code, (one.id,) if one.id else (), one.path, one.message, one.hint)
             for one in dangling(tree, inputs)
         ]
-    due = cleanup.left_over(cache_dir, inputs.now) if "leftovers" in parts else []
+    due: list[Chore] = []
+    if "leftovers" in parts:
+        due += cleanup.left_over(cache_dir, inputs.now)
+        due += cleanup.strays(tree.snapshot.repository, inputs.now)
     terms = cleanup.terms_of(inputs.config)
     if "index" in parts:
         due += cleanup.rebuilding(cache_dir, inputs.now, 0 if only else terms.index_days)

@@ -7,6 +7,7 @@ from memtool.authoring.resolve import newest, with_reason
 from memtool.commands.resolve import render, resolve
 from memtool.errors import MemtoolError
 from memtool.memory import document
+from memtool.store import commits, files
 
 
 @pytest.fixture
@@ -80,13 +81,19 @@ def test_a_memory_that_both_sides_changed_is_another_conflict(sandbox: Sandbox):
     assert "git checkout --ours" in caught.value.hint
 
 
-def test_the_same_id_in_two_directories_becomes_two(sandbox: Sandbox):
-    """Git sees no conflict there; the older memory keeps the id."""
+def twice(sandbox: Sandbox) -> str:
+    """Write two memories of one id in two directories; return the path of the older one."""
     path = sandbox.memory("dec-a", "First.\n")
     later = sandbox.memory("dec-b", "Second.\n", timestamp="2026-02-23T00:00:00Z")
     text = (sandbox.path / later).read_text().replace("dec-b", "dec-a")
     (sandbox.path / later).unlink()
     sandbox.write(".memory/other/dec-a.md", text)
+    return path
+
+
+def test_the_same_id_in_two_directories_becomes_two(sandbox: Sandbox):
+    """Git sees no conflict there; the older memory keeps the id."""
+    path = twice(sandbox)
     sandbox.commit()
     (one,) = resolve(sandbox.context(), "dec-a", keep_both=True, commit=True).resolved
     assert (sandbox.path / path).read_text().endswith("First.\n")
@@ -95,6 +102,32 @@ def test_the_same_id_in_two_directories_becomes_two(sandbox: Sandbox):
     assert sandbox.git("status", "--porcelain") == ""
     assert sandbox.context().tree().problems == ()
     assert "Reason: dec-a was made twice" in sandbox.git("log", "-1", "--format=%B")
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_file_that_cannot_go_keeps_its_id(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *, is_committed: bool
+):
+    """Where the disk or a hook refuses, no second copy is left, and nothing was changed."""
+    twice(sandbox)
+    if is_committed:
+        sandbox.commit()
+    before = sandbox.git("status", "--porcelain", "-uall")
+
+    def stays(*_args: object) -> None:
+        raise MemtoolError("it cannot be removed", code="disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "remove", stays)
+        patch.setattr(commits, "remove", stays)
+        with pytest.raises(MemtoolError, match="it cannot be removed"):
+            resolve(sandbox.context(), "dec-a", keep_both=True)
+    assert sandbox.git("status", "--porcelain", "-uall") == before
+    if is_committed:
+        sandbox.write(".git/hooks/pre-commit", "#!/bin/sh\necho no; exit 1\n").chmod(0o755)
+        with pytest.raises(MemtoolError, match="nothing was removed: no"):
+            resolve(sandbox.context(), "dec-a", keep_both=True, commit=True)
+        assert sandbox.git("status", "--porcelain", "-uall") == before
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from conftest import Sandbox
 from memtool.commands.archive import restore
 from memtool.commands.forget import forget
 from memtool.errors import MemtoolError
+from memtool.store import files
 
 
 def test_what_is_forgotten_keeps_its_file_and_comes_back(sandbox: Sandbox) -> None:
@@ -43,6 +44,32 @@ def test_a_query_forgets_one_memory_and_refuses_to_guess_among_several(sandbox: 
     assert "--all" in caught.value.hint
     both = forget(sandbox.context(), "tag:scanner", why="gone", all=True)
     assert sorted(one.id for one in both.forgotten) == ["dec-b", "dec-c"]
+
+
+def test_several_are_forgotten_in_one_commit_or_not_at_all(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the disk refuses the second one, the first is as it was; then one commit has both."""
+    for name in ("dec-b", "dec-c"):
+        sandbox.memory(name, f"The scanner {name} is green.\n", tags=("scanner",))
+    sandbox.commit()
+    real = files.replace
+
+    def full(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:
+        if "dec-c" in path:
+            raise MemtoolError("no space; nothing was changed", code="disk")
+        real(root, path, data, expected=expected)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "replace", full)
+        with pytest.raises(MemtoolError, match=r"^no space; nothing was changed$"):
+            forget(sandbox.context(), "tag:scanner", why="gone", all=True, commit=True)
+    assert sandbox.git("status", "--porcelain") == ""
+    done = forget(sandbox.context(), "tag:scanner", why="gone", all=True, commit=True).forgotten
+    head = sandbox.git("rev-parse", "HEAD").strip()
+    assert [(one.id, one.commit) for one in done] == [("dec-b", head), ("dec-c", head)]
+    assert "Memory-Id: dec-b, dec-c\nReason: gone\n" in sandbox.git("log", "-1", "--format=%B")
+    assert sandbox.git("status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("wanted", ["", "dec-zzz", "nothing answers this", "tag:none"])

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
+from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.sessions import lifecycle, store
 from memtool.sessions.model import Message
+from memtool.store import files
 
 RULE = "From now on always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
@@ -118,6 +120,28 @@ def test_a_commit_holds_the_memories_alone(sandbox: Sandbox):
     names = sandbox.git("show", "--name-only", "--format=%B", done["commit"])
     assert all(made["path"] in names and made["id"] in names for made in done["memories"])
     assert sandbox.git("diff", "--cached", "--name-only").strip() == "a.txt"
+
+
+def test_what_was_promoted_before_the_disk_refused_is_named(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    """The message does not claim that nothing was changed; the next run promotes the rest."""
+    session(sandbox, RULE, "We never mock the database in integration tests.")
+    real = files.create
+
+    def full(root: str, path: str, data: bytes) -> None:
+        if memories(sandbox):
+            raise MemtoolError("no space; nothing was changed", code="disk")
+        real(root, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "create", full)
+        done = sandbox.run("promote")
+    (first,) = memories(sandbox)
+    assert done.returncode == 2
+    assert f"no space; written before that: {first.stem}\n" in done.stderr
+    assert sandbox.run("promote").returncode == 0
+    assert len(memories(sandbox)) == 2
 
 
 def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox):

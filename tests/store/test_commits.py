@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from conftest import Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.store import commits
-from memtool.store.commits import commit_files
-from memtool.store.repository import discover
+from memtool.store.commits import commit_files, commit_removal
+from memtool.store.git import GitError
+from memtool.store.repository import Repository, discover
 
 
 def commit(sandbox: Sandbox, *paths: str, subject: str = "memory: add", **trailers: str) -> str:
@@ -278,3 +280,102 @@ def test_sixteen_processes_that_commit_at_once_all_succeed(sandbox: Sandbox) -> 
     assert sorted(log.split()) == sorted(Path(path).stem for path in paths)
     assert sandbox.git("status", "--porcelain") == ""
     sandbox.git("fsck", "--strict")
+
+
+LOST = """#!/bin/sh
+[ "$1" = committed ] || exit 0
+rm -f .git/index.lock
+{more}
+"""
+"""A hook that runs when HEAD has moved, and makes git fail to write its index after it."""
+
+
+def test_a_commit_whose_index_could_not_be_written_is_a_commit(sandbox: Sandbox) -> None:
+    """HEAD has moved: git's index is made to follow, and the commit is returned."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.write(".git/hooks/reference-transaction", LOST.format(more="")).chmod(0o755)
+    before = sandbox.git("rev-parse", "HEAD")
+    made = commit(sandbox, sandbox.memory("dec-b"))
+    assert sandbox.git("rev-parse", "HEAD", "HEAD^").split() == [made, before.strip()]
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def test_an_index_that_cannot_follow_is_named(sandbox: Sandbox) -> None:
+    """The message says that the commit is made, and how the index is mended."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    hook = LOST.format(more="mv .git/index .git/kept; mkdir -p .git/index/x")
+    sandbox.write(".git/hooks/reference-transaction", hook).chmod(0o755)
+    path = sandbox.memory("dec-b")
+    with pytest.raises(MemtoolError) as caught:
+        commit(sandbox, path)
+    shutil.rmtree(sandbox.path / ".git/index")
+    (sandbox.path / ".git/kept").rename(sandbox.path / ".git/index")
+    assert caught.value.code == "index-behind"
+    assert sandbox.git("rev-parse", "HEAD")[:10] in caught.value.message
+    assert caught.value.hint == f"git reset -- {path}"
+    (sandbox.path / ".git/hooks/reference-transaction").unlink()
+    sandbox.git("reset", "--quiet", "--", path)
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def removal(sandbox: Sandbox, *paths: str, new: tuple[str, ...] = ()) -> str:
+    repository = discover(str(sandbox.path), sandbox.env)
+    return commit_removal(repository, paths, "memory: remove", {}, new=new)
+
+
+def test_a_removal_leaves_the_users_work_alone(busy: Sandbox) -> None:
+    """One commit removes some files and has others; index and worktree follow, and nothing else."""
+    before = users_work(busy)
+    new = busy.memory("dec-new")
+    old = ".memory/decision/2026-02/dec-old.md"
+    made = removal(busy, old, new=(new,))
+    changed = busy.git("show", "--no-renames", "--name-status", "--format=", made).split()
+    assert changed == ["A", new, "D", old]
+    assert users_work(busy) == before
+    assert busy.git("status", "--porcelain", "--", ".memory") == ""
+
+
+def test_no_file_goes_before_the_commit_is_there(
+    busy: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk git refuses, and on a broken one the file stays: each message is true."""
+    old = ".memory/decision/2026-02/dec-old.md"
+    real = commits._patiently
+    full = GitError(["commit"], 128, b"fatal: unable to write: No space left on device")
+
+    def refuse(repository: Repository, args: list[str], *rest: object) -> None:
+        if args[0] == "commit":
+            raise full
+        real(repository, args, *rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commits, "_patiently", refuse)
+        with pytest.raises(MemtoolError, match="nothing was removed: unable to write: No space"):
+            removal(busy, old)
+    before = users_work(busy)
+    assert busy.git("status", "--porcelain", "--", ".memory") == ""
+    broken = MemtoolError(f"{old} cannot be removed: Input/output error", code="disk")
+
+    def stays(*_args: object) -> None:
+        raise broken
+
+    monkeypatch.setattr(commits, "remove", stays)
+    with pytest.raises(MemtoolError, match=r"commit \w{10} removes it, but .* cannot be removed"):
+        removal(busy, old)
+    assert busy.git("status", "--porcelain", "-uall", "--", ".memory") == f"?? {old}\n"
+    assert users_work(busy) == before
+
+
+def test_a_removal_concludes_nothing_that_the_user_began(busy: Sandbox) -> None:
+    """In a merge the commit would be the merge itself."""
+    busy.git("reset", "--quiet", "--hard")
+    busy.git("commit", "--quiet", "--allow-empty", "-m", "mine")
+    busy.git("branch", "other", "HEAD^")
+    busy.git("checkout", "--quiet", "other")
+    busy.git("commit", "--quiet", "--allow-empty", "-m", "theirs")
+    busy.git("merge", "--quiet", "--no-commit", "--no-ff", "main")
+    with pytest.raises(MemtoolError, match="a merge is unfinished") as caught:
+        removal(busy, ".memory/decision/2026-02/dec-old.md")
+    assert caught.value.code == "merging"

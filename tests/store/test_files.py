@@ -13,6 +13,8 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -306,6 +308,84 @@ def test_a_file_system_without_links_still_creates_once(
         files.create(str(tmp_path), "a/b", b"two")
     assert (tmp_path / "a" / "b").read_bytes() == b"one"
     assert names(tmp_path) == ["a/b"]
+
+
+def failing(
+    patch: pytest.MonkeyPatch, name: str, is_meant: Callable[[object], bool], code: int = errno.EIO
+) -> None:
+    """Let a function of `os` fail for the calls that are meant."""
+    real = getattr(os, name)
+
+    def fails(*args: object, **options: object) -> object:
+        if is_meant(args[0]):
+            raise OSError(code, os.strerror(code))
+        return real(*args, **options)
+
+    patch.setattr(os, name, fails)
+
+
+def is_folder(handle: object) -> bool:
+    return isinstance(handle, int) and stat.S_ISDIR(os.fstat(handle).st_mode)
+
+
+def test_a_folder_that_cannot_be_synced_leaves_no_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was changed is true then: the new file, or all of several, are taken back."""
+    failing(monkeypatch, "fsync", is_folder)
+    with pytest.raises(MemtoolError, match="cannot be written: Input/output error; nothing was"):
+        files.create(str(tmp_path), "a", b"new")
+    with pytest.raises(MemtoolError, match="nothing was changed"):
+        files.create_all(str(tmp_path), [("b", b"new"), ("c", b"new")])
+    assert names(tmp_path) == []
+
+
+def test_what_is_written_and_cannot_be_taken_back_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a rename, or where the new file cannot be removed, the message says what is there."""
+    (tmp_path / "old").write_bytes(b"old")
+    failing(monkeypatch, "fsync", is_folder)
+    failing(monkeypatch, "unlink", lambda name: name == "new")
+    for call in (
+        lambda: files.replace(str(tmp_path), "old", b"new", expected=b"old"),
+        lambda: files.create(str(tmp_path), "new", b"new"),
+    ):
+        with pytest.raises(MemtoolError, match="is written, but the disk does not confirm it"):
+            call()
+    assert names(tmp_path) == ["new", "old"]
+    assert (tmp_path / "old").read_bytes() == b"new"
+
+
+def test_a_leftover_that_cannot_be_removed_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is written; what is left beside it is swept on another day."""
+    failing(monkeypatch, "unlink", lambda name: str(name).startswith(files.TEMP_PREFIX))
+    files.create(str(tmp_path), "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_whoever_writes_sweeps_what_killed_writers_left(tmp_path: Path) -> None:
+    """In any directory, by create and by replace; never a file of the user with such a name."""
+    ours, theirs = ".tmp-12-0123abcd-AGENTS.md", (".tmp-notes", ".tmp-12-0123abcd", ".tmp-1-xyz-a")
+    for number, write in enumerate((files.create, partial(files.replace, expected=None))):
+        for name in (ours, *theirs):
+            (tmp_path / name).write_bytes(b"")
+            os.utime(tmp_path / name, (0, 0))
+        (tmp_path / ".tmp-12-0123abcd-fresh").write_bytes(b"")
+        write(str(tmp_path), str(number), b"new")
+        assert not (tmp_path / ours).exists()
+    assert names(tmp_path) == sorted((*theirs, ".tmp-12-0123abcd-fresh", "0", "1"))
+
+
+def test_a_removal_that_is_refused_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is still there; one that is gone already is no error."""
+    files.remove(str(tmp_path), "gone/file")
+    (tmp_path / "a").write_bytes(b"")
+    failing(monkeypatch, "unlink", lambda name: name == "a")
+    with pytest.raises(MemtoolError, match="a cannot be removed: Input/output error"):
+        files.remove(str(tmp_path), "a")
 
 
 def test_no_lock_is_needed_where_none_can_be_made(tmp_path: Path) -> None:

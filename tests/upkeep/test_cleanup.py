@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from conftest import Sandbox
 from upkeep.inputs import DAY_S, SECOND
 
 from memtool.sessions import journal, lifecycle, store
@@ -50,6 +51,21 @@ def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path, sessions:
     assert cleanup.left_over(str(tmp_path), SECOND) == []
     assert (tmp_path / "index" / "abc").exists()
     cleanup.do(found, str(tmp_path), sessions)  # what is gone is gone
+
+
+def test_what_a_killed_writer_left_in_the_worktree_goes(sandbox: Sandbox, tmp_path: Path):
+    """Wherever it is, if it is a day old and called as only we call it; what is ignored stays."""
+    stray = sandbox.path / ".claude/commands/.tmp-12-0123abcd-remember.md"
+    for path in (stray, sandbox.path / ".tmp-notes", sandbox.path / "ignored/.tmp-1-0123abcd-a"):
+        age(path, 2)
+    age(sandbox.path / ".tmp-12-0123abcd-fresh", 0.5)
+    sandbox.write(".gitignore", "ignored\n")
+    repository = sandbox.context().repository
+    found = cleanup.strays(repository, SECOND)
+    assert [(one.do, one.what) for one in found] == [("remove", str(stray))]
+    cleanup.do(found, repository.cache_dir, Sessions(str(tmp_path / "sessions")))
+    assert cleanup.strays(repository, SECOND) == []
+    assert not stray.exists()
 
 
 def test_the_index_is_made_anew_once_a_month(tmp_path: Path, sessions: Sessions):
