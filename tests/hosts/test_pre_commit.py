@@ -178,12 +178,21 @@ def test_every_verb_that_commits_passes_both_hooks(both: Sandbox) -> None:
         "import": ("adr", "adr"),
         "digest": ("--all",),
     }
-    for verb, args in words.items():
+    removals = [
+        ("config", ("purge.after_days", "0")),
+        ("purge", ("--apply",)),
+        ("new", ("semantic", "Prices", "--body", "Prices hold no taxes.", "--id", "sem-c")),
+        ("supersede", ("sem-c", "Taxes", "--body", "Prices hold all taxes.", "--id", "sem-d")),
+        ("undo", ("sem-c",)),
+    ]
+    for verb, args in [*words.items(), *removals]:
         before = both.git("rev-parse", "HEAD")
         done = both.run(verb, *args, "--commit")
         assert done.returncode == 0, (verb, done.stderr)
         is_committed = both.git("rev-parse", "HEAD") != before
         assert is_committed or verb in {"confirm", "digest"}, (verb, done.stdout)
+    assert "sem-d" not in both.git("ls-files")
+    assert both.git("status", "--porcelain") == "?? adr/\n"
 
 
 def test_the_refusal_of_a_hook_is_said_in_its_own_words(both: Sandbox) -> None:
