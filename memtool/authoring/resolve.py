@@ -164,7 +164,8 @@ def settle_all(
                 is_pinned=_is_pinned(winner, losers, memories, found),
             )
         except MemtoolError as error:
-            raise write.partly(error, [one.id for one in settled], commit=commit) from None
+            written = [] if dry_run else [one.id for one in settled]
+            raise files.partly(error, written, commit=commit) from None
         settled.append(one)
     return settled
 
@@ -277,7 +278,7 @@ def _split_tree(
                 try:
                     done = _moved(context, record, new_id, new_path, commit=commit)
                 except MemtoolError as error:
-                    raise write.partly(error, [one.id for one in settled], commit=commit) from None
+                    raise files.partly(error, [one.id for one in settled], commit=commit) from None
             paths = () if dry_run else (record.path, new_path)
             both, text = (first.id, new_id), renamed.decode()
             settled.append(Settled(both, BOTH, new_id, new_path, done, paths, text, dry_run))

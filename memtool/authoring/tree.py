@@ -71,9 +71,14 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
             hint=f"git commit {ATTRIBUTES_NAME}, or leave out --commit",
         )
     if not dry_run:
+        written: list[str] = []
         for path, data in planned.items():
-            before = bytes_of(repository.top, path)
-            files.replace(repository.top, path, data, expected=before)
+            try:
+                before = bytes_of(repository.top, path)
+                files.replace(repository.top, path, data, expected=before)
+            except MemtoolError as error:
+                raise files.partly(error, written) from None
+            written.append(path)
     done = None
     if commit and planned and not dry_run:
         done = commit_files(repository, list(planned), "memory: begin", {})

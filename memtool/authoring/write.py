@@ -505,16 +505,7 @@ def change_all(
                 change(context, id_, as_before, "restore")
             except MemtoolError:
                 stuck.append(id_)
-        raise partly(error, stuck) from None
-
-
-def partly(error: MemtoolError, done: Sequence[str], *, commit: bool = False) -> MemtoolError:
-    """Return an error that also says what was done before it, by ids, and committed if asked."""
-    if done:
-        said = error.message.removesuffix("; nothing was changed")
-        how = "done" if commit else "written"
-        error.message = f"{said}; {how} before that: {', '.join(done)}"
-    return error
+        raise files.partly(error, stuck) from None
 
 
 def _committed(repository: Repository, path: str, line: str, trailers: Mapping[str, str]) -> str:

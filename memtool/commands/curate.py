@@ -8,6 +8,7 @@ from memtool.memory.memory import Fields, Memory
 from memtool.redaction.mask import Mask
 from memtool.sessions import findings
 from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, fitting
+from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
@@ -69,7 +70,7 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
         try:
             changed.append(_applied(context, action))
         except MemtoolError as error:
-            raise write.partly(error, [before.id for before in actions[:number]]) from None
+            raise files.partly(error, [before.id for before in actions[:number]]) from None
     steps = tuple(
         CurationStep(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply)
         for a in actions

@@ -81,11 +81,17 @@ def digest(
         ]  # fmt: skip
         for plan in planned:
             _refuse_nothing(plan, is_named=bool(category))
-        pages = tuple(written(context, plan, dry_run=dry_run) for plan in planned)
+        pages: list[DigestChange] = []
+        for plan in planned:
+            try:
+                pages.append(written(context, plan, dry_run=dry_run))
+            except MemtoolError as error:
+                new = [page.id for page in pages if page.change != UNCHANGED and not dry_run]
+                raise files.partly(error, new) from None
     done = None
     if commit and not dry_run:
         done = committed(context, pages)
-    return Digested(pages, done, dry_run)
+    return Digested(tuple(pages), done, dry_run)
 
 
 def render(digested: Digested) -> str:

@@ -150,7 +150,8 @@ def _made(
         try:
             candidate = promotion.make(context, sessions, one, dry_run=dry_run)
         except MemtoolError as error:
-            raise write.partly(error, [before.id for before in made.values()]) from None
+            written = [] if dry_run else [before.id for before in made.values()]
+            raise files.partly(error, written) from None
         if candidate is not None:
             made[one.finding.id] = candidate
     return made

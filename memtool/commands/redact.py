@@ -194,9 +194,16 @@ def _write(
             [(entries[name], side.new.data) for name, (_disk, side) in found.items()
              if side.new.found],
         )  # fmt: skip
+    written = (
+        ["git's index"] if may_stage and any(new.new.found for _, new in found.values()) else []
+    )
     for name, (side, _index) in found.items():
         if side.new.found:
-            files.replace(top, name, side.new.data, expected=side.data)
+            try:
+                files.replace(top, name, side.new.data, expected=side.data)
+            except MemtoolError as error:
+                raise files.partly(error, written) from None
+            written.append(name)
 
 
 def _paths(

@@ -363,6 +363,18 @@ class _Folder:
         os.close(self._handle)
 
 
+_NOTHING = "; nothing was changed"
+
+
+def partly(error: MemtoolError, done: Iterable[str], *, commit: bool = False) -> MemtoolError:
+    """Return an error that also names what was done before it, and committed if asked."""
+    named = ", ".join(done)
+    if named:
+        how = "done" if commit else "written"
+        error.message = f"{error.message.removesuffix(_NOTHING)}; {how} before that: {named}"
+    return error
+
+
 class _DiskErrors:
     """Turns what the operating system refuses into one sentence for the user."""
 
@@ -391,7 +403,7 @@ class _DiskErrors:
                 code="disk",
             ) from None
         raise MemtoolError(
-            f"{self._path} cannot be written: {reason}; nothing was changed",
+            f"{self._path} cannot be written: {reason}{_NOTHING}",
             hint="free space or permissions, then run the same command again",
             code="disk",
         ) from None

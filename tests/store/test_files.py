@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from conftest import Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.store import files
@@ -377,6 +378,40 @@ def test_whoever_writes_sweeps_what_killed_writers_left(tmp_path: Path) -> None:
         write(str(tmp_path), str(number), b"new")
         assert not (tmp_path / ours).exists()
     assert names(tmp_path) == sorted((*theirs, ".tmp-12-0123abcd-fresh", "0", "1"))
+
+
+def full_after(patch: pytest.MonkeyPatch, path: str) -> None:
+    """Let the disk be full when a file is replaced that is called so."""
+    real = files.replace
+
+    def replace(root: str, name: str, data: bytes, *, expected: bytes | None) -> None:
+        if name.endswith(path):
+            raise MemtoolError(f"{name} cannot be written: full; nothing was changed", code="disk")
+        real(root, name, data, expected=expected)
+
+    patch.setattr(files, "replace", replace)
+
+
+def test_a_verb_that_writes_several_files_names_those_before(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No message says that nothing was changed where something was."""
+    with monkeypatch.context() as patch:
+        full_after(patch, "_semantic.md")
+        done = sandbox.run("init")
+    assert "full; written before that: .memory/config.toml" in done.stderr
+    for name in ("dec-a", "dec-b"):
+        sandbox.memory(name, f"Mail to {name}@acme-corp.com.\n")
+    with monkeypatch.context() as patch:
+        full_after(patch, "dec-b.md")
+        done = sandbox.run("redact")
+    assert "full; written before that: .memory/decision/2026-02/dec-a.md\n" in done.stderr
+    sandbox.run("redact")
+    with monkeypatch.context() as patch:
+        full_after(patch, "dec-b.md")
+        done = sandbox.run("resolve", "dec-a", "dec-b", "--keep", "both", "--why", "so it is")
+    assert "full; nothing was changed\n" in done.stderr
+    assert "conflicts_accepted" not in sandbox.run("show", "dec-a").stdout
 
 
 def test_a_removal_that_is_refused_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
