@@ -73,8 +73,9 @@ def run(args: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
-        _report(bug(error), args)
-        return 3
+        wrong = bug(error)
+        _report(wrong, args)
+        return wrong.exit_code
 
 
 def _run(args: list[str]) -> int:
@@ -230,7 +231,20 @@ def _report(error: MemtoolError, args: list[str]) -> None:
 
 
 def bug(error: Exception) -> MemtoolError:
-    """Write the traceback to a log file and return an error that says where it is."""
+    """Write the traceback to a log file and return an error that says where it is.
+
+    A disk that is full or broken is no bug of ours, wherever it shows.
+    """
+    import errno
+
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+    if isinstance(error, OSError) and (error.errno in full or "temporary dir" in str(error)):
+        where = f" ({error.filename})" if error.filename else ""
+        return MemtoolError(
+            f"the disk refuses: {error.strerror or error}{where}",
+            hint="df -h . /tmp shows what is full; TMPDIR names another place for temporary files",
+            code="disk",
+        )
     import tempfile
     import traceback
 
@@ -246,5 +260,9 @@ def bug(error: Exception) -> MemtoolError:
     if os.environ.get("MEMTOOL_DEBUG"):
         traceback.print_exception(error)
     return MemtoolError(
-        f"a bug: {type(error).__name__}: {error}", hint=where, code="bug", recoverable=False
+        f"a bug: {type(error).__name__}: {error}",
+        hint=where,
+        code="bug",
+        exit_code=3,
+        recoverable=False,
     )

@@ -115,13 +115,16 @@ def commit_removal(
             for left in (place, f"{place}.lock"):
                 with suppress(OSError):
                     os.unlink(left)
-        done = _followed(repository, [*gone, *new])
-    for path in gone:
         try:
-            remove(repository.top, path)
+            done = _followed(repository, [*gone, *new])
         except MemtoolError as error:
-            error.message = f"commit {done[:10]} removes it, but {error.message}"
+            error.hint += f", then rm {' '.join(gone)}"
             raise
+    try:
+        _remove_all(repository, gone)
+    except MemtoolError as error:
+        error.message = f"commit {done[:10]} is made, but {error.message}"
+        raise
     return done
 
 
@@ -133,8 +136,21 @@ def discard(repository: Repository, paths: Sequence[str]) -> None:
     """
     if paths:
         _patiently(repository, ["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"], paths)
+    _remove_all(repository, paths)
+
+
+def _remove_all(repository: Repository, paths: Sequence[str]) -> None:
+    """Remove files, as many as can be removed. Raises MemtoolError with those that cannot."""
+    left: list[str] = []
     for path in paths:
-        remove(repository.top, path)
+        try:
+            remove(repository.top, path)
+        except MemtoolError as error:
+            left.append(path)
+            reason = error.message
+    if left:
+        more = f"; so are {len(left) - 1} more" if len(left) > 1 else ""
+        raise MemtoolError(f"{reason}{more}", hint=f"rm {' '.join(left)}", code="disk")
 
 
 def _options(said: str) -> list[str]:

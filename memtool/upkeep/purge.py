@@ -135,7 +135,12 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
             {"Purges": ", ".join(sorted(going))},  # the gate looks for each id in it
             env={PURGING: " ".join(going)},
         )
-    discard(repository, sorted({one.path for one in going.values()}.difference(paths)))
+    try:
+        discard(repository, sorted({one.path for one in going.values()}.difference(paths)))
+    except MemtoolError as error:
+        if done:
+            error.message = f"commit {done[:10]} is made, but {error.message}"
+        raise
     return done
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -264,6 +265,19 @@ def test_a_bug_is_logged_and_ends_with_3(
     assert str(log) in err
     assert "Traceback" in log.read_text()
     assert "Traceback" not in err
+
+
+def test_a_full_disk_is_no_bug(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    """Where a library writes its temporary files, or anywhere else: one sentence, exit code 2."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+
+    def full(*_args: object, **_options: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
+
+    monkeypatch.setattr("tempfile.mkdtemp", full)
+    done = sandbox.run("search", "redis")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "memtool: the disk refuses: No space left on device (/tmp/x)\nhint: df -h" in done.stderr
 
 
 def test_an_interruption_ends_with_130(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):

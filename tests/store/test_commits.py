@@ -362,7 +362,7 @@ def test_no_file_goes_before_the_commit_is_there(
         raise broken
 
     monkeypatch.setattr(commits, "remove", stays)
-    with pytest.raises(MemtoolError, match=r"commit \w{10} removes it, but .* cannot be removed"):
+    with pytest.raises(MemtoolError, match=r"commit \w{10} is made, but .* cannot be removed"):
         removal(busy, old)
     assert busy.git("status", "--porcelain", "-uall", "--", ".memory") == f"?? {old}\n"
     assert users_work(busy) == before
