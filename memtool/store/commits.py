@@ -67,7 +67,7 @@ def commit_files(
                     _patiently(repository, ["rm", "--cached", "--quiet"], new)
             raise MemtoolError(
                 f"{_counted(paths)} written but not committed: {_reason(repository, error)}",
-                hint=_hint(repository, error, paths),
+                hint=_hint(repository, error, paths, is_new=bool(new)),
                 code="commit-refused",
             ) from None
         return repository.git.rev("HEAD")
@@ -180,7 +180,7 @@ def _followed(repository: Repository, paths: Sequence[str]) -> str:
         raise MemtoolError(
             f"it is commit {done[:10]}, but git's index could not follow: "
             f"{_reason(repository, error)}",
-            hint=f"git reset -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}",
+            hint=f"git reset -- {_named(paths)}",
             code="index-behind",
         ) from None
     return done
@@ -330,10 +330,15 @@ def _refusal(said: str) -> str:
     return lines[0].removeprefix("fatal: ")
 
 
-def _hint(repository: Repository, error: MemtoolError, paths: Sequence[str]) -> str:
+def _hint(
+    repository: Repository, error: MemtoolError, paths: Sequence[str], *, is_new: bool = False
+) -> str:
     again = "run the same command again"
     if paths:
-        again = f"git commit -- {' '.join(paths) if len(paths) <= SHOWN_PATHS else _above(paths)}"
+        named = _named(paths)  # git commits by name only what it knows
+        again = (
+            f"git add -- {named} && git commit -- {named}" if is_new else f"git commit -- {named}"
+        )
     if isinstance(error, GitError):
         if error.is_lock and _is_left(repository, error.lock):
             return f"rm {shlex.quote(error.lock)}, then {again}"
@@ -350,5 +355,10 @@ def _hint(repository: Repository, error: MemtoolError, paths: Sequence[str]) -> 
     return f"mend what git says, then {again}"
 
 
-def _above(paths: Sequence[str]) -> str:
-    return os.path.commonpath(paths) or "."
+def _named(paths: Sequence[str]) -> str:
+    """Return paths for a command line; of many the directory, or the directories, of all."""
+    some: Sequence[str] = paths
+    if len(paths) > SHOWN_PATHS:
+        above = os.path.commonpath(paths)
+        some = [above] if above else sorted({path.partition("/")[0] for path in paths})
+    return " ".join(map(shlex.quote, some))

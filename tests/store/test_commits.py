@@ -160,6 +160,28 @@ def test_a_hook_that_refuses_leaves_everything_as_it_was(busy: Sandbox) -> None:
         assert busy.git("status", "--porcelain", "--", path) == left
         assert users_work(busy) == before
     assert busy.git("rev-parse", "HEAD") == head
+    error = refused(busy, new)
+    hook.unlink()
+    command = error.hint.partition(", then ")[2]
+    subprocess.run(["sh", "-c", command], cwd=busy.path, check=True, stdout=subprocess.DEVNULL,
+                   env=busy.env | {"GIT_EDITOR": "echo by hand >"})  # fmt: skip
+    assert busy.git("show", "--name-only", "--format=", "HEAD").split() == [new]
+
+
+def test_the_hint_for_many_files_names_no_others(sandbox: Sandbox) -> None:
+    """Directories of them, where they have none in common, and never the whole worktree."""
+    sandbox.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n").chmod(0o755)
+    paths = [sandbox.memory(f"dec-{number}") for number in range(6)]
+    assert refused_many(sandbox, *paths).endswith("git commit -- .memory/decision/2026-02")
+    sandbox.write(".gitattributes", "x\n")
+    hint = refused_many(sandbox, *paths, ".gitattributes")
+    assert hint.endswith("git commit -- .gitattributes .memory")
+
+
+def refused_many(sandbox: Sandbox, *paths: str) -> str:
+    with pytest.raises(MemtoolError) as caught:
+        commit(sandbox, *paths)
+    return caught.value.hint
 
 
 def test_hooks_of_the_user_run_and_see_the_file(sandbox: Sandbox) -> None:
@@ -207,7 +229,7 @@ def test_a_lock_that_was_left_behind_is_named_at_once(sandbox: Sandbox) -> None:
     assert time.monotonic() - began < commits.LOCK_PATIENCE_S / 2
     assert ".git/index.lock has been there for 2 hours" in error.message
     assert "no git process works in this repository" in error.message
-    assert error.hint.startswith(f"rm {lock}, then git commit")
+    assert error.hint.startswith(f"rm {lock}, then git add")
     assert sandbox.git("status", "--porcelain") == "?? .memory/\n"
 
 
@@ -253,7 +275,7 @@ def test_where_git_cannot_write_the_file_is_kept_for_later(sandbox: Sandbox) -> 
         pytest.skip("no namespaces here")
     assert done.returncode == 2
     assert "written but not committed" in done.stderr
-    assert "commit later: git commit -- .memory/semantic/" in done.stderr
+    assert "commit later: git add -- .memory/semantic/" in done.stderr
     assert "Tuesdays" in sandbox.run("list").stdout
 
 
