@@ -5,6 +5,7 @@ from __future__ import annotations
 from memtool.authoring import undo as step
 from memtool.authoring.undo import SHORT, Undone
 from memtool.store.context import Context
+from memtool.upkeep import digest
 
 
 def undo(
@@ -27,6 +28,11 @@ def undo(
         dry_run: say what would be done, write nothing
     """
     done = step.undo(context, id, why, commit=commit, dry_run=dry_run)
+    gone = [done.successor] if done.how == "superseded" else []
+    if done.changes.get("status", ("", ""))[1] in ("deleted", "archived"):
+        gone = [done.id]
+    if gone:
+        digest.renew(context, gone, commit=commit, dry_run=dry_run)
     if why and not done.commit and not dry_run and done.how != "superseded":
         context.notes.append("the reason is kept in a commit only: add --commit")
     if commit and not done.undoes and done.how != "superseded":

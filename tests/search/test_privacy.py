@@ -131,6 +131,10 @@ def test_a_digest_follows_what_is_forgotten_or_superseded(labelled: Sandbox) -> 
     (head,) = labelled.json("list", "tag:digest")["memories"]
     text = (labelled.path / head["path"]).read_text()
     assert ("Rome" in text, "Oslo" in text) == (True, False)
+    assert "is now sem-" in labelled.run("undo", "dec-inner", "--commit").stderr
+    (head,) = labelled.json("list", "tag:digest")["memories"]
+    text = (labelled.path / head["path"]).read_text()
+    assert ("Rome" in text, "Oslo" in text) == (False, True)
 
 
 def test_a_digest_that_nobody_rebuilt_is_not_read(labelled: Sandbox) -> None:
