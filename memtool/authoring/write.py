@@ -360,9 +360,11 @@ def _committed_together(context: Context, judged: Sequence[Record]) -> str:
         return commit_files(repository, paths, line, trailers)
     except MemtoolError as error:
         if repository.git.head() == before:
-            files.take_back(repository.top, paths)
+            left = files.take_back(repository.top, paths)
             error.message = f"none of {len(paths)} is written: {error.message.partition(': ')[2]}"
             error.hint = "correct what git says, and write them again"
+            if left:
+                error.message = error.message.replace("none", f"none but {', '.join(left)}", 1)
         raise
 
 

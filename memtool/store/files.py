@@ -119,26 +119,30 @@ def create_all(root: str, items: Iterable[tuple[str, bytes]]) -> None:
     """Write many new files below `root`, each as `create` does; all of them or none.
 
     Raises:
-        MemtoolError: one was refused as by `create`; those written before it are removed again.
+        MemtoolError: one was refused as by `create`; those written before it are removed again,
+            unless the message names them.
     """
     made: list[str] = []
     try:
         for path, data in items:
             create(root, path, data)
             made.append(path)
-    except BaseException:
-        take_back(root, made)
+    except BaseException as error:
+        left = take_back(root, made)
+        if isinstance(error, MemtoolError):
+            raise partly(error, left) from None
         raise
 
 
-def take_back(root: str, paths: Iterable[str]) -> None:
-    """Remove files that this process has just made; what cannot be removed stays."""
+def take_back(root: str, paths: Iterable[str]) -> list[str]:
+    """Remove files that this process has just made; return those that cannot be removed."""
+    left = []
     for path in paths:
         try:
-            with _Folder(root, path) as (folder, name):
-                os.unlink(name, dir_fd=folder)
-        except OSError:
-            continue
+            remove(root, path)
+        except MemtoolError:
+            left.append(path)
+    return left
 
 
 def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:

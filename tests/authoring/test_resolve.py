@@ -114,8 +114,12 @@ def test_a_file_that_cannot_go_keeps_its_id(
         sandbox.commit()
     before = sandbox.git("status", "--porcelain", "-uall")
 
-    def stays(*_args: object) -> None:
-        raise MemtoolError("it cannot be removed", code="disk")
+    real = files.remove
+
+    def stays(root: str, path: str) -> None:
+        if "/other/" in path:
+            raise MemtoolError("it cannot be removed", code="disk")
+        real(root, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "remove", stays)

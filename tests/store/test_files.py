@@ -341,6 +341,16 @@ def test_a_folder_that_cannot_be_synced_leaves_no_new_file(
     assert names(tmp_path) == []
 
 
+def test_of_several_those_that_stay_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a new file cannot be taken back, the message does not say that nothing was changed."""
+    failing(monkeypatch, "unlink", lambda name: name == "a")
+    failing(monkeypatch, "write", lambda _handle: (tmp_path / "a").exists(), errno.ENOSPC)
+    with pytest.raises(MemtoolError, match=r"No space left on device; written before that: a$"):
+        files.create_all(str(tmp_path), [("a", b"new"), ("c", b"new")])
+
+
 def test_what_is_written_and_cannot_be_taken_back_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
