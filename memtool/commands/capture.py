@@ -76,7 +76,7 @@ def capture(
         end: end the session after it
         dry_run: say what would be captured, write nothing
     """
-    from memtool.sessions import capture, findings, lifecycle, promote, retention
+    from memtool.sessions import capture, findings, lifecycle, manager, promote, retention
 
     sessions = store.opened(context)
     source = _source(context, transcript, host, session)
@@ -105,6 +105,8 @@ def capture(
             lifecycle.end(sessions, done.session, "", context.now)
         if learned != before:
             promote.count(context, sessions)
+        if end:
+            manager.start(context, done.session)
     numbers = [one.number for one in done.messages]
     return CaptureReport(
         session=done.session,

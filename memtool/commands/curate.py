@@ -6,13 +6,16 @@ from memtool.authoring import write
 from memtool.errors import MemtoolError
 from memtool.memory.memory import Fields, Memory
 from memtool.redaction.mask import Mask
-from memtool.sessions import findings
-from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, fitting
+from memtool.sessions import findings, manager, store
+from memtool.sessions.promote import PIN, Action, alive_heads, by_model, by_rules, count, fitting
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
 from memtool.value import Value
+
+_NO_PLAN = "no plan waits; memtool curate makes one"
+_NO_CANDIDATES = "there are no candidates; memtool promote makes them of sessions"
 
 
 class CurationStep(Value):
@@ -28,14 +31,27 @@ class CurationStep(Value):
 
 
 class CurationPlan(Value):
-    """What is proposed, by `rules` or by the name of the model, and the commit that did it."""
+    """What is proposed, by `rules` or by the name of the model, and the commit that did it.
+
+    `is_waiting`: it is the one that waits until somebody carries it out.
+    """
 
     by: str
     steps: tuple[CurationStep, ...]
     commit: str | None = None
+    is_waiting: bool = False
 
 
-def curate(context: Context, *, apply: bool = False, commit: bool = False) -> CurationPlan:
+def curate(
+    context: Context,
+    *,
+    apply: bool = False,
+    commit: bool = False,
+    waiting: bool = False,
+    keep: bool = False,
+    drop: bool = False,
+    session: str = "",
+) -> CurationPlan:
     """Propose how candidates fit in: what they supersede, resolve, go with, and what to pin.
 
     The plan is shown; --apply carries it out. Only candidates get new relations, and only
@@ -43,27 +59,73 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
     The setting extractor.command names a model that makes the plan; without one, rules propose
     that a candidate supersedes what it contradicts.
 
+    With the user's own setting manager.enabled a plan is made after each session, in the
+    background; memtool status says that it waits. --waiting shows it, as far as it still fits, and
+    --waiting --apply carries it out. What the manager did is in sessions/manager.log below memtool
+    in the git directory.
+
     Example:
         memtool curate
         memtool curate --apply --commit
+        memtool curate --waiting
 
     Args:
         apply: carry the plan out
         commit: commit what --apply changed, and nothing else
+        waiting: the plan that waits, in place of another one
+        keep: let the plan wait until somebody looks at it, in place of the one before
+        drop: show the plan that waits for the last time
+        session: a session to read first, with the model where there is one
     """
+    if (keep and (apply or waiting or drop)) or (drop and apply):
+        raise MemtoolError(
+            "a plan is kept, dropped or applied, one of these",
+            hint="memtool curate --waiting --apply carries out the plan that waits",
+            code="usage",
+        )
+    if not keep:
+        return _curated(context, apply=apply, commit=commit, is_waiting=waiting or drop, drop=drop)
+    try:
+        if session:
+            sessions = store.opened(context)
+            findings.learned(context, sessions, [session])
+            count(context, sessions)
+        plan = _curated(context, is_kept=True)
+    except MemtoolError as error:
+        manager.note(context, session, f"failed: {error.message}")
+        raise
+    steps = f"{len(plan.steps)} steps by {plan.by}" if plan.steps else "nothing to propose"
+    manager.note(context, session, "; ".join([steps, *context.notes]))
+    return plan
+
+
+def _curated(
+    context: Context,
+    *,
+    apply: bool = False,
+    commit: bool = False,
+    is_waiting: bool = False,
+    is_kept: bool = False,
+    drop: bool = False,
+) -> CurationPlan:
     write.prepare(context)
     tree = context.tree()
     mask = Mask(context.settings)  # a model reads them, and so does a person
     alive = [one.replace(memory=mask.memory(one.memory)) for one in alive_heads(context, tree)]
     candidates = [record for record in alive if record.memory.status == "candidate"]
     others = [record for record in alive if record.memory.status != "candidate"]
-    by, proposed = _proposed(context, candidates, others) if candidates else ("rules", [])
+    left = manager.waiting(context) if is_waiting else None
+    if left is not None:
+        by, proposed = left.by, list(left.actions)
+    elif is_waiting or not candidates:
+        context.notes.append(_NO_PLAN if is_waiting else _NO_CANDIDATES)
+        by, proposed = "rules", []
+    else:
+        by, proposed = _proposed(context, candidates, others)
     actions = fitting(proposed, candidates, others, tree.lineage)
     dropped = len(proposed) - len(actions)
     if dropped:
         context.notes.append(f"{dropped} of {len(proposed)} proposals do not fit and are left out")
-    if not candidates:
-        context.notes.append("there are no candidates; memtool promote makes them of sessions")
     titles = {record.id: record.memory.title for record in alive}
     changed: list[str] = []
     for number, action in enumerate(actions if apply else ()):
@@ -75,6 +137,10 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
         CurationStep(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply)
         for a in actions
     )
+    if is_kept:
+        manager.keep(context, by, actions)
+    elif drop or (is_waiting and (apply or not actions)):
+        manager.drop(context)
     done = None
     if commit and changed:
         done = commit_files(
@@ -83,7 +149,7 @@ def curate(context: Context, *, apply: bool = False, commit: bool = False) -> Cu
             f"memory: curate {len(actions)} relations of candidates",
             {"Memory-Id": ", ".join(sorted({action.id for action in actions}))},
         )
-    return CurationPlan(by, steps, done)
+    return CurationPlan(by, steps, done, is_waiting=(is_waiting and not drop) or is_kept)
 
 
 def render(plan: CurationPlan) -> str:
@@ -99,7 +165,8 @@ def render(plan: CurationPlan) -> str:
     if not rows:
         return "nothing to propose"
     if not any(step.is_done for step in plan.steps):
-        rows.append("memtool curate --apply carries this out")
+        which = " --waiting" if plan.is_waiting else ""
+        rows.append(f"memtool curate{which} --apply carries this out")
     return "\n".join(rows)
 
 

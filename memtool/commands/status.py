@@ -50,6 +50,8 @@ class Status(Value):
     auto: bool = True
     upkeep: tuple[str, ...] = ()
     """The periods of maintain.schedule whose upkeep is due."""
+    curation: int = 0
+    """How many steps the plan for candidates has that waits."""
 
     @property
     def exit_code(self) -> int:
@@ -102,7 +104,15 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
         upkeep=_upkeep(context) if at is None and as_of is None else (),
+        curation=_curation(context) if at is None and as_of is None else 0,
     )
+
+
+def _curation(context: Context) -> int:
+    from memtool.sessions import manager  # only here
+
+    plan = manager.waiting(context)
+    return len(plan.actions) if plan else 0
 
 
 def _upkeep(context: Context) -> tuple[str, ...]:
@@ -173,6 +183,9 @@ def render(status: Status) -> str:
     if status.upkeep:
         periods = ", ".join(status.upkeep)
         rows.append(f"upkeep is due (memtool maintain --due, then --apply): {periods}")
+    if status.curation:
+        steps = "1 step" if status.curation == 1 else f"{status.curation} steps"
+        rows.append(f"a plan for candidates waits (memtool curate --waiting shows it): {steps}")
     if status.global_directory:
         rows.append(f"global memories are in {status.global_directory}")
     if not status.auto:

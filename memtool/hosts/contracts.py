@@ -14,7 +14,7 @@ import json
 import os
 import stat
 
-from memtool.store.files import open_to_append, read_regular
+from memtool.store.files import append_entry, read_regular
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -295,14 +295,4 @@ def note(directory: str, moment: str, what: str, how: str) -> None:
     """Append an entry: the moment, the event, and the outcome, which may have several lines."""
     lines = f"{moment} {what}: {how}".encode(errors="backslashreplace").splitlines()
     entry = b"\n  ".join(lines)[: MOST_ENTRY - 1] + b"\n"
-    path = os.path.join(directory, LOG_NAME)
-    try:
-        handle = open_to_append(path)
-        try:
-            os.write(handle, entry)
-            if os.fstat(handle).st_size > FULL_LOG:
-                os.replace(path, f"{path}.old")
-        finally:
-            os.close(handle)
-    except OSError:
-        return
+    append_entry(os.path.join(directory, LOG_NAME), entry, FULL_LOG)

@@ -8,6 +8,7 @@ model.
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from memtool.errors import MemtoolError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.sessions.extract.llm import Model
+    from memtool.sessions.model import Head
 
     Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
 
@@ -178,7 +180,9 @@ def _texts(one: Finding) -> tuple[str, ...]:
     return (one.content, one.title, *one.files, *one.tags, *(text for _name, text in one.fields))
 
 
-COMMAND = "extractor.command"
+COMMAND, RESUME = "extractor.command", "extractor.resume"
+SESSION = "{session}"
+"""Stands in the words of a program for the id of a session."""
 MOST_ASKED = 20
 """Sessions of one run that a model reads; each may take minutes."""
 
@@ -189,11 +193,35 @@ def model(context: Context) -> Model | None:
     A program that the settings of a repository name is not run: whoever clones it has not chosen
     it.
     """
+    return _program(context, COMMAND)
+
+
+def resumed(context: Context, head: Head) -> Model | None:
+    """Return the user's program that goes on in the host's own session, None where it cannot.
+
+    That is one of the host itself, by its name, in a session that has ended: nobody is at work
+    there. It runs in the worktree in which the session began, as hosts look for sessions by that.
+    """
+    program = _program(context, RESUME)
+    if program is None:
+        return None
+    if not any(SESSION in word for word in program.argv[1:]):
+        note = f"{RESUME} does not say where the id goes, as {SESSION}; it is not run"
+        context.notes.extend({note}.difference(context.notes))
+        return None
+    if head.host != program.name or head.status != "ended" or not os.path.isdir(head.worktree):
+        return None
+    first, *words = program.argv
+    argv = (first, *(word.replace(SESSION, head.id) for word in words))
+    return program.replace(argv=argv, place=head.worktree)
+
+
+def _program(context: Context, key: str) -> Model | None:
     from memtool.sessions.extract.llm import Model
 
-    context.note_unused(COMMAND)
+    context.note_unused(key)
     own = context.own_settings
-    argv = own.texts(COMMAND)
+    argv = own.texts(key)
     if not argv:
         return None
     timeout_s, retries = own.number("extractor.timeout_s"), own.count("extractor.retries")
@@ -210,18 +238,29 @@ def learned(
 ) -> dict[str, Finding]:
     """Bring sessions up to date, and return their findings by id.
 
-    A model reads what it has not read yet, the newest sessions first; once it has failed, the
-    rules read the rest. A session that cannot be read is passed over with a note.
+    A model reads what it has not read yet, the newest sessions first: the host of a session goes on
+    in it, or else the program that reads a prompt. One that has failed is not asked again, and the
+    rules read what no model has. A session that cannot be read is passed over with a note.
     """
-    chosen = model(context) if with_model else None
+    usual = model(context) if with_model else None
+    is_resuming = with_model and _program(context, RESUME) is not None
     found: dict[str, Finding] = {}
     left = MOST_ASKED
     for id_ in sorted(ids, reverse=True):
         try:
-            if chosen is not None and left > 0 and _is_unread(sessions, id_, chosen):
+            own = resumed(context, sessions.head(id_)) if is_resuming else None
+            if own and left > 0 and _is_unread(sessions, id_, own):
                 left -= 1
-                if not _is_read_by(chosen, context, sessions, id_):
-                    chosen = None
+                is_resuming = _is_read_by(own, context, sessions, id_)
+            if (
+                usual
+                and not (own and is_resuming)
+                and left > 0
+                and _is_unread(sessions, id_, usual)
+            ):
+                left -= 1
+                if not _is_read_by(usual, context, sessions, id_):
+                    usual = None
             read = _by_rules(sessions, id_, is_kept=is_kept)
         except MemtoolError as error:
             context.notes.append(f"{id_} is passed over: {error.message}")
@@ -256,6 +295,7 @@ def _is_read_by(chosen: Model, context: Context, sessions: Sessions, id: str) ->
     try:
         learn(sessions, id, extract, chosen.name)
     except llm.Unusable as error:
-        context.notes.append(f"{error.message}; the rules were used instead")
+        others = "other readers" if chosen.place else "the rules"
+        context.notes.append(f"{error.message}; {others} were used instead")
         return False
     return True

@@ -146,9 +146,15 @@ ROWS: tuple[Row, ...] = (
     ("extractor.command", (), ("a program that reads sessions for findings in place of the rules: "
       "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
       "--global config extractor.command claude,-p")),
+    ("extractor.resume", (), ("a program that goes on in the host's own session once that has "
+      "ended, where {session} stands for its id, and else does as extractor.command: as memtool "
+      "--global config extractor.resume claude,--resume,{session},--fork-session,-p,--tools=")),
     ("extractor.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
     ("extractor.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
     ("extractor.confidence", 0.75, "least confidence of what it finds", (0, 1)),
+    ("manager.enabled", False, ("after each session, let memtool curate plan in the background how "
+      "candidates fit in; the plan waits in memtool status, and nothing is applied; only the "
+      "user's own settings say so, as memtool --global config manager.enabled true")),
     ("purge.after_days", 30, "days after which a forgotten memory may be removed for good",
      (0, 36_500)),
     ("review.policy", "warn", ("what a decision that a change does not mention is to memtool "
@@ -192,9 +198,11 @@ PERSONAL = frozenset(
         "extraction.enabled",
         "extraction.categories",
         "extractor.command",
+        "extractor.resume",
         "extractor.timeout_s",
         "extractor.retries",
         "extractor.confidence",
+        "manager.enabled",
         *STRICT,
     )
 )
@@ -204,6 +212,8 @@ USER_ONLY = {
     "search.semantic": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
     "extractor.command": "not run: only your own settings choose a program",
+    "extractor.resume": "not run: only your own settings choose a program",
+    "manager.enabled": "not used: only your own settings start a manager",
     "extractor.timeout_s": "not used: only your own settings bound your program",
     "extractor.retries": "not used: only your own settings bound your program",
     "extractor.confidence": "not used: only your own settings bound your program",

@@ -129,11 +129,21 @@ class Context:
     @property
     def is_personal(self) -> bool:
         """Whether the user's own memories and settings are used beside those of the project."""
-        given = self.env.get("MEMTOOL_PERSONAL") or "on"
+        return self._is_on("MEMTOOL_PERSONAL", default=True)
+
+    @property
+    def is_managing(self) -> bool:
+        """Whether the user wants a plan for candidates after each session that is captured."""
+        wanted = bool(self.own_settings.setting("manager.enabled"))
+        return self.is_capturing and self._is_on("MEMTOOL_MANAGER", default=wanted)
+
+    def _is_on(self, variable: str, *, default: bool) -> bool:
+        """Return what a variable says. Raises MemtoolError where it is neither on nor off."""
+        given = self.env.get(variable) or ("on" if default else "off")
         if given not in ("on", "off"):
             raise MemtoolError(
-                f"MEMTOOL_PERSONAL is {given!r}, which is neither on nor off",
-                hint="MEMTOOL_PERSONAL=off, or unset it",
+                f"{variable} is {given!r}, which is neither on nor off",
+                hint=f"{variable}=off, or unset it",
                 code="config",
             )
         return given == "on"

@@ -52,6 +52,23 @@ def open_to_append(path: str) -> int:
         return os.open(path, flags, 0o600)
 
 
+def append_entry(path: str, entry: bytes, most: int) -> None:
+    """Append to a private log, which takes the place of its `.old` when it is full.
+
+    Where it cannot be written, nothing is.
+    """
+    try:
+        handle = open_to_append(path)
+        try:
+            os.write(handle, entry)
+            if os.fstat(handle).st_size > most:
+                os.replace(path, f"{path}.old")
+        finally:
+            os.close(handle)
+    except OSError:
+        return
+
+
 def read_regular(path: str, most: int = -1, *, folder: int | None = None) -> bytes:
     """Return the bytes of a file, at most so many, if it is no link, pipe or device.
 

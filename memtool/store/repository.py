@@ -601,6 +601,7 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_GLOBAL": "the directory of the global repository, an absolute path",
     "XDG_DATA_HOME, HOME": "without MEMTOOL_GLOBAL it is memtool in the user's data directory",
     "MEMTOOL_PERSONAL": "off; nothing of the user's own is used: no global memories, no settings",
+    "MEMTOOL_MANAGER": "on or off, in place of the user's own manager.enabled",
     "MEMTOOL_STORAGE": "the directory for what is derived and private, an absolute path outside of "
     "the repository, in place of memtool in its git directory; each repository has a part of it",
     "MEMTOOL_BUDGET": "most tokens of an injected block, in place of inject.budget_tokens",

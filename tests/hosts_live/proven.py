@@ -17,6 +17,7 @@ SCENARIOS = (
     "slash commands",
     "MCP",
     "works without memtool",
+    "goes on in a session for memtool",
 )
 BEGIN, END = "<!-- proven: begin -->\n", "<!-- proven: end -->\n"
 YES, NO = "yes", "-"

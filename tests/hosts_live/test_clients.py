@@ -6,6 +6,7 @@ docs/agents.md is written from what passed.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ from hosts_live import clients
 from hosts_live.clients import CLAUDE, GEMINI, OPENCODE, Client
 from hosts_live.model_server import Call, ModelServer, Request
 from hosts_live.proven import SCENARIOS, write_table
+
+from memtool.sessions.transcripts.markup import ASKED
 
 pytestmark = pytest.mark.live
 
@@ -298,6 +301,43 @@ def test_a_subagent_gets_the_short_primer(
     assert own.text.count(PINNED) == 1
     assert GUIDE not in own.text
     proven(CLAUDE, "short primer for subagents")
+
+
+def test_memtool_asks_in_the_session_and_hears_nobody_there(
+    bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """The host goes on in the session that ended: it knows what was said, and its hooks are off."""
+    team = planted(bare, CLAUDE, model)
+    fact = "Turns out the webhook signature is computed over the raw body, not the JSON."
+    given = memory_of(asked(team, CLAUDE, model, fact))
+    assert "ended" in captured(team, "ended")
+    (session,) = json.loads(run(team, "session", "list", "--json"))["sessions"]
+    team.env.update(CLAUDE.env(model.url), MEMTOOL_GLOBAL=str(team.path.parent / "global"))
+    words = f"{clients.programs() / 'claude'},--resume,{{session}},-p,--tools="
+    run(team, "--global", "config", "extractor.resume", words)
+    said = "The webhook signature is computed over the raw body."
+    found = {"content": said, "category": "discovery", "confidence": 0.92, "importance": 0.8,
+             "messages": [1]}  # fmt: skip
+    model.play()
+    model.aside = json.dumps({"findings": [found]})
+    run(team, "promote")
+    one = model.requests[-1]
+    assert one.tools == set()
+    assert one.text.count(fact) == 2  # in the conversation, and with its number
+    assert one.text.index(fact) < one.text.index(ASKED)
+    assert memory_of(one) == given
+    assert said in run(team, "promote", "--list")
+    model.play()
+    assert CLAUDE.ask(team, model.url, "please go on", resume=True).returncode == 0
+    for _try in range(CAPTURE_S * 10):
+        shown = run(team, "session", "show", session["id"])
+        if "please go on" in shown:
+            break
+        time.sleep(0.1)
+    assert "please go on" in shown
+    assert ASKED not in shown
+    assert said not in shown
+    proven(CLAUDE, "goes on in a session for memtool")
 
 
 def test_after_a_compaction_the_primer_comes_again(

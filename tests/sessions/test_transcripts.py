@@ -238,7 +238,7 @@ def test_answers_of_memtool_itself_are_left_out(tool: str, call: str, *, is_own:
     """What it printed is memory already; what other programs say about it is not."""
     answer = Message(0, "tool", "Payments are never retried.", tool=tool, call=call)
     assert markup.is_own_call(answer) == is_own
-    assert (list(reader.cleared([answer])) == []) == is_own
+    assert (list(reader.cleared([answer], TranscriptContext(()))) == []) == is_own
 
 
 def test_colours_and_titles_of_a_terminal_are_left_out() -> None:

@@ -33,7 +33,7 @@ from memtool.sessions.model import (
     list_of,
     printable,
 )
-from memtool.sessions.transcripts.markup import without_own
+from memtool.sessions.transcripts.markup import ASKED, without_own
 from memtool.store.git import LOCATION_VARIABLES
 from memtool.value import Value
 
@@ -56,12 +56,17 @@ class Unusable(MemtoolError):
 
 
 class Model(Value):
-    """The program, and its limits. `env` is the environment that it gets."""
+    """The program, and its limits. `env` is the environment that it gets.
+
+    `place` is the worktree of the session in which it goes on; by default it knows of none, and
+    runs in an empty directory.
+    """
 
     argv: tuple[str, ...]
     timeout_s: float
     retries: int
     env: Mapping[str, str]
+    place: str = ""
 
     @property
     def name(self) -> str:
@@ -78,12 +83,12 @@ def ask(model: Model, prompt: str, key: str) -> list[Any]:
     reason = ""
     for _try in range(1 + model.retries):
         try:
-            return answer_of(_answer(model, prompt), key)
+            return answer_of(_answer(model, f"{ASKED}\n{prompt}"), key)
         except Unusable as error:
             reason = error.message
             if error.code == "model-absent":
                 break
-    raise Unusable(f"{model.name} {reason}", hint="memtool config extractor.command shows it",
+    raise Unusable(f"{model.name} {reason}", hint="memtool config extractor shows how it is run",
                    code="model")  # fmt: skip
 
 
@@ -112,8 +117,8 @@ def _objects(text: Any) -> list[dict[str, Any]]:
 def _answer(model: Model, prompt: str) -> str:
     """Run the program once and return its answer.
 
-    It runs in an empty directory, so that it reads no settings of the repository, and with
-    MEMTOOL_OFF, so that an agent is neither given memories nor captured.
+    It runs in an empty directory, so that it reads no settings of the repository, unless it goes on
+    in a session; and with MEMTOOL_OFF, so that an agent is neither given memories nor captured.
 
     Raises:
         Unusable: it cannot be started, takes too long, says too much, or fails.
@@ -129,8 +134,9 @@ def _answer(model: Model, prompt: str) -> str:
         given.seek(0)
         try:
             process = subprocess.Popen(
-                model.argv, stdin=given, stdout=out, stderr=err, cwd=folder,
-                env=env | {"MEMTOOL_OFF": "1", "PWD": folder}, start_new_session=True,
+                model.argv, stdin=given, stdout=out, stderr=err, cwd=model.place or folder,
+                env=env | {"MEMTOOL_OFF": "1", "PWD": model.place or folder},
+                start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
@@ -172,6 +178,8 @@ MOST_SENT = 120_000
 MOST_SAID = 4_000
 MOST_PRINTED = 1_200
 """Characters of one message: of what was said, and of what a tool printed."""
+MOST_BEGUN = 160
+"""Characters of one that the model knows."""
 _MOST_FINDINGS = 50
 _MOST_CITED = 12
 LEAST_TERMS = 3
@@ -203,7 +211,7 @@ def extract(
     ruled = rules.extract(messages, session, agent)
     if not messages:
         return ruled
-    rows = ask(model, prompt(messages), "findings")
+    rows = ask(model, prompt(messages, is_known=bool(model.place)), "findings")
     by_number = {message.number: message for message in messages}
     found: dict[str, Finding] = {}
     for row in rows[:_MOST_FINDINGS]:
@@ -218,9 +226,13 @@ def extract(
     return tuple(sorted(found.values(), key=lambda one: (one.messages, one.id)))
 
 
-def prompt(messages: Sequence[Message]) -> str:
-    """Return what is sent: the instruction, and the last messages as far as they fit."""
-    rows = fitting_rows(map(_sent, reversed(messages)))
+def prompt(messages: Sequence[Message], *, is_known: bool = False) -> str:
+    """Return what is sent: the instruction, and the last messages as far as they fit.
+
+    To who knows the session already, only the beginnings of messages go with their numbers.
+    """
+    sent = map(_sent, reversed(messages))
+    rows = fitting_rows(map(_begun, sent) if is_known else sent)
     return templates.read(PROMPT) + "\n".join(reversed(rows)) + "\n"
 
 
@@ -250,6 +262,11 @@ def _sent(message: Message) -> dict[str, Any]:
         "text": _clipped(message),
     }
     return {name: value for name, value in said.items() if value not in ("", None)}
+
+
+def _begun(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is sent of a message to who knows it."""
+    return {name: v[:MOST_BEGUN] if isinstance(v, str) else v for name, v in row.items()}
 
 
 def _clipped(message: Message) -> str:

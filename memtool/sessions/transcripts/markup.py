@@ -62,6 +62,8 @@ class TranscriptContext:
         """Whether typed text is in events of its own (Codex)."""
         self.is_itemised = False
         """Whether those are events about items, which may be repeated in the old way as well."""
+        self.is_asked = known.get("is_asked") is True
+        """Whether the last prompt was memtool's own."""
         self.calls: dict[str, ToolCall] = {}
         for id_, row in dict_of(known.get("calls")).items():
             if isinstance(row, list) and len(row) == 3 and isinstance(row[2], list):
@@ -74,6 +76,7 @@ class TranscriptContext:
             "cwd": self.cwd,
             "line": self.line,
             "is_mirrored": self.is_mirrored,
+            "is_asked": self.is_asked,
             "calls": {id_: [one.tool, one.call, list(one.files)]
                       for id_, one in list(self.calls.items())[-MOST_CALLS:]},
         }  # fmt: skip
@@ -219,6 +222,16 @@ def moment_of(value: Any) -> int:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+ASKED = "[memtool asks; nobody typed this]"
+"""The first line of what is sent to a model: a host that goes on in a session of its own writes it
+into the transcript, where neither it nor the answer is anybody's word."""
+
+
+def is_asked(text: str) -> bool:
+    """Tell whether a prompt is one of memtool's own."""
+    return text.lstrip("\"' \n").startswith(ASKED)
 
 
 OWN = "memtool"

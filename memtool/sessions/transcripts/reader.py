@@ -197,8 +197,8 @@ def _lines(
     if not (offset or known):
         raise foreign(path, f"is no transcript of {host}")
     start, behind = _sample(file, 0)[:at], _before(file, at)
-    mark = Mark(host, at, digest(start), digest(behind), context.kept())
     whole = _whole(host, context, found)
+    mark = Mark(host, at, digest(start), digest(behind), context.kept())
     return whole.replace(broken=broken, is_new=not offset, mark=mark)
 
 
@@ -223,13 +223,20 @@ def _whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -
 
     A message that is written again, under the same origin, takes the place of the first one.
     """
-    found = {one.origin: one for one in cleared(messages)}
+    found = {one.origin: one for one in cleared(messages, context)}
     return Reading(host, context.session, tuple(found.values()), 0, is_new=True, mark=Mark())
 
 
-def cleared(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages without what memtool wrote itself, and without colours."""
+def cleared(messages: Iterable[Message], context: TranscriptContext) -> Iterator[Message]:
+    """Yield the messages without what memtool wrote itself, and without colours.
+
+    What memtool asked is left out with all that was answered, until somebody types again.
+    """
     for one in messages:
+        if one.role == "user":
+            context.is_asked = markup.is_asked(one.text)
+        if context.is_asked:
+            continue
         if one.role == "tool" and markup.is_own_call(one):
             continue
         text = one.text
