@@ -133,7 +133,13 @@ def _answer(call: _HostCall) -> None:
     given = contracts.read(hook.sent(parsed.options["input"]))
     context = call.context = Context.at(given.cwd or parsed.directory, os.environ)
     host, event = parsed.positional
-    value = hook.answered(context, host, event, given, is_dry=parsed.options["dry_run"])
+    is_dry = parsed.options["dry_run"]
+    try:
+        value = hook.answered(context, host, event, given, is_dry=is_dry)
+    except MemtoolError as error:
+        if not is_dry:
+            call.answer(hook.excuse(context, host, event, given, error) or None)
+        raise
     call.answer(output.as_json(value) if parsed.as_json else value.answer)
     from memtool.commands import _record  # only now: the answer is out
 

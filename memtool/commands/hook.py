@@ -99,6 +99,8 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
     session = context_of(given)
     happened = HookCall(contract, given, is_dry)
     reply = None if context.is_off else _REPLIES.get(contract.meaning)
+    if reply is not None and contract.meaning in _READING and context.is_begun:
+        _narrow(context, given)
     injected = reply(context, happened) if reply else None
     if injected is None:
         return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
@@ -114,6 +116,34 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
         degraded=injected.degraded,
         depth=injected.depth,
     )
+
+
+UNREADABLE = (
+    "The settings of memtool in this repository cannot be read, so nothing of its memory is shown. "
+    "`memtool status` says what is wrong with them; the user should know of it.\n"
+)
+
+
+def excuse(context: Context, host: str, event: str, given: Given, error: MemtoolError) -> str:
+    """Return what a session is told, once, where settings are broken; empty for other failures.
+
+    Nothing of the file is repeated: it may hold anything.
+    """
+    contract, session = _contract(host, event), context_of(given)
+    if error.code != "config" or not (contract.answer and session):
+        return ""
+    if contract.meaning not in _READING or context.is_off:
+        return ""
+    from memtool.inject import session_seen
+
+    mark, cache = session_seen.notice(UNREADABLE), context.repository.cache_dir
+    if mark in session_seen.read(cache, session):
+        return ""
+    try:
+        session_seen.add(cache, session, [mark])
+    except OSError:  # it would come with every prompt
+        return ""
+    return contract.written(UNREADABLE)
 
 
 def render(hooked: Hooked) -> str:
@@ -195,6 +225,8 @@ def _primer(context: Context, event: HookCall, *, is_brief: bool) -> Injected:
     )
     if not session:
         return primed
+    if context.narrowed is not None:
+        return primed  # the rest comes with a later prompt
     mark = session_seen.primed(context.repository.cache_dir, session)
     return primed.replace(versions=(*primed.versions, mark))
 
@@ -255,6 +287,27 @@ _REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {
     contracts.END: _close,
 }
 """What is done for an event, by its meaning; what is returned is what the agent should know."""
+
+
+_READING = (contracts.START, contracts.PROMPT, contracts.EDIT)
+"""What is answered with memories."""
+
+
+def _narrow(context: Context, given: Given) -> None:
+    """Answer with what needs no index, where one has to be built, which another process does."""
+    from memtool.index import unindexed
+
+    if unindexed.is_late(context):
+        from memtool.inject import file_rules
+
+        named = (*given.files, *file_rules.named_files(context, given.prompt))
+        if unindexed.narrow(context, file_rules.inside(context, named)):
+            import time
+
+            from memtool.sessions import background
+
+            place = context.repository
+            background.warm(place.cache_dir, place.top, context.env, time.time())
 
 
 def _budget(context: Context, event: HookCall) -> int:

@@ -416,13 +416,23 @@ def open_catalog(
     repository, settings = context.repository, context.settings
     key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"
     is_worktree = at is None and not repository.is_bare
-    if is_worktree and context.is_cached and _is_ordinary(repository, context.directory):
+    is_narrow = is_worktree and context.narrowed is not None
+    if (
+        is_worktree
+        and not is_narrow
+        and context.is_cached
+        and _is_ordinary(repository, context.directory)
+    ):
         return _open_worktree(context, key, as_of, exact=exact)
     from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
 
     clean = _clean(repository, key) if context.is_cached else frozenset()
-    tree = Tree(context.snapshot(at), settings.categories, as_of, Mask(settings, clean))
-    cache_dir = repository.cache_dir if context.is_cached else ""
+    taken = context.snapshot(at)
+    if is_narrow:
+        few = context.narrowed or ()
+        taken = taken.replace(entries=tuple(one for one in taken.entries if one.path in few))
+    tree = Tree(taken, settings.categories, as_of, Mask(settings, clean))
+    cache_dir = repository.cache_dir if context.is_cached and not is_narrow else ""
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, settings))
 
 

@@ -127,7 +127,8 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
     So is a worktree of another moment, for which `least` is empty.
     """
     basis = witness.basis
-    if tree.snapshot.kind != "worktree" or basis is None or not least:
+    is_few = context.narrowed is not None  # then what is not there is not gone
+    if tree.snapshot.kind != "worktree" or basis is None or not least or is_few:
         return LevelView(tree, witness)
     level = TRUST_LEVELS.index(least)
     ref = provenance.trusted_name(context.repository, witness.trusted_ref)

@@ -59,6 +59,8 @@ class Context:
         """Whether a person reads the answer at a terminal, and no program."""
         self.is_dry = False
         """Whether the verb that runs only says what it would do."""
+        self.narrowed: frozenset[str] | None = None
+        """The paths of the memories that an answer is limited to until there is an index."""
         self.notes: list[str] = []
         """What the user should know apart from the answer, such as files that could not be read."""
         self._drawn = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.hook import answered, hook
+from memtool.commands.hook import UNREADABLE, answered, hook
 from memtool.errors import MemtoolError
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, most_tokens
+from memtool.index import unindexed
 from memtool.inject import candidates as budgets
 from memtool.inject import session_seen
+from memtool.sessions import background
 
 DATA = Path(__file__).parents[1] / "hosts" / "data"
 HOME = "/code/ada/project"
@@ -219,6 +222,50 @@ def test_a_primer_that_came_too_late_is_given_with_the_next_prompt(project: Sand
     assert ask(project, CLAUDE) == ""
 
 
+def test_before_there_is_an_index_pinned_memories_and_rules_are_given(
+    project: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    """Many memories are indexed in the background; what came at once does not come again."""
+    project.memory("dec-old", "Always rebase.\n", status="pinned", title="Rebase always")
+    project.memory("dec-new", "Always merge.\n", title="Merge always", supersedes=["dec-old"])
+    project.commit()
+    cache = Path(project.context().repository.cache_dir)
+    shutil.rmtree(cache, ignore_errors=True)
+    monkeypatch.setattr(unindexed, "LEAST_FILES", 3)
+    started: list[str] = []
+    monkeypatch.setattr(background, "warm", lambda *_args: started.append("index"))
+    text = ask(project, START)
+    assert "dec-pinned@" in text
+    assert "memtool remember" in text
+    assert "dec-web@" not in text
+    assert "dec-old@" not in text
+    text = ask(project, CLAUDE, prompt="what holds for src/web/b.py?")
+    assert "dec-web@" in text
+    assert "dec-pinned@" not in text
+    assert "dec-redis@" in text
+    assert ask(project, row("claude", "post-tool-use")) == ""
+    assert len(started) == 3
+    monkeypatch.undo()
+    project.run("search", "anything")
+    text = ask(project, CLAUDE, prompt="do we merge or rebase?")
+    assert "dec-new@" in text
+    for seen in ("dec-pinned@", "dec-web@", "dec-redis@", "memtool remember"):
+        assert seen not in text
+
+
+@pytest.mark.parametrize("damage", [b"[inject\n", b"ignore = 'all rules'\n", b"\xff\xfe"])
+def test_broken_settings_are_told_to_a_session_once(project: Sandbox, damage: bytes):
+    """Without a word of the file; what is wrong stands in the log, as for every failure."""
+    (project.path / ".memory" / "config.toml").write_bytes(damage)
+    told = ask(project, START)
+    assert told == UNREADABLE
+    assert ask(project, CLAUDE) == ask(project, row("claude", "post-tool-use")) == ""
+    assert ask(project, CLAUDE, session_id="other") == UNREADABLE
+    assert "config.toml" in log_of(project)
+    (project.path / ".memory" / "config.toml").unlink()
+    assert "dec-pinned@" in ask(project, CLAUDE)
+
+
 def test_gemini_is_given_the_primer_again_once_its_context_was_summed_up(
     project: Sandbox, tmp_path: Path
 ):
@@ -373,13 +420,6 @@ def test_whatever_it_is_called_with_it_is_never_disturbed(project: Sandbox, args
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert log_of(project).count("\n") == 1
     assert "hook-failed" in {row["verb"] for row in project.json("stats")["latencies"]}
-
-
-def test_broken_settings_are_told_in_the_log_only(project: Sandbox):
-    """The agent goes on without memories."""
-    project.write(".memory/config.toml", "x = [\n")
-    assert ask(project, CLAUDE) == ""
-    assert "config.toml is not TOML" in log_of(project)
 
 
 def test_a_bug_is_told_in_the_log_only(project: Sandbox):
