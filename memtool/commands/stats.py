@@ -19,6 +19,10 @@ from memtool.store.snapshot import Tree
 from memtool.store.usage_log import INTERRUPTED, Health
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.sessions.traces import Trace
+
 PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger",
                          "intents": "ledger"}  # fmt: skip
 """What a directory below memtool's own in the git directory is counted as."""
@@ -81,9 +85,13 @@ class Stats(Value):
     """How many acts of each kind the audit holds."""
     interrupted: int
     """Acts that were cut off before they ended."""
+    traces: tuple[Trace, ...] | None = None
+    """With --traces: what failed in the captured sessions, and how long it took to mend it."""
 
 
-def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
+def stats(
+    context: Context, *, at: str | None = None, limit: int = 10, traces: bool = False
+) -> Stats:
     """Show sizes, latencies, and which memories are used most.
 
     The health of the search is that of the last 100 prompts and searches: degraded where their 95th
@@ -96,12 +104,18 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
     them. A memory is accessed where search, show or inject showed it. The ledger in the git
     directory is this clone's own; deleting it loses nothing but these figures.
 
+    --traces adds what failed in the captured sessions of this clone: for each error signature and
+    command the failing runs until it worked, how often it came back after that, and both for
+    sessions that were shown an older memory of the signature. What came back most comes first.
+
     Example:
         memtool stats
+        memtool stats --traces
 
     Args:
         at: count the memories of this revision instead of the worktree
-        limit: how many of the most used memories are listed, 0 for all
+        limit: how many of the most used memories, and traces, are listed, 0 for all
+        traces: also show what failed in sessions, and how many runs it took to mend it
     """
     most = _filters.most_of(limit)
     if at is None and not context.repository.is_bare:
@@ -134,6 +148,7 @@ def stats(context: Context, *, at: str | None = None, limit: int = 10) -> Stats:
         health=usage_log.health(directory),
         audit=dict(sorted(Counter(act.kind for act in acts).items())),
         interrupted=sum(act.outcome == INTERRUPTED for act in acts),
+        traces=_traces(context, tree)[: most or None] if traces else None,
     )
 
 
@@ -174,7 +189,37 @@ def render(stats: Stats) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in stats.audit.items())
         cut_off = f"; {stats.interrupted} interrupted" if stats.interrupted else ""
         parts += ["", f"audit: {counts}{cut_off}"]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_traces_text(stats.traces)])
+
+
+def _traces(context: Context, tree: Tree) -> tuple[Trace, ...]:
+    from memtool.sessions import traces  # reads all sessions
+
+    return traces.traces(context, store.opened(context), tree)
+
+
+def _traces_text(traces: tuple[Trace, ...] | None) -> list[str]:
+    """Return a paragraph for each trace; nothing where nobody asked."""
+    if traces is None:
+        return []
+    rows = ["", "what failed in sessions" if traces else "nothing failed in a captured session"]
+    for one in traces:
+        mended = (
+            "never mended" if one.to_green is None else f"{one.to_green:g} runs until it worked"
+        )
+        came = f"; came back {one.regressions} times" if one.regressions else ""
+        rows += [one.signature, f"  {one.command}"]
+        rows.append(f"  {one.runs} failing runs in {one.sessions} sessions, {mended}{came}")
+        if one.with_memory:
+            means = [
+                "-" if mean is None else f"{mean:g}"
+                for mean in (one.to_green_with_memory, one.to_green_without)
+            ]
+            rows.append(
+                f"  a memory of it was shown in {one.with_memory} of {one.attempts} attempts:"
+                f" {means[0]} runs with it, {means[1]} without"
+            )
+    return rows
 
 
 def _sessions(context: Context) -> SessionSizes:

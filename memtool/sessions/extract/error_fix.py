@@ -149,10 +149,8 @@ def find(scene: Scene) -> Iterator[Finding]:
     for at, run in enumerate(runs):
         if run.is_edit:
             edited.update(run.call.files or (run.call.call,))
-        if not run.is_command or run.answer.number in scene.own:
-            continue
-        command = normal(run.call.call)
-        if not command or _is_reading(command):
+        command = command_of(scene, run)
+        if not command:
             continue
         if run.is_ok is False:
             failure = failure_of(run.answer.text)
@@ -167,6 +165,14 @@ def find(scene: Scene) -> Iterator[Finding]:
             # Edits alone, after earlier edits, are work in progress.
             if any(map(_changes, between)) or not any(earlier.is_edit for earlier in runs[:began]):
                 yield from _fixed(scene, command, runs[began], failure, between, run)
+
+
+def command_of(scene: Scene, run: ToolRun) -> str:
+    """Return the command line that a tool ran to do something, empty for anything else."""
+    if not run.is_command or run.answer.number in scene.own:
+        return ""
+    command = normal(run.call.call)
+    return "" if not command or _is_reading(command) else command
 
 
 def normal(command: str) -> str:
