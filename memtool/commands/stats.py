@@ -21,7 +21,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memtool.sessions.traces import Trace
+    from memtool.sessions.traces import FailureTrace
 
 PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "ledger",
                          "intents": "ledger"}  # fmt: skip
@@ -85,7 +85,7 @@ class Stats(Value):
     """How many acts of each kind the audit holds."""
     interrupted: int
     """Acts that were cut off before they ended."""
-    traces: tuple[Trace, ...] | None = None
+    traces: tuple[FailureTrace, ...] | None = None
     """With --traces: what failed in the captured sessions, and how long it took to mend it."""
 
 
@@ -192,22 +192,22 @@ def render(stats: Stats) -> str:
     return "\n".join([*parts, *_traces_text(stats.traces)])
 
 
-def _traces(context: Context, tree: Tree) -> tuple[Trace, ...]:
+def _traces(context: Context, tree: Tree) -> tuple[FailureTrace, ...]:
     from memtool.sessions import traces  # reads all sessions
 
     return traces.traces(context, store.opened(context), tree)
 
 
-def _traces_text(traces: tuple[Trace, ...] | None) -> list[str]:
+def _traces_text(traces: tuple[FailureTrace, ...] | None) -> list[str]:
     """Return a paragraph for each trace; nothing where nobody asked."""
     if traces is None:
         return []
     rows = ["", "what failed in sessions" if traces else "nothing failed in a captured session"]
     for one in traces:
-        mended = (
-            "never mended" if one.to_green is None else f"{one.to_green:g} runs until it worked"
-        )
-        came = f"; came back {one.regressions} times" if one.regressions else ""
+        mended = "never mended"
+        if one.to_green is not None:
+            mended = f"{one.to_green:g} runs until it worked"
+        came = f", regressions: {one.regressions}" if one.regressions else ""
         rows += [one.signature, f"  {one.command}"]
         rows.append(f"  {one.runs} failing runs in {one.sessions} sessions, {mended}{came}")
         if one.with_memory:

@@ -42,7 +42,7 @@ class Attempt(Value):
     has_memory: bool = False
 
 
-class Trace(Value):
+class FailureTrace(Value):
     """All attempts at one signature in one command.
 
     `to_green` are the failing runs until it worked, on average over the attempts that got there,
@@ -91,7 +91,7 @@ def attempts_of(messages: Sequence[Message], session: str) -> list[Attempt]:
     return found
 
 
-def traces(context: Context, sessions: Sessions, tree: Tree) -> tuple[Trace, ...]:
+def traces(context: Context, sessions: Sessions, tree: Tree) -> tuple[FailureTrace, ...]:
     """Return the traces of all sessions that can be read: what came back most first."""
     known = _known(tree)
     heads = sorted(sessions.heads()[0], key=lambda head: (head.started, head.id))
@@ -124,7 +124,7 @@ def _with_memory(
     return one.replace(has_memory=not set(older).isdisjoint(shown))
 
 
-def _summed(attempts: Iterable[Attempt]) -> Iterator[Trace]:
+def _summed(attempts: Iterable[Attempt]) -> Iterator[FailureTrace]:
     groups: dict[tuple[str, str], list[Attempt]] = {}
     for one in attempts:
         groups.setdefault((one.signature, one.command), []).append(one)
@@ -132,9 +132,9 @@ def _summed(attempts: Iterable[Attempt]) -> Iterator[Trace]:
     yield from sorted(made, key=lambda t: (-t.regressions, -t.runs, t.signature, t.command))
 
 
-def _trace(signature: str, command: str, own: Sequence[Attempt]) -> Trace:
+def _trace(signature: str, command: str, own: Sequence[Attempt]) -> FailureTrace:
     first_green = next((n for n, one in enumerate(own) if one.is_green), len(own))
-    return Trace(
+    return FailureTrace(
         signature=signature,
         command=command,
         sessions=len({one.session for one in own}),

@@ -65,7 +65,7 @@ def test_what_comes_back_and_whether_a_memory_was_at_hand(sandbox: Sandbox) -> N
     }  # fmt: skip
     assert (boom["to_green"], boom["green"]) == (None, 0)
     shown = sandbox.run("stats", "--traces").stdout
-    assert "4 failing runs in 2 sessions, 2 runs until it worked; came back 1 times" in shown
+    assert "4 failing runs in 2 sessions, 2 runs until it worked, regressions: 1" in shown
     assert "shown in 1 of 2 attempts: 1 runs with it, 3 without" in shown
     assert "\x07" not in shown
     assert len(sandbox.json("stats", "--traces", "--limit", "1")["traces"]) == 1
