@@ -24,6 +24,7 @@ from memtool.commands import curate as _curate
 from memtool.commands import diff as _diff
 from memtool.commands import digest as _digest
 from memtool.commands import doctor as _doctor
+from memtool.commands import drift as _drift
 from memtool.commands import eval as _eval
 from memtool.commands import forget as _forget
 from memtool.commands import hook as _hook
@@ -107,6 +108,7 @@ class Project(Context):
     log = _log.log
     blame = _blame.blame
     why = _why.why
+    drift = _drift.drift
     diff = _diff.diff
     check = _check.check
     conflicts = _conflicts.conflicts

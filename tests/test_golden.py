@@ -34,6 +34,7 @@ CASES: dict[str, str] = {
         list is:candidate
         list is:conflicted
         list is:local
+        list is:drifted
         list is:trusted
         list file:src/pay.py
         list source:file since:60d until:2026-02-25
@@ -119,6 +120,10 @@ CASES: dict[str, str] = {
         eval --at origin/main
     """,
     "history": """
+        drift --all
+        drift sem-retry --json
+        drift dec-nowhere
+        drift --at v1
         log
         log --limit 5
         log dec-redis
@@ -358,6 +363,7 @@ PROCESSES = """
     eval
     log dec-redis
     blame dec-redis
+    drift --all
     why dec-redis
     diff origin/main..HEAD
     conflicts

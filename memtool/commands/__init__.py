@@ -59,6 +59,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("log", "prove", "the history of a memory and its lineage, or of all"),
     Verb("blame", "prove", "who wrote each field and section, in which commit"),
     Verb("why", "prove", "the chain of sources behind a memory"),
+    Verb("drift", "prove", "which memories name files that are no longer what they were"),
     Verb("diff", "prove", "what changed between two revisions, in memory terms"),
     Verb("check", "guard", "what must not be committed, before it is"),
     Verb("conflicts", "guard", "what contradicts what, side by side"),

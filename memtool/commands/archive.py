@@ -10,8 +10,13 @@ from memtool.commands._render import changed as render
 from memtool.errors import MemtoolError
 from memtool.inject import block, gather
 from memtool.memory import timestamps
+from memtool.memory.drift import BROKEN, clause
 from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.search import filters
+from memtool.search.features import governed
+from memtool.search.scope import drift_in
 from memtool.store.context import Context
+from memtool.store.provenance import SHORT
 
 MOST_NAMED = 3
 """Memories that one note names."""
@@ -19,20 +24,31 @@ MOST_NAMED = 3
 __all__ = ["archive", "confirm", "deprecate", "pin", "render", "restore", "unpin"]
 
 
-def confirm(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
+def confirm(
+    context: Context,
+    id: str,
+    *,
+    still_holds: bool = False,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Changed:
     """Vouch for a memory as it stands: a candidate becomes confirmed, an old one lives again.
 
     The file records when, who, and at which commit the code was looked at. The time to live of the
-    category counts from here.
+    category counts from here. What became of the files that it names is told; where one is gone, or
+    a name or cited lines of it are, --still-holds must say that somebody has looked. Files that
+    differ from HEAD must be committed first, since that is the commit which is recorded.
 
     Example:
         memtool confirm sem-2026-02-22-deploys-need-the-vpn --commit
 
     Args:
         id: the memory, by its id or words of it
+        still_holds: confirm it although memtool drift calls it broken
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
+    _look_at_files(context, id, still_holds=still_holds, dry_run=dry_run)
     head = context.repository.git.head()
     checked = {"at": timestamps.render(context.now), "by": write.author(context)}
     if head:
@@ -153,6 +169,39 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
             f"{done.id} is superseded by {', '.join(newer)} all the same: memtool undo {done.id}"
         )
     return done
+
+
+def _look_at_files(context: Context, id_: str, *, still_holds: bool, dry_run: bool) -> None:
+    """Tell what became of the files of a memory, and refuse what nobody can have looked at."""
+    write.prepare(context, begins=False)
+    tree = write.current(context, dry_run=dry_run)
+    record = tree.find(id_)
+    named = [path.rstrip("/") for path in governed(record)]
+    git = context.repository.git
+    if not named or record.memory.status == "deleted" or not git.head():
+        return
+    differing = [
+        path
+        for _state, path in git.status()
+        if not path.startswith(f"{context.directory}/")
+        and any(filters.governs(pattern, path) for pattern in named)
+    ]
+    if differing:
+        raise MemtoolError(
+            f"{differing[0]} differs from HEAD, which is recorded as what was looked at",
+            hint=f"git commit it, or git stash it, then memtool confirm {record.id}",
+            code="not-committed",
+        )
+    drift = drift_in(tree, lambda: context.witness(tree))(record)
+    if drift is None or not drift.since:  # nothing of it is committed
+        return
+    if drift.level == BROKEN and not still_holds:
+        raise MemtoolError(
+            f"{record.id} has drifted from the code: {'; '.join(map(clause, drift.files))}",
+            hint=f"memtool supersede {record.id} TITLE corrects it; --still-holds confirms it",
+            code="drifted",
+        )
+    context.notes += [f"since {drift.since[:SHORT]}: {clause(one)}" for one in drift.files]
 
 
 def _to(status: str) -> Callable[[Memory], Fields]:

@@ -12,7 +12,9 @@ from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
+from memtool.memory.drift import BROKEN, reason
 from memtool.redaction.mask import Mask
+from memtool.search.scope import drift_in
 from memtool.sessions import store
 from memtool.store import ledger, usage_log
 from memtool.store.commits import message
@@ -260,7 +262,12 @@ def _planned(
     odd = {record.path for record in tree.records if "\n" in record.path}  # git takes one a line
     frozen = odd.union(dirty)
     grounds = PlanInputs(
-        context.now, context.settings, _accesses(context), context.directory, frozenset(frozen)
+        context.now,
+        context.settings,
+        _accesses(context),
+        context.directory,
+        frozenset(frozen),
+        _drifted(context, tree),
     )
     plan = upkeep_plan.plan(
         tree, grounds, store.opened(context), repository.cache_dir, periods, context.random, only
@@ -279,6 +286,16 @@ def _planned(
         only=only,
     )
     return found, tree, plan
+
+
+def _drifted(context: Context, tree: Tree) -> dict[str, str]:
+    """Return by id what is gone of the files that memories name."""
+    found = drift_in(tree, lambda: context.witness(tree)).of(tree.records)
+    return {
+        record.id: reason(found[record.path])
+        for record in tree.records
+        if record.path in found and found[record.path].level == BROKEN
+    }
 
 
 def _shown(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
+from memtool.memory.drift import BROKEN, reason
 from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
 from memtool.redaction.mask import Mask
 from memtool.search import filters
+from memtool.search.scope import drift_in
 from memtool.store import config
 from memtool.store.context import Context
 from memtool.store.git import GitError
@@ -31,7 +34,8 @@ class Governor(Value):
 
     `state` is one of `STATES`; `reason` is the id of the commit or memory that makes it so, or
     the status that it has now, empty for an unmentioned one. `due` says that somebody should look
-    at the memory itself again, since its category's time is over; it holds until then.
+    at the memory itself again, since its category's time is over; it holds until then. `breaks`
+    says what of its files the change takes away, empty for nothing.
     """
 
     id: str
@@ -41,6 +45,7 @@ class Governor(Value):
     state: str
     reason: str
     due: bool = False
+    breaks: str = ""
 
 
 class Rule(Value):
@@ -96,6 +101,9 @@ def review(context: Context, range: str) -> Review:
     upheld by a commit with the trailer Upholds: ID, superseded or referenced by a memory that the
     change adds, and else unmentioned.
 
+    A decision that the change breaks is named as such: a file of it is gone, or a name or cited
+    lines of one are (see memtool drift).
+
     By the setting review.policy, taken from A, an unmentioned decision is told, or ends the
     command with 1.
 
@@ -119,11 +127,12 @@ def review(context: Context, range: str) -> Review:
     by_file = rules(living, {path: (path, old) for path, old in files.items()})
     rows = {rule.record.id for those in by_file.values() for rule in those}
     states = _states(context, governing, base, new, rows) if rows else {}
+    broken = _broken(context, base, new, rows) if rows else {}
     touched = tuple(
         ReviewedFile(
             path,
             files[path],
-            tuple(_governor(rule, states, context) for rule in by_file[path]),
+            tuple(_governor(rule, states, broken, context) for rule in by_file[path]),
         )
         for path in sorted(files)
         if by_file[path]
@@ -155,6 +164,7 @@ def render(review: Review) -> str:
         memory = governors[id_]
         due = " (due for review)" if memory.due else ""
         rows += [f"{_said(memory)}: {id_}  {memory.title}{due}", *files[id_]]
+        rows += [f"  BREAKS IT: {memory.breaks}"] if memory.breaks else []
     if review.unmentioned:
         first = next(id_ for id_ in sorted(governors) if governors[id_].state == STATES[0])
         rows.append(
@@ -227,12 +237,28 @@ def _named_files(record: Record) -> Iterator[tuple[str, str]]:
                     yield "link", path
 
 
-def _governor(rule: Rule, states: dict[str, tuple[str, str]], context: Context) -> Governor:
+def _broken(context: Context, base: str, new: str, ids: Iterable[str]) -> dict[str, str]:
+    """Return what a change takes away from the memories that it breaks, by id."""
+    found: list[dict[str, str]] = []
+    for commit in (base, new):
+        tree = context.tree(commit)
+        there = [tree.by_id[id_] for id_ in sorted(ids) if id_ in tree.by_id]
+        levels = drift_in(tree, partial(context.witness, tree)).of(there)
+        found.append({one.id: reason(levels[one.path]) for one in there
+                      if one.path in levels and levels[one.path].level == BROKEN})  # fmt: skip
+    return {id_: why for id_, why in found[1].items() if id_ not in found[0]}
+
+
+def _governor(
+    rule: Rule, states: dict[str, tuple[str, str]], broken: Mapping[str, str], context: Context
+) -> Governor:
     record = rule.record
-    state, reason = states[record.id]
+    state, by = states[record.id]
     due = lifecycle.is_due(record.memory, context.now, context.settings.categories)
     title = Mask(context.settings).line(record.memory.title)
-    return Governor(record.id, title, record.path, rule.by, state, reason, due)
+    return Governor(
+        record.id, title, record.path, rule.by, state, by, due, broken.get(record.id, "")
+    )
 
 
 def _ends(context: Context, range_: str) -> tuple[str, str, str]:

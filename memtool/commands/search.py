@@ -6,6 +6,7 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.memory.drift import mark
 from memtool.search import retrieve
 from memtool.search.query import parse_any, with_depth
 from memtool.search.scope import (
@@ -62,6 +63,8 @@ class Result(MemoryRow):
     through: str = ""
     cosine: float | None = None
     is_digest: bool = False
+    drift: str = ""
+    """What is no longer there of the files that it names, and since when; empty where all is."""
 
     def plain(self) -> dict[str, Any]:
         """Return the fields in the order of the JSON."""
@@ -69,6 +72,8 @@ class Result(MemoryRow):
         del fields["through"], fields["is_digest"]
         if self.cosine is None:
             del fields["cosine"]
+        if not self.drift:
+            del fields["drift"]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
         return {key: fields.pop(key) for key in order} | fields
 
@@ -200,7 +205,7 @@ def search(
     origins = context.origins(tree, [hit.record for hit in hits])
     categories = context.settings.categories
     results = tuple(
-        _result(hit, row_of(hit.record, origins, now, categories), scope.language) for hit in hits
+        _result(hit, row_of(hit.record, origins, now, categories), scope) for hit in hits
     )
     context.notes.extend(found.notes)
     gates: tuple[GateVerdict, ...] | None = None
@@ -255,6 +260,8 @@ def render(searched: Searched) -> str | Iterator[str]:
             f"{margin}{result.id}@{commit}  {day(result.timestamp)}",
             f"{margin}{', '.join(_standing(result))}",
         ]
+        if result.drift:
+            rows.append(f"{margin}{result.drift}")
         if result.snippet:
             rows.append(f"{margin}{result.snippet}")
         if searched.explain:
@@ -350,13 +357,14 @@ def _order(context: Context, scope: Scope, sort: str) -> Order:
     return lambda hit: key(hit.record)
 
 
-def _result(hit: Hit, row: MemoryRow, language: str) -> Result:
+def _result(hit: Hit, row: MemoryRow, scope: Scope) -> Result:
     return Result(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
         score=round(hit.score, DIGITS),
-        snippet=snippet(hit.record.memory.body, hit.terms, language=language),
+        snippet=snippet(hit.record.memory.body, hit.terms, language=scope.language),
         factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
         through=hit.through,
         cosine=None if hit.cosine is None else round(hit.cosine, DIGITS),
         is_digest=_is_digest(hit),
+        drift=mark(None if scope.drift is None else scope.drift(hit.record)),
     )

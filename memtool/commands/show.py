@@ -7,12 +7,13 @@ from typing import Any
 from memtool.commands._render import columns
 from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
+from memtool.memory.drift import SAME, Drift, clause
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.search import filters
-from memtool.search.scope import MemoryRow, row_of
+from memtool.search.scope import MemoryRow, drift_in, row_of
 from memtool.store.context import Context
-from memtool.store.provenance import cite
+from memtool.store.provenance import SHORT, cite
 from memtool.store.snapshot import Tree
 
 REVERSE = {
@@ -47,6 +48,8 @@ class MemoryView(MemoryRow):
     author: str
     committed_at: str | None
     citation: str
+    drift: Drift | None = None
+    """What became of the files that it names, None where it names none."""
 
     def plain(self) -> dict[str, Any]:
         """Return one flat object: the row, every key of the frontmatter, then what is derived."""
@@ -96,6 +99,7 @@ def show(
         author=origin.author,
         committed_at=timestamps.render(origin.date) if origin.commit else None,
         citation=cite(record.id, origin),
+        drift=drift_in(tree, lambda: context.witness(tree))(record),
     )
 
 
@@ -110,6 +114,7 @@ def render(shown: MemoryView) -> str:
         else f"due since {shown.due_at}"
         if shown.due
         else f"due after {shown.due_at}",
+        "drift": _drifted(shown.drift),
         "superseded_by": ", ".join(shown.superseded_by),
         "heads": ", ".join(shown.heads) if shown.superseded_by else "",
         **{name: ", ".join(ids) for name, ids in shown.relations.items()},
@@ -125,6 +130,13 @@ def render(shown: MemoryView) -> str:
     rows = [(key, text) for key, text in keys.items() if key not in ("id", "title")]
     rows += [(key, text) for key, text in derived.items() if text]
     return "\n".join([shown.title, shown.citation, "", *columns(rows), "", shown.body])
+
+
+def _drifted(drift: Drift | None) -> str:
+    if drift is None or drift.level == SAME:
+        return ""
+    since = f" (since {drift.since[:SHORT]})" if drift.since else ""
+    return f"{drift.level}{since}: " + "; ".join(map(clause, drift.files))
 
 
 def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:

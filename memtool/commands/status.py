@@ -10,10 +10,12 @@ from memtool.gate.checks.lineage import PURGES, purged_by
 from memtool.index import index
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.changes import stem
+from memtool.memory.drift import BROKEN, CHANGED, Drift
 from memtool.memory.fields import Category
 from memtool.memory.schema import Problem
 from memtool.search import filters
-from memtool.search.features import Facts
+from memtool.search.features import Facts, governed
+from memtool.search.scope import drift_in
 from memtool.store import provenance
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree, lineage_problems
@@ -26,7 +28,8 @@ class Status(Value):
     """Counts of one tree, what waits for the user, and what is wrong.
 
     `alive` are heads that list and search show; the other counts are of all memories. `due` are
-    those of them that somebody should confirm again, since their category's time is over.
+    those of them that somebody should confirm again, since their category's time is over. `drifted`
+    name a file that is gone, or a name or lines that are; `changed` counts those of which half is.
     `revision` is the commit that HEAD or --at names, empty before the first commit.
     `global_directory` is where the user's global memories are, empty where there are none; `auto`
     says whether sessions are captured unasked.
@@ -45,6 +48,8 @@ class Status(Value):
     candidates: tuple[str, ...]
     expiring: tuple[str, ...]
     due: tuple[str, ...]
+    drifted: tuple[str, ...]
+    changed: int
     problems: tuple[Problem, ...]
     global_directory: str = ""
     auto: bool = True
@@ -84,6 +89,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     states[lifecycle.ALIVE] = total - len(past)
     head = context.repository.git.head()
     context.notes[:] = before  # the problems are the answer here
+    named = [one for one in tree.records if governed(one) and facts.is_current(one)]
+    drift = _drift(context, tree, named)
     return Status(
         directory=context.directory,
         revision=tree.snapshot.name if at else head,
@@ -100,6 +107,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
             facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
         ),
         due=_living_ids(facts, facts.due()),
+        drifted=tuple(one.id for one in named if drift[one.path].level == BROKEN) if drift else (),
+        changed=sum(one.level == CHANGED for one in drift.values()),
         problems=(*tree.problems, *lineage_problems(tree, _purged(context, tree, head))),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
@@ -113,6 +122,16 @@ def _curation(context: Context) -> int:
 
     plan = manager.waiting(context)
     return len(plan.actions) if plan else 0
+
+
+def _drift(context: Context, tree: Tree, named: list[Record]) -> dict[str, Drift]:
+    """Return what became of the files of memories; nothing where the trusted ref is not there."""
+    try:
+        return drift_in(tree, lambda: context.witness(tree)).of(named)
+    except MemtoolError as error:
+        if error.code != "config":
+            raise
+        return {}  # `_trusted` notes it
 
 
 def _upkeep(context: Context) -> tuple[str, ...]:
@@ -174,6 +193,7 @@ def render(status: Status) -> str:
     for name, ids, hint in (
         ("not committed", status.uncommitted, "git add and git commit them"),
         ("waiting to be confirmed", status.candidates, "memtool confirm ID"),
+        ("drifted from the code", status.drifted, "memtool drift shows why"),
         ("due for review", status.due, "memtool confirm ID, or memtool archive ID"),
         (f"expiring within {EXPIRES_SOON_DAYS} days", status.expiring, "memtool confirm ID"),
     ):

@@ -283,7 +283,7 @@ class BlockItem(Value):
 
     `scope` is `global` for a memory of the user's, else `project`.
     `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
-    it is not known.
+    it is not known: the share of the worst of its files that is gone. `drift_level` is its level.
     """
 
     id: str
@@ -294,6 +294,7 @@ class BlockItem(Value):
     commit: str | None
     trust: str
     drift: float | None
+    drift_level: str | None
     conflicts: tuple[str, ...]
     text: str
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle, timestamps
+from memtool.memory.drift import mark
 from memtool.search.features import EXCLUDE, private_label
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import Value
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memtool.inject.effective_lineage import EffectiveLineage
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
+    from memtool.search.drift import DriftWitness
     from memtool.store.config import Config
     from memtool.store.snapshot import Record
 
@@ -191,6 +193,27 @@ class Eligibility(Value):
     """The marks of memories that the worktree has otherwise than the trusted ref, by path."""
     withholds: tuple[str, ...] = ()
     """The labels of privacy, in lower case, with which a memory is for no agent."""
+
+    drift: DriftWitness | None = None
+    """What tells what became of the files of memories, None where they are not this project's."""
+
+    def marks(self, record: Record) -> tuple[str, ...]:
+        """Return the warnings that a memory is shown with."""
+        marks = self.standing.marks(record.id)
+        drifted = mark(None if self.drift is None else self.drift(record))
+        if drifted:
+            marks = (*marks, drifted)
+        if record.path in self.changed:
+            marks = (*marks, self.changed[record.path])
+        if record.memory.status == "candidate":
+            marks = ("[CANDIDATE] nobody has confirmed it", *marks)
+        due = self.due_since(record.memory)
+        return (f"[DUE] for review since {due}", *marks) if due else marks
+
+    def drift_level(self, record: Record) -> str | None:
+        """Return what became of the files of a memory in one word, None where it names none."""
+        found = None if self.drift is None else self.drift(record)
+        return None if found is None else found.level
 
     def refusal(self, record: Record) -> str:
         """Return why a memory may not be shown: it is not current, or has not enough trust."""

@@ -47,7 +47,7 @@ from memtool.inject.session_seen import SILENCED, Once, notice, once
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
-from memtool.search.scope import hurried, scope_of, trust_in
+from memtool.search.scope import drift_in, hurried, scope_of, trust_in
 from memtool.store.provenance import TRUST_LEVELS, cite
 from memtool.value import Value
 
@@ -292,10 +292,16 @@ def _item(taken: BlockEntry, side: Side) -> BlockItem:
         tokens=taken.tokens,
         commit=origin.commit or None,
         trust=origin.trust,
-        drift=None,
+        drift=_drift_of(candidate.record, side),
+        drift_level=side.grounds.drift_level(candidate.record),
         conflicts=side.grounds.standing.conflicts(candidate.record.id),
         text=taken.text,
     )
+
+
+def _drift_of(record: Record, side: Side) -> float | None:
+    found = None if side.grounds.drift is None else side.grounds.drift(record)
+    return None if found is None else found.share
 
 
 def sides_of(asked: GatherRequest) -> list[Side]:
@@ -350,8 +356,9 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     scope = GLOBAL if context.is_global else PROJECT
     gates = candidate_list.gates_of(settings)
     trust = trust_in(tree, lambda: witness)
+    drift = None if context.is_global else drift_in(tree, lambda: witness)
     grounds = Eligibility(tree, weighed, now, categories, least, scope, gates, trust, view.marks,
-                          candidate_list.withheld_labels(settings))  # fmt: skip
+                          candidate_list.withheld_labels(settings), drift)  # fmt: skip
     pinned = candidate_list.pinned(grounds)
     # A search, too, must find what a file has not the trust to replace.
     searched = hurried(context, scope_of(context, tree, now)).replace(
@@ -359,6 +366,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         trust=trust,
         best_trust=best,
         refuses=grounds.refusal,
+        drift=drift,
     )
     found = _retrieved(searched, asked, gates.looked_at)
     ruling = [] if context.is_global else file_rules.rules_over(
@@ -408,7 +416,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
         once=once(
             asked.context,
             "" if is_replay else asked.session,
-            lambda record: marks_of(record, grounds),
+            grounds.marks,
             asked.shown,
         ),
         freshness=tree.freshness,
@@ -463,19 +471,6 @@ def origins_of(
     return witness.origins(records.values())
 
 
-def marks_of(record: Record, grounds: Eligibility) -> tuple[str, ...]:
-    """Return the warnings that a memory is shown with."""
-    marks = grounds.standing.marks(record.id)
-    if record.path in grounds.changed:
-        marks = (*marks, grounds.changed[record.path])
-    if record.memory.status == "candidate":
-        marks = ("[CANDIDATE] nobody has confirmed it", *marks)
-    due = grounds.due_since(record.memory)
-    if due:
-        marks = (f"[DUE] for review since {due}", *marks)
-    return marks
-
-
 def writer(
     sides: Iterable[Side], form: BlockFormat, *, with_awaiting: bool = False
 ) -> Callable[[Candidate, bool], str]:
@@ -488,7 +483,7 @@ def writer(
     def write(candidate: Candidate, is_whole: bool) -> str:  # noqa: FBT001  # one of two texts
         record, side = candidate.record, by_scope[candidate.scope]
         origin = side.origins[record.path]
-        marks = marks_of(record, side.grounds)
+        marks = side.grounds.marks(record)
         if with_awaiting and record.memory.text("awaiting"):
             marks = (*marks, f"[AWAITING] {record.memory.text('awaiting')}")
         shown = passage(

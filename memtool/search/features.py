@@ -10,6 +10,7 @@ from memtool.index import analyzer, scoring
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.stored_fields import StoredMemory, fields
 from memtool.memory import lifecycle, timestamps
+from memtool.memory.drift import BROKEN
 from memtool.memory.memory import is_generated
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.value import cached_property
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from memtool.index.reader import IndexReader
+    from memtool.memory.drift import Drift
     from memtool.memory.fields import Category
     from memtool.memory.lineage import Lineage
     from memtool.memory.memory import Memory
@@ -49,7 +51,8 @@ class Facts:
 
     `lineage` is the tree's own unless another is given, such as one that trust has pruned. `trust`
     tells the level of a record; it is None where all are trusted alike. `withholds` are the labels
-    of privacy that hide a memory, None where stale digests are not hidden either.
+    of privacy that hide a memory, None where stale digests are not hidden either. `drift` tells
+    what became of the files of a record, None where nobody asks for it.
     """
 
     def __init__(
@@ -62,9 +65,11 @@ class Facts:
         language: str = analyzer.ENGLISH,
         trust: Callable[[Record], str] | None = None,
         withholds: Collection[str] | None = None,
+        drift: Callable[[Record], Drift | None] | None = None,
     ) -> None:
         self._language = language
         self.level_of = trust
+        self._drift = drift
         self.tree = tree
         self.lineage = tree.lineage if lineage is None else lineage
         self.now = now
@@ -140,6 +145,11 @@ class Facts:
         if self._stored and isinstance(memory, StoredMemory):
             return memory.is_due(self.now)
         return lifecycle.is_due(memory, self.now, self.categories)
+
+    def is_drifted(self, record: Record) -> bool:
+        """Tell whether a file that the record names is gone, or a name or cited lines of it are."""
+        found = None if self._drift is None else self._drift(record)
+        return found is not None and found.level == BROKEN
 
     def expired(self) -> set[int]:
         """Return the numbers of the heads of a catalog that their age alone hides."""

@@ -450,23 +450,14 @@ IS: dict[str, Predicate] = {
     "due": lambda record, facts: facts.is_due(record),
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
     "conflicted": lambda record, facts: record.id in facts.conflicted,
+    "drifted": lambda record, facts: facts.is_drifted(record),
     "local": lambda record, facts: facts.trust(record) == 0,
     **{level: _has_trust(place) for place, level in enumerate(TRUST_LEVELS) if place},
 }
 """What `is:` can ask. `committed`, `trusted` and `signed` mean that or more, `local` just that."""
 
 
-NOT_YET = {"drifted": "whether the code still matches a memory is not worked out yet"}
-"""Words of `is:` that have a meaning, but no answer: they are refused, never answered wrongly."""
-
-
 def _is(value: str, _facts: Facts) -> Predicate:
-    if value.lower() in NOT_YET:
-        raise MemtoolError(
-            f"is:{value.lower()} is not available: {NOT_YET[value.lower()]}",
-            hint=f"leave it out; is: takes {', '.join(IS)}",
-            code="not-available",
-        )
     return IS[_choice(value, IS)]
 
 

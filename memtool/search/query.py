@@ -63,7 +63,7 @@ FILTER_VALUES: dict[str, str] = {
     "parent": "a memory, by its id or words of it",
     "id": "an id, or a glob such as dec-*",
     "is": "one of head, superseded, candidate, confirmed, pinned, deprecated, archived, "
-    "deleted, alive, expired, due, pending, conflicted, local, committed, trusted, signed",
+    "deleted, alive, expired, due, pending, conflicted, drifted, local, committed, trusted, signed",
 }  # fmt: skip
 """What each filter takes, by the name before its colon; `filters` says what it means."""
 

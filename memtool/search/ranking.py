@@ -3,8 +3,7 @@
 Relevance comes from words (0 to 1: the share of the best match, times what that one holds of the
 question, so that scores of two questions can be compared), and what is not relevant gets no factor
 at all. Each factor is near 1 and bounded, so that it orders what is about equally relevant, and
-cannot lift what is not. The table holds the order in which factors are shown; drift will stand
-between trust and files.
+cannot lift what is not. The table holds the order in which factors are shown.
 
 Recency was measured on questions asked as of their day, recall@5 without and with it: PEPs .582
 and .645, tracked issues .883 and .900, ADRs .562 and .537 (two questions of 80; nDCG@10 .463 and
@@ -22,6 +21,7 @@ from __future__ import annotations
 import math
 
 from memtool.memory import lifecycle
+from memtool.memory.drift import BROKEN
 from memtool.memory.lifecycle import Fading
 from memtool.search.features import flat, governed
 from memtool.store.snapshot import Record
@@ -77,6 +77,9 @@ CURRENT = {True: 1.0, False: 0.7}
 DUE = {True: 0.85, False: 1.0}
 """What is due for review counts as a candidate does: nobody vouches for it any more, or not yet."""
 
+DRIFTED = 0.85
+"""What a broken memory weighs, as one that is due does; one that changed loses nothing."""
+
 TRUST = {"local": 0.97, "committed": 1.0, "trusted": 1.02, "signed": 1.03}
 
 SOURCE = {
@@ -103,9 +106,9 @@ class Situation(Value):
     """What is asked, beside its words: by which files, in which kind of question, and so on.
 
     `companions` are the files that change together with `files`, which were not named. `words` is
-    the text as `facts.flat` gives it. `trust` tells the level of a record, None where it counts for
-    nothing. `accesses` is how often each id was shown, which counts with `access` (0 to 0.2), and,
-    where `is_counting` says so, slows the `fading`.
+    the text as `facts.flat` gives it. `trust` and `drift` tell the level of a record, None where it
+    counts for nothing. `accesses` is how often each id was shown, which counts with `access` (0 to
+    0.2), and, where `is_counting` says so, slows the `fading`.
     """
 
     files: tuple[str, ...] = ()
@@ -113,6 +116,7 @@ class Situation(Value):
     words: str = ""
     kinds: frozenset[str] = frozenset()
     trust: Callable[[Record], str] | None = None
+    drift: Callable[[Record], str] | None = None
     accesses: Mapping[str, int] = {}
     access: float = 0.0
     fading: Fading = lifecycle.USUAL
@@ -179,6 +183,10 @@ def _trust(record: Record, _facts: Facts, at: Situation) -> float:
     return 1.0 if at.trust is None else TRUST[at.trust(record)]
 
 
+def _drift(record: Record, _facts: Facts, at: Situation) -> float:
+    return DRIFTED if at.drift is not None and at.drift(record) == BROKEN else 1.0
+
+
 def _source(record: Record, _facts: Facts, _at: Situation) -> float:
     named = (source.partition(":")[0] for source in record.memory.items("source"))
     return max((SOURCE.get(kind, 1.0) for kind in named), default=1.0)
@@ -216,6 +224,8 @@ FACTORS: tuple[Factor, ...] = (
     Factor("importance", 0.9, 1.1, "0.9 for importance 0, 1 where nobody said, 1.1 for 1",
            lambda record, _facts, _at: 0.9 + 0.2 * record.memory.importance),
     Factor("trust", 0.97, 1.03, "local, committed, trusted or signed", _trust),
+    Factor("drift", DRIFTED, 1.0, "0.85 for a memory that is broken: a file that it names is "
+           "gone, or a name or cited lines of it are", _drift),
     Factor("source", 0.98, 1.02, "by its best source: a commit or file before a person or page, "
            "these before a tool, and that before a private session", _source),
     Factor("files", 1.0, 1 + GOVERNED, "1.1 where it governs a file that is open, 1.05 where it "
@@ -247,6 +257,7 @@ _ROWS = [(factor.name, factor.least, factor.most, factor.weigh) for factor in FA
 
 _OWN: dict[str, Callable[[Memory, Situation], object]] = {
     "trust": lambda _kind, at: at.trust,
+    "drift": lambda _kind, at: at.drift,
     "source": lambda _kind, _at: True,
     "files": lambda _kind, at: at.files,
     "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.memory.lineage import Lineage
+    from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
     from memtool.store.config import Config
     from memtool.store.provenance import Origin
@@ -438,6 +439,7 @@ class Scope(Value):
     refuses: Refusal | None = None
     best_trust: str = "committed"
     withholds: Collection[str] | None = None
+    drift: DriftWitness | None = None
 
     @property
     def language(self) -> str:
@@ -447,7 +449,7 @@ class Scope(Value):
     def facts(self) -> Facts:
         """Return fresh facts about the tree."""
         categories, language = self.config.categories, self.language
-        own = self.origins, self.lineage, language, self.trust, self.withholds
+        own = self.origins, self.lineage, language, self.trust, self.withholds, self.drift
         return Facts(self.tree, self.now, categories, *own)
 
 
@@ -613,7 +615,9 @@ def situation(
     access = config.number("search.access")
     is_counting = bool(config.setting("decay.accesses"))
     fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
-    at = ranking.situation(text, files).replace(fading=fading, trust=scope.trust)
+    at = ranking.situation(text, files).replace(
+        fading=fading, trust=scope.trust, drift=scope.drift and scope.drift.level
+    )
     if files and matches and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))
     if not (access or is_counting) or scope.accesses is None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
+    from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
     from memtool.store.provenance import Witness
 
@@ -149,7 +150,15 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
         accesses=lambda ids: _accesses(context, ids),
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
+        drift=drift_in(tree, lambda: context.witness(tree)),
     )
+
+
+def drift_in(tree: Tree, witness: Callable[[], Witness]) -> DriftWitness:
+    """Return what tells what became of the files of memories; git is asked when it is."""
+    from memtool.search.drift import DriftWitness
+
+    return DriftWitness(tree, witness)
 
 
 def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], str]:

@@ -121,13 +121,17 @@ def read_uses(directory: str) -> Uses:
 
 
 class PlanInputs(Value):
-    """What a plan is made of but the tree. `frozen` are the paths that must stay as they are."""
+    """What a plan is made of but the tree. `frozen` are the paths that must stay as they are.
+
+    `drifted` says by id what is gone of the files that a memory names.
+    """
 
     now: int
     config: Config
     uses: Uses
     directory: str
     frozen: frozenset[str] = frozenset()
+    drifted: Mapping[str, str] = {}
 
     def living(self, tree: Tree) -> list[Record]:
         """Return the heads in use, by id."""
@@ -299,7 +303,7 @@ def _expiry_of(record: Record, tree: Tree, inputs: PlanInputs) -> UpkeepStep | N
 
 
 def due_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
-    """Return a flag for each memory in use that is due for review, by id."""
+    """Return a flag for each memory in use that is due for review or has drifted, by id."""
     categories = inputs.config.categories
     found = []
     for record in inputs.living(tree):
@@ -308,6 +312,9 @@ def due_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
             over = _over(record.memory, categories, due)
             hint = f"memtool confirm {record.id}, or memtool archive {record.id} --why REASON"
             found.append(Flag("due", (record.id,), "", over, hint))
+        if record.id in inputs.drifted:
+            hint = f"memtool supersede {record.id} TITLE, or confirm {record.id} --still-holds"
+            found.append(Flag("drifted", (record.id,), "", inputs.drifted[record.id], hint))
     return found
 
 

@@ -64,6 +64,7 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
                     "state": "unmentioned",
                     "reason": "",
                     "due": False,
+                    "breaks": "",
                 }
             ],
         }

@@ -19,7 +19,6 @@ from memtool.search.features import Facts, governed
 from memtool.search.filters import (
     FILTERS,
     IS,
-    NOT_YET,
     governs,
     is_ruling,
     matcher,
@@ -217,15 +216,6 @@ def test_a_bad_value_is_refused_at_its_place(filled: Sandbox, text: str) -> None
     _message, shown, carets = caught.value.message.split("\n")
     assert caught.value.code == "bad-query"
     assert shown[carets.index("^") :] == text
-
-
-def test_what_is_not_worked_out_yet_is_refused(filled: Sandbox) -> None:
-    """A question without an answer is refused, never answered with nothing."""
-    for word in NOT_YET:
-        with pytest.raises(MemtoolError, match="not available") as caught:
-            found(filled, f"is:{word}")
-        assert caught.value.code == "not-available"
-        assert word not in IS
 
 
 def old_ones(sandbox: Sandbox) -> None:

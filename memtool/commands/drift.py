@@ -1,0 +1,123 @@
+"""`memtool drift`: which memories name files that are no longer what they were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from memtool.errors import MemtoolError
+from memtool.index import index
+from memtool.memory import drift as rules
+from memtool.memory.drift import BROKEN, CHANGED, TOUCHED, UNKNOWN, Drift
+from memtool.redaction.mask import Mask
+from memtool.search.features import Facts, governed
+from memtool.search.scope import drift_in
+from memtool.store.context import Context
+from memtool.store.provenance import SHORT
+from memtool.value import Value, plain
+
+
+class DriftRow(Value):
+    """A memory whose files are not what they were, and the commit since which."""
+
+    id: str
+    title: str
+    drift: Drift
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: id, title, level, since, share, reason, files."""
+        drift = self.drift
+        return {
+            "id": self.id,
+            "title": self.title,
+            "level": drift.level,
+            "since": drift.since,
+            "share": drift.share,
+            "reason": rules.reason(drift),
+            "files": plain(drift.files),
+        }
+
+
+class DriftReport(Value):
+    """What was found at a commit; `checked` counts the memories that name files."""
+
+    head: str
+    checked: int
+    broken: int
+    changed: int
+    touched: int
+    unknown: int
+    memories: tuple[DriftRow, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a memory is broken, for scripts."""
+        return int(self.broken > 0)
+
+
+def drift(context: Context, *ids: str, all: bool = False, at: str | None = None) -> DriftReport:
+    """Show which memories name files that are no longer what they were when somebody last looked.
+
+    Compared is HEAD with the commit of the last confirm, else with the one that wrote the memory.
+    Broken is a memory of which a file is gone and was not renamed, a name such as fetch_page is no
+    longer in its files, or cited lines (PATH#L12-L30) are no longer there. Changed is one of which
+    half of a file is. Where any is broken, the exit code is 1.
+
+    Example:
+        memtool drift --all
+
+    Args:
+        ids: these memories, by id or words; without any all that are current
+        all: also what was only touched, and what cannot be told
+        at: memories and files of this revision instead of those of HEAD
+    """
+    tree = index.open(context, at, exact=True)
+    facts = Facts(tree, context.now, context.settings.categories, dict)
+    wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
+    wanted = wanted or [one for one in tree.records if governed(one) and facts.is_current(one)]
+    witness = context.witness(tree)
+    if witness.basis is None:
+        raise MemtoolError(
+            "there is no commit yet to compare with",
+            hint="git commit the memories with the files that they name",
+            code="no-commit",
+        )
+    found = drift_in(tree, lambda: context.witness(tree)).of(wanted)
+    levels = Counter(one.level for one in found.values())
+    shown = {BROKEN, CHANGED, *((TOUCHED, UNKNOWN) if all else ())}
+    mask = Mask(context.settings)
+    rows = [
+        DriftRow(one.id, mask.line(one.memory.title), found[one.path])
+        for one in wanted
+        if one.path in found and (found[one.path].level in shown or ids)
+    ]
+    rows.sort(key=lambda row: (rules.LEVELS.index(row.drift.level), row.id))
+    return DriftReport(
+        head=witness.basis.head,
+        checked=len(found),
+        broken=levels[BROKEN],
+        changed=levels[CHANGED],
+        touched=levels[TOUCHED],
+        unknown=levels[UNKNOWN],
+        memories=tuple(rows),
+    )
+
+
+def render(report: DriftReport) -> str:
+    """Return a line for each memory with the reason, then its files, then the counts."""
+    lines = []
+    for row in report.memories:
+        since = f" (since {row.drift.since[:SHORT]})" if row.drift.since else ""
+        lines.append(f"{row.drift.level}: {row.id}  {row.title}{since}")
+        lines += [f"  {rules.clause(one)}" for one in row.drift.files]
+    lines.append(
+        f"{report.checked:,} memories name files: {report.broken:,} broken, {report.changed:,} "
+        f"changed, {report.touched:,} touched, {report.unknown:,} unknown"
+    )
+    first = next((row.id for row in report.memories if row.drift.level == BROKEN), "")
+    if first:
+        lines.append(
+            f"hint: memtool supersede {first} TITLE corrects it; "
+            f"memtool confirm {first} --still-holds says that it holds all the same"
+        )
+    return "\n".join(lines)
