@@ -56,7 +56,7 @@ _REGULAR = ("100644", "100755")
 _NUL, _NEXT = "\0", "\x01"
 
 
-class Asked(Value):
+class DriftQuestion(Value):
     """A memory that is to be looked at, and the commit since which; `files` are paths and globs."""
 
     path: str
@@ -249,7 +249,7 @@ def _numbers(values: Iterable[int]) -> bytes:
     return b"".join(value.to_bytes(4, sys.byteorder) for value in values)
 
 
-def _row(asked: Asked, drift: Drift, watched: Iterable[str]) -> list[str]:
+def _row(asked: DriftQuestion, drift: Drift, watched: Iterable[str]) -> list[str]:
     import json
 
     files = json.dumps([[getattr(one, name) for name in FileDrift.field_names]
@@ -270,12 +270,12 @@ def _drift(row: list[str]) -> Drift:
     return Drift(row[3], row[2], tuple(files))
 
 
-def _unbased(asked: Asked) -> Drift:
+def _unbased(asked: DriftQuestion) -> Drift:
     files = tuple(FileDrift(path, path, UNKNOWN, "", "not committed yet") for path in asked.files)
     return Drift(UNKNOWN, "", files)
 
 
-def _asked(records: Sequence[Record], witness: Witness) -> Iterator[Asked]:
+def _asked(records: Sequence[Record], witness: Witness) -> Iterator[DriftQuestion]:
     """Yield memories with the commit at which each was last confirmed, or that has its bytes."""
     from memtool.memory.schema import parse_source  # only what is not known is read
 
@@ -296,7 +296,9 @@ def _asked(records: Sequence[Record], witness: Witness) -> Iterator[Asked]:
             cited.update((path, lines) for lines in rules.cited(text, path))
         usable = dict.fromkeys(path for path in files if _is_usable(path))
         base = checked or origins[record.path].commit
-        yield Asked(record.path, record.oid, text, tuple(usable), tuple(sorted(cited)), base)
+        yield DriftQuestion(
+            record.path, record.oid, text, tuple(usable), tuple(sorted(cited)), base
+        )
 
 
 def _is_usable(path: str) -> bool:
@@ -402,7 +404,7 @@ class Texts:
         return self._counts[oid]
 
 
-class Pair(Value):
+class FilePair(Value):
     """A file as it was and is. `new` is empty where it is gone, `fault` says why nobody knows."""
 
     path: str
@@ -417,7 +419,7 @@ STEP = 100
 
 
 def looked_at(
-    repository: Repository, commit: str, asked: Sequence[Asked]
+    repository: Repository, commit: str, asked: Sequence[DriftQuestion]
 ) -> dict[str, tuple[Drift, set[str]]]:
     """Return what became of the files of memories, with what that depends on, by path."""
     if not asked:
@@ -446,8 +448,8 @@ def looked_at(
 
 
 def _pairs(
-    repository: Repository, head: HeadFiles, asked: Sequence[Asked]
-) -> tuple[dict[str, list[Pair]], dict[str, set[str]]]:
+    repository: Repository, head: HeadFiles, asked: Sequence[DriftQuestion]
+) -> tuple[dict[str, list[FilePair]], dict[str, set[str]]]:
     git = repository.git
     bases = sorted({one.base for one in asked})
     known = dict(zip(bases, git.infos([f"{base}^{{commit}}" for base in bases]), strict=True))
@@ -469,13 +471,13 @@ def _pairs(
     order = sorted(wanted)
     infos = git.infos([f"{base}:{path}" for base, path in order])
     there = dict(zip(order, infos, strict=True))
-    pairs: dict[str, list[Pair]] = {}
-    gone: list[tuple[Asked, Pair]] = []
+    pairs: dict[str, list[FilePair]] = {}
+    gone: list[tuple[DriftQuestion, FilePair]] = []
     for one in asked:
         rows = pairs[one.path] = []
         for file in one.files:
             if not known[one.base]:
-                rows.append(Pair(file, file, "", "?", f"commit {one.base[:10]} is not here"))
+                rows.append(FilePair(file, file, "", "?", f"commit {one.base[:10]} is not here"))
                 continue
             known_file = there.get((one.base, file))
             was_file = known_file is not None and known_file[1] == "blob"
@@ -506,27 +508,27 @@ def _members(head: HeadFiles, file: str) -> tuple[tuple[str, ...], str]:
     return tuple(found), start if star >= 0 or found else file
 
 
-def _pair(head: HeadFiles, path: str, info: tuple[str, str, int] | None) -> Pair | None:
+def _pair(head: HeadFiles, path: str, info: tuple[str, str, int] | None) -> FilePair | None:
     """Return a file as it was and is, None where there is nothing to compare."""
     if info is None or info[1] == "missing":
         return None  # it was not there when the memory was written, so it was not what was meant
     mode = head.modes.get(path, "")
     if info[1] != "blob" or (mode and mode not in _REGULAR):
         if not mode and info[1] == "tree" and not any(head.below(f"{path}/")):
-            return Pair(path, "", info[0], "")
+            return FilePair(path, "", info[0], "")
         is_same = info[1] == "tree" and not mode
-        return None if is_same else Pair(path, path, "", "?", "it is a link or a submodule")
+        return None if is_same else FilePair(path, path, "", "?", "it is a link or a submodule")
     new = head.oids.get(path, "")
     if info[0] != new and info[2] > MOST_BYTES:
-        return Pair(path, path, "", "?", "it is larger than 1 MiB")
-    return Pair(path, path if new else "", info[0], new)
+        return FilePair(path, path, "", "?", "it is larger than 1 MiB")
+    return FilePair(path, path if new else "", info[0], new)
 
 
 def _follow(
     repository: Repository,
     head: HeadFiles,
-    gone: Sequence[tuple[Asked, Pair]],
-    pairs: Mapping[str, list[Pair]],
+    gone: Sequence[tuple[DriftQuestion, FilePair]],
+    pairs: Mapping[str, list[FilePair]],
     watched: Mapping[str, set[str]],
 ) -> None:
     """Put where a file lies today in the place of one that is gone, where it was renamed."""
@@ -559,7 +561,7 @@ def _follow(
             rows[rows.index(pair)] = pair.replace(now=best, new=head.oids[best])
 
 
-def _verdict(asked: Asked, pairs: Sequence[Pair], texts: Texts) -> Drift:
+def _verdict(asked: DriftQuestion, pairs: Sequence[FilePair], texts: Texts) -> Drift:
     """Judge a memory by its files."""
     if all(pair.old == pair.new for pair in pairs):
         moved = [FileDrift(one.path, one.now, TOUCHED) for one in pairs if one.path != one.now]
@@ -577,7 +579,7 @@ def _verdict(asked: Asked, pairs: Sequence[Pair], texts: Texts) -> Drift:
 
 
 def _judged(
-    asked: Asked, pair: Pair, texts: Texts, names: Sequence[str], absent: Sequence[str]
+    asked: DriftQuestion, pair: FilePair, texts: Texts, names: Sequence[str], absent: Sequence[str]
 ) -> FileDrift:
     path, now = pair.path, pair.now
     if pair.fault:
