@@ -67,19 +67,61 @@ def rehearse(host: Host, site: Site, prompt: str, env: Mapping[str, str]) -> Ite
             yield _run(contract, calls.get(contract.name, own), site.project, prompt, env)
 
 
+_NAMED = {"session_id": "", "transcript_path": "{project}/none.jsonl", "cwd": "{project}",
+          "hook_event_name": "{name}"}  # fmt: skip
+_CODEX = {**_NAMED, "model": "gpt-5.5-codex", "permission_mode": "default"}
+_GEMINI = {**_NAMED, "timestamp": "2026-11-22T05:00:00.000Z"}
+_OPENCODE: dict[str, object] = {
+    "session_id": "",
+    "cwd": "{project}",
+    "prompt": "{prompt}",
+    "files": [],
+}
+SENT: dict[tuple[str, str], dict[str, object]] = {
+    ("claude", "session-start"): {**_NAMED, "source": "startup", "model": "claude-opus-5-5"},
+    ("claude", "subagent-start"): {
+        **_NAMED, "prompt_id": "p-1", "agent_id": "a-1", "agent_type": "general-purpose",
+    },
+    ("claude", "user-prompt-submit"): {
+        **_NAMED, "permission_mode": "default", "prompt_id": "p-1", "prompt": "{prompt}",
+    },
+    ("codex", "session-start"): {**_CODEX, "source": "startup"},
+    ("codex", "user-prompt-submit"): {**_CODEX, "turn_id": "1", "prompt": "{prompt}"},
+    ("gemini", "session-start"): {**_GEMINI, "source": "startup"},
+    ("gemini", "before-agent"): {**_GEMINI, "prompt": "{prompt}"},
+    ("cursor", "session-start"): {
+        "conversation_id": "", "generation_id": "490b90b7", "model": "claude-4.6-sonnet",
+        "cursor_version": "3.7.21", "workspace_roots": ["{project}"],
+        "user_email": "ada@example.org", "transcript_path": None, "hook_event_name": "{name}",
+        "session_id": "", "is_background_agent": False, "composer_mode": "agent",
+    },
+    ("opencode", "session-start"): _OPENCODE,
+    ("opencode", "prompt"): _OPENCODE,
+}  # fmt: skip
+"""What each host sends, key by key, as it was recorded; but sessions have no name here, so that
+nothing is noted of them."""
+
+
+def sample(contract: Contract, project: str, prompt: str) -> dict[str, object]:
+    """Return an event as the host sends it, for a project and a prompt."""
+    asked = "" if contract.meaning == START else prompt
+    words = {"{project}": project, "{name}": contract.name, "{prompt}": asked}
+
+    def filled(value: object) -> object:
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        if not isinstance(value, str):
+            return value
+        place, mark, rest = value.partition("}")
+        return words.get(place + mark, place + mark) + rest
+
+    return {key: filled(value) for key, value in SENT[contract.host, contract.event].items()}
+
+
 def _run(
     contract: Contract, command: str, project: str, prompt: str, env: Mapping[str, str]
 ) -> Rehearsed:
-    event = {
-        "session_id": "",  # nothing is noted of a session without a name
-        "transcript_path": None,
-        "cwd": project,
-        "workspace_roots": [project],
-        "hook_event_name": contract.name,
-        "source": "startup",
-        "prompt": prompt,
-        "files": [],
-    }
+    event = sample(contract, project, prompt)
     began = time.monotonic()
     try:
         done = subprocess.run(

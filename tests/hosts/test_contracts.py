@@ -11,7 +11,7 @@ from hosts_live.proven import versions_in_docs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.hosts import AGENTS, agent, contracts
+from memtool.hosts import AGENTS, agent, contracts, diagnostics
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, Given, UnreadableEvent, read
 from memtool.inject import block
 
@@ -180,3 +180,19 @@ def test_only_a_real_file_is_written(tmp_path: Path, kind: str) -> None:
 def test_the_variable_says_what_is_kept(given: str, kept: set[str]) -> None:
     """Errors are kept unless somebody says off; what is not known means nothing."""
     assert {level for level in ("error", "all") if contracts.is_kept(level, given)} == kept
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in CONTRACTS if row.meaning in diagnostics.MEANINGS],
+    ids=lambda row: f"{row.host}-{row.event}",
+)  # fmt: skip
+def test_doctor_rehearses_what_the_host_sends(row: Contract):
+    """Key by key and type by type as recorded, for this project and prompt, without a session."""
+    recorded = json.loads((DATA / f"{row.host}-{row.event}.json").read_text())
+    made = diagnostics.sample(row, "/code/ada/{pro}", "why {name}?")
+    assert {key: type(value) for key, value in made.items()} == {
+        key: type(value) for key, value in recorded.items()
+    }
+    found = read(json.dumps(made).encode())
+    assert (found.session, found.cwd) == ("", "/code/ada/{pro}")
+    assert found.prompt == ("why {name}?" if row.meaning == "prompt" else "")
