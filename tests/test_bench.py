@@ -20,6 +20,7 @@ DOCUMENTS = 70
 """`bench/silence.py` takes samples of 60, half of which are asked about."""
 SMALLEST = {
     "cold.py": ("--rounds", "1", "100"),
+    "drift.py": ("20",),
     "duplicates.py": (),
     "extraction.py": (),
     "hook.py": ("--rounds", "1", "100"),
