@@ -55,7 +55,9 @@ class DriftReport(Value):
         return int(self.broken > 0)
 
 
-def drift(context: Context, *ids: str, all: bool = False, at: str | None = None) -> DriftReport:
+def drift(
+    context: Context, *ids: str, all: bool = False, since: str | None = None, at: str | None = None
+) -> DriftReport:
     """Show which memories name files that are no longer what they were when somebody last looked.
 
     Compared is HEAD with the commit of the last confirm, else with the one that wrote the memory.
@@ -69,6 +71,7 @@ def drift(context: Context, *ids: str, all: bool = False, at: str | None = None)
     Args:
         ids: these memories, by id or words; without any all that are current
         all: also what was only touched, and what cannot be told
+        since: compare with this revision instead of the commit of each memory's last confirm
         at: memories and files of this revision instead of those of HEAD
     """
     tree = index.open(context, at, exact=True)
@@ -82,7 +85,8 @@ def drift(context: Context, *ids: str, all: bool = False, at: str | None = None)
             hint="git commit the memories with the files that they name",
             code="no-commit",
         )
-    found = drift_in(tree, lambda: context.witness(tree)).of(wanted)
+    base = "" if since is None else context.repository.git.rev(since)
+    found = drift_in(tree, lambda: context.witness(tree), base).of(wanted)
     levels = Counter(one.level for one in found.values())
     shown = {BROKEN, CHANGED, *((TOUCHED, UNKNOWN) if all else ())}
     mask = Mask(context.settings)

@@ -70,8 +70,10 @@ class DriftQuestion(Value):
 class DriftWitness:
     """What became of the files of the memories of one tree, as HEAD or its own commit has them."""
 
-    def __init__(self, tree: Tree, witness: Callable[[], Witness]) -> None:
+    def __init__(self, tree: Tree, witness: Callable[[], Witness], since: str = "") -> None:
+        """Take a tree; `since` is a commit to compare with instead of each memory's own."""
         self._tree = tree
+        self._since = since
         self._ask = witness
         self._known: dict[str, Drift] = {}
         self._table: DriftTable | None = None
@@ -81,13 +83,17 @@ class DriftWitness:
     def _witness(self) -> Witness:
         return self._ask()
 
+    @property
+    def _is_cached(self) -> bool:
+        return self._witness.is_cached and not self._since
+
     def __call__(self, record: Record) -> Drift | None:
         """Return what became of the files of a memory, None where it names none."""
         found = self._known.get(record.path)
         if found is None and governed(record) and self._witness.basis is not None:
             found = self._kept(record)
             if found is None:
-                is_small = len(self._tree.ids) <= FEW and self._witness.is_cached
+                is_small = len(self._tree.ids) <= FEW and self._is_cached
                 self.of(self._tree.records if is_small else [record])
                 found = self._known.get(record.path)
         return found
@@ -110,11 +116,13 @@ class DriftWitness:
         missing = [one for one in wanted if one.path not in found]
         if missing:
             asked = list(_asked(missing, self._witness))
+            if self._since:
+                asked = [one.replace(base=self._since) for one in asked]
             fresh = looked_at(basis.repository, basis.head, [one for one in asked if one.base])
             rows = {one.path: _row(one, *fresh[one.path]) for one in asked if one.path in fresh}
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
             found |= {one.path: _unbased(one) for one in asked if not one.base}
-            if self._witness.is_cached and rows:
+            if self._is_cached and rows:
                 known = {} if self._table is None else self._table.all()
                 self._keep(known | rows)
         self._known |= found
@@ -123,7 +131,7 @@ class DriftWitness:
     def _kept(self, record: Record) -> Drift | None:
         """Return what is known of a memory, without looking at its files."""
         found = self._known.get(record.path)
-        if found is not None or not self._witness.is_cached:
+        if found is not None or not self._is_cached:
             return found
         if not self._is_read:
             self._is_read = True

@@ -154,11 +154,14 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
     )
 
 
-def drift_in(tree: Tree, witness: Callable[[], Witness]) -> DriftWitness:
-    """Return what tells what became of the files of memories; git is asked when it is."""
+def drift_in(tree: Tree, witness: Callable[[], Witness], since: str = "") -> DriftWitness:
+    """Return what tells what became of the files of memories; git is asked when it is.
+
+    `since` is a commit to compare with, instead of the one at which each memory was confirmed.
+    """
     from memtool.search.drift import DriftWitness
 
-    return DriftWitness(tree, witness)
+    return DriftWitness(tree, witness, since)
 
 
 def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], str]:

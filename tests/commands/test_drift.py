@@ -212,3 +212,13 @@ def test_there_must_be_a_commit(sandbox: Sandbox) -> None:
     sandbox.memory("dec-a", files=("a.py",))
     with pytest.raises(MemtoolError, match="no commit yet"):
         drift(sandbox.context())
+
+
+def test_since_compares_with_another_commit(code: Sandbox) -> None:
+    """What a change took away before that commit is not told, and nothing of it is kept."""
+    first = code.git("rev-parse", "HEAD").strip()
+    second = broken(code)
+    assert drift(code.context(), since=second).broken == 0
+    assert drift(code.context(), since=first).broken == drift(code.context()).broken == 3
+    with pytest.raises(MemtoolError, match="no revision"):
+        drift(code.context(), since="--output=x")
