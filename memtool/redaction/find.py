@@ -27,6 +27,8 @@ MOST_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
 MOST_ROUNDS = 6
+CHECKED_KINDS = frozenset(("card", "iban"))
+"""Numbers that a check gives away wherever they are cut."""
 PERSONAL_KINDS = frozenset(("card", "email", "iban", "national-id", "phone", "ssn"))
 
 _KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
@@ -209,16 +211,38 @@ def _ranked(text: str) -> list[tuple[int, int, int, str]]:
 def _across(
     text: str, found: Sequence[tuple[int, int, int, str]]
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Yield what is found across cuts in the text, as spans of the text.
-
-    A line end is a weak sign: there only secrets count that say what they are, or whose first piece
-    was found alone. What lies between two cells of a table stays.
-    """
+    """Yield what is found across cuts in the text, as spans of the text."""
     view = joins.closed(text)
     if view is not None:
         for start, end, rank, kind in _ranked(view.text):
             spans = list(view.origins(start, end))
             yield spans[0][0], spans[-1][1], rank, kind
+    yield from _numbers_across(text)
+    yield from _across_line_ends(text, found)
+
+
+def _numbers_across(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the numbers with a check of their own that line ends cut."""
+    view = joins.numbered(text)
+    if view is None:
+        return
+    for rank, detector in enumerate(DETECTORS):
+        if CHECKED_KINDS.isdisjoint(detector.kinds):
+            continue
+        for kind, start, end in detector.find(view.text, ""):
+            spans = list(view.origins(start, end))
+            if len(spans) > 1:
+                yield spans[0][0], spans[-1][1], rank, kind
+
+
+def _across_line_ends(
+    text: str, found: Sequence[tuple[int, int, int, str]]
+) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the secrets that line ends cut.
+
+    A line end is a weak sign: only secrets count that say what they are, or whose first piece was
+    found alone. What lies between two cells of a table stays.
+    """
     view = joins.wrapped(text)
     if view is None:
         return

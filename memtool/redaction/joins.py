@@ -82,6 +82,13 @@ _NO_PIECE = Pattern(r"[./~]|.*[^=]=[^=]|.{0,40}\.[a-z]{1,4}\Z|\d{1,4}[-/.]\d\d?[
 """Paths, assignments, names of files, dates and versions."""
 _PADDED = Pattern(r"[A-Za-z0-9+/]{15,}\Z")
 
+ESCAPED_END = Pattern(r"(?<=[\w+/=.~-])(?:\\r)?\\n(?=[\w+/=.~-])")
+"""A line end as a string literal writes it, inside of what may be one word."""
+NUMBER_END = Pattern(r"(?<=\d)[ \t]{0,4}\r?\n")
+"""A line that ends with a digit."""
+_NUMBER_HEAD = Pattern(r"(?:[A-Z]{0,4}\d[\dA-Z]{0,30})(?![\w:])")
+_GROUP = Pattern(r"[A-Z\d]{1,34}\Z")
+
 LEAST_PIECE = 4
 """Characters of a piece at a line end; what is shorter is no more than a guess."""
 
@@ -192,9 +199,31 @@ def wrapped(text: str) -> Joined | None:
             if not head.isalpha() or not head[1:].islower() or _is_chance(head):
                 cuts += _line_end(text, head, first + len(line), at + 1)
         first, at = at + 1, stop
+    for match in ESCAPED_END.finditer(text) if "\\n" in text else ():
+        head = _last_word(text[max(0, match.start() - 400) : match.start()])
+        if not head.isalpha() or not head[1:].islower() or _is_chance(head):
+            cuts += _line_end(text, head, *match.span())
     if "|" in text:
         cuts += _cell_ends(text)
     return Joined(text, _apart(cuts)) if cuts else None
+
+
+def numbered(text: str) -> Joined | None:
+    """Return the view without line ends inside of numbers in groups; None where there is none.
+
+    Groups of four stay apart, as cards and accounts are written; what was cut inside of a group is
+    one group again.
+    """
+    cuts: list[Cut] = []
+    for match in NUMBER_END.finditer(text):
+        indent = INDENT.match(text, match.end())
+        end = indent.end() if indent else match.end()
+        if _NUMBER_HEAD.match(text, end):
+            start = match.start()
+            group = _GROUP.search(text, max(0, start - 35), start)
+            is_whole = group is not None and len(group[0]) == 4
+            cuts.append((start, end, " " if is_whole else ""))
+    return Joined(text, cuts) if cuts else None
 
 
 def _last_word(line: str) -> str:
@@ -210,7 +239,7 @@ def _line_end(text: str, head: str, start: int, end: int) -> Iterator[Cut]:
     tail = _TAIL.match(text, end)
     if not head or tail is None or _KEY_SIGN.match(tail["after"]):
         return
-    if _belong(head, tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<")):
+    if _belong(head, tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<\\")):
         yield start, end, ""
 
 

@@ -7,6 +7,7 @@ has too. Checks are those that the issuing offices publish; an id without one ha
 
 from __future__ import annotations
 
+from memtool.redaction.columns import cells
 from memtool.redaction.entropy import Pattern
 
 TYPE_CHECKING = False
@@ -384,6 +385,7 @@ for _country, _shapes, _check, _names in ROWS:
         for _end in ("9", "A") if "*" in _shape else ("",):
             _SHAPES.setdefault(_shape.replace("*", _end), []).append((_check, _names))
 _STARTS = frozenset(shape.split(" ", maxsplit=1)[0] for shape in _SHAPES)
+_EVERY_NAME = "|".join(dict.fromkeys(row[3] for row in ROWS if row[3]))
 MOST_WORDS = 7
 """Groups that a number is written in at most."""
 
@@ -419,6 +421,18 @@ def ids(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         if best:
             done = best
             yield "national-id", start, best
+    yield from _below_their_names(text, lower)
+
+
+def _below_their_names(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of the ids in columns that are named after them."""
+    for head, start, end in cells(text, lower, lambda head: is_beside(head, 0, 0, _EVERY_NAME)):
+        plain = _SIGNS.sub("", text[start:end])
+        rows = _SHAPES.get(text[start:end].translate(_AS_SHAPE), ())
+        if len(set(plain)) > 2 and any(
+            names and is_beside(head, 0, 0, names) and check(plain) for check, names in rows
+        ):
+            yield "national-id", start, end
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HARMLESS_DOMAINS = frozenset(
     str.split(
         "example.com example.org example.net example.edu example.invalid "
-        "localhost.localdomain users.noreply.github.com noreply.github.com"
+        "localhost.localdomain users.noreply.github.com noreply.github.com gserviceaccount.com"
     )
 )
 RESERVED_ENDINGS = frozenset(str.split("example invalid localhost test local localdomain"))
@@ -133,8 +133,8 @@ def emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     if any(sign in lower for sign in _SPELLED_SIGNS):
         for sign in AT_SIGN.finditer(lower):
             host = SPELLED_HOST.match(lower, sign.end())
-            local = SPELLED_NAME.search(lower, max(0, sign.start() - 48), sign.start())
-            if host and local and _is_spelled_address(local["local"], sign, host):
+            local = SPELLED_NAME.search(lower, max(0, sign.start() - 64), sign.start())
+            if host and local and _is_spelled_address(_DOTS.sub(".", local["local"]), sign, host):
                 yield "email", local.start("local"), host.end("top")
 
 
@@ -144,7 +144,10 @@ _SPELLED_SIGNS = (
 )  # fmt: skip
 _OPEN, _CLOSE = r"\s{0,2}(?:[\[({<]|_|-)\s?", r"\s?(?:[\])}>]|_|-)\s{0,2}"
 _LABEL = r"[a-z0-9\xe0-\u024f](?:[a-z0-9\xe0-\u024f-]{0,61}[a-z0-9\xe0-\u024f])?"
-SPELLED_NAME = Pattern(r"(?<![\w.%+@/-])_{0,2}(?P<local>[a-z0-9](?:[a-z0-9._+-]{0,40}[a-z0-9])?)\Z")
+SPELLED_NAME = Pattern(
+    r"(?<![\w.%+@/-])_{0,2}(?P<local>(?:[a-z0-9][a-z0-9_-]{0,30}\s?[\[({<]\s?(?:dot|punkt|punto|\.)"
+    r"\s?[\])}>]\s?){0,2}[a-z0-9](?:[a-z0-9._+-]{0,40}[a-z0-9])?)\Z"
+)
 AT_SIGN = Pattern(
     rf"(?P<sure>{_OPEN}(?:at|@|arroba){_CLOSE}|\uff20|%40|&#64;|&#x40;|&commat;)"
     r"|(?P<spaced>\s{1,2}(?:at|arroba)\s{1,2})|(?P<apart>\s@\s)"

@@ -453,3 +453,37 @@ def test_no_secret_swallows_what_allows_another(form: str) -> None:
     assert after.startswith("jane.roe@acme.io ")
     assert "memtool: allow email" in after
     assert find(after) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("Please charge card 4111 1111\n1111 1111 today.", ["4111 1111", "1111 1111"]),
+        ("> card 4111\n> 1111 1111 1111", ["4111", "1111 1111 1111"]),
+        ("by credit card 4111 1111 1\n111 1111 and a receipt", ["4111 1111 1", "111 1111"]),
+        ("IBAN DE89 3704 0044\n0532 0130 00", ["DE89 3704 0044", "0532 0130 00"]),
+        ("konto: >-\n  DE89370400\n  440532013000\n", ["DE89370400", "440532013000"]),
+        ("name,cpf,city\nAnn Lee,529.982.247-25,-\nBo Ray,52998224725,-", ["52998224725"]),
+        ("ann [dot] lee [at] northwind [dot] eu", ["ann", "lee"]),
+        ('{"content": "token:\\nghp_aB3dE5fG7hJ9kL1m\\nN2pQ4rS6tU8vW0xY2zA7\\nkeep"}',
+         ["ghp_aB3dE5fG7hJ9kL1m", "N2pQ4rS6tU8vW0xY2zA7"]),
+    ],
+)  # fmt: skip
+def test_what_a_check_gives_away_is_found_across_lines_and_below_headings(
+    text: str, gone: list[str]
+) -> None:
+    after = redact(text, find(text))
+    assert not [piece for piece in gone if piece in after]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "took 4111 1111\n1111 1112 rows",
+        "name,cpf,city\nAnn Lee,52998224726,-",
+        "name,order,city\nAnn Lee,52998224725,-",
+        "serviceAccount:reports@acme-7534.iam.gserviceaccount.com needs a role",
+    ],
+)
+def test_what_fails_its_check_or_belongs_to_a_machine_stays(text: str) -> None:
+    assert found(text) == []
