@@ -143,11 +143,13 @@ def _curated(
         manager.drop(context)
     done = None
     if commit and changed:
+        replaced = sorted({action.to for action in actions if action.do == "supersedes"})
         done = commit_files(
             context.repository,
             sorted(set(changed)),
             f"memory: curate {len(actions)} relations of candidates",
-            {"Memory-Id": ", ".join(sorted({action.id for action in actions}))},
+            {"Memory-Id": ", ".join(sorted({action.id for action in actions}))}
+            | ({"Supersedes": ", ".join(replaced)} if replaced else {}),
         )
     return CurationPlan(by, steps, done, is_waiting=(is_waiting and not drop) or is_kept)
 

@@ -502,8 +502,8 @@ def fitting(
 ) -> list[Action]:
     """Return the actions that can be carried out, each once, in their order.
 
-    A memory is replaced by one candidate only, and is not pinned then; no candidate comes to
-    replace itself.
+    A memory is replaced by one candidate only, by none that is older, and is not pinned then; no
+    candidate comes to replace itself.
     """
     own = {record.id: record for record in candidates}
     known = {record.id: record for record in others} | own
@@ -525,7 +525,9 @@ def fitting(
                 and speaks_of(own[action.id], known[action.to])
             )
         if is_fit and action.do == "supersedes":
-            is_fit = action.to not in replaced and not _closes(action, replaced, lineage)
+            is_later = own[action.id].memory.timestamp >= known[action.to].memory.timestamp
+            is_fit = is_later and action.to not in replaced
+            is_fit = is_fit and not _closes(action, replaced, lineage)
             if is_fit:
                 replaced[action.to] = action.id
         if is_fit:

@@ -170,6 +170,18 @@ def test_a_circle_through_what_stands_is_seen_and_ends():
     assert fitting(action, lineage=Lineage(circle)) == []
 
 
+def test_an_older_remark_replaces_nothing_newer():
+    """What was said before a decision is no correction of it."""
+    newer = record("dec-old", "Sessions are kept in Redis.\n", title="Sessions in Redis",
+                   timestamp="2026-02-23T00:00:00Z")  # fmt: skip
+    known = Lineage([newer.memory, NEW.memory])
+    action = Action("supersedes", "dec-new", "dec-old", "")
+    assert fitting(action) == [action]
+    assert promote.fitting([action], [NEW], [newer], known) == []
+    related = Action("related_to", "dec-new", "dec-old", "")
+    assert promote.fitting([related], [NEW], [newer], known) == [related]
+
+
 def test_rules_propose_what_contradicts():
     """Without a model a candidate takes the place of what it opposes."""
     yes = record("sem-yes", "Enable the query cache in production.\n", type="semantic")

@@ -424,3 +424,32 @@ def test_a_host_that_is_named_may_have_written_a_document() -> None:
     with pytest.raises(MemtoolError, match="is no transcript of opencode"):
         read(data, host="opencode")
     assert read(data, host="plain").host == "plain"
+
+
+@pytest.mark.parametrize("name", ["gemini-old.json", "opencode.json"])
+def test_a_torn_document_is_read_up_to_its_last_whole_message(name: str) -> None:
+    """Wherever it is torn: what is read are the first messages of the whole, and nothing else."""
+    data = (DATA / name).read_bytes()
+    whole = read(data)
+    counts = set()
+    for cut in range(20, len(data) - 3, 41):
+        try:
+            torn = read(data[:cut])
+        except MemtoolError:  # before its first whole message
+            counts.add(0)
+            continue
+        number = len(torn.messages)
+        assert torn.messages == whole.messages[:number]
+        assert torn.broken
+        counts.add(number)
+    assert {0, 1} <= counts
+    assert not whole.broken
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": [{"b": 1}', '[{"b": "]}"}, {"c": "', '[{"b": 1}, {"c": [{}']
+)
+def test_brackets_in_strings_and_inner_lists_are_no_ends(text: str) -> None:
+    held = reader.before_tear(text)
+    assert (held["a"] if isinstance(held, dict) else held)[0]["b"] in (1, "]}")
+    assert reader.before_tear(text[1:]) is None

@@ -7,6 +7,7 @@ message. Where nobody names the host, the content decides.
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 from memtool.errors import MemtoolError
@@ -204,7 +205,11 @@ def _lines(
 
 def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
     """Read a document, an object or a list of some; its keys say which host wrote it."""
-    held = json_value(_all(file, path))
+    data = _all(file, path)
+    held = json_value(data)
+    is_torn = not isinstance(held, dict | list)
+    if is_torn:
+        held = before_tear(data.decode(errors="replace"))
     if not isinstance(held, dict | list):
         raise foreign(path, "is cut off or broken: it begins as JSON, and is none")
     rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else [held]
@@ -215,7 +220,33 @@ def _document(file: BinaryIO, path: str, host: str, context: TranscriptContext) 
     for row in rows:
         context.line += 1
         found += FORMATS[writer][1](row, context)
-    return _whole(writer, context, found)
+    return _whole(writer, context, found).replace(broken=int(is_torn))
+
+
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?P<quote>"?)|[\[\]{}]', re.DOTALL)
+"""The strings and brackets of JSON; a string without its end is the last of a text."""
+
+
+def before_tear(text: str) -> Any:
+    """Return what a document of JSON held before it was cut off, up to its last whole message.
+
+    A message is an item of a list that is the document, or stands in it. None where the text
+    holds no such item, or was damaged otherwise.
+    """
+    open_: list[str] = []
+    end, closing = 0, ""
+    for match in _STRUCTURE.finditer(text):
+        sign = match[0]
+        if sign[0] == '"':
+            if not match["quote"]:
+                break
+        elif sign in "[{":
+            open_.append("]" if sign == "[" else "}")
+        elif not open_ or open_.pop() != sign:
+            return None
+        elif 0 < len(open_) < 3 and open_[-1] == "]":
+            end, closing = match.end(), "".join(reversed(open_))
+    return json_value(text[:end] + closing) if end else None
 
 
 def _whole(host: str, context: TranscriptContext, messages: Iterable[Message]) -> Reading:
