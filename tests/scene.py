@@ -309,6 +309,7 @@ VARYING = (
     (r'("part": "[^m]\w+",\s+"files": )\d+(,\s+"bytes": )\d+', r"\1<files>\2<bytes>"),
     (r'("size": )\d+', r"\1<bytes>"),
     (r'("damaged": \d+,\s+"bytes": )\d+', r"\1<bytes>"),  # the paths of this run are in sessions
+    (r"\b[0-9.]+ KiB of\b", "<size> of"),
     (r'("freed": )[1-9]\d*', r"\1<bytes>"),
     (r"\brebuild index \([0-9,]+ bytes\)", "rebuild index (<bytes>)"),
     (r'("do": "rebuild",\s+"what": "index",\s+"why": "[^"]*",\s+"bytes": )\d+', r"\1<bytes>"),
