@@ -17,13 +17,16 @@ from collections.abc import Callable
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Sandbox
 
 from memtool.errors import MemtoolError
 from memtool.store import files
 from memtool.store.files import NameTaken, read_regular
+
+if TYPE_CHECKING:  # the processes that import this module know no conftest
+    from conftest import Sandbox
 
 PROCESSES = 16
 
