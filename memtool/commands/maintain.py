@@ -12,7 +12,6 @@ from memtool.authoring import write
 from memtool.authoring.tree import bytes_of
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
-from memtool.memory.drift import BROKEN, reason
 from memtool.redaction.mask import Mask
 from memtool.search.scope import drift_in
 from memtool.sessions import store
@@ -267,7 +266,7 @@ def _planned(
         _accesses(context),
         context.directory,
         frozenset(frozen),
-        _drifted(context, tree),
+        drift_in(tree, lambda: context.witness(tree)).broken(tree.records),
     )
     plan = upkeep_plan.plan(
         tree, grounds, store.opened(context), repository.cache_dir, periods, context.random, only
@@ -286,16 +285,6 @@ def _planned(
         only=only,
     )
     return found, tree, plan
-
-
-def _drifted(context: Context, tree: Tree) -> dict[str, str]:
-    """Return by id what is gone of the files that memories name."""
-    found = drift_in(tree, lambda: context.witness(tree)).of(tree.records)
-    return {
-        record.id: reason(found[record.path])
-        for record in tree.records
-        if record.path in found and found[record.path].level == BROKEN
-    }
 
 
 def _shown(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 
 from memtool.errors import MemtoolError
 from memtool.memory import lifecycle
-from memtool.memory.drift import BROKEN, reason
 from memtool.memory.memory import Memory, links
 from memtool.memory.schema import parse_source
 from memtool.redaction.mask import Mask
@@ -243,9 +242,7 @@ def _broken(context: Context, base: str, new: str, ids: Iterable[str]) -> dict[s
     for commit in (base, new):
         tree = context.tree(commit)
         there = [tree.by_id[id_] for id_ in sorted(ids) if id_ in tree.by_id]
-        levels = drift_in(tree, partial(context.witness, tree)).of(there)
-        found.append({one.id: reason(levels[one.path]) for one in there
-                      if one.path in levels and levels[one.path].level == BROKEN})  # fmt: skip
+        found.append(drift_in(tree, partial(context.witness, tree)).broken(there))
     return {id_: why for id_, why in found[1].items() if id_ not in found[0]}
 
 

@@ -17,13 +17,12 @@ import os
 import posixpath
 import sys
 from bisect import bisect_left
-from zlib import crc32
 
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, SAME, TOUCHED, UNKNOWN, Drift, FileDrift
 from memtool.search.features import governed
 from memtool.store import cache
-from memtool.store.cache import CorruptCache, Sections
+from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
 from memtool.store.git import GitError
 from memtool.store.provenance import is_straight
 from memtool.value import Value, cached_property
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
 
-KIND = "drift 1"
-SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
+KIND = "drift 2"
 KEPT = 4
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
@@ -53,7 +51,7 @@ MOST_CANDIDATES = 20
 HELD_BYTES = 64 << 20
 """Of texts that are held while many memories are looked at."""
 _REGULAR = ("100644", "100755")
-_NUL, _NEXT = "\0", "\x01"
+_NEXT = "\x01"
 
 
 class DriftQuestion(Value):
@@ -76,7 +74,7 @@ class DriftWitness:
         self._since = since
         self._ask = witness
         self._known: dict[str, Drift] = {}
-        self._table: DriftTable | None = None
+        self._table: RowTable | None = None
         self._is_read = False
 
     @cached_property
@@ -123,10 +121,20 @@ class DriftWitness:
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
             found |= {one.path: _unbased(one) for one in asked if not one.base}
             if self._is_cached and rows:
-                known = {} if self._table is None else self._table.all()
+                known = {} if self._table is None else self._table.rows()
                 self._keep(known | rows)
         self._known |= found
         return found
+
+    def broken(self, records: Iterable[Record]) -> dict[str, str]:
+        """Return by id, in order, why memories are broken."""
+        records = list(records)
+        found = self.of(records)
+        return {
+            one.id: rules.reason(found[one.path])
+            for one in records
+            if one.path in found and found[one.path].level == BROKEN
+        }
 
     def _kept(self, record: Record) -> Drift | None:
         """Return what is known of a memory, without looking at its files."""
@@ -140,16 +148,16 @@ class DriftWitness:
             row = None if self._table is None else self._table.row(record.path)
         except CorruptCache:
             self._table = row = None
-        if row is None or row[1] != record.oid:
+        if row is None or row[0] != record.oid:
             return None
         found = self._known[record.path] = _drift(row)
         return found
 
-    def _read(self) -> DriftTable | None:
+    def _read(self) -> RowTable | None:
         basis = self._witness.basis
         assert basis is not None
         try:
-            return DriftTable(cache.mapped(os.path.join(self._folder, self._name(basis.head))))
+            return _table(cache.mapped(os.path.join(self._folder, self._name(basis.head))))
         except CorruptCache:
             pass
         rows = self._older()
@@ -166,21 +174,16 @@ class DriftWitness:
         if repository.is_partial:
             return {}
         scope = self._name("")
-        try:
-            names = [name for name in os.listdir(self._folder) if name.startswith(scope)]
-            ages = [(os.stat(os.path.join(self._folder, one)).st_mtime_ns, one) for one in names]
-        except OSError:
-            return {}
-        for _age, name in sorted(ages, reverse=True)[:TRIED]:
+        for name in cache.newest(self._folder, scope)[:TRIED]:
             head = name.removeprefix(scope)
             try:
                 if is_straight(repository, head, basis.head):
-                    table = DriftTable(cache.mapped(os.path.join(self._folder, name)))
+                    table = _table(cache.mapped(os.path.join(self._folder, name)))
                     touched = _tokens(repository, head, basis.head)
                     return {
                         path: row
-                        for path, row in table.all().items()
-                        if touched.isdisjoint(row[4].split(_NEXT))
+                        for path, row in table.rows().items()
+                        if touched.isdisjoint(row[3].split(_NEXT))
                     }
             except (CorruptCache, GitError):
                 continue
@@ -189,8 +192,8 @@ class DriftWitness:
     def _keep(self, rows: Mapping[str, list[str]]) -> None:
         basis = self._witness.basis
         assert basis is not None
-        data = _written(rows)
-        self._table = DriftTable(memoryview(data))
+        data = cache.pack(KIND, (), cache.row_sections(rows), GUARDED_BY_ROW)
+        self._table = _table(memoryview(data))
         cache.write(self._folder, self._name(basis.head), data, KEPT)
 
     @property
@@ -205,56 +208,15 @@ class DriftWitness:
         return f"{cache.digest(KIND, sys.byteorder, basis.directory, cut)}-{head}"
 
 
-class DriftTable:
-    """Rows by the path of a memory: path, blob, commit, level, what it depends on, files."""
+def _table(raw: memoryview) -> RowTable:
+    """Return the rows of a file: blob, commit, level, what it depends on, files. By memory.
 
-    def __init__(self, raw: memoryview) -> None:
-        """Take the bytes of a file. Raises CorruptCache."""
-        sections = Sections(raw, KIND, SECTIONS)
-        self._hashes, self._ends = sections["hashes"], sections["ends"]
-        self._sums, self._rows = sections.unchecked("sums"), sections.unchecked("rows")
-        if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
-            raise CorruptCache("the sections do not fit together")
-
-    def row(self, path: str) -> list[str] | None:
-        """Return the row of a memory, None where there is none. Raises CorruptCache."""
-        key = crc32(os.fsencode(path))
-        at = bisect_left(self._hashes, key)
-        while at < len(self._hashes) and self._hashes[at] == key:
-            row = self._fields(at)
-            if row[0] == path:
-                return row
-            at += 1
-        return None
-
-    def all(self) -> dict[str, list[str]]:
-        """Return all rows by path. Raises CorruptCache."""
-        return {row[0]: row for row in map(self._fields, range(len(self._hashes)))}
-
-    def _fields(self, at: int) -> list[str]:
-        raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
-        if crc32(raw, at) != self._sums[at]:
-            raise CorruptCache(f"row {at} is damaged")
-        return raw.decode(errors="surrogateescape").split(_NUL)
-
-
-def _written(rows: Mapping[str, list[str]]) -> bytes:
-    order = sorted((crc32(os.fsencode(path)), path) for path in rows)
-    raws = [_NUL.join(rows[path]).encode(errors="surrogateescape") for _key, path in order]
-    ends = [0]
-    for raw in raws:
-        ends.append(ends[-1] + len(raw))
-    sections = {
-        "hashes": _numbers(key for key, _path in order),
-        "ends": _numbers(ends),
-        "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
-        "rows": b"".join(raws),
-    }
-    return cache.pack(KIND, (), sections, ("sums", "rows"))
-
-
-def _numbers(values: Iterable[int]) -> bytes:
-    return b"".join(value.to_bytes(4, sys.byteorder) for value in values)
+    Raises:
+        CorruptCache: it is no such file, or damaged where a row is looked for.
+    """
+    table = RowTable(Sections(raw, KIND, ROW_SECTIONS))
+    table.check()
+    return table
 
 
 def _row(asked: DriftQuestion, drift: Drift, watched: Iterable[str]) -> list[str]:
@@ -263,19 +225,20 @@ def _row(asked: DriftQuestion, drift: Drift, watched: Iterable[str]) -> list[str
     files = json.dumps([[getattr(one, name) for name in FileDrift.field_names]
                         for one in drift.files], separators=(",", ":"))  # fmt: skip
     kept = _NEXT.join(sorted(watched))
-    return [asked.path, asked.oid, asked.base, drift.level, kept, files]
+    return [asked.oid, asked.base, drift.level, kept, files]
 
 
 def _drift(row: list[str]) -> Drift:
-    if row[5] == "[]":
-        return Drift(row[3], row[2])
+    _oid, base, level, _kept, rows = row
+    if rows == "[]":
+        return Drift(level, base)
     import json  # most memories have not drifted
 
     files = []
-    for path, now, level, why, name, lines, share in json.loads(row[5]):
+    for path, now, how, why, name, lines, share in json.loads(rows):
         cited = None if lines is None else (lines[0], lines[1])
-        files.append(FileDrift(path, now, level, why, name, cited, share))
-    return Drift(row[3], row[2], tuple(files))
+        files.append(FileDrift(path, now, how, why, name, cited, share))
+    return Drift(level, base, tuple(files))
 
 
 def _unbased(asked: DriftQuestion) -> Drift:

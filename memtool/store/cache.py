@@ -17,6 +17,7 @@ import mmap
 import os
 import sys
 import time
+from bisect import bisect_left
 from zlib import crc32
 
 from memtool import value
@@ -25,7 +26,7 @@ from memtool.store.files import TEMP_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
 STALE_S = 3600
@@ -33,6 +34,10 @@ STALE_S = 3600
 _SIZES = len(b"01234567 01234567\n")
 """Bytes of the second line: size and checksum of the rest of the header, in hexadecimal."""
 _VALUE = {"value": "B"}
+ROW_SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B"}
+"""The sections of a `RowTable`: hashes of the paths in order, and ends, checksums and bytes."""
+GUARDED_BY_ROW = ("sums", "rows")
+_FIELD_END = "\0"
 
 
 class CorruptCache(Exception):
@@ -106,6 +111,69 @@ class Sections:
     def unchecked(self, name: str) -> Any:
         """Return a section as it is."""
         return self._raw[name][0].cast(self._types[name])
+
+
+class RowTable:
+    """Rows of texts by path, which are found in a mapped file without reading the others.
+
+    Every row is guarded by a checksum, and the hashes are checked before a path is called absent.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        """Take `ROW_SECTIONS` of a file. Raises CorruptCache where they do not fit together."""
+        self._sections = sections
+        self._hashes, self._ends, self._sums, self._rows = map(sections.unchecked, ROW_SECTIONS)
+        if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
+            raise CorruptCache("the sections do not fit together")
+
+    def row(self, path: str) -> list[str] | None:
+        """Return the texts of a path, None where there is no row. Raises CorruptCache."""
+        key = crc32(os.fsencode(path))
+        at = bisect_left(self._hashes, key)
+        while at < len(self._hashes) and self._hashes[at] == key:
+            name, *texts = self._fields(at)
+            if name == path:
+                return texts
+            at += 1
+        self.check()
+        return None
+
+    def rows(self) -> dict[str, list[str]]:
+        """Return all rows by path. Raises CorruptCache."""
+        parted = map(self._fields, range(len(self._hashes)))
+        return {name: texts for name, *texts in parted}
+
+    def check(self) -> None:
+        """Raise CorruptCache where what a search goes by is damaged."""
+        _whole = self._sections["hashes"], self._sections["ends"]
+
+    def _fields(self, at: int) -> list[str]:
+        raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
+        if crc32(raw, at) != self._sums[at]:
+            raise CorruptCache(f"row {at} is damaged")
+        return raw.decode(errors="surrogateescape").split(_FIELD_END)
+
+
+def row_sections(rows: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
+    """Return the sections of a `RowTable`. `pack` leaves those of `GUARDED_BY_ROW` unguarded."""
+    order = sorted((crc32(os.fsencode(path)), os.fsencode(path), path) for path in rows)
+    raws = []
+    for _key, _name, path in order:
+        texts = (text.replace(_FIELD_END, " ") for text in rows[path])
+        raws.append(_FIELD_END.join((path, *texts)).encode(errors="surrogateescape"))
+    ends = [0]
+    for raw in raws:
+        ends.append(ends[-1] + len(raw))
+    return {
+        "hashes": _numbers(key for key, _name, _path in order),
+        "ends": _numbers(ends),
+        "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
+        "rows": b"".join(raws),
+    }
+
+
+def _numbers(values: Iterable[int]) -> bytes:
+    return b"".join(value.to_bytes(4, sys.byteorder) for value in values)
 
 
 def _magic(kind: str) -> bytes:
@@ -240,6 +308,16 @@ def sweep(folder: str, prefix: str, most: int, newest: str = "") -> None:
             count += 1
             if count > most:
                 drop(os.path.join(folder, name))
+
+
+def newest(folder: str, prefix: str) -> list[str]:
+    """Return the names of files that begin with a text, the one that was used last first."""
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith(prefix)]
+        ages = [(os.stat(os.path.join(folder, name)).st_mtime_ns, name) for name in names]
+    except OSError:
+        return []
+    return [name for _age, name in sorted(ages, reverse=True)]
 
 
 def drop(path: str) -> None:

@@ -9,20 +9,17 @@ and never changed: hashes of the paths in order, and a row for each. A warm answ
 rows there and starts no git. After plain commits the file is extended: the older table as it was,
 and before it the rows of what these commits touched, so that a long history is walked once.
 
-Every row is guarded by a checksum, and the hashes are checked before a path is called absent. A
-file that is missing, damaged or of another version costs time, never the answer.
+A file that is missing, damaged or of another version costs time, never the answer.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from bisect import bisect_left
-from zlib import crc32
 
 from memtool.errors import MemtoolError
 from memtool.store import cache
-from memtool.store.cache import CorruptCache, Sections
+from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
 from memtool.store.git import GitError
 from memtool.store.repository import branch_commit, head_commit, named_commit
 from memtool.value import Value, cached_property
@@ -148,13 +145,12 @@ def signed_by_git(
 
 
 KIND = "citations 3"
-SECTIONS = {"hashes": "I", "ends": "I", "sums": "I", "rows": "B", "newer": "B"}
+SECTIONS = {**ROW_SECTIONS, "newer": "B"}
 """`newer` is a table by itself, or nothing: what later commits touched goes before all else."""
 NEWER_MOST = 500
 """With more rows in `newer` than that, all rows are written again."""
 TABLE = "table-"
 """How the names of files begin that hold the rows of a commit."""
-SEPARATOR = b"\0"
 KEPT = 4
 """Files of each sort that stay: those last made, since branches and worktrees share the cache."""
 SIGNED_KIND, FILE_KIND = "signed 1", "file 1"
@@ -232,13 +228,9 @@ class ProvenanceTable:
     def __init__(self, raw: memoryview) -> None:
         """Take the bytes of a file. Raises CorruptCache."""
         self._sections = Sections(raw, KIND, SECTIONS)
-        self._hashes, self._ends, self._sums, self._rows, _newer = map(
-            self._sections.unchecked, SECTIONS
-        )
         newer = self._sections["newer"]
         self._newer = ProvenanceTable(newer) if newer.nbytes else None
-        if not len(self._hashes) == len(self._sums) == len(self._ends) - 1:
-            raise CorruptCache("the sections do not fit together")
+        self._table = RowTable(self._sections)
 
     def row(self, path: str) -> Citation | None:
         """Return the row of a path, None where the commit does not hold it. Raises CorruptCache."""
@@ -248,21 +240,12 @@ class ProvenanceTable:
 
     def own_row(self, path: str) -> Citation | None:
         """Return the row of a path without what is newer. Raises CorruptCache."""
-        wanted = os.fsencode(path)
-        key = crc32(wanted)
-        at = bisect_left(self._hashes, key)
-        while at < len(self._hashes) and self._hashes[at] == key:
-            name, *fields = self._fields(at)
-            if name == wanted:
-                return _row(fields)
-            at += 1
-        _whole = self._sections["hashes"], self._sections["ends"]  # what the search went by
-        return None
+        texts = self._table.row(path)
+        return None if texts is None else _row(texts)
 
     def own_rows(self) -> dict[str, Citation]:
         """Return all rows by path without what is newer. Raises CorruptCache."""
-        parted = map(self._fields, range(len(self._hashes)))
-        return {os.fsdecode(name): _row(fields) for name, *fields in parted}
+        return {path: _row(texts) for path, texts in self._table.rows().items()}
 
     def extended(self, found: dict[str, Citation]) -> bytes | None:
         """Return the bytes of this table with newer rows, None where these are too many.
@@ -274,21 +257,13 @@ class ProvenanceTable:
             found = self._newer.own_rows() | found
         if len(found) > NEWER_MOST:
             return None
-        _whole = self._sections["hashes"], self._sections["ends"]  # no damage is passed on
+        self._table.check()  # no damage is passed on
         sections = {name: bytes(self._sections.unchecked(name)) for name in SECTIONS}
-        return cache.pack(KIND, (), sections | {"newer": written(found)}, ("sums", "rows"))
-
-    def _fields(self, at: int) -> list[bytes]:
-        raw = bytes(self._rows[self._ends[at] : self._ends[at + 1]])
-        if crc32(raw, at) != self._sums[at]:
-            raise CorruptCache(f"row {at} is damaged")
-        return raw.split(SEPARATOR)
+        return cache.pack(KIND, (), sections | {"newer": written(found)}, GUARDED_BY_ROW)
 
 
-def _row(fields: list[bytes]) -> Citation:
-    oid, commit, author, date, is_shallow, trusted_oid, trusted_commit = (
-        field.decode(errors="surrogateescape") for field in fields
-    )
+def _row(texts: list[str]) -> Citation:
+    oid, commit, author, date, is_shallow, trusted_oid, trusted_commit = texts
     is_cut = bool(is_shallow)
     return Citation(oid, commit, author, int(date), is_cut, trusted_oid, trusted_commit)
 
@@ -618,7 +593,7 @@ def _straight(basis: Basis) -> Iterator[tuple[ProvenanceTable, str, str]]:
     """
     if basis.repository.is_partial:
         return  # trees in between may be absent
-    for name in _older(basis)[:TRIED]:
+    for name in cache.newest(basis.folder, f"{basis.scope}-")[:TRIED]:
         _table, _scope, head, trust = name.split("-")
         if is_straight(basis.repository, head, basis.head):
             try:
@@ -642,42 +617,16 @@ def _since(basis: Basis, head: str) -> dict[str, tuple[str, str]]:
     return newest
 
 
-def _older(basis: Basis) -> list[str]:
-    """Return the names of the tables of the same scope, the newest first."""
-    try:
-        names = [name for name in os.listdir(basis.folder) if name.startswith(f"{basis.scope}-")]
-        ages = [(os.stat(os.path.join(basis.folder, name)).st_mtime_ns, name) for name in names]
-    except OSError:
-        return []
-    return [name for _age, name in sorted(ages, reverse=True)]
-
-
 def written(found: dict[str, Citation]) -> bytes:
     """Return the bytes of a table."""
-    order = sorted((crc32(os.fsencode(path)), os.fsencode(path), path) for path in found)
-    raws = [SEPARATOR.join([name, *_fields(found[path])]) for _key, name, path in order]
-    ends = [0]
-    for raw in raws:
-        ends.append(ends[-1] + len(raw))
-    sections = {
-        "hashes": _numbers(key for key, _name, _path in order),
-        "ends": _numbers(ends),
-        "sums": _numbers(crc32(raw, at) for at, raw in enumerate(raws)),
-        "rows": b"".join(raws),
-        "newer": b"",
-    }
-    return cache.pack(KIND, (), sections, ("sums", "rows"))
+    sections = cache.row_sections({path: _texts(row) for path, row in found.items()})
+    return cache.pack(KIND, (), sections | {"newer": b""}, GUARDED_BY_ROW)
 
 
-def _fields(row: Citation) -> list[bytes]:
+def _texts(row: Citation) -> tuple[str, ...]:
     cut = "cut" if row.is_shallow else ""
-    texts = (row.oid, row.commit, row.author, str(row.date), cut, row.trusted_oid,
-             row.trusted_commit)  # fmt: skip
-    return [text.encode(errors="surrogateescape").replace(SEPARATOR, b" ") for text in texts]
-
-
-def _numbers(values: Iterable[int]) -> bytes:
-    return b"".join(value.to_bytes(4, sys.byteorder) for value in values)
+    return (row.oid, row.commit, row.author, str(row.date), cut, row.trusted_oid,
+            row.trusted_commit)  # fmt: skip
 
 
 def ask_signed(basis: Basis, commits: set[str], known: dict[str, bool]) -> dict[str, bool]:
