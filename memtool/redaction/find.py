@@ -196,13 +196,17 @@ def _search(text: str) -> list[Span]:
     return [(kind, start, end) for start, end, _rank, kind in merged]
 
 
-def _ranked(text: str) -> list[tuple[int, int, int, str]]:
-    """Return start, end, rank of the detector and kind of all that detectors find in a text."""
+def _ranked(text: str, kinds: Collection[str] = ()) -> list[tuple[int, int, int, str]]:
+    """Return start, end, rank of the detector and kind of all that detectors find in a text.
+
+    `kinds` leaves the detectors that find one of these, none of them all.
+    """
     lower = _lowered(text)
     return [
         (start, end, rank, kind)
         for rank, detector in enumerate(DETECTORS)
-        if detector.may_hold(text, lower)
+        if (not kinds or any(one in kinds for one in detector.kinds))
+        and detector.may_hold(text, lower)
         for kind, start, end in detector.find(text, lower)
         if end > start
     ]
@@ -226,13 +230,10 @@ def _numbers_across(text: str) -> Iterator[tuple[int, int, int, str]]:
     view = joins.numbered(text)
     if view is None:
         return
-    for rank, detector in enumerate(DETECTORS):
-        if CHECKED_KINDS.isdisjoint(detector.kinds):
-            continue
-        for kind, start, end in detector.find(view.text, ""):
-            spans = list(view.origins(start, end))
-            if len(spans) > 1:
-                yield spans[0][0], spans[-1][1], rank, kind
+    for start, end, rank, kind in _ranked(view.text, CHECKED_KINDS):
+        spans = list(view.origins(start, end))
+        if len(spans) > 1:
+            yield spans[0][0], spans[-1][1], rank, kind
 
 
 def _across_line_ends(

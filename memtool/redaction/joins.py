@@ -195,14 +195,11 @@ def wrapped(text: str) -> Joined | None:
         line = text[first:at].rstrip()
         below = text[at + 1 : stop if stop >= 0 else len(text)]
         if line and below and line[-1] in _PIECE_ENDS:
-            head = _last_word(line)
-            if not head.isalpha() or not head[1:].islower() or _is_chance(head):
-                cuts += _line_end(text, head, first + len(line), at + 1)
+            cuts += _line_end(text, _last_word(line), first + len(line), at + 1)
         first, at = at + 1, stop
     for match in ESCAPED_END.finditer(text) if "\\n" in text else ():
         head = _last_word(text[max(0, match.start() - 400) : match.start()])
-        if not head.isalpha() or not head[1:].islower() or _is_chance(head):
-            cuts += _line_end(text, head, *match.span())
+        cuts += _line_end(text, head, *match.span())
     if "|" in text:
         cuts += _cell_ends(text)
     return Joined(text, _apart(cuts)) if cuts else None
@@ -234,10 +231,12 @@ def _last_word(line: str) -> str:
 
 def _line_end(text: str, head: str, start: int, end: int) -> Iterator[Cut]:
     """Yield the cut between the word at the end of a line and the first one of the next."""
+    if not head or (head.isalpha() and head[1:].islower() and not _is_chance(head)):
+        return
     indent = INDENT.match(text, end)
     end = indent.end() if indent else end
     tail = _TAIL.match(text, end)
-    if not head or tail is None or _KEY_SIGN.match(tail["after"]):
+    if tail is None or _KEY_SIGN.match(tail["after"]):
         return
     if _belong(head, tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<\\")):
         yield start, end, ""
