@@ -22,6 +22,7 @@ from memtool.store import files, snapshot, usage_log
 from memtool.store.commits import commit_removal, discard
 from memtool.store.context import Context
 from memtool.store.history import History, Touch, tip
+from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree, stamps_of
 from memtool.value import Value
 
@@ -40,7 +41,6 @@ STEPS = frozenset(
     {"confirmed", "pinned", "unpinned", "deprecated", "archived", "forgotten", "restored"}
 )
 """Kinds of changes that are steps, beside `superseded`."""
-SHORT = 10
 
 
 class Step(Value):

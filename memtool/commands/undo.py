@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from memtool.authoring import undo as step
-from memtool.authoring.undo import SHORT, Undone
+from memtool.authoring.undo import Undone
 from memtool.store.context import Context
+from memtool.store.provenance import SHORT
 from memtool.upkeep import digest
 
 
@@ -52,7 +53,6 @@ def render(undone: Undone) -> str:
 def _in_git(undone: Undone) -> list[str]:
     """Return what was done as git sees it, and how to have it otherwise."""
     path, would = undone.path, undone.dry_run
-    made = f"commit {undone.commit[:SHORT]}" if undone.commit else ""
     if undone.how == "superseded":
         stays = f"{undone.successor} stays, since {undone.reason}"
         return [f"git: {stays}; {'this would replace' if would else 'this replaces'} it"]
@@ -61,8 +61,9 @@ def _in_git(undone: Undone) -> list[str]:
     if undone.how == "discarded":
         return [f"git: it was in no commit; until git gc: git cat-file blob {undone.blob} > {path}"]
     what = "removes it" if undone.how == "removed" else "changes it back"
-    if made:
-        return [f"git: {made} {what}; git revert {undone.commit[:SHORT]} takes that back"]  # type: ignore[index]
+    if undone.commit:
+        made = undone.commit[:SHORT]
+        return [f"git: commit {made} {what}; git revert {made} takes that back"]
     if not undone.undoes:
         return ["git: the file is as HEAD has it again, in these keys"]
     return [f"git: not committed; git commit -- {path}, or git checkout -- {path}"]

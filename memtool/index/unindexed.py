@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from memtool.index import manifest
+from memtool.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,15 +59,9 @@ def narrow(context: Context, files: Iterable[str]) -> bool:
 def _head(path: str) -> bytes:
     """Return the keys of a memory, or the first bytes of its file; empty where it has none."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        head = read_regular(path, _HEAD)
     except OSError:
         return b""
-    try:
-        head = os.read(handle, _HEAD)
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
     return head.replace(b"\r\n", b"\n").partition(b"\n---")[0]
 
 

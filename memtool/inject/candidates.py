@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from memtool.index.reader import Catalog
     from memtool.inject.effective_lineage import EffectiveLineage
+    from memtool.memory.drift import Drift
     from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.search.drift import DriftWitness
@@ -200,7 +201,7 @@ class Eligibility(Value):
     def marks(self, record: Record) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
         marks = self.standing.marks(record.id)
-        drifted = mark(None if self.drift is None else self.drift(record))
+        drifted = mark(self.drift_of(record))
         if drifted:
             marks = (*marks, drifted)
         if record.path in self.changed:
@@ -210,10 +211,9 @@ class Eligibility(Value):
         due = self.due_since(record.memory)
         return (f"[DUE] for review since {due}", *marks) if due else marks
 
-    def drift_level(self, record: Record) -> str | None:
-        """Return what became of the files of a memory in one word, None where it names none."""
-        found = None if self.drift is None else self.drift(record)
-        return None if found is None else found.level
+    def drift_of(self, record: Record) -> Drift | None:
+        """Return what became of the files of a memory, None where it names none."""
+        return None if self.drift is None else self.drift(record)
 
     def refusal(self, record: Record) -> str:
         """Return why a memory may not be shown: it is not current, or has not enough trust."""

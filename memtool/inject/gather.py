@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
     from memtool.store.provenance import Origin, Witness
-    from memtool.store.snapshot import Record
 
     Write = Callable[[Candidate, bool], str]
     Chosen = tuple[list[Candidate], list[CandidateVerdict]]
@@ -284,6 +283,7 @@ def injected(
 def _item(taken: BlockEntry, side: Side) -> BlockItem:
     candidate = taken.candidate
     origin = side.origins[candidate.record.path]
+    drift = side.grounds.drift_of(candidate.record)
     return BlockItem(
         id=candidate.record.id,
         tier=candidate.tier,
@@ -292,16 +292,11 @@ def _item(taken: BlockEntry, side: Side) -> BlockItem:
         tokens=taken.tokens,
         commit=origin.commit or None,
         trust=origin.trust,
-        drift=_drift_of(candidate.record, side),
-        drift_level=side.grounds.drift_level(candidate.record),
+        drift=None if drift is None else drift.share,
+        drift_level=None if drift is None else drift.level,
         conflicts=side.grounds.standing.conflicts(candidate.record.id),
         text=taken.text,
     )
-
-
-def _drift_of(record: Record, side: Side) -> float | None:
-    found = None if side.grounds.drift is None else side.grounds.drift(record)
-    return None if found is None else found.share
 
 
 def sides_of(asked: GatherRequest) -> list[Side]:
