@@ -10,6 +10,7 @@ from memtool.index import index
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, TOUCHED, UNKNOWN, Drift
 from memtool.redaction.mask import Mask
+from memtool.search.drift_history import with_commits
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.store.context import Context
@@ -55,15 +56,25 @@ class DriftReport(Value):
         return int(self.broken > 0)
 
 
+MOST_EXPLAINED = 50
+"""Memories for which the commit that broke them is looked up."""
+
+
 def drift(
-    context: Context, *ids: str, all: bool = False, since: str | None = None, at: str | None = None
+    context: Context,
+    *ids: str,
+    all: bool = False,
+    worktree: bool = False,
+    since: str | None = None,
+    at: str | None = None,
 ) -> DriftReport:
     """Show which memories name files that are no longer what they were when somebody last looked.
 
     Compared is HEAD with the commit of the last confirm, else with the one that wrote the memory.
     Broken is a memory of which a file is gone and was not renamed, a name such as fetch_page is no
     longer in its files, or cited lines (PATH#L12-L30) are no longer there. Changed is one of which
-    half of a file is. Where any is broken, the exit code is 1.
+    half of a file is. Named is the commit that broke it, and for memories that are asked for also
+    the last three that changed each file. Where any is broken, the exit code is 1.
 
     Example:
         memtool drift --all
@@ -71,9 +82,16 @@ def drift(
     Args:
         ids: these memories, by id or words; without any all that are current
         all: also what was only touched, and what cannot be told
+        worktree: compare with the files of the worktree, changes that are not committed among them
         since: compare with this revision instead of the commit of each memory's last confirm
         at: memories and files of this revision instead of those of HEAD
     """
+    if worktree:
+        if at is not None:
+            raise MemtoolError(
+                "--worktree and --at name two states of the files", hint="give one of them"
+            )
+        context.repository.refuse_bare("memtool drift --at HEAD")
     tree = index.open(context, at, exact=True)
     facts = Facts(tree, context.now, context.settings.categories, dict)
     wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
@@ -86,7 +104,7 @@ def drift(
             code="no-commit",
         )
     base = "" if since is None else context.repository.git.rev(since)
-    found = drift_in(tree, lambda: context.witness(tree), base).of(wanted)
+    found = drift_in(tree, lambda: context.witness(tree), base, is_worktree=worktree).of(wanted)
     levels = Counter(one.level for one in found.values())
     shown = {BROKEN, CHANGED, *((TOUCHED, UNKNOWN) if all else ())}
     mask = Mask(context.settings)
@@ -96,8 +114,15 @@ def drift(
         if one.path in found and (found[one.path].level in shown or ids)
     ]
     rows.sort(key=lambda row: (rules.LEVELS.index(row.drift.level), row.id))
+    head = witness.basis.head
+    for number, row in enumerate(rows[:MOST_EXPLAINED]):
+        if ids or row.drift.level == BROKEN:
+            explained = with_commits(
+                context.repository, row.drift, head, mask.line, only_broken=not ids
+            )
+            rows[number] = row.replace(drift=explained)
     return DriftReport(
-        head=witness.basis.head,
+        head=head,
         checked=len(found),
         broken=levels[BROKEN],
         changed=levels[CHANGED],
@@ -113,7 +138,7 @@ def render(report: DriftReport) -> str:
     for row in report.memories:
         since = f" (since {row.drift.since[:SHORT]})" if row.drift.since else ""
         lines.append(f"{row.drift.level}: {row.id}  {row.title}{since}")
-        lines += [f"  {rules.clause(one)}" for one in row.drift.files]
+        lines += [f"  {line}" for line in rules.lines_about(row.drift)]
     lines.append(
         f"{report.checked:,} memories name files: {report.broken:,} broken, {report.changed:,} "
         f"changed, {report.touched:,} touched, {report.unknown:,} unknown"

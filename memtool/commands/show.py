@@ -7,14 +7,14 @@ from typing import Any
 from memtool.commands._render import columns
 from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
-from memtool.memory.drift import SAME, Drift, clause
+from memtool.memory.drift import SAME, Drift, lines_about
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, order
 from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.search import filters
 from memtool.search.scope import MemoryRow, drift_in, row_of
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT, cite
-from memtool.store.snapshot import Tree
+from memtool.store.snapshot import Record, Tree
 
 REVERSE = {
     "resolved_by": "resolves",
@@ -99,7 +99,7 @@ def show(
         author=origin.author,
         committed_at=timestamps.render(origin.date) if origin.commit else None,
         citation=cite(record.id, origin),
-        drift=drift_in(tree, lambda: context.witness(tree))(record),
+        drift=_drift(context, tree, record),
     )
 
 
@@ -114,7 +114,6 @@ def render(shown: MemoryView) -> str:
         else f"due since {shown.due_at}"
         if shown.due
         else f"due after {shown.due_at}",
-        "drift": _drifted(shown.drift),
         "superseded_by": ", ".join(shown.superseded_by),
         "heads": ", ".join(shown.heads) if shown.superseded_by else "",
         **{name: ", ".join(ids) for name, ids in shown.relations.items()},
@@ -128,15 +127,28 @@ def render(shown: MemoryView) -> str:
     keys.setdefault("category", shown.category)
     keys.setdefault("status", shown.status)
     rows = [(key, text) for key, text in keys.items() if key not in ("id", "title")]
+    rows += _drift_rows(shown.drift)
     rows += [(key, text) for key, text in derived.items() if text]
     return "\n".join([shown.title, shown.citation, "", *columns(rows), "", shown.body])
 
 
-def _drifted(drift: Drift | None) -> str:
+def _drift(context: Context, tree: Tree, record: Record) -> Drift | None:
+    """Return what became of the files of a memory, with the commits that changed them."""
+    witness = context.witness(tree)
+    found = drift_in(tree, lambda: witness)(record)
+    if found is None or found.level == SAME or witness.basis is None:
+        return found
+    from memtool.redaction.mask import Mask  # most memories have not drifted
+    from memtool.search.drift_history import with_commits
+
+    return with_commits(context.repository, found, witness.basis.head, Mask(context.settings).line)
+
+
+def _drift_rows(drift: Drift | None) -> list[tuple[str, str]]:
     if drift is None or drift.level == SAME:
-        return ""
-    since = f" (since {drift.since[:SHORT]})" if drift.since else ""
-    return f"{drift.level}{since}: " + "; ".join(map(clause, drift.files))
+        return []
+    since = f" since {drift.since[:SHORT]}" if drift.since else ""
+    return [("drift", drift.level + since), *(("", line) for line in lines_about(drift))]
 
 
 def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:

@@ -26,11 +26,22 @@ MOST_NAMES = 200
 _IDENTIFIER, _CAMEL = r"[A-Za-z_][A-Za-z0-9_]{4,127}", r"[a-z0-9][A-Z]"
 
 
+class DriftCommit(Value):
+    """A commit that changed a file; `broke` tells whether a memory is broken since then."""
+
+    commit: str
+    date: str
+    subject: str
+    broke: bool
+
+
 class FileDrift(Value):
     """What became of one file. `now` is where it lies today, empty where it is gone.
 
     `why` is gone, name, lines, share, or empty; `name` is what is no longer there, or the reason
-    for an unknown level; `lines` are the cited ones, `share` is how much of it is no longer there.
+    for an unknown level; `lines` are the cited ones that are gone or have moved, to `lines_now`;
+    `share` is how much of the file is no longer there. `commits` are the last that changed it and
+    the one that broke the memory, newest first, where somebody asked for them.
     """
 
     path: str
@@ -40,6 +51,8 @@ class FileDrift(Value):
     name: str = ""
     lines: tuple[int, int] | None = None
     share: float | None = None
+    lines_now: tuple[int, int] | None = None
+    commits: tuple[DriftCommit, ...] = ()
 
 
 class Drift(Value):
@@ -82,9 +95,22 @@ def clause(one: FileDrift) -> str:
     if one.why == "lines" and one.lines:
         return f"lines {one.lines[0]} to {one.lines[1]} of {one.path} have changed"
     renamed = f" (was {one.path})" if where != one.path else ""
+    if one.lines and one.lines_now and not one.why:
+        moved = f"{one.lines_now[0]} to {one.lines_now[1]} of {where}"
+        return f"lines {one.lines[0]} to {one.lines[1]} are lines {moved}{renamed}"
     if one.share is None:
         return f"{where} was renamed{renamed}"
     return f"{round(100 * one.share)} % of {where} has changed{renamed}"
+
+
+def lines_about(drift: Drift) -> list[str]:
+    """Return a line for each file, with the commits that changed it below."""
+    return [line for one in drift.files for line in (clause(one), *map(_commit, one.commits))]
+
+
+def _commit(one: DriftCommit) -> str:
+    what = ", which broke it" if one.broke else ""
+    return f"  {one.commit[:10]} {one.date[:10]} {one.subject}{what}"
 
 
 def worst(levels: Iterable[str]) -> str:
@@ -147,16 +173,21 @@ def named_share(old: Iterable[str], new: Counter[str], wanted: Iterable[str]) ->
     return share(held, new)
 
 
-def is_kept(old: list[str], new: list[str], lines: tuple[int, int]) -> bool:
-    """Tell whether cited lines stand together in the new text, wherever they moved.
+def place(old: list[str], new: list[str], lines: tuple[int, int]) -> tuple[int, int] | None:
+    """Return where cited lines stand together in the new text, None where they do not.
 
-    Lines beyond the end of the old text cite nothing, so that nothing can have happened to them.
+    Of several places it is the nearest. Lines beyond the end of the old text cite nothing, so that
+    nothing can have happened to them.
     """
-    wanted = old[lines[0] - 1 : lines[1]]
+    begin, count = lines[0] - 1, lines[1] - lines[0] + 1
+    wanted = old[begin : lines[1]]
     if lines[1] > len(old) or not any(wanted):
-        return True
-    first, count = wanted[0], len(wanted)
-    return any(row == first and new[at : at + count] == wanted for at, row in enumerate(new))
+        return lines
+    places = [
+        at for at, row in enumerate(new) if row == wanted[0] and new[at : at + count] == wanted
+    ]
+    at = min(places, key=lambda at: (abs(at - begin), at), default=None)
+    return None if at is None else (at + 1, at + count)
 
 
 def cited(text: str, path: str) -> tuple[tuple[int, int], ...]:

@@ -154,14 +154,17 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
     )
 
 
-def drift_in(tree: Tree, witness: Callable[[], Witness], since: str = "") -> DriftWitness:
+def drift_in(
+    tree: Tree, witness: Callable[[], Witness], since: str = "", *, is_worktree: bool = False
+) -> DriftWitness:
     """Return what tells what became of the files of memories; git is asked when it is.
 
-    `since` is a commit to compare with, instead of the one at which each memory was confirmed.
+    `since` is a commit to compare with, instead of the one at which each memory was confirmed;
+    `is_worktree` looks at files as they lie there, instead of as HEAD has them.
     """
     from memtool.search.drift import DriftWitness
 
-    return DriftWitness(tree, witness, since)
+    return DriftWitness(tree, witness, since, is_worktree=is_worktree)
 
 
 def trust_in(tree: Tree, witness: Callable[[], Witness]) -> Callable[[Record], str]:

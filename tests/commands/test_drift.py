@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 from conftest import Sandbox
 
@@ -9,9 +13,11 @@ from memtool.commands.inject import inject
 from memtool.commands.review import render as render_review
 from memtool.commands.review import review
 from memtool.commands.search import search
+from memtool.commands.show import render as render_show
 from memtool.commands.show import show
 from memtool.commands.status import status
 from memtool.errors import MemtoolError
+from memtool.memory import drift as rules
 
 PAGES = "def fetch_pages():\n    return 1\n\n\ndef other():\n    return 2\n"
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
@@ -98,6 +104,44 @@ def test_a_folder_and_a_glob_break_with_their_last_file(sandbox: Sandbox) -> Non
     sandbox.git("rm", "-q", "-r", "docs")
     sandbox.commit("three")
     assert levels(sandbox) == {"dec-folder": "broken"}
+    sandbox.git("rm", "-q", "src/b.py")
+    sandbox.commit("four")
+    assert levels(sandbox) == {"dec-folder": "broken", "dec-glob": "broken"}
+
+
+def test_of_a_large_folder_only_its_end_is_seen(sandbox: Sandbox) -> None:
+    """Nobody could say which of so many files is meant, so that none of them is a flag."""
+    for number in range(60):
+        sandbox.write(f"src/{number:02}.py", LINES)
+    sandbox.memory("dec-all", files=("src/",))
+    sandbox.memory("dec-glob", files=("src/*.py",))
+    sandbox.commit("one")
+    for number in range(60):
+        sandbox.write(f"src/{number:02}.py", "other\n")
+    sandbox.commit("two")
+    assert levels(sandbox) == {}
+
+
+@pytest.mark.slow
+def test_a_glob_may_match_fifty_thousand_files(sandbox: Sandbox) -> None:
+    """They are listed once, and none of them is opened."""
+    rows = [f"M 100644 :1 src/d{n % 200}/{n}.py" for n in range(50_000)]
+    head = "blob\nmark :1\ndata 2\nx\n\ncommit refs/heads/many\ncommitter A <a@b.c> 0 +0000\n"
+    stream = f"{head}data 0\n" + "\n".join(rows) + "\n"
+    subprocess.run(
+        ["git", "fast-import", "--quiet"], cwd=sandbox.path, env=sandbox.env,
+        input=stream.encode(), check=True,
+    )  # fmt: skip
+    sandbox.git("checkout", "--quiet", "many")
+    sandbox.memory("dec-all", files=("src/**",))
+    sandbox.memory("dec-one", files=("src/d7/7.py",))
+    sandbox.commit("one")
+    sandbox.git("rm", "-q", "src/d7/7.py")
+    sandbox.commit("two")
+    assert levels(sandbox) == {"dec-one": "broken"}  # others of its bytes were there before
+    sandbox.git("rm", "-q", "-r", "src")
+    sandbox.commit("three")
+    assert levels(sandbox) == {"dec-all": "broken", "dec-one": "broken"}
 
 
 def test_what_cannot_be_told_is_no_flag(sandbox: Sandbox) -> None:
@@ -222,3 +266,159 @@ def test_since_compares_with_another_commit(code: Sandbox) -> None:
     assert drift(code.context(), since=first).broken == drift(code.context()).broken == 3
     with pytest.raises(MemtoolError, match="no revision"):
         drift(code.context(), since="--output=x")
+
+
+def test_submodules_and_links_are_unknown_only_where_they_changed(sandbox: Sandbox) -> None:
+    """Nothing of them can be compared; one that is the same has not drifted."""
+    for name in ("link", "turned"):
+        os.symlink("a", sandbox.path / name)
+    sandbox.write("a", "a\n")
+    sandbox.write("plain", "a\n")
+    oids = ("1" * 40, "2" * 40)
+    for name in ("kept", "moved"):
+        sandbox.git("update-index", "--add", "--cacheinfo", f"160000,{oids[0]},{name}")
+    for name in ("link", "turned", "plain", "kept", "moved"):
+        sandbox.memory(f"dec-{name}", files=(name,))
+    sandbox.git("add", "link", "turned", "a", "plain", ".memory")
+    sandbox.git("commit", "--quiet", "-m", "one")
+    assert levels(sandbox) == {}
+    for name, target in (("turned", "plain"), ("plain", "a")):
+        (sandbox.path / name).unlink()
+        os.symlink(target, sandbox.path / name)
+    sandbox.git("update-index", "--cacheinfo", f"160000,{oids[1]},moved")
+    sandbox.git("add", "turned", "plain")
+    sandbox.git("commit", "--quiet", "-m", "two")
+    found = drift(sandbox.context(), all=True)
+    assert {row.id: rules.reason(row.drift) for row in found.memories} == {
+        "dec-moved": "moved: it is a link or a submodule",
+        "dec-plain": "plain: it is a link or a submodule",
+        "dec-turned": "turned: it is a link or a submodule",
+    }
+
+
+def cloned(sandbox: Sandbox, *options: str) -> Sandbox:
+    place = sandbox.path.parent / "clone"
+    sandbox.git("clone", "--quiet", *options, f"file://{sandbox.path}", str(place))
+    return Sandbox(Path(place), sandbox.env)
+
+
+def test_a_shallow_clone_knows_not_and_says_so(code: Sandbox) -> None:
+    """It ends after the commits at which the memories were checked."""
+    broken(code)
+    found = drift(cloned(code, "--depth=1").context(), all=True)
+    reasons = {rules.reason(row.drift).partition(": ")[2] for row in found.memories}
+    assert (found.broken, found.unknown) == (0, 4)
+    assert reasons == {"this clone ends before the commit that wrote it"}
+
+
+@pytest.mark.parametrize("without", ["blob:none", "tree:0"])
+def test_a_partial_clone_fetches_nothing(code: Sandbox, without: str) -> None:
+    """What was there cannot be read, and is not taken for what was never there."""
+    code.git("config", "uploadpack.allowFilter", "true")
+    broken(code)
+    clone = cloned(code, f"--filter={without}")
+    code.path.rename(code.path.parent / "unreachable")
+    found = {row.id: row.drift.level for row in drift(clone.context(), all=True).memories}
+    assert set(found.values()) == {"unknown"}
+    assert {found[f"dec-{name}"] for name in ("gone", "lines", "name")} == {"unknown"}
+    assert show(clone.context(), "dec-name").drift is not None
+
+
+def test_merges_that_cross_do_not_matter(code: Sandbox) -> None:
+    """No history is walked, so two merge bases give the verdict that a table gives."""
+    code.git("branch", "other")
+    code.write("src/pages.py", PAGES + "# here\n")
+    one = code.commit("here")
+    code.git("checkout", "--quiet", "other")
+    code.write("src/lines.py", LINES + "there\n")
+    code.commit("there")
+    code.git("merge", "--quiet", "--no-edit", one)
+    code.git("checkout", "--quiet", "main")
+    code.git("merge", "--quiet", "--no-edit", "other^1")
+    levels(code)
+    broken(code)
+    code.git("checkout", "--quiet", "other")
+    code.write("more", "x\n")
+    code.commit("more")
+    code.git("merge", "--quiet", "--no-edit", "main")
+    assert len(code.git("merge-base", "--all", "HEAD^1", "HEAD^2~1").split()) >= 1
+    found = drift(code.context(), all=True)
+    assert found == drift(code.context(MEMTOOL_NO_CACHE="1"), all=True)
+    assert found.broken == 3
+
+
+def test_clocks_in_the_future_do_not_matter(sandbox: Sandbox) -> None:
+    """Commits count, and not their dates: neither that of a check nor those of git."""
+    sandbox.write("a.py", "def fetch_pages(): ...\n")
+    first = sandbox.commit("one")
+    checked = {"at": "2099-01-01T00:00:00Z", "by": "x", "commit": first}
+    sandbox.memory("dec-a", "It calls fetch_pages.\n", files=("a.py",), checked=checked)
+    sandbox.commit("two")
+    sandbox.write("a.py", "def get_pages(): ...\n")
+    sandbox.git("add", "a.py")
+    future = sandbox.env | {"GIT_COMMITTER_DATE": "2098-01-01T00:00:00Z"}
+    command = ["git", "commit", "--quiet", "-m", "rename it"]
+    subprocess.run(command, cwd=sandbox.path, env=future, check=True)
+    sandbox.write("a.py", "def get_pages(): ...\n# more\n")
+    sandbox.commit("more")
+    (row,) = drift(sandbox.context()).memories
+    assert [(one.subject, one.broke) for one in row.drift.files[0].commits] == [
+        ("more", False), ("rename it", True),
+    ]  # fmt: skip
+
+
+def test_the_commit_that_broke_it_is_named(code: Sandbox) -> None:
+    """For a name, cited lines and a file; show names the last three of each file as well."""
+    broken(code)
+    for number in range(4):
+        code.write("src/pages.py", PAGES.replace("fetch_pages", "get_pages") + f"# {number}\n")
+        code.commit(f"more {number}")
+    rows = {row.id: row.drift.files[0].commits for row in drift(code.context()).memories}
+    causes = {id_: [one.subject for one in found if one.broke] for id_, found in rows.items()}
+    assert causes == {"dec-gone": ["two"], "dec-lines": ["two"], "dec-name": ["two"]}
+    shown = show(code.context(), "dec-name")
+    assert shown.drift is not None
+    assert [one.subject for one in shown.drift.files[0].commits] == [
+        "more 3", "more 2", "more 1", "two",
+    ]  # fmt: skip
+    assert "two, which broke it" in render_show(shown)
+    assert "  more" not in render(drift(code.context(), "dec-none"))
+
+
+def test_a_secret_in_the_subject_of_a_commit_is_masked(code: Sandbox) -> None:
+    """What a commit says is shown as a memory is."""
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    code.git("rm", "-q", "src/gone.py")
+    code.commit(f"remove {token}")
+    text = render(drift(code.context(), "dec-gone"))
+    assert "which broke it" in text
+    assert token not in text
+
+
+def test_cited_lines_that_moved_are_followed(code: Sandbox) -> None:
+    """The nearest place counts where the same lines stand twice."""
+    code.write("src/lines.py", "new\n" + LINES + LINES)
+    code.commit("two")
+    (row,) = drift(code.context(), "dec-lines").memories
+    (file,) = row.drift.files
+    assert (file.level, file.lines, file.lines_now) == ("touched", (10, 12), (11, 13))
+    assert "  lines 10 to 12 are lines 11 to 13 of src/lines.py" in render(drift(
+        code.context(), "dec-lines"
+    ))  # fmt: skip
+
+
+def test_the_worktree_can_be_looked_at(code: Sandbox) -> None:
+    """Files that are not committed count there alone, and nothing of it is kept."""
+    levels(code)
+    code.write("src/pages.py", PAGES.replace("fetch_pages", "get_pages"))
+    (code.path / "src/gone.py").unlink()
+    (code.path / "src/lines.py").unlink()
+    os.symlink("pages.py", code.path / "src/lines.py")
+    (code.path / "src/moved.py").rename(code.path / "src/renamed.py")
+    found = drift(code.context(), all=True, worktree=True)
+    assert {row.id: row.drift.level for row in found.memories} == {
+        "dec-gone": "broken", "dec-name": "broken", "dec-lines": "unknown", "dec-moved": "touched",
+    }  # fmt: skip
+    assert levels(code) == {}
+    with pytest.raises(MemtoolError, match="two states"):
+        drift(code.context(), worktree=True, at="HEAD")

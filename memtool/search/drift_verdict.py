@@ -1,0 +1,370 @@
+"""The verdict on a memory, by git: its files at the commit that was checked, and at HEAD.
+
+No history is walked: one `cat-file` says what stood at each checked commit, one `ls-tree` what
+stands in HEAD. A renamed file is followed: to the same bytes elsewhere, or to a new file of its
+name or folder that holds half of its lines. A glob or folder stands for a set: it is gone with its
+last file, and names are looked for in its files of the same path.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from memtool.memory import drift as rules
+from memtool.memory.drift import BROKEN, CHANGED, SAME, TOUCHED, UNKNOWN, Drift, FileDrift
+from memtool.memory.schema import parse_source
+from memtool.search import filters
+from memtool.store.commit_files import MOST_BYTES, REGULAR, SUBMODULE, BlobTexts, CommitFiles
+from memtool.store.git import GitError
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from memtool.store.provenance import Witness
+    from memtool.store.repository import Repository
+    from memtool.store.snapshot import Record
+
+MOST_MEMBERS = 50
+"""Files of a glob or folder that are compared; of a larger one only its end is seen."""
+ABSENT = "absent"
+"""The type of what a partial clone does not hold."""
+
+
+class DriftQuestion(Value):
+    """A memory that is to be looked at, and the commit since which; `files` are paths and globs."""
+
+    path: str
+    oid: str
+    text: str
+    files: tuple[str, ...]
+    cited: tuple[tuple[str, tuple[int, int]], ...]
+    base: str
+
+
+def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion]:
+    """Return memories with the commit at which each was last confirmed, or that has its bytes."""
+    origins = witness.origins(records)
+    found = []
+    for record in records:
+        memory = record.memory
+        checked = memory.table("checked").get("commit", "")
+        sources = [parse_source(one) for one in memory.items("source")]
+        cited = {
+            (posixpath.normpath(one.target), one.lines)
+            for one in sources
+            if one.kind == "file" and one.lines
+        }
+        files = [posixpath.normpath(one) for one in memory.items("files")]
+        files += [posixpath.normpath(one.target) for one in sources if one.kind == "file"]
+        text = f"{memory.title}\n{memory.body}"
+        for path in files:
+            cited.update((path, lines) for lines in rules.cited(text, path))
+        usable = dict.fromkeys(path for path in files if _is_usable(path))
+        base = checked or origins[record.path].commit
+        found.append(
+            DriftQuestion(record.path, record.oid, text, tuple(usable), tuple(sorted(cited)), base)
+        )
+    return found
+
+
+def _is_usable(path: str) -> bool:
+    return (
+        path not in (".", "..")
+        and not path.startswith(("../", "/", ".git/"))
+        and (path.isprintable())
+    )
+
+
+class FilePair(Value):
+    """A file as it was and is. `new` is empty where it is gone, `fault` says why nobody knows."""
+
+    path: str
+    now: str
+    old: str
+    new: str
+    fault: str = ""
+
+
+STEP = 100
+"""Memories whose texts are read at once."""
+
+
+def judge(
+    repository: Repository, head: CommitFiles, asked: Sequence[DriftQuestion]
+) -> dict[str, tuple[Drift, set[str]]]:
+    """Return what became of the files of memories, with what that depends on, by path."""
+    if not asked:
+        return {}
+    with repository.git.reading():
+        pairs, watched = _pairs(repository, head, asked)
+        texts = BlobTexts(repository, head.own)
+        found = {}
+        for start in range(0, len(asked), STEP):
+            some = asked[start : start + STEP]
+            # A text is read where anything of its memory differs: a name may have moved.
+            differing = [
+                one for one in some if any(pair.old != pair.new for pair in pairs[one.path])
+            ]
+            texts.load(
+                oid
+                for one in differing
+                for pair in pairs[one.path]
+                for oid in (pair.old, pair.new)
+                if oid and not pair.fault
+            )
+            for one in some:
+                found[one.path] = (_verdict(one, pairs[one.path], texts), watched[one.path])
+    return found
+
+
+def _pairs(
+    repository: Repository, head: CommitFiles, asked: Sequence[DriftQuestion]
+) -> tuple[dict[str, list[FilePair]], dict[str, set[str]]]:
+    known = _known(repository, {one.base for one in asked})
+    members = {}
+    watched: dict[str, set[str]] = {}
+    for one in asked:
+        watched[one.path] = tokens = set()
+        for file in one.files:
+            paths, token = _members(head, file)
+            tokens.add(token)
+            members[one.path, file] = paths
+    wanted = {
+        (one.base, path)
+        for one in asked
+        if one.base in known
+        for file in one.files
+        for path in (file, *members[one.path, file])
+    }
+    there = _stood(repository, wanted)
+    pairs: dict[str, list[FilePair]] = {}
+    for one in asked:
+        rows = pairs[one.path] = []
+        for file in one.files:
+            if one.base in known:
+                rows += _pairs_of(repository, head, one.base, file, members[one.path, file], there)
+            else:
+                rows.append(FilePair(file, file, "", "?", f"commit {one.base[:10]} is not here"))
+    gone = [
+        (one, pair) for one in asked for pair in pairs[one.path] if not pair.new and not pair.fault
+    ]
+    _follow(repository, head, gone, pairs, watched)
+    return pairs, watched
+
+
+def _pairs_of(
+    repository: Repository,
+    head: CommitFiles,
+    base: str,
+    file: str,
+    members: tuple[str, ...],
+    there: Mapping[tuple[str, str], tuple[str, str, int] | None],
+) -> Iterator[FilePair]:
+    """Yield the pairs of a file, or of the members of a glob or folder."""
+    info = there.get((base, file))
+    if info is not None and info[1] == "blob":
+        members = ()
+    if not members and file not in head.entries and info is None:
+        lost = _lost_member(repository, base, file)
+        if lost:
+            yield FilePair(file, "", lost, "")
+    for path in members or (file,):
+        info = there.get((base, path))
+        pair = _pair(head, path, info)
+        if info is None and head.entries.get(path, ("",))[0] == SUBMODULE:
+            pair = _submodule(repository, head, base, path)
+        if pair is not None:
+            yield pair
+
+
+def _known(repository: Repository, commits: Iterable[str]) -> frozenset[str]:
+    """Return those of some commits that are here."""
+    order = sorted(commits)
+    if repository.is_partial:  # a question about an object that is not here would end git
+        return repository.git.present().intersection(order)
+    infos = repository.git.infos([f"{commit}^{{commit}}" for commit in order])
+    return frozenset(one for one, info in zip(order, infos, strict=True) if info)
+
+
+def _stood(
+    repository: Repository, wanted: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[str, str, int] | None]:
+    """Return id, type and size of what was at paths in commits, None where nothing was.
+
+    The type is `ABSENT` where a partial clone does not hold it.
+    """
+    order = sorted(wanted)
+    if not repository.is_partial:
+        infos = repository.git.infos([f"{base}:{path}" for base, path in order])
+        return dict(zip(order, infos, strict=True))
+    present = repository.git.present()
+    found: dict[tuple[str, str], tuple[str, str, int] | None] = {}
+    for base in dict.fromkeys(base for base, _path in order):
+        paths = [path for other, path in order if other == base]
+        try:
+            rows = {one.path: one.oid for one in repository.git.ls_tree(base, *paths)}
+        except GitError:  # not even its folders are here
+            found |= {(base, path): ("", ABSENT, 0) for path in paths}
+            continue
+        here = [path for path in paths if rows.get(path) in present]
+        infos = repository.git.infos([rows[path] for path in here])
+        found |= {(base, path): (rows[path], ABSENT, 0) for path in paths if path in rows}
+        found |= {(base, path): info for path, info in zip(here, infos, strict=True)}
+    return {key: found.get(key) for key in order}
+
+
+def _members(head: CommitFiles, file: str) -> tuple[tuple[str, ...], str]:
+    """Return the files of a glob or folder, none for a file, and what they depend on."""
+    if file in head.entries:
+        return (), file
+    folder = _folder_of_glob(file)
+    start = f"{file}/" if folder is None else f"{folder}/"
+    found = []
+    for path in head.below(start.lstrip("/")):
+        if folder is None or filters.governs(file, path):
+            found.append(path)
+            if len(found) > MOST_MEMBERS:  # of so many nobody could say which is meant
+                return (file,), start
+    return tuple(found), start if folder is not None or found else file
+
+
+def _folder_of_glob(file: str) -> str | None:
+    """Return the folder below which a glob looks, empty for the top; None for what is no glob."""
+    star = min((at for at in (file.find("*"), file.find("?")) if at >= 0), default=-1)
+    return file[:star].rpartition("/")[0] if star >= 0 else None
+
+
+def _pair(head: CommitFiles, path: str, info: tuple[str, str, int] | None) -> FilePair | None:
+    """Return a file as it was and is, None where there is nothing to compare."""
+    if info is None:
+        return None  # it was not there when the memory was written, so it was not what was meant
+    old, kind, size = info
+    mode, now = head.entries.get(path, ("", ""))
+    if kind == "tree":
+        if mode:
+            return FilePair(path, path, "", "?", "it was a folder")
+        return None if any(head.below(f"{path}/")) else FilePair(path, "", old, "")
+    if not mode and kind != ABSENT:
+        return FilePair(path, "", old, "")
+    if now != old and kind == ABSENT:
+        return FilePair(path, path, "", "?", "this partial clone does not hold it")
+    if now != old and mode not in REGULAR:
+        return FilePair(path, path, "", "?", "it is a link or a submodule")
+    if now != old and size > MOST_BYTES:
+        return FilePair(path, path, "", "?", "it is larger than 1 MiB")
+    return FilePair(path, path, old, now)
+
+
+def _submodule(repository: Repository, head: CommitFiles, base: str, path: str) -> FilePair | None:
+    """Return the pair of a submodule, of which git lists a commit and holds none."""
+    try:
+        rows = repository.git.ls_tree(base, path, recursive=False)
+    except GitError:
+        rows = []
+    if not rows or head.entries[path][1] == rows[0].oid:
+        return None
+    return FilePair(path, path, "", "?", "it is a link or a submodule")
+
+
+def _lost_member(repository: Repository, base: str, file: str) -> str:
+    """Return one of the files that a glob stood for, which has none today; empty for none."""
+    folder = _folder_of_glob(file)
+    if folder is None:
+        return ""
+    try:
+        rows = repository.git.ls_tree(base, *([folder] if folder else []))
+    except GitError:  # a partial clone does not hold the folder
+        return ""
+    return next((one.oid for one in rows if filters.governs(file, one.path)), "")
+
+
+def _follow(
+    repository: Repository,
+    head: CommitFiles,
+    gone: Sequence[tuple[DriftQuestion, FilePair]],
+    pairs: Mapping[str, list[FilePair]],
+    watched: Mapping[str, set[str]],
+) -> None:
+    """Put where a file lies today in the place of one that is gone, where it was renamed."""
+    near = [(one, pair, head.near(pair.path, pair.old)) for one, pair in gone]
+    stood = _stood(repository, {(one.base, path) for one, _pair, paths in near for path in paths})
+    is_new = {key for key, info in stood.items() if info is None}
+    texts = BlobTexts(repository, head.own)
+    moved: dict[tuple[str, str], bool] = {}
+    for one, pair, paths in near:
+        folder, _slash, name = pair.path.rpartition("/")
+        watched[one.path].update({pair.path, f"+{name}", f"+{folder}/", f"={pair.old}"})
+        best, least = "", rules.HALF
+        for path in (path for path in paths if (one.base, path) in is_new):
+            new = head.oids[path]
+            if new == pair.old:
+                best = path
+                break
+            if (pair.old, new) not in moved:
+                texts.load([pair.old, new])
+                is_text = texts.text(pair.old) is not None and texts.text(new) is not None
+                counts = texts.counts(pair.old)
+                own = rules.share(counts, texts.counts(new)) if is_text and counts else 1.0
+                moved[pair.old, new] = own <= least
+            if moved[pair.old, new] and not best:
+                best = path
+        if best:
+            watched[one.path].add(best)
+            rows = pairs[one.path]
+            rows[rows.index(pair)] = pair.replace(now=best, new=head.oids[best])
+
+
+def _verdict(asked: DriftQuestion, pairs: Sequence[FilePair], texts: BlobTexts) -> Drift:
+    """Judge a memory by its files."""
+    if all(pair.old == pair.new for pair in pairs):
+        moved = [FileDrift(one.path, one.now, TOUCHED) for one in pairs if one.path != one.now]
+        return Drift(TOUCHED if moved else SAME, asked.base, tuple(moved))
+    compared = [pair for pair in pairs if not pair.fault and pair.new]
+    texts_now = [texts.text(pair.new) for pair in compared]
+    is_whole = None not in texts_now and not any(pair.fault for pair in pairs)
+    names = rules.names(asked.text) if is_whole else ()
+    absent = [one for one in names if not any(rules.holds(text or "", one) for text in texts_now)]
+    files = [_judged(asked, pair, texts, names, absent) for pair in pairs]
+    level = rules.worst(one.level for one in files)
+    shown = [one for one in files if one.level != SAME]
+    shown.sort(key=lambda one: (rules.LEVELS.index(one.level), one.path))
+    return Drift(level, asked.base, tuple(shown))
+
+
+def _judged(
+    asked: DriftQuestion,
+    pair: FilePair,
+    texts: BlobTexts,
+    names: Sequence[str],
+    absent: Sequence[str],
+) -> FileDrift:
+    path, now = pair.path, pair.now
+    if pair.fault:
+        return FileDrift(path, now, UNKNOWN, "", pair.fault)
+    if pair.old == pair.new:
+        return FileDrift(path, now, SAME if path == now else TOUCHED)
+    if not pair.new:
+        return FileDrift(path, "", BROKEN, "gone", "", None, 1.0)
+    old, new = texts.text(pair.old), texts.text(pair.new)
+    if old is None or new is None:
+        return FileDrift(path, now, UNKNOWN, "", "it is no text of up to 1 MiB")
+    share = round(rules.share(texts.counts(pair.old), texts.counts(pair.new)), 2)
+    lost = next((name for name in absent if rules.holds(old, name)), "")
+    if lost:
+        return FileDrift(path, now, BROKEN, "name", lost, None, share)
+    moved: tuple[tuple[int, int], tuple[int, int]] | None = None
+    for cited, lines in asked.cited:
+        if cited == path:
+            place = rules.place(texts.rows(pair.old), texts.rows(pair.new), lines)
+            if place is None:
+                return FileDrift(path, now, BROKEN, "lines", "", lines, share)
+            moved = moved or ((lines, place) if lines != place else None)
+    was, is_now = moved or (None, None)
+    stood = [name for name in names if rules.holds(old, name)]
+    named = rules.named_share(texts.rows(pair.old), texts.counts(pair.new), stood)
+    if share >= rules.HALF or named >= rules.HALF:
+        most = max(share, round(named, 2))
+        return FileDrift(path, now, CHANGED, "share", "", was, most, is_now)
+    return FileDrift(path, now, TOUCHED, "", "", was, share, is_now)
