@@ -24,7 +24,7 @@ from memtool.memory.memory import Fields, FieldValue, Memory, as_text
 from memtool.redaction.find import allowlist, find, redact
 from memtool.redaction.mask import Mask
 from memtool.store import config as config_file
-from memtool.store import files, usage_log
+from memtool.store import files, toml, usage_log
 from memtool.store.commits import commit_files
 from memtool.store.config import Scalar
 from memtool.store.context import Context
@@ -565,8 +565,8 @@ def set_option(
     path = context.config_path
 
     def edited(before: bytes) -> bytes:
-        config_file.read_toml(before, path)  # a broken file is reported, and left alone
-        after = config_file.set_key(before.decode(), key, value).encode()
+        toml.read(before, path)  # a broken file is reported, and left alone
+        after = toml.set_key(before.decode(), key, value, config_file.BY_CATEGORY).encode()
         config_file.parse(after, path)
         return after
 

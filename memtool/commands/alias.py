@@ -9,7 +9,7 @@ from memtool.commands._render import columns
 from memtool.errors import MemtoolError
 from memtool.search import expansion
 from memtool.search.scope import aliases_file, aliases_path
-from memtool.store import config
+from memtool.store import toml
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -101,9 +101,7 @@ def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ..
         MemtoolError: the file is broken, or there is no such word to remove.
     """
     own = expansion.written(data, path)
-    spelled = next(
-        (raw for raw in config.read_toml(data, path) if expansion.key(raw) == word), word
-    )
+    spelled = next((raw for raw in toml.read(data, path) if expansion.key(raw) == word), word)
     if action == "add":
         known = own.get(word, expansion.DEFAULTS.get(word, ()))
         row: list[str] | None = [*dict.fromkeys((*known, *added))]
@@ -113,7 +111,7 @@ def _edited(data: bytes, path: str, action: str, word: str, added: tuple[str, ..
         )
     else:
         row = [] if word in expansion.DEFAULTS else None
-    return config.set_key(data.decode(), (spelled,), row).encode()
+    return toml.set_key(data.decode(), (spelled,), row).encode()
 
 
 def _rows(data: bytes | None, context: Context, word: str) -> tuple[Alias, ...]:

@@ -41,7 +41,7 @@ from memtool.memory.document import MAX_BYTES
 from memtool.memory.schema import Problem
 from memtool.redaction.find import allowlist, find
 from memtool.store import config as config_file
-from memtool.store import files, snapshot
+from memtool.store import files, snapshot, toml
 from memtool.store.repository import merged
 from memtool.store.snapshot import Record, blob_hash
 from memtool.value import Value
@@ -181,7 +181,7 @@ def _staged_settings(context: Context, head: str, rows: Sequence[RawChange]) -> 
     (info,) = git.infos([name]) if name else (None,)
     if info is None or info[1] != "blob":
         return config_file.DEFAULTS
-    return config_file.parse(next(git.blobs([info[0]], config_file.MOST_BYTES)), path)
+    return config_file.parse(next(git.blobs([info[0]], toml.MOST_BYTES)), path)
 
 
 def _is_memory(row: RawChange, directory: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.hosts.json_edit import JsonDocument
-from memtool.store import config
+from memtool.store import toml
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -282,7 +282,7 @@ class TomlServer(ConfigEdit):
         text = self._text(before or b"")
         entry = self._entry(text)
         if _is_gone(entry):
-            text = config.set_key(text, ("mcp_servers", "memtool", "command"), self.command)
+            text = toml.set_key(text, ("mcp_servers", "memtool", "command"), self.command)
         if entry is not None:
             return text.encode()
         if before is None:
@@ -306,7 +306,7 @@ class TomlServer(ConfigEdit):
             return text.removesuffix(unended).encode()
         if self.block in text:
             return text.replace(self.block, "", 1).encode()
-        return config.set_key(text, ("mcp_servers", "memtool"), None).encode()
+        return toml.set_key(text, ("mcp_servers", "memtool"), None).encode()
 
     def has(self, data: bytes) -> bool:
         """Tell whether a table of that name is there."""

@@ -19,7 +19,7 @@ from memtool.index import analyzer
 from memtool.index.analyzer import ENGLISH, is_stop
 from memtool.index.scoring import Question
 from memtool.index.stored_fields import MONTHS
-from memtool.store.config import read_toml
+from memtool.store import toml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def merged(own: Mapping[str, tuple[str, ...]]) -> Aliases:
 def written(data: bytes, path: str) -> Aliases:
     """Return just what the file says. Raises MemtoolError as `parse` does."""
     found: Aliases = {}
-    for word, row in read_toml(data, path).items():
+    for word, row in toml.read(data, path).items():
         others = [row] if isinstance(row, str) else row
         if not isinstance(others, list) or not all(isinstance(other, str) for other in others):
             raise _refusal(path, word, 'must be a list of words, such as ["authentication"]')

@@ -108,10 +108,10 @@ def parse_saved(data: bytes | None, path: str) -> dict[str, Saved]:
     """
     if data is None:
         return {}
-    from memtool.store.config import read_toml
+    from memtool.store import toml
 
     found = {}
-    for name, row in sorted(read_toml(data, path).items()):
+    for name, row in sorted(toml.read(data, path).items()):
         table = {"query": row} if isinstance(row, str) else row
         if not _is_saved_name(name):
             raise _refusal(path, repr(name), "must be a name of a-z 0-9 . _ -")

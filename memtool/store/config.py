@@ -1,30 +1,22 @@
-"""Settings: the table of options, the TOML that holds them, and edits that keep its comments.
+"""Settings: the table of options, and what the files of a project and of the user give for them.
 
 The table is the only place that names an option: it gives defaults, and through `options` it
 validates, and is printed by `memtool config` and in the manual. Anything unknown is an error, never
 a silent default.
-
-`read` knows plain TOML only and answers None for anything else; `read_toml` then asks `tomllib`, at
-one and a half times the cost of an interpreter start. Whatever `read` accepts means the same to
-`tomllib`: a property test holds it.
-
-    # a comment
-    [section]  [section.name]
-    key = "text"    key = 12    key = 0.5    key = true    key = ["text", "text"]
 """
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory.fields import DEFAULT_CATEGORIES, Category
+from memtool.store import toml
+from memtool.store.toml import ELSE
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Any
-
-    TomlValue = str | int | float | bool | Sequence[str]
 
     Row = (
         tuple[str, "Setting", str]
@@ -224,9 +216,7 @@ CATEGORY_LIST = "extraction.categories"
 BY_CATEGORY = frozenset(("inject.share", "inject.most", "inject.floor", "inject.threshold"))
 """Numbers that one category may have another of: `inject.threshold.decision`. In the file the
 setting is then a table, in which `default` is that of all other categories."""
-ELSE = "default"
 _DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
-MOST_BYTES = 256 * 1024
 
 
 class Config(Value):
@@ -312,26 +302,8 @@ def parse(data: bytes, path: str) -> Config:
     Raises:
         MemtoolError: it is not TOML, or holds a setting that does not exist or cannot be so.
     """
-    tables = read_toml(data, path)
+    tables = toml.read(data, path)
     return parsed(tables, path) if tables else DEFAULTS
-
-
-def read_toml(data: bytes, path: str) -> dict[str, Any]:
-    """Parse TOML bytes. Raises MemtoolError with the line where they are wrong."""
-    if len(data) > MOST_BYTES:
-        raise MemtoolError(f"{path} has {len(data):,} bytes, {MOST_BYTES:,} are allowed",
-                           hint=f"edit {path}", code="config")  # fmt: skip
-    try:
-        text = data.decode()
-        known = read(text)
-        if known is not None:
-            return known
-        import tomllib  # more than an interpreter start, so only where it is needed
-
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # of TOML, UTF-8, digits or brackets
-        raise MemtoolError(f"{path} is not TOML: {error}", hint=f"edit {path}",
-                           code="config") from None  # fmt: skip
 
 
 FINGERPRINT_DIGITS = 16
@@ -510,146 +482,3 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
 def _refusal(path: str, key: str, what: str) -> MemtoolError:
     return MemtoolError(f"{path}: {key} {what}", hint=f"edit {path}, or memtool config KEY VALUE",
                         code="config")  # fmt: skip
-
-
-_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-_WORDS = {"true": True, "false": False}
-_MOST_DIGITS = 15
-
-
-def read(text: str) -> dict[str, Any] | None:
-    """Return the tables of a text, None where it holds anything that is not plain."""
-    tables: dict[str, Any] = {}
-    table = tables
-    opened = set()
-    for row in text.replace("\r\n", "\n").split("\n"):
-        line = row.strip(" \t")
-        if not line or line[0] == "#":
-            if not line.replace("\t", " ").isprintable():
-                return None
-            continue
-        if line[0] == "[":
-            names = line[1:-1].split(".")
-            # A table that is opened again, or after one inside it, is for tomllib to judge.
-            if line[-1] != "]" or not all(map(_is_bare, names)) or line in opened:
-                return None
-            opened.add(line)
-            table = tables
-            for name in names:
-                table = table.setdefault(name, {})
-                if not isinstance(table, dict):
-                    return None
-            if table:
-                return None
-            continue
-        key, equals, rest = line.partition("=")
-        key = key.rstrip(" \t")
-        value = _value(rest.lstrip(" \t")) if equals else None
-        if value is None or not _is_bare(key) or key in table:
-            return None
-        table[key] = value
-    return tables
-
-
-def _is_bare(name: str) -> bool:
-    return bool(name) and _BARE.issuperset(name)
-
-
-def _value(text: str) -> str | int | float | bool | list[str] | None:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[:1] == "[" and text[-1:] == "]":
-        return _texts(text[1:-1].strip(" \t"))
-    return _text(text) if text[:1] == '"' else _number(text)
-
-
-def _texts(inner: str) -> list[str] | None:
-    """Return the texts of a list; one with a comma inside is not plain."""
-    found = []
-    for part in inner.split(",") if inner else ():
-        text = _text(part.strip(" \t"))
-        if text is None:
-            return None
-        found.append(text)
-    return found
-
-
-def _text(text: str) -> str | None:
-    inner = text[1:-1]
-    is_whole = len(text) > 1 and text[0] == text[-1] == '"'
-    return inner if is_whole and inner.isprintable() and not {'"', "\\"} & {*inner} else None
-
-
-def _number(text: str) -> int | float | None:
-    whole, point, part = text.removeprefix("-").partition(".")
-    digits = whole + part
-    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
-        return None
-    if (len(whole) > 1 and whole[0] == "0") or bool(point) != bool(part):
-        return None
-    return float(text) if point else int(text)
-
-
-def set_key(text: str, key: str | tuple[str, ...], value: TomlValue | None) -> str:
-    """Return the text with a key set, or removed where the value is None.
-
-    `key` is dotted, or a tuple of parts where a part itself may hold a dot. Missing tables are
-    made; a table that loses its last key goes too, unless comments stand in it. Comments, order
-    and spacing stay as they are. A number that gets another one for a category becomes the
-    `default` of a table.
-
-    Raises:
-        MemtoolError: the text is not TOML, or a part of the key is not a table there.
-    """
-    import tomlkit  # only who changes a setting
-    from tomlkit.exceptions import TOMLKitError
-
-    *tables, name = key.split(".") if isinstance(key, str) else key
-    try:
-        document = tomlkit.parse(text)
-        if key in BY_CATEGORY and isinstance(_entry(document, tables, name), dict):
-            tables, name = [*tables, name], ELSE
-        elif ".".join(tables) in BY_CATEGORY and value is not None:
-            common = _entry(document, tables[:1], tables[1])
-            if isinstance(common, int | float):
-                document[tables[0]][tables[1]] = {ELSE: common}
-        holders: list[MutableMapping[str, Any]] = [document]
-        for part in tables:
-            if part not in holders[-1]:
-                if value is None:
-                    return text
-                holders[-1][part] = tomlkit.table()
-            inner = holders[-1][part]
-            if not isinstance(inner, dict):
-                raise MemtoolError(
-                    f"{part} is not a table there, so it cannot hold {name}", code="config"
-                )
-            holders.append(inner)
-        if value is None:
-            _remove(holders, [*tables, name])
-        else:
-            holders[-1][name] = value if isinstance(value, str | int | float) else list(value)
-        return tomlkit.dumps(document)
-    except TOMLKitError as error:
-        raise MemtoolError(f"not TOML: {error}", code="config") from None
-
-
-def _entry(document: MutableMapping[str, Any], tables: Sequence[str], name: str) -> object:
-    """Return what stands at a name in nested tables, None where one of them is missing."""
-    found: object = document
-    for part in (*tables, name):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
-
-
-def _remove(holders: list[MutableMapping[str, Any]], parts: list[str]) -> None:
-    """Drop a key from the innermost holder, then the tables that hold nothing any more."""
-    if parts[-1] not in holders[-1]:
-        return
-    del holders[-1][parts[-1]]
-    import tomlkit
-
-    while len(holders) > 1 and not tomlkit.dumps(holders[-1]).strip():
-        parts.pop()
-        holders.pop()
-        del holders[-1][parts[-1]]

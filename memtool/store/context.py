@@ -11,7 +11,7 @@ import os
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.store import config as config_file
-from memtool.store import files
+from memtool.store import files, toml
 from memtool.store.config import Config
 from memtool.store.repository import (
     FIRST_GLOBAL,
@@ -239,7 +239,7 @@ class Context:
         if self.repository.is_bare:
             return self.stored_file(path, "HEAD")
         try:
-            most = config_file.MOST_BYTES + 1
+            most = toml.MOST_BYTES + 1
             return files.read_regular(os.path.join(self.repository.top, path), most)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -254,7 +254,7 @@ class Context:
         """Return a small file that a revision holds, None where it holds none."""
         git = self.repository.git
         entries = git.ls_tree(revision, path, recursive=False, allowed=(0, 128))
-        return next(git.blobs([entries[0].oid], config_file.MOST_BYTES)) if entries else None
+        return next(git.blobs([entries[0].oid], toml.MOST_BYTES)) if entries else None
 
     @property
     def config_path(self) -> str:
@@ -428,7 +428,7 @@ def directory_named_by(data: bytes) -> str:
     """Read the pointer file. Raises MemtoolError where it names no directory inside."""
     from memtool.memory.schema import is_inside
 
-    named = config_file.read_toml(data, config_file.POINTER_NAME).get("directory")
+    named = toml.read(data, config_file.POINTER_NAME).get("directory")
     parts = named.rstrip("/").split("/") if isinstance(named, str) and is_inside(named) else [""]
     if any(part in ("", ".") or part.lower() == ".git" or not part.isprintable() for part in parts):
         raise MemtoolError(

@@ -1,0 +1,121 @@
+"""TOML: a small reader that agrees with tomllib, and edits that keep the comments."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memtool.errors import MemtoolError
+from memtool.store.config import BY_CATEGORY
+from memtool.store.toml import read_plain, set_key
+
+LINES = (
+    "[a]", "[a.b]", "[b]", "[a.b.c]", "k = 1", "k = 0.5", 'k = "text"', "k = true", "j = []",
+    'j = ["x", "y z"]', "# note", "", "  k  =  -3 ", "k.l = 1", 'k = "a\\n"', "k = 1 # c", "k = 01",
+    "[[t]]", "k = 'x'", "k = nan", "k = [1]", 'k = ["a,b"]', "[ a ]", "k = 1_0", "j = 1979-05-27",
+)  # fmt: skip
+
+
+def agrees(text: str) -> bool:
+    """Whether the small reader declines, or reads what tomllib reads."""
+    known = read_plain(text)
+    if known is None:
+        return True
+    expected = tomllib.loads(text)
+    return known == expected and repr(known) == repr(expected)
+
+
+@given(st.lists(st.sampled_from(LINES)).map("\n".join))
+@example("[a]\nk = 1\n[a.k]\n")
+@example("k = 1\r\nj = 2\r\n")
+def test_it_never_reads_otherwise(text: str) -> None:
+    """Tables, doubles and odd spellings in any order: the same values, types and order."""
+    assert agrees(text)
+
+
+@given(st.text(alphabet=st.sampled_from("ab01-_.[]=\"#,\\' \t\r\n\x00é\u2028"), max_size=40))
+def test_it_reads_nothing_that_is_no_toml(text: str) -> None:
+    """Whatever tomllib refuses is declined."""
+    assert agrees(text)
+
+
+@pytest.mark.parametrize("text", [
+    "", "# only a comment\n", "[inject]\nbudget_tokens = 500\nthreshold = 0.25\n",
+    '[categories.decision]\nttl_days = 0\n', '[trust]\nref = "origin/main"\n',
+    'auth = ["login", "sign in"]\n', "[search]\nlimit = 5\n[inject]\ntrust = \"trusted\"",
+])  # fmt: skip
+def test_it_reads_what_settings_look_like(text: str) -> None:
+    """The files that memtool itself writes need no tomllib."""
+    assert read_plain(text) == tomllib.loads(text)
+
+
+TEXT = """\
+# settings
+[inject] # the block
+budget_tokens = 2000  # tokens
+
+# the rest
+[search]
+limit = 5
+"""
+
+
+def test_a_changed_value_leaves_every_other_byte() -> None:
+    """Comments, order and spacing are the user's."""
+    expected = TEXT.replace("2000", "1200")
+    assert expected == set_key(TEXT, "inject.budget_tokens", 1200)
+
+
+def test_a_new_key_makes_its_table() -> None:
+    """A key of a table that is not there yet is added with the table."""
+    edited = set_key(TEXT, "trust.ref", "origin/main")
+    assert edited.startswith(TEXT)
+    assert tomllib.loads(edited)["trust"] == {"ref": "origin/main"}
+
+
+def test_a_removed_key_takes_its_empty_table_along() -> None:
+    """What nothing is left of goes; a comment is something."""
+    assert "[search]" not in set_key(TEXT, "search.limit", None)
+    assert "# the rest" in set_key(TEXT, "inject.budget_tokens", None)
+
+
+def test_removing_what_is_not_there_changes_nothing() -> None:
+    """An absent key is absent already, whatever level of it is missing."""
+    assert set_key(TEXT, "search.sort", None) == TEXT
+    assert set_key(TEXT, "nowhere.at.all", None) == TEXT
+
+
+def test_a_part_may_hold_a_dot() -> None:
+    """Parts given one by one are taken as they are."""
+    edited = set_key("", ("node.js",), ["runtime", 'a "quote"'])
+    assert tomllib.loads(edited) == {"node.js": ["runtime", 'a "quote"']}
+
+
+@pytest.mark.parametrize("text", ["a = ", "a = 1\na = 2", "[a", "\x00"])
+def test_broken_toml_is_refused(text: str) -> None:
+    """A file that cannot be read is not written."""
+    with pytest.raises(MemtoolError, match="not TOML"):
+        set_key(text, "b", 1)
+
+
+def test_a_value_is_not_made_a_table() -> None:
+    """A key below a plain value is refused, and the value kept."""
+    with pytest.raises(MemtoolError, match="not a table"):
+        set_key("a = 1", "a.b", 2)
+
+
+def test_a_number_becomes_the_default_of_a_table() -> None:
+    """One category gets its own without another losing what was set, and back again."""
+    text = "[inject]\nthreshold = 0.5\nbudget_tokens = 900\n"
+    edited = set_key(text, "inject.threshold.decision", 0.2, BY_CATEGORY)
+    assert tomllib.loads(edited)["inject"] == {
+        "budget_tokens": 900, "threshold": {"default": 0.5, "decision": 0.2},
+    }  # fmt: skip
+    edited = set_key(edited, "inject.threshold", 0.7, BY_CATEGORY)
+    assert tomllib.loads(edited)["inject"]["threshold"] == {"default": 0.7, "decision": 0.2}
+    edited = set_key(edited, "inject.threshold", None, BY_CATEGORY)
+    assert tomllib.loads(edited)["inject"]["threshold"] == {"decision": 0.2}
+    assert "threshold" not in set_key(edited, "inject.threshold.decision", None, BY_CATEGORY)
