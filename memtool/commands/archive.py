@@ -15,6 +15,7 @@ from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.search import filters
 from memtool.search.features import governed
 from memtool.search.scope import drift_in
+from memtool.store import usage_log
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
 
@@ -48,7 +49,7 @@ def confirm(
         commit: commit just this file
         dry_run: say what would change, write nothing
     """
-    _look_at_files(context, id, still_holds=still_holds, dry_run=dry_run)
+    false_alarms = _look_at_files(context, id, still_holds=still_holds, dry_run=dry_run)
     head = context.repository.git.head()
     checked = {"at": timestamps.render(context.now), "by": write.author(context)}
     if head:
@@ -59,7 +60,10 @@ def confirm(
         status = "pinned" if memory.status == "pinned" else "confirmed"
         return {"status": status, "checked": checked}
 
-    return write.change(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
+    done = write.change(context, id, confirmed, "confirm", commit=commit, dry_run=dry_run)
+    if false_alarms and not dry_run:
+        usage_log.tell(context, "still-holds", [done.id], " ".join(false_alarms))
+    return done
 
 
 def pin(context: Context, id: str, *, commit: bool = False, dry_run: bool = False) -> Changed:
@@ -171,15 +175,20 @@ def restore(context: Context, id: str, *, commit: bool = False, dry_run: bool = 
     return done
 
 
-def _look_at_files(context: Context, id_: str, *, still_holds: bool, dry_run: bool) -> None:
-    """Tell what became of the files of a memory, and refuse what nobody can have looked at."""
+def _look_at_files(
+    context: Context, id_: str, *, still_holds: bool, dry_run: bool
+) -> tuple[str, ...]:
+    """Tell what became of the files of a memory, and refuse what nobody can have looked at.
+
+    Returned are the rules that call it broken, sorted: gone, lines, name.
+    """
     write.prepare(context, begins=False)
     tree = write.current(context, dry_run=dry_run)
     record = tree.find(id_)
     named = [path.rstrip("/") for path in governed(record)]
     git = context.repository.git
     if not named or record.memory.status == "deleted" or not git.head():
-        return
+        return ()
     differing = [
         path
         for _state, path in git.status()
@@ -194,7 +203,7 @@ def _look_at_files(context: Context, id_: str, *, still_holds: bool, dry_run: bo
         )
     drift = drift_in(tree, lambda: context.witness(tree))(record)
     if drift is None or not drift.since:  # nothing of it is committed
-        return
+        return ()
     if drift.level == BROKEN and not still_holds:
         raise MemtoolError(
             f"{record.id} has drifted from the code: {'; '.join(map(clause, drift.files))}",
@@ -202,6 +211,7 @@ def _look_at_files(context: Context, id_: str, *, still_holds: bool, dry_run: bo
             code="drifted",
         )
     context.notes += [f"since {drift.since[:SHORT]}: {clause(one)}" for one in drift.files]
+    return tuple(sorted({one.why for one in drift.files if one.level == BROKEN}))
 
 
 def _to(status: str) -> Callable[[Memory], Fields]:

@@ -14,7 +14,7 @@ from memtool.memory import timestamps
 from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
-from memtool.store.ledger import Counted, Latency
+from memtool.store.ledger import Act, Counted, Latency
 from memtool.store.snapshot import Tree
 from memtool.store.usage_log import INTERRUPTED, Health
 from memtool.value import Value
@@ -85,6 +85,10 @@ class Stats(Value):
     """How many acts of each kind the audit holds."""
     interrupted: int
     """Acts that were cut off before they ended."""
+    still_holds: dict[str, int]
+    """How often `confirm --still-holds` called a rule of drift wrong, by rule: gone, lines, name.
+
+    A rule that is wrong more often than right is none."""
     traces: tuple[FailureTrace, ...] | None = None
     """With --traces: what failed in the captured sessions, and how long it took to mend it."""
 
@@ -148,6 +152,7 @@ def stats(
         health=usage_log.health(directory),
         audit=dict(sorted(Counter(act.kind for act in acts).items())),
         interrupted=sum(act.outcome == INTERRUPTED for act in acts),
+        still_holds=_still_holds(acts),
         traces=_traces(context, tree)[: most or None] if traces else None,
     )
 
@@ -189,7 +194,15 @@ def render(stats: Stats) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in stats.audit.items())
         cut_off = f"; {stats.interrupted} interrupted" if stats.interrupted else ""
         parts += ["", f"audit: {counts}{cut_off}"]
+    if stats.still_holds:
+        counts = ", ".join(f"{rule} {count}" for rule, count in stats.still_holds.items())
+        parts.append(f"drift, confirmed with --still-holds by rule: {counts}")
     return "\n".join([*parts, *_traces_text(stats.traces)])
+
+
+def _still_holds(acts: Iterable[Act]) -> dict[str, int]:
+    rules = (rule for act in acts if act.kind == "still-holds" for rule in act.detail.split())
+    return dict(sorted(Counter(rules).items()))
 
 
 def _traces(context: Context, tree: Tree) -> tuple[FailureTrace, ...]:

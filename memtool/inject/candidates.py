@@ -161,6 +161,8 @@ class Cap:
         self.places = places
         self.tokens = tokens
         self.is_soft = is_soft
+        self.refused = 0
+        """How many were left out for it."""
 
     def is_beyond(self, candidate: Candidate, tokens: int) -> bool:
         """Tell whether a candidate of so many tokens would take too much."""
@@ -299,6 +301,7 @@ def fill(
             continue
         hard = next((cap for cap in beyond if not cap.is_soft), None)
         if hard is not None:
+            hard.refused += 1
             verdicts.append(verdict(candidate, hard.reason, is_taken=False))
             continue
         if one.tokens > share or _size(one.text) > room:

@@ -38,12 +38,12 @@ from memtool.inject.candidates import (
     Eligibility,
     fill,
     plan,
-    verdict,
 )
 from memtool.inject.effective_lineage import RANK, standing
 from memtool.inject.file_rules import MOST_RULE_TOKENS, MOST_RULES
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, Once, notice, once
+from memtool.memory.drift import BROKEN
 from memtool.search import answer_gate
 from memtool.search.answer_gate import search_prose
 from memtool.search.retrieve import Found
@@ -58,20 +58,20 @@ if TYPE_CHECKING:
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget
     from memtool.inject.changed_here import LevelView
-    from memtool.inject.select import Threshold
+    from memtool.inject.select import Chosen, Threshold
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
     from memtool.store.provenance import Origin, Witness
 
     Write = Callable[[Candidate, bool], str]
-    Chosen = tuple[list[Candidate], list[CandidateVerdict]]
-    """What is worth showing, in order, and why the rest is not."""
 
 NOTE = (
     "\nThose of scope global hold in all projects of this user: `memtool --global VERB` reads and "
     "corrects them."
 )
 """Follows the preamble of a block in which there is one, once in a session."""
+MOST_DRIFTED = 2
+"""Broken memories that an answer shows with their marks, beside those that are pinned."""
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are looked at; nobody asks with more."""
 
@@ -149,7 +149,7 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     last = fitting(silence_of(sides), form, room)
     room -= len("".join(last).encode())
     settings = context.strict_settings
-    few = global_cap(sides)
+    few, drifted = global_cap(sides), drifted_cap(sides)
     taken, verdicts, left_out = _pinned(asked, sides, write, shares.pinned, room, few)
     verdicts += left_out
     used = sum(one.tokens for one in taken)
@@ -157,7 +157,7 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     room -= sum(len(one.text.encode()) for one in taken)
     chosen, dropped = choose(sides, GOVERNING, shown=[one.candidate for one in taken])
     share = min(MOST_RULE_TOKENS, shares.retrieval)
-    caps = [few, *trust_caps(sides, chosen, MOST_RULES, share)]
+    caps = [few, drifted, *trust_caps(sides, chosen, MOST_RULES, share)]
     ruling, reasons = fill(chosen, write, MOST_RULES, share, room, caps)
     taken += ruling
     verdicts += dropped + reasons
@@ -168,7 +168,7 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     chosen = [one.replace(tier=SUMMARY) if select.is_digest(one) else one for one in chosen]
     most = settings.count("inject.retrieval_most")
     left = shares.retrieval - ruled
-    caps = [few, *trust_caps(sides, chosen, most, left)]
+    caps = [few, drifted, *trust_caps(sides, chosen, most, left)]
     more, reasons = fill(chosen, write, most, left, room, caps)
     summed = sum(one.tokens for one in more if one.candidate.tier == SUMMARY)
     shares = shares.to_retrieval(used, summed)
@@ -176,7 +176,8 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     verdicts += dropped + reasons
     for side in sides:
         verdicts += side.yielded + _not_found(side)
-    texts = [*(one.text for one in taken), *last]
+    room -= sum(len(one.text.encode()) for one in more)
+    texts = [*(one.text for one in taken), *last, *fitting(drift_of(drifted), form, room)]
     text = write_block(texts, form, preamble_of(sides, (one.candidate for one in taken)))
     return injected(asked, sides, shares, form, text, taken, verdicts, is_told=bool(last))
 
@@ -328,8 +329,8 @@ def sides_of(asked: GatherRequest) -> list[Side]:
     context.notes.extend(f"global memories: {note}" for note in other.notes)
     other.notes.clear()  # they are reported
     speaking = [one for one in own.candidates if not own.grounds.refusal(one.record)]
-    pinned, yielded = yielding(speaking, side.pinned)
-    hits, more = yielding(speaking, side.hits)
+    pinned, yielded = select.yielding(speaking, side.pinned)
+    hits, more = select.yielding(speaking, side.hits)
     return [own, side.replace(pinned=pinned, hits=hits, yielded=yielded + more)]
 
 
@@ -541,6 +542,28 @@ def global_cap(sides: Sequence[Side]) -> Cap:
     return Cap(lambda one: is_beside and one.scope == GLOBAL, reason, most)
 
 
+def drifted_cap(sides: Sequence[Side]) -> Cap:
+    """Return the limit on broken memories of an answer: where many are, one line says so.
+
+    Half of a store may be broken after a rewrite of the code; the places are for what still holds.
+    """
+    by_scope = {side.grounds.scope: side.grounds for side in sides}
+
+    def holds(one: Candidate) -> bool:
+        found = by_scope[one.scope].drift_of(one.record)
+        return found is not None and found.level == BROKEN
+
+    return Cap(holds, f"a block holds {MOST_DRIFTED} that have drifted from the code", MOST_DRIFTED)
+
+
+def drift_of(cap: Cap) -> list[str]:
+    """Return what is to be said about memories that were left out as broken."""
+    if not cap.refused:
+        return []
+    what = "1 more answers" if cap.refused == 1 else f"{cap.refused} more answer"
+    return [f"[DRIFTED] {what} this, left out: what they name is gone (`memtool drift`)"]
+
+
 def trust_caps(
     sides: Sequence[Side], chosen: Sequence[Candidate], most: int, share: int
 ) -> list[Cap]:
@@ -588,7 +611,7 @@ def choose(
         fresh, dropped = choose_from(side, candidates, threshold, shown)
         verdicts += dropped
         if chosen and fresh:
-            chosen, dropped = joined(chosen, fresh, threshold)
+            chosen, dropped = select.joined(chosen, fresh, threshold)
             verdicts += dropped
         else:
             chosen = chosen or fresh
@@ -606,74 +629,6 @@ def choose_from(
     gone = {one.id for one in side.yielded}  # not even beside what it conflicts with
     fresh, seen_before = side.once.fresh([one for one in kept if one.record.id not in gone])
     return fresh, dropped + seen_before
-
-
-def joined(
-    own: Sequence[Candidate], others: Sequence[Candidate], threshold: Threshold = no_threshold
-) -> Chosen:
-    """Return both in one order, by weight and then the project's first.
-
-    The order among those of one side stays, and what is next to another for conflicting with it
-    stays with that one. What scores below a share of the best of both is dropped, as each side
-    did by itself.
-    """
-    mine, theirs = _groups(own), _groups(others)
-    groups: list[list[Candidate]] = []
-    while mine and theirs:
-        side = mine if _weight(mine[-1][0]) >= _weight(theirs[-1][0]) else theirs
-        groups.append(side.pop())
-    groups += reversed(mine or theirs)
-    best = max((group[0].score or 0.0 for group in groups), default=0.0)
-    kept: list[Candidate] = []
-    dropped: list[CandidateVerdict] = []
-    for group in groups:
-        first = group[0]
-        share = threshold(first.record.memory.category)
-        if first.score is None or first.related or first.score >= share * best:
-            kept += group
-        else:
-            reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
-            dropped += [verdict(one, reason, is_taken=False) for one in group]
-    return kept, dropped
-
-
-def _weight(candidate: Candidate) -> float:
-    """Return the score of what was found, and the importance of what is pinned."""
-    return candidate.record.memory.importance if candidate.score is None else candidate.score
-
-
-def _groups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Return each candidate with those that were put next to it, the last ones first."""
-    groups: list[list[Candidate]] = []
-    for candidate in candidates:
-        if candidate.beside and groups:
-            groups[-1].append(candidate)
-        else:
-            groups.append([candidate])
-    return groups[::-1]
-
-
-def yielding(own: Sequence[Candidate], others: Sequence[Candidate]) -> Chosen:
-    """Return the global candidates that nothing of the project speaks for or against.
-
-    `own` are those of the project, whether there is room for them or not.
-    """
-    ours = [one.record.memory for one in own]
-    theirs = [one.record.memory for one in others]
-    reasons: dict[int, str] = {}
-    for one, other in select.clashes([*ours, *theirs]) if ours and theirs else ():
-        if one < len(ours) <= other:
-            reasons.setdefault(other - len(ours), f"it may contradict the project's {ours[one].id}")
-    said = [(memory.id, select.Wording(memory)) for memory in ours]
-    for number, memory in enumerate(theirs if ours else ()):
-        wording = select.Wording(memory)
-        same = next((id_ for id_, other in said if wording.is_equal(other)), "") or next(
-            (id_ for id_, other in said if select.says_same(wording, other)), ""
-        )
-        if same:
-            reasons[number] = f"the project's {same} says the same"
-    kept = [one for number, one in enumerate(others) if number not in reasons]
-    return kept, [verdict(others[at], reasons[at], is_taken=False) for at in sorted(reasons)]
 
 
 def _not_found(side: Side) -> list[CandidateVerdict]:

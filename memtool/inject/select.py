@@ -5,7 +5,8 @@ differ in is a number or a negation: `30 seconds` and `60 seconds` contradict ea
 
 Search has let only relevant memories pass, and has ordered them. Here the best are taken so that
 none repeats another: near-duplicates are folded, no source speaks more than twice, and a digest
-stands for what it sums up. Contradictions are never folded: both sides are shown.
+stands for what it sums up. Contradictions are never folded: both sides are shown. What the project
+and the user's own repository have is put into one order, in which the user's gives way.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
     from memtool.store.provenance import Origin
 
+    Chosen = tuple[list[Candidate], list[CandidateVerdict]]
+    """What is worth showing, in order, and why the rest is not."""
     Threshold = Callable[[str], float]
     """Gives the share of the best score that a memory of a category must reach."""
 
@@ -352,3 +355,71 @@ def clashes(memories: Sequence[Memory]) -> list[tuple[int, int]]:
 def _is_accepted(one: Memory, other: Memory) -> bool:
     key = "conflicts_accepted"
     return one.id in other.items(key) or other.id in one.items(key)
+
+
+def joined(
+    own: Sequence[Candidate], others: Sequence[Candidate], threshold: Threshold = no_threshold
+) -> Chosen:
+    """Return both in one order, by weight and then the project's first.
+
+    The order among those of one side stays, and what is next to another for conflicting with it
+    stays with that one. What scores below a share of the best of both is dropped, as each side
+    did by itself.
+    """
+    mine, theirs = _groups(own), _groups(others)
+    groups: list[list[Candidate]] = []
+    while mine and theirs:
+        side = mine if _weight(mine[-1][0]) >= _weight(theirs[-1][0]) else theirs
+        groups.append(side.pop())
+    groups += reversed(mine or theirs)
+    best = max((group[0].score or 0.0 for group in groups), default=0.0)
+    kept: list[Candidate] = []
+    dropped: list[CandidateVerdict] = []
+    for group in groups:
+        first = group[0]
+        share = threshold(first.record.memory.category)
+        if first.score is None or first.related or first.score >= share * best:
+            kept += group
+        else:
+            reason = f"below the threshold {share * best:.3f}, {share:g} of the best score"
+            dropped += [verdict(one, reason, is_taken=False) for one in group]
+    return kept, dropped
+
+
+def _weight(candidate: Candidate) -> float:
+    """Return the score of what was found, and the importance of what is pinned."""
+    return candidate.record.memory.importance if candidate.score is None else candidate.score
+
+
+def _groups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return each candidate with those that were put next to it, the last ones first."""
+    groups: list[list[Candidate]] = []
+    for candidate in candidates:
+        if candidate.beside and groups:
+            groups[-1].append(candidate)
+        else:
+            groups.append([candidate])
+    return groups[::-1]
+
+
+def yielding(own: Sequence[Candidate], others: Sequence[Candidate]) -> Chosen:
+    """Return the global candidates that nothing of the project speaks for or against.
+
+    `own` are those of the project, whether there is room for them or not.
+    """
+    ours = [one.record.memory for one in own]
+    theirs = [one.record.memory for one in others]
+    reasons: dict[int, str] = {}
+    for one, other in clashes([*ours, *theirs]) if ours and theirs else ():
+        if one < len(ours) <= other:
+            reasons.setdefault(other - len(ours), f"it may contradict the project's {ours[one].id}")
+    said = [(memory.id, Wording(memory)) for memory in ours]
+    for number, memory in enumerate(theirs if ours else ()):
+        wording = Wording(memory)
+        same = next((id_ for id_, other in said if wording.is_equal(other)), "") or next(
+            (id_ for id_, other in said if says_same(wording, other)), ""
+        )
+        if same:
+            reasons[number] = f"the project's {same} says the same"
+    kept = [one for number, one in enumerate(others) if number not in reasons]
+    return kept, [verdict(others[at], reasons[at], is_taken=False) for at in sorted(reasons)]

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
         Cap,
         Eligibility,
     )
-    from memtool.inject.gather import Chosen, GatherRequest, Side
+    from memtool.inject.gather import GatherRequest, Side
+    from memtool.inject.select import Chosen
     from memtool.inject.session_seen import Start
     from memtool.store.context import Context
     from memtool.store.provenance import Witness

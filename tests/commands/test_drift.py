@@ -15,6 +15,8 @@ from memtool.commands.review import review
 from memtool.commands.search import search
 from memtool.commands.show import render as render_show
 from memtool.commands.show import show
+from memtool.commands.stats import render as render_stats
+from memtool.commands.stats import stats
 from memtool.commands.status import status
 from memtool.errors import MemtoolError
 from memtool.memory import drift as rules
@@ -207,6 +209,29 @@ def test_a_broken_memory_is_marked_and_ranked_a_little_lower(code: Sandbox) -> N
     assert status(code.context()).drifted == ("dec-gone", "dec-lines", "dec-name")
 
 
+def test_a_block_holds_few_broken_memories_and_counts_the_rest(sandbox: Sandbox) -> None:
+    """After a rewrite the places are for what still holds; what is pinned stays."""
+    kinds = ("apples", "pears", "plums", "cherries", "quinces")
+    for kind in kinds:
+        sandbox.write(f"src/{kind}.py", "x = 1\n")
+        body = f"The market sells {kind} in boxes, see the shelf of {kind}.\n"
+        sandbox.memory(f"dec-{kind}", body, title=f"Sell {kind}", files=(f"src/{kind}.py",))
+    sandbox.memory("dec-figs", "Figs are green.\n", files=("src/apples.py",), status="pinned")
+    sandbox.memory("dec-sound", "The market sells nuts in boxes by weight.\n", title="Sell nuts")
+    sandbox.commit("one")
+    question = "what does the market sell in boxes?"
+    assert "[DRIFTED]" not in inject(sandbox.context(), prompt=question).text
+    sandbox.git("rm", "-q", "-r", "src")
+    sandbox.commit("two")
+    block = inject(sandbox.context(), prompt=question, explain=True)
+    found = {item.id: item.drift_level for item in block.items}
+    assert list(found.values()).count("broken") == 3
+    assert {"dec-sound", "dec-figs"} <= set(found)
+    assert "[DRIFTED] 3 more answer this, left out: what they name is gone" in block.text
+    assert block.explain is not None
+    assert sum("have drifted from the code" in one.reason for one in block.explain) == 3
+
+
 def test_confirm_wants_a_word_for_what_is_broken(code: Sandbox) -> None:
     """It is refused, then told and recorded; from there on it has not drifted."""
     broken(code)
@@ -217,6 +242,12 @@ def test_confirm_wants_a_word_for_what_is_broken(code: Sandbox) -> None:
     confirm(context, "dec-name", still_holds=True, commit=True)
     assert any("fetch_pages is no longer in" in note for note in context.notes)
     assert levels(code, "dec-name") == {"dec-name": "same"}
+    confirm(code.context(), "dec-gone", still_holds=True)
+    confirm(code.context(), "dec-gone", still_holds=True, dry_run=True)
+    confirm(code.context(), "dec-moved", still_holds=True)
+    figures = stats(code.context())
+    assert figures.still_holds == {"gone": 1, "name": 1}
+    assert "by rule: gone 1, name 1" in render_stats(figures)
 
 
 def test_confirm_records_what_was_looked_at(code: Sandbox) -> None:

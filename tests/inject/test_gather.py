@@ -6,7 +6,7 @@ import pytest
 from conftest import make_memory
 
 from memtool.inject.candidates import GLOBAL, PINNED, RETRIEVAL, Candidate
-from memtool.inject.gather import joined, yielding
+from memtool.inject.select import joined, yielding
 from memtool.store.snapshot import Record
 
 
