@@ -116,7 +116,8 @@ REQUEST_TOKENS = Pattern(r"(?:client|lock|change|request|idempotency)[ _-]?token
 """Tokens that name one request and not who may make it: they are UUIDs."""
 
 COPULA = (
-    r"(?:is|was|are|were|be|to|ist|lautet|war|heißt|est|était|es|era|é|è|är|är:|on|er|jest|to jest|"
+    r"(?:is|was|are|were|be|been|to|ist|lautet|war|heißt|est|était|es|era|é|è|är|är:|on|er|jest|"
+    r"to jest|"
     r"это|equals|becomes?|became|remains|stays|reads|says|said|being|gets?|got|using|with|as|['\u2019]s)"
 )
 """The verb of a sentence between the announcing word and its value."""
@@ -151,13 +152,23 @@ GAP = (
 _ASSIGN = Pattern(
     r"(?P<tail>[\w.-]{0,30}(?:\[\w{0,10}\])?)[\"'`*\\)\]]{0,4}[ \t]{0,12}"
     r"(?P<note>\([^()\n\0]{0,40}\)[*`]{0,2}[ \t]{0,2})?"
-    r"(?P<sign>\|\|=|:=|=>|->|<-|==|=|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
+    r"(?P<sign>\|\|=?|\?\?=?|:=|=>|->|<-|==|=|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
+    r"|,(?=[^\s,]{16})|\t"
     r"|[\u2192\uff1a\u4e3a\u662f\u306f\u2013\u2014])"
     rf"(?P<gap>{GAP})"
     r"(?:[brfuBRFU@$]{1,2}(?=[\"'])|%[qQ](?=\())?"
-    r"(?:(?:paste0?|concat|CONCAT|[Ss]tring|str|bytes|Buffer\.from|SecretStr|Secret)\((?=[\"']))?"
+    r"(?:(?:['\"]{2}\.join|paste0?|concat|CONCAT|[Ss]tring|str|bytes|Buffer\.from|SecretStr|Secret)\(\[?(?=[\"']))?"
     r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|[\[(]{1,2}[ \t]{0,2}[\"']|\[|\(|<!\[CDATA\[)?"
 )
+QUOTES = ("'", '"')
+"""What a text of a list ends with, whose next text is no value of it."""
+DEFAULTS = frozenset(("||", "??", "??="))
+"""Signs before the value for the case that there is none."""
+_DEFAULT = Pattern(
+    r"[\w.-]{0,30}[\"']\s{0,3}\{\s{0,20}(?:[^{}\n\0]{0,80}\n\s{0,20}){0,3}"
+    r"(?:default|value)\s{0,8}=\s{0,3}(?P<open>[\"'])"
+)
+"""The value of a variable of Terraform."""
 _KUBERNETES = Pattern(r"[\w.-]{0,30}[\"']?\s{0,3}\n[ \t]{1,16}value:[ \t]{0,3}(?P<open>[\"'])?")
 _ATTRIBUTE = Pattern(
     r"[\w.-]{0,30}\\?[\"'](?:\s{1,4}value\s?=|,\s{0,20}\\?[\"']?value\\?[\"']?\s?[:=])\s{0,2}(?P<open>\\?[\"'])"
@@ -171,8 +182,26 @@ _SENTENCE = Pattern(
     rf"(?:(?<![\w])(?P<copula>{COPULA})"
     rf"(?:[ \t]{{1,3}}{FILLING}){{0,3}}[ \t]{{0,2}}"
     r"(?P<sign>[:=\u2192\u2013\u2014-]|->)?|(?P<colon>:|=|->|[\u2192\uff1a]))"
-    r"[ \t]{1,4}(?P<open>\*{0,2}[\"'`\u201c\u2018\xab\u201e]|\*{1,2}|\()?"
+    r"(?:[ \t]{1,4}|(?P<below>[ \t]{0,4}\r?\n(?:[ \t]{0,8}\r?\n)?[ \t>]{0,12}))"
+    r"(?P<open>\*{0,2}[\"'`\u201c\u2018\xab\u201e]|\*{1,2}|\()?"
 )
+PLACES = frozenset(("at", "on"))
+"""Harmless in a name, `password_on`, and not in a sentence: `the password on HOST is …`."""
+_SETS = Pattern(r"\b(?:set|sets|change[ds]?|resets?|updated?|rotated?)\b[^\n\0.!?;:=]{0,60}\Z")
+_TO = Pattern(r"[^\n\0.!?;:=|\"`]{0,40}?[ \t]to[ \t]{1,3}(?P<open>[\"'`])?")
+"""A password that is set: `I set the root password on HOST to VALUE`."""
+_IS_SET = Pattern(
+    r"[^\n\0.!?;:=|\"`]{0,60}?[ \t](?:auf|in|zu)[ \t]{1,3}(?P<open>[\"'`])?"
+    r"(?=[^\s\0]{6,80}[ \t]{1,3}"
+    r"(?:gesetzt|ge\xe4ndert|gestellt|zur\xfcckgesetzt)\b)"
+)
+_ANSWER = Pattern(
+    r"[^\n\0?]{0,40}\?\s{0,3}\n[ \t]{0,4}(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]{1,2})?"
+    r"(?:<?[\w. -]{1,30}>?:[ \t]{1,2})?(?:>[ \t])?(?P<open>[\"'`])?"
+    r"(?=[^\s\0]{6,200}[ \t]{0,3}(?:\r?\n|$))"
+)
+"""An answer that is nothing but the password, or the key, that was asked for."""
+_BEHIND = Pattern(r"[ \t]{1,2}(?P<open>[\"'`])?(?=[^\s\0]{0,80}[!@#$%^&*+=?~])")
 _NEXT = Pattern(r"[ \t]{1,2}([0-9a-fA-F-]{30,128})(?![\w-])")
 """The value right behind its announcement, without a sign."""
 _QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
@@ -188,6 +217,11 @@ _LEFT = Pattern(
     r"(?:[\w'/-]{1,16}[ \t]{1,2}){0,4}|\((?:[\w'/-]{1,16}[ \t]){0,3})[\"'`*]{0,2}[\w.-]{0,12}\Z"
 )
 """The value before its announcement: `… is the password`."""
+
+_UPDATED = Pattern(
+    r"=\s{0,3}'(?P<value>[^'\s\0]{6,200})'\s{1,3}(?i:where)\s[^\n\0']{0,80}=\s{0,3}'[\w.-]{0,40}\Z"
+)
+"""The value that SQL gives to the row whose name announces it."""
 
 DIGITS = frozenset("0123456789")
 SIGNS = DIGITS.union("\"'`\u201c\xab\u201e!@#$%&*=+~?:|")
@@ -273,11 +307,16 @@ def _assigned(here: Announcement) -> Span | None:
         if match["note"] and HASH_WORDS.search(match["note"].lower()):
             return None
         broken = "\n" in match["gap"]
-        is_next = match["sign"].endswith(",") and not in_call
-        span = None if is_next else _value(match, text, alone=broken)
+        is_next = match["sign"].endswith((",", "\t")) and not in_call
+        is_tag = match["sign"] == ">" and bool(match["gap"])
+        span = None if is_tag else _value(match, text, alone=broken)
+        if span and (is_next or match["sign"] in DEFAULTS):
+            value = text[span[0] : span[1]]
+            is_drawn = is_hex_or_uuid(value) or (match["sign"][0] not in QUOTES and is_dense(value))
+            span = span if is_drawn else None  # names in a list, an alternative
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
-    for pattern in (_KUBERNETES, _ATTRIBUTE, _CALLED):
+    for pattern in (_KUBERNETES, _ATTRIBUTE, _CALLED, _DEFAULT):
         match = pattern.match(text, here.end)
         if match and (
             pattern is not _CALLED or _CALLS.search(here.lower, max(0, here.start - 24), here.start)
@@ -321,21 +360,45 @@ def _in_sentence(here: Announcement) -> Span | None:
             break
         between = lower[end : match.end("glue")]
         first = _FIRST_WORD.match(between)
-        if first and _is_tail_harmless(first[1]):
+        if first and first[1] not in PLACES and _is_tail_harmless(first[1]):
             break
-        span = _value(match, text)
+        span = _value(match, text, alone=bool(match["below"]))
         quoted = bool(match["open"]) and match["open"] != "("
         direct = bool(match["sign"] or match["colon"] or quoted)
         if span and _fits(here, span, sure=direct and len(between) < 40, quoted=quoted):
             return span
         at = max(match.end("copula"), match.end("colon"))
     span = _quoted(here)
+    if span is None:
+        match = _ANSWER.match(text, end)
+        span = _value(match, text, alone=True) if match else None
+        span = span if span and _fits(here, span, sure=True, quoted=True) else None
     if span is None and here.kind == "password":
-        match = _PAIR.match(lower, end)
-        span = _value(match, text) if match else None
-        value = text[span[0] : span[1]] if span else ""
-        span = span if is_typed(value, 8) and is_mixed(value) else None
+        span = _as_password(here)
     return span
+
+
+def _as_password(here: Announcement) -> Span | None:
+    """Return the span of what looks like a password where a sentence may have one."""
+    text, lower, end = here.text, here.lower, here.end
+    is_set = _SETS.search(lower, max(0, here.start - 80), here.start)
+    patterns = [_TO] if is_set else []
+    patterns += [
+        _PAIR,
+        _IS_SET,
+        *([] if here.word in WEAK or here.word.startswith("pin") else [_BEHIND]),
+    ]
+    for pattern in patterns:
+        match = pattern.match(lower, end)
+        span = _value(match, text) if match else None
+        if span is None:
+            continue
+        value = text[span[0] : span[1]]
+        if is_typed(value, 8) and is_mixed(value):
+            return span
+        if pattern is _TO and not DIGITS.isdisjoint(value) and is_typed(value, 8, sure=True):
+            return span
+    return None
 
 
 def _quoted(here: Announcement) -> Span | None:
@@ -357,6 +420,9 @@ def _quoted(here: Announcement) -> Span | None:
 def _before(here: Announcement) -> Span | None:
     """Return the span of a value that comes before: `… is the password`, `… as API key`."""
     text, start = here.text, here.start
+    updated = _UPDATED.search(text, max(0, start - 300), start)
+    if updated and _fits(here, updated.span("value"), sure=True, quoted=True):
+        return updated.span("value")
     line = text.rfind("\n", 0, start) + 1
     match = _LEFT.search(text, max(0, start - 160, line - 1), start)
     if match is None or here.lower[here.end : here.end + 1].isalnum():

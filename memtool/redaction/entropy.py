@@ -155,7 +155,7 @@ PLACEHOLDER_WORDS = frozenset(
 
 _FORMS: tuple[str, ...] = (
     (
-        r"\$\{|\$\(|\$[A-Za-z_]\w*$|\$[A-Z][A-Z_]{2,}\b|\$env:|\$\$|\$\d|%[A-Z_a-z]+%|"
+        r"\$\{|\$\(|\$[A-Za-z_]\w*(?:-?$|->)|\$[A-Z][A-Z_]{2,}\b|\$env:|\$\$|\$\d|%[A-Z_a-z]+%|"
         r"%\(|%s|\{|<|\[|\(|\x00|@|\*|\.{2,}|…|#|"
         r"_{3,}|-{3,}|={2,}|~/|\.{1,2}/|/|[A-Za-z]:\\|\||&|\\|!\w+$|!(?:Ref|Sub|GetAtt|vault|secret)\b"
     ),
@@ -218,7 +218,8 @@ def is_placeholder(value: str) -> bool:
             and not (
                 value[0] == "/" and len(value) > 30 and value.count("/") < 5 and bits(value) > 4.3
             )
-            and (form["dotted"] is None or is_wordlike(value) or restlessness(value) < 0.4)
+            and not is_signed(value)
+            and (form["dotted"] is None or _is_attribute(value))
         )
         or is_filler(value)
         or len(set(value)) < 3
@@ -227,10 +228,31 @@ def is_placeholder(value: str) -> bool:
     )
 
 
+def _is_attribute(value: str) -> bool:
+    """Return whether the parts of a dotted name are names: `config.password`, not `Word.x9Yzq2`."""
+    last = value.rpartition(".")[2]
+    if len(last) > 4 and restlessness(last) > 0.5 and not is_wordlike(last):
+        return False
+    return is_wordlike(value) or restlessness(value) < 0.4
+
+
+def is_signed(value: str) -> bool:
+    """Return whether a value is long, of letters, digits and several signs."""
+    return (
+        len(value) > 24
+        and sum(sign in value for sign in "!@#%^&*") > 2
+        and sum(char.isdigit() for char in value) > 1
+        and not any(sign in value for sign in (" ", "[", "(?", "|", "%s"))
+        and not is_wordlike(value)
+    )
+
+
 def is_dense(value: str, least: int = 16) -> bool:
     """Return whether a machine drew the value: long, letters and digits mixed, no words."""
     if len(value) < least or is_placeholder(value):
         return False
+    if is_signed(value):
+        return True
     if not value.isascii() or _NO_TOKEN.search(value) or UUID.match(value) or HEX.match(value):
         return False
     digits = sum(char.isdigit() for char in value)

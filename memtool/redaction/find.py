@@ -27,8 +27,7 @@ MOST_CHARACTERS = 16_000_000
 BLANK = "\0"
 """In place of each character that is already found: no detector's pattern reaches across it."""
 MOST_ROUNDS = 6
-CHECKED_KINDS = frozenset(("card", "iban"))
-"""Numbers that a check gives away wherever they are cut."""
+NUMBER_KINDS = frozenset(("card", "iban", "national-id", "phone", "ssn"))
 PERSONAL_KINDS = frozenset(("card", "email", "iban", "national-id", "phone", "ssn"))
 
 _KINDS = r"[ \t]{1,3}(?P<kinds>[a-z][a-z-]{1,40}(?:,? ?[a-z][a-z-]{1,40}){0,8})"
@@ -85,6 +84,25 @@ DETECTORS = (
              ("high-entropy",), entropy.has_mixed_word, entropy.find),
 )  # fmt: skip
 """Every detector. Of several that find the same, the first names the kind."""
+
+
+LEADS = frozenset(
+    str.split(
+        "a all an and ask at bei by cc chez contact contacta contactez de e-mail email et for "
+        "from ist is mail mailto me message notify of oder on or para ping por reach send sent "
+        "tell than that the then this to try und user via von was with write y your zu"
+    )
+)
+"""Words that people write before an address."""
+ENDS = ".,;:!?)"
+"""What a sentence or a part of one ends with."""
+PRIVATE_KEY = entropy.PRIVATE_KEY
+NAMED_KINDS = frozenset(kind for detector in DETECTORS[:4] for kind in detector.kinds).union(
+    ("email", "iban", "national-id")
+) - {PRIVATE_KEY, "password", "secret"}
+"""Kinds that say what they are, without a word beside them."""
+ONE_LINE_KINDS = frozenset(("card", "phone", "ssn"))
+"""Kinds that are searched across line ends by the signs between their groups."""
 
 
 class Detection(Value):
@@ -151,13 +169,18 @@ def find(text: str, allowed: Allowlist = NOTHING) -> tuple[Detection, ...]:
         if not new:
             break
         spans += new
-        pieces: list[str] = []
-        at = 0
-        for _kind, start, end in new:
-            pieces += (seen[at:start], BLANK * (end - start))
-            at = end
-        seen = "".join((*pieces, seen[at:]))
+        seen = _blanked(seen, [(start, end) for _kind, start, end in new])
     return _permitted(text, sorted(spans, key=lambda span: span[1]), allowed)
+
+
+def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the text with spans blanked, which are in order."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        pieces += (text[at:start], BLANK * (end - start))
+        at = end
+    return "".join((*pieces, text[at:]))
 
 
 def _without_marks(text: str) -> str:
@@ -216,59 +239,91 @@ def _across(
     text: str, found: Sequence[tuple[int, int, int, str]]
 ) -> Iterator[tuple[int, int, int, str]]:
     """Yield what is found across cuts in the text, as spans of the text."""
-    view = joins.closed(text)
-    if view is not None:
-        for start, end, rank, kind in _ranked(view.text):
-            spans = list(view.origins(start, end))
-            yield spans[0][0], spans[-1][1], rank, kind
-    yield from _numbers_across(text)
     yield from _across_line_ends(text, found)
-
-
-def _numbers_across(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Yield the numbers with a check of their own that line ends cut."""
-    view = joins.numbered(text)
+    view = joins.closed(text)
     if view is None:
         return
-    for start, end, rank, kind in _ranked(view.text, CHECKED_KINDS):
+    inner = _ranked(view.text)
+    for start, end, rank, kind in (*inner, *_across_line_ends(view.text, inner)):
         spans = list(view.origins(start, end))
-        if len(spans) > 1:
-            yield spans[0][0], spans[-1][1], rank, kind
+        yield spans[0][0], spans[-1][1], rank, kind
 
 
 def _across_line_ends(
     text: str, found: Sequence[tuple[int, int, int, str]]
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Yield the secrets that line ends cut.
-
-    A line end is a weak sign: only secrets count that say what they are, or whose first piece was
-    found alone. What lies between two cells of a table stays.
-    """
-    view = joins.wrapped(text)
-    if view is None:
+    """Yield what line ends cut; what lies between two cells of a table stays."""
+    text = _blanked(text, [(low, high) for low, high, _rank, kind in found if kind == PRIVATE_KEY])
+    if "\n" not in text:
         return
-    for start, end, rank, kind in _ranked(view.text):
-        spans = list(view.origins(start, end))
-        if len(spans) == 1 or is_personal(kind):
-            continue
-        later = {low for low, _high in spans[1:]}
-        if any(low in later and other != "high-entropy" for low, _high, _rank, other in found):
-            continue  # a secret of its own begins there
-        is_in_cells = "|" in text[spans[0][1] : spans[-1][0]]
-        if (
-            kind == "high-entropy"
-            and not is_in_cells
-            and not any(
-                low < spans[-1][1] and spans[0][0] < high for low, high, _rank, _kind in found
-            )
-        ):
-            continue
-        at = 0
-        for place in range(1, len(spans) + 1):
-            is_last = place == len(spans)
-            if is_last or "|" in text[spans[place - 1][1] : spans[place][0]]:
-                yield spans[at][0], spans[place - 1][1], rank, kind
-                at = place
+    for view, kinds in (
+        (joins.numbered(text, ""), NUMBER_KINDS),
+        (joins.numbered(text, " "), NUMBER_KINDS),
+        (joins.filled(text), ()),
+        (joins.celled(text, ""), ()),
+        (joins.celled(text, " "), NUMBER_KINDS),
+    ):
+        for spans, rank, kind in _in_view(view, kinds):
+            for low, high in _without_borders(text, spans):
+                yield low, high, rank, kind
+    for spans, rank, kind in _in_view(joins.unbroken(text)):
+        belonging = _belonging(text, kind, spans, found)
+        if len(belonging) > 1:
+            yield belonging[0][0], belonging[-1][1], rank, kind
+
+
+def _in_view(
+    view: joins.Joined | None, kinds: Collection[str] = ()
+) -> Iterator[tuple[list[tuple[int, int]], int, str]]:
+    """Yield the spans of the text, rank and kind of all that is found in a view of it."""
+    if view is not None:
+        for start, end, rank, kind in _ranked(view.text, kinds):
+            yield list(view.origins(start, end)), rank, kind
+
+
+def _without_borders(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield spans as one, or as one for each cell of a table; none where nothing was cut."""
+    at = 0
+    for place in range(1, len(spans) + 1) if len(spans) > 1 else ():
+        if place == len(spans) or "|" in text[spans[place - 1][1] : spans[place][0]]:
+            yield spans[at][0], spans[place - 1][1]
+            at = place
+
+
+def _belonging(
+    text: str,
+    kind: str,
+    spans: Sequence[tuple[int, int]],
+    found: Sequence[tuple[int, int, int, str]],
+) -> Sequence[tuple[int, int]]:
+    """Return the first of the lines' pieces that are one secret or address.
+
+    A line end is a weak sign: what is found must need both lines, or go on with what is no word.
+    """
+    if len(spans) < 2 or kind in ONE_LINE_KINDS:
+        return ()
+    if kind == "email":
+        return spans if len(spans) == 2 and _is_cut_address(text, spans) else ()
+    starts = {low for low, _high in spans[1:]}
+    near = [one for one in found if one[0] < spans[-1][1] and spans[0][0] < one[1]]
+    is_head_found = any(one[0] < spans[0][1] for one in near)
+    if is_head_found and any(one[0] in starts and one[3] != "high-entropy" for one in near):
+        return ()  # a secret of its own begins there
+    if kind == "high-entropy" and not near:
+        return ()
+    if kind in NAMED_KINDS and not is_head_found and len(spans) == 2:
+        return spans
+    whole = int(is_head_found or text[spans[0][1] - 1] not in ENDS)
+    while 0 < whole < len(spans) and joins.is_rest(text, *spans[whole]):
+        whole += 1
+    return spans[:whole]
+
+
+def _is_cut_address(text: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a line end cuts an address, and does not stand between a word and one."""
+    (low, end), _tail = spans
+    head = text[low:end].lower()
+    return "@" in head or not (head.isalpha() and (text[low].isupper() or head in LEADS))
 
 
 def _lowered(text: str) -> str:

@@ -34,15 +34,27 @@ ENTITIES = Pattern(
 )
 """The same, as HTML writes them."""
 
-_T = r"[\w+/=.~-]"
+SPACES = Pattern(r"[\xa0\u2000-\u200a\u202f\u205f\u3000]")
+HYPHENS = Pattern(r"[\u2010-\u2012\u2212](?=\d)")
+"""Spaces and hyphens that a line may not break at, and others that word processors write."""
+
+_T = r"[\w+/=.~@-]"
+TAGS = Pattern(
+    r"(?<=[^\s>])</?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)"
+    r"(?:[ ][^<>\n]{0,80})?>(?=[^\s<])"
+)
+"""Tags of emphasis inside of a word."""
+BREAK = Pattern(r"<(?:br|BR)[ \t]{0,2}/?>")
+"""A line end as HTML writes it."""
+
 EMPHASIS = Pattern(
-    rf"[*~_`<](?<={_T}[*~_`<])(?:(?<=\*)(?<!/\*)\*{{0,2}}(?!/)|(?<=~)~|(?<=_)_|(?<=`)`?"
-    r"|(?<=\*)\*_|(?<=_)\*{2}"
-    r"|(?<=<)/?(?:b|i|u|s|em|strong|mark|code|tt|span|small|big|ins|del|kbd|font|sub|sup)>)"
-    rf"(?={_T})"
+    rf"[*~_`](?<={_T}[*~_`])(?:(?<=\*)(?<!/\*)\*{{0,2}}(?!/)|(?<=~)~|(?<=_)_|(?<=`)`?"
+    rf"|(?<=\*)\*_|(?<=_)\*{{2}})(?={_T})"
 )
 """Marks of emphasis inside of a word; no stars of a glob. The first character is looked for first:
 that is fast."""
+IN_NUMBER = Pattern(r"(?:(?<=\d)|(?<=\d )|(?<=\d-))(?:\*{1,2}|_{1,2}|~~|`)(?=[ -]?\d)")
+"""The same between the groups of a number."""
 OPENING = Pattern(r"_(?<![\w/.-]_)_?(?=[+(\d]|[\w.+-]{1,64}@)")
 CLOSING = Pattern(r"_(?<=[\da-z]_)_?(?![\w/.(-])")
 """Underscores around a number or an address."""
@@ -50,17 +62,18 @@ CLOSING = Pattern(r"_(?<=[\da-z]_)_?(?![\w/.(-])")
 BACKSLASH = Pattern(r"(?<=[^\s\\])\\\r?\n[ \t]{0,40}(?=[^\s\\])")
 """A line that goes on behind a backslash."""
 
-SOFT_BREAK = Pattern(r"(?<=[^\s=])=[ \t]{0,4}\r?\n(?=[^\s=])")
+SOFT_BREAK = Pattern(r"(?<=[^\r\n=])=[ \t]{0,4}\r?\n(?=[^\r\n=])")
 """A line of quoted-printable that goes on (RFC 2045, 6.7)."""
 
-ENCODED = Pattern(r"=(?:3D|40|2[0-9A-F]|3[AB]|5F)")
-"""The signs that quoted-printable encodes inside of secrets and addresses."""
+ENCODED = Pattern(r"=(?:3D|40|2[0-9A-F]|3[AB]|5F)|(?:=[89A-F][0-9A-F]){2,8}")
+"""The signs that quoted-printable encodes inside of secrets and addresses, and other letters."""
 
 _OPERATOR = r"(?:\+{1,2}|\.{1,2}|&|\|\||<>|~|,)"
 CONCATENATION = Pattern(
     r"(?<=[^\s\"'`,=(\[{:])(?P<quote>\\?[\"'`])(?P<between>"
     rf"[ \t]{{0,20}}(?P<first>{_OPERATOR})?[ \t]{{0,20}}(?:[\\_]?[ \t]?\r?\n[ \t]{{0,60}})?"
     rf"(?P<second>{_OPERATOR})?[ \t]{{0,20}}[bBrRfFuU@$]{{0,2}}"
+    r"|\.(?:concat|append|plus)\("
     r"|;?[ \t]{0,4}\n[ \t]{0,40}[$@\w.]{1,60}[ \t]{0,4}[.+]=[ \t]{0,4})"
     r"(?P=quote)(?=[^\s\"'`,)\]}:;])"
 )
@@ -70,24 +83,43 @@ _JOINING = Pattern(
 )
 _JOINED = Pattern(r"[^\[\]\n]{0,400}[\])][ \t]{0,2}\.(?:join|concat)\(")
 
+ESCAPED_END = Pattern(r"(?<!\\)(?:\\r)?\\n")
+"""A line end as a string literal writes it."""
+
+UNSEEN = ((("",), INVISIBLE, ""), (("",), SPACES, " "), (("",), HYPHENS, "-"))
+MARKED = (
+    (("<br", "<BR"), BREAK, "\n"), (("&", "<wbr"), ENTITIES, ""), (("</",), TAGS, ""),
+    (("\\\n", "\\\r\n"), BACKSLASH, ""), (("\\n",), ESCAPED_END, "\n"),
+)  # fmt: skip
+"""Parts of a text that has a cut, its pattern, and what is in its place."""
+
 _PIECE = r"[A-Za-z0-9_+/=.~-]"
-_PIECE_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-"
-_PIECE_ENDS = frozenset(_PIECE_CHARS)
 INDENT = Pattern(r"[ \t]{0,60}(?:(?:#{1,3}|//[/!]?|>{1,3}|\*|--|;{1,2})(?![\w-])[ \t]{0,40}){0,6}")
 """The indent, comment or quote mark of a line."""
 _TAIL = Pattern(rf"(?P<piece>{_PIECE}{{1,400}})(?P<after>[ \t]{{0,4}}.?)")
-_KEY_SIGN = Pattern(r"[ \t]{0,4}[:=(\[{]")
-"""Behind a name, and not behind a piece of a secret."""
-_NO_PIECE = Pattern(r"[./~]|.*[^=]=[^=]|.{0,40}\.[a-z]{1,4}\Z|\d{1,4}[-/.]\d\d?[-/.]\d|v?\d+\.\d")
+_HEAD = Pattern(rf"{_PIECE}{{1,400}}\Z")
+_AFTER = Pattern(r"[ \t]{0,4}.?")
+_NO_PIECE = Pattern(
+    r"[./~]|.*[^=]=[^=]|.{0,40}\.[a-z]{1,4}\Z|\d{1,4}[-/.]\d\d?[-/.]\d|v?\d+(?:\.\d+)+(?!\w)"
+)
 """Paths, assignments, names of files, dates and versions."""
 _PADDED = Pattern(r"[A-Za-z0-9+/]{15,}\Z")
 
-ESCAPED_END = Pattern(r"(?<=[\w+/=.~-])(?:\\r)?\\n(?=[\w+/=.~-])")
-"""A line end as a string literal writes it, inside of what may be one word."""
-NUMBER_END = Pattern(r"(?<=\d)[ \t]{0,4}\r?\n")
-"""A line that ends with a digit."""
-_NUMBER_HEAD = Pattern(r"(?:[A-Z]{0,4}\d[\dA-Z]{0,30})(?![\w:])")
-_GROUP = Pattern(r"[A-Z\d]{1,34}\Z")
+NUMBER_END = Pattern(r"(?:(?<=[\d)])|(?<=\d[-/.]))[ \t]{0,4}\\?\r?\n")
+"""A line that ends in a number, maybe with the sign between its groups."""
+_NUMBER_HEAD = Pattern(
+    r"(?!\d{1,2}[.)][ \t]|\d{4}-\d\d-\d\d)[-/.]?\(?[A-Z]{0,4}\d[\dA-Z]{0,30}(?![\w:])"
+)
+"""A number that goes on: no item of a list, no day."""
+LINE_END = Pattern(r"(?<=[^\s|,;:!?)\]}>])(?<![>|][-+])\r?\n(?=[^\r\n])")
+"""A line end behind what may be a word, and another line."""
+_WORD = Pattern(r"[^\s|<>(){}\[\]]{1,400}")
+_NAMED = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:[:(\[{]|[ \t]{1,4}=|=[\"'`]?[^\s=,;)\]}\"'`])")
+_PLAIN = Pattern(r"(?:[A-Za-z]?[a-z]*|[A-Z]{1,12})(?:'[a-z]{1,2})?[.,;:!?'\")]*\Z")
+_ADDRESSED = Pattern(r"@|\bat\b|arroba")
+LINES_ABOVE = 4
+LEAST_WIDTH = 20
+"""Characters of a line that is cut at a width."""
 
 LEAST_PIECE = 4
 """Characters of a piece at a line end; what is shorter is no more than a guess."""
@@ -131,21 +163,27 @@ class Joined:
 def closed(text: str) -> Joined | None:
     """Return the view without the cuts that say what they are; None where the text has none."""
     cuts: list[Cut] = []
-    if not text.isascii():
-        cuts += [(*m.span(), "") for m in INVISIBLE.finditer(text)]
-    if "&" in text or "<wbr" in text:
-        cuts += [(*m.span(), "") for m in ENTITIES.finditer(text)]
-    if any(mark in text for mark in ("*", "~~", "`", "_", "<")):
-        cuts += [(*m.span(), "") for m in EMPHASIS.finditer(text)]
-    if "_" in text and (opened := [(*m.span(), "") for m in OPENING.finditer(text)]):
-        cuts += opened + [(*m.span(), "") for m in CLOSING.finditer(text)]
-    if "\\\n" in text or "\\\r\n" in text:
-        cuts += [(*m.span(), "") for m in BACKSLASH.finditer(text)]
+    for needles, pattern, instead in MARKED if text.isascii() else (*UNSEEN, *MARKED):
+        if any(needle in text for needle in needles):
+            cuts += [(*match.span(), instead) for match in pattern.finditer(text)]
+    if any(mark in text for mark in ("*", "~~", "`", "_")):
+        cuts += _emphasis(text)
     if "=\n" in text or "=\r\n" in text or "=3D" in text:
         cuts += _quoted_printable(text)
     if '"' in text or "'" in text:
         cuts += [(*m.span(), "") for m in CONCATENATION.finditer(text) if _is_one_string(m)]
     return Joined(text, _apart(cuts)) if cuts else None
+
+
+def _emphasis(text: str) -> list[Cut]:
+    """Return the marks of emphasis inside of words and numbers, and underscores around them."""
+    marks = [(*match.span(), "") for match in EMPHASIS.finditer(text)]
+    marks += [(*match.span(), "") for match in IN_NUMBER.finditer(text)]
+    if "_" in text:
+        marks += [(*match.span(), "") for match in OPENING.finditer(text)]
+        if any(text[start] == "_" for start, _end, _nothing in marks):
+            marks += [(*match.span(), "") for match in CLOSING.finditer(text)]
+    return marks
 
 
 def _apart(cuts: list[Cut]) -> list[Cut]:
@@ -169,7 +207,10 @@ def _quoted_printable(text: str) -> list[Cut]:
         if is_sure or not is_padding or (tail and is_piece(tail["piece"])):
             cuts.append((start, end, ""))
     if cuts or "=3D" in text:
-        cuts += [(*m.span(), chr(int(m[0][1:], 16))) for m in ENCODED.finditer(text)]
+        cuts += [
+            (*m.span(), bytes.fromhex(m[0].replace("=", "")).decode(errors="replace"))
+            for m in ENCODED.finditer(text)
+        ]
     return cuts
 
 
@@ -178,97 +219,126 @@ def _is_one_string(match: Match[str]) -> bool:
     if match["first"] and match["second"]:
         return False
     if "," not in (match["first"], match["second"]):
-        return bool(match["first"] or match["second"] or match["between"].strip(" \t"))
+        is_sure = bool(match["first"] or match["second"] or match["between"].strip(" \t"))
+        return is_sure or _is_between_pieces(match)
     text, start = match.string, match.start()
     return bool(
         _JOINING.search(text, max(0, start - 440), start) or _JOINED.match(text, match.end())
     )
 
 
-def wrapped(text: str) -> Joined | None:
-    """Return the view without line ends between pieces of what is no word; None without any."""
+def _is_between_pieces(match: Match[str]) -> bool:
+    """Return whether two literals that touch are the halves of what a machine drew."""
+    text, start = match.string, match.start()
+    head = _HEAD.search(text, max(0, start - 400), start)
+    tail = _TAIL.match(text, match.end())
+    return bool(head and tail and is_piece(head[0]) and is_piece(tail["piece"]))
+
+
+def unbroken(text: str) -> Joined | None:
+    """Return the view without line ends between words of which one is no plain word, or None."""
     cuts: list[Cut] = []
-    at = text.find("\n")
-    first = 0
-    while at >= 0:
-        stop = text.find("\n", at + 1)
-        line = text[first:at].rstrip()
-        below = text[at + 1 : stop if stop >= 0 else len(text)]
-        if line and below and line[-1] in _PIECE_ENDS:
-            cuts += _line_end(text, _last_word(line), first + len(line), at + 1)
-        first, at = at + 1, stop
-    for match in ESCAPED_END.finditer(text) if "\\n" in text else ():
-        head = _last_word(text[max(0, match.start() - 400) : match.start()])
-        cuts += _line_end(text, head, *match.span())
-    if "|" in text:
-        cuts += _cell_ends(text)
-    return Joined(text, _apart(cuts)) if cuts else None
+    for match in LINE_END.finditer(text):
+        start, end = match.start(), match.end()
+        indent = INDENT.match(text, end)
+        end = indent.end() if indent else end
+        tail = _WORD.match(text, end)
+        if tail is None or _is_name(text, end):
+            continue
+        if not _PLAIN.match(tail[0]) or _ADDRESSED.search(text, max(0, start - 80), end + 80):
+            cuts.append((start, end, ""))
+    return _around(text, cuts)
 
 
-def numbered(text: str) -> Joined | None:
+def _around(text: str, cuts: list[Cut]) -> Joined | None:
+    """Return the view of the lines around cuts, without those further away; None without a cut."""
+    kept: list[Cut] = []
+    seen = 0
+    for cut in cuts:
+        first = cut[0]
+        for _line in range(LINES_ABOVE + 1):
+            first = text.rfind("\n", 0, max(0, first))
+        if first + 1 > seen:
+            kept.append((seen, first + 1, "\n"))
+        kept.append(cut)
+        seen = text.find("\n", cut[1]) + 1 or len(text)
+    return Joined(text, [*kept, (seen, len(text), "")]) if kept else None
+
+
+def filled(text: str) -> Joined | None:
+    """Return the view without the line ends that a width set, whatever they cut; None without any.
+
+    A paragraph was cut at a width if two or more of its lines, and all but the last one, are as
+    long as each other. A line that begins with a key is none of its lines.
+    """
+    cuts: list[Cut] = []
+    run: list[Cut] = []
+    width = first = 0
+    while (stop := text.find("\n", first)) >= 0:
+        end = stop - (text[stop - 1 : stop] == "\r")
+        if end - first != width:
+            cuts += run if len(run) > 1 and end - first < width else ()
+            run, width = [], end - first
+        indent = INDENT.match(text, stop + 1)
+        below = indent.end() if indent else stop + 1
+        if width < LEAST_WIDTH or text[below : below + 1] in ("", "\n", "\r"):
+            cuts += run if len(run) > 1 else ()
+            run = []
+        elif _is_name(text, below):
+            run = []
+        else:
+            run.append((end, below, ""))
+        first = stop + 1
+    cuts += run if len(run) > 1 and len(text) - first < width else ()
+    return _around(text, cuts)
+
+
+def numbered(text: str, between: str) -> Joined | None:
     """Return the view without line ends inside of numbers in groups; None where there is none.
 
-    Groups of four stay apart, as cards and accounts are written; what was cut inside of a group is
-    one group again.
+    `between` takes their place: nothing where they cut a group, a space where they are between two.
     """
     cuts: list[Cut] = []
     for match in NUMBER_END.finditer(text):
         indent = INDENT.match(text, match.end())
         end = indent.end() if indent else match.end()
         if _NUMBER_HEAD.match(text, end):
-            start = match.start()
-            group = _GROUP.search(text, max(0, start - 35), start)
-            is_whole = group is not None and len(group[0]) == 4
-            cuts.append((start, end, " " if is_whole else ""))
-    return Joined(text, cuts) if cuts else None
+            cuts.append((match.start(), end, between))
+    return _around(text, cuts)
 
 
-def _last_word(line: str) -> str:
-    """Return the letters, digits and signs of secrets that a line ends with."""
-    word = line.rsplit(maxsplit=1)[-1]
-    return word[len(word.rstrip(_PIECE_CHARS)) :]
+def _is_name(text: str, at: int) -> bool:
+    """Return whether a line begins with the name of what it assigns, calls or describes."""
+    match = _NAMED.match(text, at)
+    return match is not None and not (len(match["name"]) > 15 and is_piece(match["name"]))
 
 
-def _line_end(text: str, head: str, start: int, end: int) -> Iterator[Cut]:
-    """Yield the cut between the word at the end of a line and the first one of the next."""
-    if not head or (head.isalpha() and head[1:].islower() and not _is_chance(head)):
-        return
-    indent = INDENT.match(text, end)
-    end = indent.end() if indent else end
-    tail = _TAIL.match(text, end)
-    if tail is None or _KEY_SIGN.match(tail["after"]):
-        return
-    if _belong(head, tail["piece"], is_alone=not tail["after"].strip(" \t\"'`.,;)<\\")):
-        yield start, end, ""
-
-
-def _belong(head: str, tail: str, *, is_alone: bool) -> bool:
-    """Return whether the last word of a line and the first of the next may be one secret.
-
-    Where the second is alone on its line, one of them may be short or look like a part of a name.
-    """
-    if is_piece(head) and is_piece(tail):
-        return True
-    if not is_alone or not (_is_chance(head) and _is_chance(tail)):
+def is_rest(text: str, start: int, end: int) -> bool:
+    """Return whether a word goes on with what the line above ends with, and is none of its own."""
+    part = text[start:end]
+    after = _AFTER.match(text, end)
+    if after is None or _is_name(text, start):
         return False
-    return is_piece(head) or (is_piece(tail) and len(tail) > 7)
-
-
-def _is_chance(part: str) -> bool:
-    """Return whether a word is more than a plain word, the name of a file or a date."""
+    if is_piece(part):
+        return True
     if _NO_PIECE.match(part) or sum(map(str.isalnum, part)) < 3:
         return False
-    return not (part[1:].islower() and part.isalpha() and pair_share(part) > 0.4)
+    is_alone = not after[0].strip(" \t\"'`.,;)<\\\r\n")
+    is_plain = part.isalpha() and part[1:].islower() and pair_share(part) > 0.4
+    return is_alone and not is_plain
 
 
 _CELL = Pattern(r"(?<=\|)[^|\n]{0,400}(?=\|)")
 
 
-def _cell_ends(text: str) -> list[Cut]:
-    """Return the cuts between a cell and the same cell of the next row, if that row goes on."""
+def celled(text: str, between: str) -> Joined | None:
+    """Return the view in which a cell goes on in the next row, if all of that row does.
+
+    `between` takes the place of the border.
+    """
     cuts: list[Cut] = []
     above: list[Match[str]] = []
-    at = 0
+    at = 0 if "|" in text else len(text)
     while at < len(text):
         stop = text.find("\n", at)
         stop = len(text) if stop < 0 else stop
@@ -280,13 +350,11 @@ def _cell_ends(text: str) -> list[Cut]:
             for tail in filled if goes_on and len(row) == len(above) else ():
                 head = above[row.index(tail)]
                 first, second = head[0].rstrip(" \t\"'`*"), tail[0].lstrip(" \t\"'`*")
-                word = _last_word(first) if first.strip() else ""
-                piece = _TAIL.match(second)
-                if word and piece and _belong(word, piece["piece"], is_alone=True):
-                    cuts.append((head.start() + len(first), tail.end() - len(second), ""))
+                if first:
+                    cuts.append((head.start() + len(first), tail.end() - len(second), between))
         above = row
         at = stop + 1
-    return cuts
+    return _around(text, _apart(cuts))
 
 
 def is_piece(part: str) -> bool:

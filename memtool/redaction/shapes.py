@@ -38,6 +38,8 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
      r"webhook\.office(?:365)?\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,300})"),
     ("zapier-webhook", ("hooks.zapier",),
      r"hooks\.zapier\.com/hooks/catch/(?P<secret>[A-Za-z0-9/]{10,80})"),
+    ("newrelic-token", ("NRAL",),
+     r"(?<![A-Za-z0-9])(?:[a-z]{2}\d\dxx)?[0-9a-f]{30,40}NRAL(?![A-Za-z0-9])"),
     ("telegram-token", (":A",), r"(?<![\d])\d{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),
     ("discord-token", (".",),
      r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])"),
@@ -238,6 +240,8 @@ def userinfo(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
         if cut > 0 and "@" in password and slash > cut:
             password = password[:cut]
         is_example = _EXAMPLE_HOST.match(text, match.end()) and not is_dense(password, 12)
+        if is_dense(user, 20) or is_hex_or_uuid(user):
+            yield "url-password", *match.span("user")
         if _is_real_password(user, password) and not is_example:
             start = match.start("password")
             yield "url-password", start, start + len(password)

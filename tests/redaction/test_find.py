@@ -477,6 +477,71 @@ def test_what_a_check_gives_away_is_found_across_lines_and_below_headings(
 
 
 @pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("please ask jo_\nlee@northwind.eu first", ["jo_", "lee@northwind.eu"]),
+        ("mail to ann.lee@north\nwind.eu, or call", ["ann.lee@north", "wind.eu"]),
+        ("Tel: +49 30 9018\n2043 during the day", ["+49 30 9018", "2043"]),
+        ("her SSN is 219-\n09-9999, he said", ["219-", "09-9999"]),
+        ("ssn 219-09\n-9999", ["219-09", "9999"]),
+        ("call +49\xa030\u202f9018\xa02043 now", ["9018", "2043"]),
+        ("+49 **30 9018** 2043", ["9018", "2043"]),
+        ("<b>ann.lee</b>@<span class=x>northwind</span>.eu", ["ann.lee", "northwind"]),
+        ("| who | phone |\n|--|--|\n| Ann | +49 30 90<br>182043 |", ["+49 30 90", "182043"]),
+        ("| who | mail |\n|--|--|\n| Ann | ann.lee@north |\n| | wind.eu |", ["ann.lee", "wind.eu"]),
+        # Cut at a width, in the middle of words.
+        ("Ask for the nightly job at rob\nert@northwind.eu, or write to \nthe list", ["rob\nert"]),
+    ],
+)  # fmt: skip
+def test_personal_data_goes_whole_wherever_a_line_ends(text: str, gone: list[str]) -> None:
+    after = redact(text, find(text))
+    assert not [piece for piece in gone if piece in after]
+
+
+PASSWORD = "Quartz!7{a4}x"
+HEX = "{h32}"
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("[10:02] ann: what's the vpn password?\n[10:03] bo: {s}\n", PASSWORD),
+        ("UPDATE settings SET value = '{s}' WHERE name = 'api_key';", HEX),
+        ("INSERT INTO settings VALUES (62,'dd_api_key','{s}'),(7,'locale','de')", HEX),
+        ('variable "db_password" {\n  type    = string\n  default = "{s}"\n}', PASSWORD),
+        ("name,value\nAPI_KEY,{s}\nLOCALE,de\n", HEX),
+        ('const key = process.env.API_KEY || "{s}";', HEX),
+        ("here is the master key you asked for:\n\n    {s}\n\nBye", HEX),
+        ("the sudo password on lumen-1 has been {s} since March", PASSWORD),
+        ("I set the root password on lumen-1 to {s}, please change it", PASSWORD),
+        ("Benutzer ci, Kennwort {s} steht im Safe", PASSWORD),
+        ("host=db port=5432 password={s} sslmode=require", "Winter.b2hkpV"),
+        ("key {s}NRAL of the agent", "{h36}"),
+    ],
+)
+def test_what_announces_a_secret_may_be_in_another_place(text: str, form: str) -> None:
+    """Answers in a chat, rows of SQL and CSV, variables of Terraform, sentences."""
+    secret = draw(form) if "{" in form else form
+    assert secret not in redact(text.replace("{s}", secret), find(text.replace("{s}", secret)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "passwords are hashed with argon2id\nQueues never hold more than ten",
+        "login and password retries\nk8s: web-5d9c7b8f6d-lvre1\nIndex the schema",
+        "who may read the password.\na45e3492-12b6-3871-f397-5bae30589329 is the request",
+        "docker run -e MYSQL_ROOT_PASSWORD=<password> mysql:8",
+        "$password = $request->input('password');",
+        "write\nanna says so",
+        'names = ["api_key", "EVP_PKEY_new_raw_public_key"]',
+    ],
+)
+def test_lines_that_only_touch_are_not_read_as_one(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "took 4111 1111\n1111 1112 rows",
