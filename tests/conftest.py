@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memtool.cli import hooks, main
+from memtool.hosts import contracts
 from memtool.index import index
 from memtool.memory import document
 from memtool.memory.memory import FieldValue, Memory
@@ -106,7 +107,7 @@ class Sandbox:
         """Run `memtool` in this process, with streams of its own, and return what it printed.
 
         An answer to an agent host is given all the time it needs, so that a loaded machine
-        changes nothing.
+        changes nothing; and no event counts as handed over twice, as those of tests are alike.
         """
         streams = [
             io.TextIOWrapper(io.BytesIO(data), "utf-8", "backslashreplace")
@@ -119,6 +120,7 @@ class Sandbox:
             for name, value in (self.env | env).items():
                 patch.setenv(name, value)
             patch.setattr(hooks, "LIMIT_S", AMPLE_S)
+            patch.setattr(contracts, "TWIN_S", 0)
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             status = main.main(args)

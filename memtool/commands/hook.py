@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts
 from memtool.hosts.contracts import MOST_INPUT, Contract, Given
@@ -69,7 +71,8 @@ def hook(
     after its context was lost, gets the primer; a prompt gets the memories that answer it or govern
     the files it names; an edit gets the decisions and warnings that govern the file. No session
     is shown a memory twice unless it changed. The end of a turn, of a session, and a compaction
-    hand the transcript on.
+    hand the transcript on. Where a host runs the hooks of a project and of the user, one of them
+    answers.
 
     An agent is never disturbed: whatever goes wrong, within two seconds the command has printed
     nothing, or the host's empty answer, and ends with 0. What went wrong stands in hook.log in the
@@ -98,9 +101,7 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
     contract = _contract(host, event)
     session = context_of(given)
     happened = HookCall(contract, given, is_dry)
-    reply = None if context.is_off else _REPLIES.get(contract.meaning)
-    if reply is not None and contract.meaning in _READING and context.is_begun:
-        _narrow(context, given)
+    reply = _reply(context, happened)
     injected = reply(context, happened) if reply else None
     if injected is None:
         return Hooked(contract.written(""), contract.meaning, session, dry_run=is_dry)
@@ -116,6 +117,26 @@ def answered(context: Context, host: str, event: str, given: Given, *, is_dry: b
         degraded=injected.degraded,
         depth=injected.depth,
     )
+
+
+def _reply(
+    context: Context, event: HookCall
+) -> Callable[[Context, HookCall], Injected | None] | None:
+    """Return what is done for an event, None for nothing.
+
+    Cursor also runs the hooks of Claude Code, for which it has its own; and a host that has memtool
+    for the project and for the user runs both. What is captured twice is stored once.
+    """
+    contract, given = event.contract, event.given
+    if context.is_off or given.client not in ("", contract.host):
+        return None
+    if contract.meaning in _READING and context.is_begun:
+        is_noted = given.session and given.digest and not event.is_dry
+        cache, now = context.repository.cache_dir, int(time.time())
+        if is_noted and contracts.is_twin(cache, contract, given, now):
+            return None
+        _narrow(context, given)
+    return _REPLIES.get(contract.meaning)
 
 
 UNREADABLE = (
@@ -302,8 +323,6 @@ def _narrow(context: Context, given: Given) -> None:
 
         named = (*given.files, *file_rules.named_files(context, given.prompt))
         if unindexed.narrow(context, file_rules.inside(context, named)):
-            import time
-
             from memtool.sessions import background
 
             place = context.repository

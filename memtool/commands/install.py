@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memtool.hosts.install import Installed, InstallPlan
+from memtool.hosts.install import Host, Installed, InstallPlan
 from memtool.hosts.install import render_installed as render
 from memtool.store.context import Context
 
@@ -27,7 +27,8 @@ def install(
     matters to each prompt and hand the session over for capture; slash commands such as /remember;
     and a skill that teaches the agent to write, correct and search. The files are those of this
     project, to be committed, or with --user those of all your projects. Everything that others
-    wrote there stays, byte for byte; what another level has already is not written twice.
+    wrote there stays, byte for byte. What you have for all your projects is not written into one;
+    where both are there, a session is given everything once.
 
     git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
     hook tells what a merge brought. A hook of yours is kept and runs first. A merge driver joins
@@ -72,6 +73,8 @@ def install(
         context.notes.append(
             "no agent host is in use here: memtool install claude puts it there anyway"
         )
+    if not user:
+        _note_below(context, [one for one in map(agent, agents) if not one.looks_up])
     if names != [GIT]:
         _note_missing(context, user=user)
     return done
@@ -116,6 +119,19 @@ def uninstall(
         return host.uninstall(host.site(context, is_user=user))
 
     return install.run(context, names, plan_of, yes=yes, dry_run=dry_run, every=all)
+
+
+def _note_below(context: Context, hosts: list[Host]) -> None:
+    """Note which hosts will not read what is at the top where they are started here, below it."""
+    import os
+
+    if hosts and os.path.realpath(context.cwd) != os.path.realpath(context.repository.top):
+        who = " and ".join(host.title for host in hosts)
+        which = hosts[0].name if len(hosts) == 1 else "--all"
+        context.notes.append(
+            f"{who}, started in a subdirectory, will not look at the top of the repository: "
+            f"memtool install {which} --user serves it there"
+        )
 
 
 def _note_missing(context: Context, *, user: bool) -> None:

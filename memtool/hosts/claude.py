@@ -48,6 +48,7 @@ HOST = Host(
     folder=".claude",
     home=lambda env: env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(env), ".claude"),
     parts=parts,
+    looks_up=False,
     tried="2.1.197",
     server=server,
     trust="Claude Code reads hooks when it starts: restart it, and trust the folder if it asks",

@@ -5,17 +5,19 @@ answers differ only in the JSON around one text, and in how silence is written. 
 too large or no JSON object is refused.
 
 What hooks did is noted in `hook.log` in memtool's directory of the git directory; when it is full
-it replaces `hook.log.old`. Where it cannot be written, nothing is.
+it replaces `hook.log.old`. Where it cannot be written, nothing is. Beside it `events` names the
+events of the last seconds, since a host may hand the same one to two installations.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
 
-from memtool.store.files import append_entry, read_regular
-from memtool.value import Value
+from memtool.store.files import append_entry, open_to_append, read_regular
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +140,8 @@ class Given(Value):
 
     `agent` names the subagent in which the event happened, which has a context of its own.
     `source` says why a session starts: startup, resume, clear, compact. `files` are written as the
-    host writes them.
+    host writes them. `client` is the host that runs a hook which may be another's, where it says;
+    `digest` is that of all that was sent.
     """
 
     session: str = ""
@@ -148,6 +151,8 @@ class Given(Value):
     files: tuple[str, ...] = ()
     transcript: str = ""
     source: str = ""
+    client: str = ""
+    digest: str = ""
 
 
 def most_tokens(host: str) -> int:
@@ -181,6 +186,8 @@ def read(data: bytes) -> Given:
         files=tuple(_files(event)),
         transcript=_path(event.get("transcript_path")),
         source=_text(event.get("source"))[:MOST_NAME],
+        client="cursor" if "cursor_version" in event else "",
+        digest=digest(data),
     )
 
 
@@ -236,6 +243,42 @@ def _path(value: object) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair
         return ""
     return value
+
+
+EVENTS = "events"
+TWIN_S = 5
+"""Seconds in which the same event is the same one still, and none that happened again."""
+MOST_EVENTS = 64 * 1024
+
+
+def is_twin(directory: str, contract: Contract, given: Given, now: int) -> bool:
+    """Tell whether another process answers this event; note that this one does where none is.
+
+    A host that has memtool for the project and for the user runs both, most often at once.
+    `directory` is the cache directory of the repository. Where it cannot be written, both answer.
+    """
+    key = f"{contract.host}:{contract.event}:{given.digest}"
+    path = os.path.join(directory, EVENTS)
+    try:
+        handle = open_to_append(path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            lines = read_regular(path, MOST_EVENTS).decode(errors="replace").splitlines()
+            recent = [line for line in lines if _is_recent(line, now)]
+            if any(line.endswith(f" {key}") for line in recent):
+                return True
+            os.ftruncate(handle, 0)
+            os.write(handle, "".join(f"{line}\n" for line in (*recent, f"{now} {key}")).encode())
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
+    return False
+
+
+def _is_recent(line: str, now: int) -> bool:
+    moment = line.partition(" ")[0]
+    return moment.isdecimal() and abs(now - int(moment)) < TWIN_S
 
 
 SUMMARIES: dict[str, bytes] = {"gemini": b"<state_snapshot>"}

@@ -33,6 +33,7 @@ HOST = Host(
     folder=".cursor",
     home=lambda env: os.path.join(home_of(env), ".cursor"),
     parts=parts,
+    looks_up=False,
     server=lambda site: edits.server(site, *site.at("mcp.json")),
     trust="Cursor runs the hooks of a project only in a workspace that you trust: restart it",
 )

@@ -31,6 +31,7 @@ HOST = Host(
     folder=".gemini",
     home=lambda env: os.path.join(env.get("GEMINI_CLI_HOME") or home_of(env), ".gemini"),
     parts=parts,
+    looks_up=False,
     tried="0.61.0",
     retired=retired,
     server=lambda site: edits.server(site, *site.at(SETTINGS), comments=True),

@@ -13,6 +13,7 @@ import difflib
 import errno
 import fcntl
 import os
+import pwd
 import shutil
 import stat
 import sys
@@ -210,7 +211,7 @@ class Site(Value):
             if not stat.S_ISREG(os.stat(place).st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file")
             return read_regular(place)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise MemtoolError(
@@ -229,8 +230,14 @@ class Site(Value):
 
 
 def home_of(env: Mapping[str, str]) -> str:
-    """Return the home directory of the user."""
-    return env.get("HOME") or os.path.expanduser("~")
+    """Return the home directory of the user, empty where the system knows none."""
+    given = env.get("HOME", "")
+    if os.path.isabs(given):
+        return given
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # a container may run as a user that it does not know
+        return ""
 
 
 def _program(env: Mapping[str, str]) -> str:
@@ -249,7 +256,8 @@ class Host(Value):
     older versions of memtool. `trust` is what the user has to do before the host runs a new hook;
     `refusal` asks the host itself which hooks it does not run, and returns that in words, empty for
     none. `tried` is the version in which all of it was proven in real sessions, empty for a host
-    that has none without a screen.
+    that has none without a screen. `looks_up` tells whether a session that starts in a subdirectory
+    reads the files at the top of the project.
     """
 
     name: str
@@ -263,11 +271,22 @@ class Host(Value):
     retired: Callable[[Site], list[ConfigEdit]] = lambda _site: []
     refusal: Callable[[Site, Mapping[str, str]], str] = lambda _site, _env: ""
     tried: str = ""
+    looks_up: bool = True
 
     def site(self, context: Context, *, is_user: bool) -> Site:
-        """Return where its files are, for the project or for all projects of the user."""
+        """Return where its files are, for the project or for all projects of the user.
+
+        Raises:
+            MemtoolError: the user has no directory for them.
+        """
         project, home = context.repository.top, home_of(context.env)
         inside, everywhere = os.path.join(project, self.folder), self.home(context.env)
+        if is_user and not os.path.isabs(everywhere):
+            raise MemtoolError(
+                f"there is no home directory here for the files of {self.title}",
+                hint="set HOME to a directory that you may write to, or leave out --user",
+                code="no-home",
+            )
         above = home if everywhere.startswith(f"{home}/") else os.path.dirname(everywhere)
         return Site(
             folder=everywhere if is_user else inside,
@@ -302,7 +321,7 @@ class Host(Value):
         wanted: list[ConfigEdit] = []
         present: dict[str, list[str]] = {}
         for part in parts:
-            place = _other_level(part)
+            place = "" if site.has(part) else _other_level(part, site)
             if place:
                 level = site.other if place.startswith(f"{site.other}/") else place
                 present.setdefault(site.shown(level), []).append(_name(part))
@@ -404,9 +423,14 @@ def _without(before: bytes, ours: list[ConfigEdit]) -> bytes | None:
     return after
 
 
-def _other_level(part: ConfigEdit) -> str:
-    """Return the file of another level that has a part already, empty for none."""
+def _other_level(part: ConfigEdit, site: Site) -> str:
+    """Return the file of another level that has a part already, empty for none.
+
+    What one project has says nothing about all the others of the user.
+    """
     for path in part.elsewhere:
+        if site.is_user and not path.startswith(f"{site.folder}/"):
+            continue
         try:
             if path != part.path and part.has(read_regular(os.path.realpath(path))):
                 return path

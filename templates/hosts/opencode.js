@@ -84,7 +84,7 @@ function memory(cwd) {
       const isFirst = session.primer === null
       session.primer ??= ask("session-start", given(id, { source: session.source }))
       const primer = await session.primer
-      const answer = await ask("prompt", given(id, { prompt, files }))
+      const answer = await ask("prompt", given(id, { prompt, files, message: mark }))
       const texts = [isFirst ? primer : "", answer].filter(Boolean)
       session.blocks = [...session.blocks, ...texts].slice(-MOST_BLOCKS)
       return texts.join("\n")

@@ -392,7 +392,7 @@ def test_what_is_no_file_is_refused(sandbox: Sandbox) -> None:
     place.parent.rmdir()
     sandbox.write(".claude", "a file")
     done = sandbox.run("install", "claude", "--yes")
-    assert (done.returncode, "Not a directory" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot be changed" in done.stderr) == (2, True)
     assert files(sandbox.path).keys() == {"./.memory/", "./.claude"}
 
 

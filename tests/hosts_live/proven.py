@@ -9,6 +9,8 @@ DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
 SCENARIOS = (
     "primer and block once",
     "warning at an edit once",
+    "each once with hooks of user and project",
+    "works in a subdirectory",
     "nothing again on resume",
     "primer after a compaction",
     "short primer for subagents",

@@ -193,6 +193,37 @@ def test_a_session_that_is_resumed_is_given_what_is_new(
 
 
 @every
+def test_two_installations_and_a_neighbour_are_as_one(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """All clients are installed in the project, and this one for the user as well.
+
+    The second session starts in a package, where some clients read the user's settings only.
+    """
+    team = planted(bare, client, model)
+    for other in clients.ALL:
+        run(team, "install", other.name, "--yes")
+    run(team, "install", client.name, "--user", "--yes")
+    charge = team.path / CHARGE
+    package = Sandbox(team.path / "app", team.env)
+    for place, old, new in ((team, 1, 2), (package, 2, 3)):
+        model.play(*client.edit(charge, f"    return {old}", f"    return {new}"), "Done.")
+        done = client.ask(place, model.url, QUESTION)
+        assert done.returncode == 0, done.stderr
+        last = model.turns[-1].text
+        for text in (GUIDE, PINNED, DECISION, f"| {WARNING}"):
+            assert last.count(text) == 1, (place.path.name, text)
+        proven(client, "works in a subdirectory" if place is package else
+               "each once with hooks of user and project")  # fmt: skip
+    captured(team, "ended")
+    listed = json.loads(run(team, "session", "list", "--json"))["sessions"]
+    assert len(listed) == 2
+    for session in listed:
+        shown = run(team, "session", "show", session["id"])
+        assert len(re.findall(r"^#\d+ \S+ user\b", shown, re.MULTILINE)) == 1
+
+
+@every
 def test_what_was_typed_and_what_failed_is_kept(
     client: Client, bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:
