@@ -7,6 +7,7 @@ written; whatever is refused leaves it there. The text of options is not read fr
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -20,15 +21,20 @@ from memtool.authoring.tree import bytes_of
 from memtool.authoring.write import Written
 from memtool.errors import MemtoolError
 from memtool.index.analyzer import is_stop, terms
-from memtool.memory import document, timestamps
+from memtool.memory import document, drift, timestamps
 from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX, TYPES
 from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import sections as sections_of
+from memtool.memory.schema import parse_source
 from memtool.redaction.mask import Mask
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.progress import paused
 
+MOST_READ = 1 << 20
+"""Bytes of a file in which anchors are looked for."""
+MOST_LINES = 60
+"""Lines that one anchor offers at most."""
 NOT_BY_SET = {
     "id": "it has an option of its own, --id",
     "type": "it is the first argument of memtool new",
@@ -269,6 +275,75 @@ def proposed_tags(context: Context, memory: Memory) -> tuple[str, ...]:
     mask = Mask(context.settings)
     shown = [tag for tag in found if mask.line(tag) == tag]
     return tuple(sorted(shown, key=lambda tag: (not fit[tag], -counts[tag], tag))[:MOST_TAGS])
+
+
+MOST_ANCHORS = 3
+"""Names that are offered, and files that are read for them."""
+_PART = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
+
+
+def proposed_anchors(context: Context, memory: Memory) -> str:
+    """Return what the text could hold so that drift has something to check; empty where it has.
+
+    Checked are names such as `fetch_page` that stand in a file of the memory, and cited lines.
+    Offered are names of its files whose words the text has, and the lines of the first of them.
+    """
+    sources = [parse_source(one) for one in memory.items("source")]
+    named = dict.fromkeys([
+        *memory.items("files"), *(one.target for one in sources if one.kind == "file")
+    ])  # fmt: skip
+    text = f"{memory.title}\n{memory.body}"
+    if any(one.kind == "file" and one.lines for one in sources) or any(
+        drift.cited(text, path) for path in named
+    ):
+        return ""
+    held = {path: body for path in [*named][:MOST_ANCHORS] if (body := _file_text(context, path))}
+    if not held or any(
+        drift.holds(body, name) for name in drift.names(text) for body in held.values()
+    ):
+        return ""
+    said = set(terms(text, context.settings.text("search.language")))
+    fitting = {
+        name: path
+        for path, body in held.items()
+        for name in drift.names(body)
+        if said.issuperset(terms(" ".join(re.findall(_PART, name))))
+    }
+    mask = Mask(context.settings)
+    offered = [name for name in fitting if mask.line(name) == name][:MOST_ANCHORS]
+    if not offered:
+        return ""
+    path, lines = fitting[offered[0]], held[fitting[offered[0]]].splitlines()
+    first, last = _block(lines, offered[0])
+    return f"{', '.join(offered)} or {path}#L{first}-L{last} in its text"
+
+
+def _file_text(context: Context, path: str) -> str:
+    """Return a file of the worktree as text, empty for what is none or lies elsewhere."""
+    clean = os.path.normpath(path)
+    if context.is_global or context.repository.is_bare or clean.startswith(("/", "..", ".git/")):
+        return ""
+    place = os.path.join(os.path.realpath(context.repository.top), clean)
+    if os.path.realpath(place) != place:
+        return ""
+    try:
+        text = files.read_regular(place, MOST_READ).decode()
+    except (OSError, ValueError):  # a glob, a folder, no UTF-8
+        return ""
+    return "" if "\0" in text else text
+
+
+def _block(lines: Sequence[str], name: str) -> tuple[int, int]:
+    """Return the lines, from 1, on which a name stands first with what is indented below it."""
+    first = next(number for number, line in enumerate(lines) if drift.holds(line, name))
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    last = first
+    for number in range(first + 1, min(len(lines), first + MOST_LINES)):
+        line = lines[number]
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            break
+        last = number if line.strip() else last
+    return first + 1, last + 1
 
 
 def submit(

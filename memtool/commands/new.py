@@ -101,6 +101,7 @@ def new(
         if fitting:
             how = "--tag TAG" if dry_run else "tags: in its file, or --tag TAG the next time"
             context.notes.append(f"tags of other memories fit: {', '.join(fitting)} ({how})")
+    _note_anchors(context, memory, done)
     return done
 
 
@@ -148,7 +149,9 @@ def remember(
             "files": file,
         },
     )
-    return write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
+    done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
+    _note_anchors(context, memory, done)
+    return done
 
 
 def supersede(
@@ -251,3 +254,12 @@ def _submitted(
 
         digest.renew(context, memory.supersedes, commit=commit, dry_run=dry_run)
     return done
+
+
+def _note_anchors(context: Context, memory: Memory, done: Written) -> None:
+    """Say how drift could notice that a memory no longer fits the files that it names."""
+    offered = "" if done.duplicate_of else draft.proposed_anchors(context, memory)
+    if offered:
+        context.notes.append(
+            f"drift would see the end of its files only; it checks {offered} as well"
+        )

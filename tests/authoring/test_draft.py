@@ -7,7 +7,7 @@ import pytest
 from conftest import Sandbox
 
 from memtool.authoring import draft
-from memtool.commands.new import new, supersede
+from memtool.commands.new import new, remember, supersede
 from memtool.errors import MemtoolError
 from memtool.memory import document
 
@@ -268,3 +268,30 @@ def test_set_refuses_what_it_must_not_write(pair: str, message: str, hint: str):
     with pytest.raises(MemtoolError) as caught:
         draft.assigned([pair])
     assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_anchors_are_offered_where_drift_has_nothing_to_check(sandbox: Sandbox) -> None:
+    """A name of its files whose words the text has, with its lines; else nothing is said."""
+    code = (
+        "import x\n\ndef fetch_pages(url):\n    get(url)\n\n    return 1\n\nclass PageCache: ...\n"
+    )
+    sandbox.write("src/pages.py", code)
+    sandbox.write("bytes", b"def fetch_pages\0")
+    (sandbox.path / "link").symlink_to("src/pages.py")
+    said = "Each of the pages is fetched three times."
+
+    def noted(text: str, *files: str) -> list[str]:
+        context = sandbox.context()
+        remember(context, text, file=files, dry_run=True)
+        return [note for note in context.notes if "drift" in note]
+
+    (note,) = noted(said, "src/pages.py")
+    assert note.endswith("it checks fetch_pages or src/pages.py#L3-L6 in its text as well")
+    context = sandbox.context()
+    new(context, "decision", "Pages are fetched", body=said, file=("src/pages.py",), dry_run=True)
+    assert any("fetch_pages or src/pages.py#L3-L6" in one for one in context.notes)
+    assert noted(f"{said} See fetch_pages.", "src/pages.py") == []
+    assert noted(f"{said} See src/pages.py#L3-L6.", "src/pages.py") == []
+    assert noted("Deploys run on Tuesdays.", "src/pages.py") == []
+    for path in ("bytes", "link", "src", "src/*.py", "nothing.py", "x" * 300):
+        assert noted(said, path) == []
