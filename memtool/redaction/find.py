@@ -264,8 +264,9 @@ def _across_line_ends(
         (joins.celled(text, " "), NUMBER_KINDS),
     ):
         for spans, rank, kind in _in_view(view, kinds):
-            for low, high in _without_borders(text, spans):
-                yield low, high, rank, kind
+            if not _are_several(kind, spans, found):
+                for low, high in _without_borders(text, spans):
+                    yield low, high, rank, kind
     for spans, rank, kind in _in_view(joins.unbroken(text)):
         belonging = _belonging(text, kind, spans, found)
         if len(belonging) > 1:
@@ -290,6 +291,17 @@ def _without_borders(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tu
             at = place
 
 
+def _are_several(
+    kind: str, spans: Sequence[tuple[int, int]], found: Sequence[tuple[int, int, int, str]]
+) -> bool:
+    """Return whether a secret of its own begins with one of the later pieces."""
+    starts = {low for low, _high in spans[1:]}
+    later = {other for low, _high, _rank, other in found if low in starts}
+    first, end = spans[0]
+    is_head_found = any(low < end and first < high for low, high, _rank, _kind in found)
+    return kind in later or (is_head_found and bool(later - {"high-entropy"}))
+
+
 def _belonging(
     text: str,
     kind: str,
@@ -304,13 +316,10 @@ def _belonging(
         return ()
     if kind == "email":
         return spans if len(spans) == 2 and _is_cut_address(text, spans) else ()
-    starts = {low for low, _high in spans[1:]}
     near = [one for one in found if one[0] < spans[-1][1] and spans[0][0] < one[1]]
-    is_head_found = any(one[0] < spans[0][1] for one in near)
-    if is_head_found and any(one[0] in starts and one[3] != "high-entropy" for one in near):
-        return ()  # a secret of its own begins there
-    if kind == "high-entropy" and not near:
+    if _are_several(kind, spans, near) or (kind == "high-entropy" and not near):
         return ()
+    is_head_found = any(one[0] < spans[0][1] for one in near)
     if kind in NAMED_KINDS and not is_head_found and len(spans) == 2:
         return spans
     whole = int(is_head_found or text[spans[0][1] - 1] not in ENDS)

@@ -352,6 +352,9 @@ def _hint(
             or ("empty ident name" in error.stderr)
         ):
             return f"git config user.name NAME and user.email ADDRESS, then {again}"
+        if paths and "sparse-checkout" in error.stderr:
+            top = shlex.quote(paths[0].partition("/")[0])
+            return f"git sparse-checkout add {top}, then {again}"
     return f"mend what git says, then {again}"
 
 

@@ -200,6 +200,7 @@ def test_secrets_on_two_lines_stay_two() -> None:
     """A line end between whole tokens joins nothing: each has its own place and line."""
     one, two = draw("ghp_{a36}"), draw("gho_{a36}")
     assert [(d.line, d.end - d.start) for d in find(f"{one}\n{two}")] == [(1, 40), (2, 40)]
+    assert [(d.line, d.end - d.start) for d in find(f"x\n{one}")] == [(2, 40)]
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,17 @@ def test_without_an_identity_the_hint_says_how_to_set_one(sandbox: Sandbox) -> N
     assert sandbox.git("status", "--porcelain", "--", path) == f"?? {path}\n"
 
 
+def test_a_sparse_checkout_is_widened_by_the_hint(sandbox: Sandbox) -> None:
+    """Git takes no file outside of it; the hint's command lets the same commit pass."""
+    sandbox.write("docs/a.md", "text")
+    sandbox.commit()
+    sandbox.git("sparse-checkout", "set", "docs")
+    path = sandbox.memory("dec-a")
+    assert refused(sandbox, path).hint.startswith("git sparse-checkout add .memory, then git add")
+    sandbox.git("sparse-checkout", "add", ".memory")
+    assert commit(sandbox, path)
+
+
 def test_a_lock_that_stays_is_named(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memtool waits for another git process, then says that it is in the way."""
     monkeypatch.setattr(commits, "LOCK_PATIENCE_S", 0.1)
