@@ -106,15 +106,17 @@ def program(command: str) -> Model:
         )
         try:
             done = subprocess.run(
-                call, input=prompt, check=False, capture_output=True, text=True, timeout=MODEL_S
-            )
+                call, input=prompt, check=False, capture_output=True, text=True, errors="replace",
+                timeout=MODEL_S,
+            )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SystemExit(f"the model command failed: {error}") from None
         if done.returncode:
             raise SystemExit(
                 f"the model command ended with {done.returncode}: {done.stderr[-500:]}"
             )
-        named = re.findall("|".join(map(re.escape, choice.options)), done.stdout, re.IGNORECASE)
+        words = "|".join(map(re.escape, choice.options))
+        named = re.findall(rf"\b(?:{words})\b", done.stdout, re.IGNORECASE)
         return named[-1].lower() if named else "nothing"
 
     return ask

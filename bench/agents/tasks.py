@@ -136,7 +136,8 @@ TOPICS = (
     "printer", "newsletter", "translation", "holiday calendar", "invoice", "warehouse",
     "search box", "chat widget", "cookie banner", "voucher", "mail template", "backup",
     "image resizer", "statistics page", "address form", "delivery note", "price list",
-    "customer survey", "shop window", "gift card", "returns desk", "loyalty card", "store locator", "stock alarm",
+    "customer survey", "shop window", "gift card", "returns desk", "loyalty card",
+    "store locator", "stock alarm",
 )  # fmt: skip
 AGREED = "agreed with the platform team"
 
