@@ -51,6 +51,7 @@ from memtool.commands import show as _show
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
 from memtool.commands import undo as _undo
+from memtool.commands import verify as _verify
 from memtool.commands import why as _why
 from memtool.commands._filters import options as _options
 from memtool.errors import MemtoolError
@@ -109,6 +110,7 @@ class Project(Context):
     blame = _blame.blame
     why = _why.why
     drift = _drift.drift
+    verify = _verify.verify
     diff = _diff.diff
     check = _check.check
     conflicts = _conflicts.conflicts

@@ -124,6 +124,9 @@ CASES: dict[str, str] = {
         drift sem-retry --json
         drift dec-nowhere
         drift --at v1
+        verify --all
+        verify sem-retry --json
+        verify dec-nowhere
         log
         log --limit 5
         log dec-redis
@@ -364,6 +367,7 @@ PROCESSES = """
     log dec-redis
     blame dec-redis
     drift --all
+    verify
     why dec-redis
     diff origin/main..HEAD
     conflicts

@@ -60,6 +60,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("blame", "prove", "who wrote each field and section, in which commit"),
     Verb("why", "prove", "the chain of sources behind a memory"),
     Verb("drift", "prove", "which memories name files that are no longer what they were"),
+    Verb("verify", "prove", "whether what a memory cites resolves, and shows what it showed"),
     Verb("diff", "prove", "what changed between two revisions, in memory terms"),
     Verb("check", "guard", "what must not be committed, before it is"),
     Verb("conflicts", "guard", "what contradicts what, side by side"),

@@ -61,7 +61,7 @@ def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion
         text = f"{memory.title}\n{memory.body}"
         for path in files:
             cited.update((path, lines) for lines in rules.cited(text, path))
-        usable = dict.fromkeys(path for path in files if _is_usable(path))
+        usable = dict.fromkeys(path for path in files if is_usable(path))
         base = checked or origins[record.path].commit
         found.append(
             DriftQuestion(record.path, record.oid, text, tuple(usable), tuple(sorted(cited)), base)
@@ -69,7 +69,8 @@ def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion
     return found
 
 
-def _is_usable(path: str) -> bool:
+def is_usable(path: str) -> bool:
+    """Tell whether git can be asked about a path that a memory names."""
     return (
         path not in (".", "..")
         and not path.startswith(("../", "/", ".git/"))
@@ -122,7 +123,7 @@ def judge(
 def _pairs(
     repository: Repository, head: CommitFiles, asked: Sequence[DriftQuestion]
 ) -> tuple[dict[str, list[FilePair]], dict[str, set[str]]]:
-    known = _known(repository, {one.base for one in asked})
+    known = known_commits(repository, {one.base for one in asked})
     members = {}
     watched: dict[str, set[str]] = {}
     for one in asked:
@@ -138,7 +139,7 @@ def _pairs(
         for file in one.files
         for path in (file, *members[one.path, file])
     }
-    there = _stood(repository, wanted)
+    there = stood(repository, wanted)
     pairs: dict[str, list[FilePair]] = {}
     for one in asked:
         rows = pairs[one.path] = []
@@ -179,7 +180,7 @@ def _pairs_of(
             yield pair
 
 
-def _known(repository: Repository, commits: Iterable[str]) -> frozenset[str]:
+def known_commits(repository: Repository, commits: Iterable[str]) -> frozenset[str]:
     """Return those of some commits that are here."""
     order = sorted(commits)
     if repository.is_partial:  # a question about an object that is not here would end git
@@ -188,7 +189,7 @@ def _known(repository: Repository, commits: Iterable[str]) -> frozenset[str]:
     return frozenset(one for one, info in zip(order, infos, strict=True) if info)
 
 
-def _stood(
+def stood(
     repository: Repository, wanted: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[str, str, int] | None]:
     """Return id, type and size of what was at paths in commits, None where nothing was.
@@ -289,8 +290,8 @@ def _follow(
 ) -> None:
     """Put where a file lies today in the place of one that is gone, where it was renamed."""
     near = [(one, pair, head.near(pair.path, pair.old)) for one, pair in gone]
-    stood = _stood(repository, {(one.base, path) for one, _pair, paths in near for path in paths})
-    is_new = {key for key, info in stood.items() if info is None}
+    were = stood(repository, {(one.base, path) for one, _pair, paths in near for path in paths})
+    is_new = {key for key, info in were.items() if info is None}
     texts = BlobTexts(repository, head.own)
     moved: dict[tuple[str, str], bool] = {}
     for one, pair, paths in near:

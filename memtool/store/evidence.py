@@ -12,8 +12,10 @@ import stat
 from collections.abc import Iterable
 
 from memtool.memory.schema import Source, parse_source
+from memtool.store.git import GitError
 from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
 from memtool.store.provenance import SHORT
+from memtool.store.repository import Repository
 from memtool.store.snapshot import Snapshot
 from memtool.value import Value
 
@@ -62,7 +64,7 @@ def resolve(
     texts = sorted(set(wanted))
     parsed = {text: parse_source(text) for text in texts}
     named = {source.commit for source in parsed.values() if source.commit}
-    commits = _commits(snapshot, named)
+    commits = _commits(snapshot.repository, named)
     found = {}
     for text, source in parsed.items():
         if source.kind == "commit":
@@ -74,12 +76,46 @@ def resolve(
     return found
 
 
-def _commits(snapshot: Snapshot, named: Iterable[str]) -> dict[str, str]:
+REACHED, UNREACHABLE, MISSING, UNKNOWN = "ok", "unreachable", "missing", "unknown"
+
+
+def commit_states(
+    repository: Repository, named: Iterable[str], tips: Iterable[str]
+) -> dict[str, tuple[str, str]]:
+    """Return status and full id of commits, by the maybe shortened ids that name them.
+
+    `ok` are those that lead to one of the `tips`: a commit that is merely here, as a rebase leaves
+    it behind, is in no other clone. `unknown` is what a shallow or partial clone need not hold,
+    and what several commits begin with. Two processes, however many there are.
+    """
+    ends = [tip for tip in tips if tip]
+    is_whole = not repository.shallow_commits() and not repository.is_partial
+    absent = MISSING if is_whole else UNKNOWN
+    try:
+        full = _commits(repository, named)
+    except GitError:  # what a partial clone does not hold
+        return dict.fromkeys(named, (UNKNOWN, ""))
+    here = sorted({id_ for id_ in full.values() if id_ not in ("", "ambiguous")})
+    lost: frozenset[str] = frozenset()
+    if here:
+        asked = "".join(f"{line}\n" for line in [*here, *(f"^{end}" for end in ends)])
+        answer = repository.git.run("rev-list", "--stdin", stdin=asked.encode())
+        lost = frozenset(answer.decode().split()).intersection(here)
+    found = {}
+    for name, id_ in full.items():
+        status = UNREACHABLE if id_ in lost else REACHED
+        found[name] = (status, id_)
+        if id_ in ("", "ambiguous"):
+            found[name] = (UNKNOWN if id_ else absent, "")
+    return found
+
+
+def _commits(repository: Repository, named: Iterable[str]) -> dict[str, str]:
     """Return the full ids of shortened ones: empty for none, `ambiguous` for several."""
-    wanted = sorted(named)
+    wanted = sorted(set(named))
     if not wanted:
         return {}
-    answer = snapshot.repository.git.run(
+    answer = repository.git.run(
         "cat-file",
         "--batch-check=%(objectname)",
         stdin="".join(f"{name}^{{commit}}\n" for name in wanted).encode(),

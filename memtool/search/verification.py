@@ -1,0 +1,354 @@
+"""Verification: does each source of a memory resolve, and is what it shows still the case.
+
+Everything is asked of this clone: of git in one batch, of the tree, and of the private sessions.
+What only a person, a program or a site can answer for is stated or unknown, never broken. The
+verdict on a memory is that of its worst source; how many it has counts for nothing.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from memtool.memory import drift as rules
+from memtool.memory import lifecycle
+from memtool.memory.schema import Source, parse_source
+from memtool.search.drift_verdict import (
+    ABSENT,
+    DriftQuestion,
+    is_usable,
+    judge,
+    known_commits,
+    stood,
+)
+from memtool.store.commit_files import BlobTexts, CommitFiles
+from memtool.store.evidence import (
+    LEAVES,
+    MISSING,
+    REACHED,
+    UNKNOWN,
+    UNREACHABLE,
+    commit_states,
+)
+from memtool.store.provenance import SHORT
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from memtool.memory.drift import FileDrift
+    from memtool.memory.fields import Category
+    from memtool.store.evidence import Evidence
+    from memtool.store.provenance import Basis, Witness
+    from memtool.store.snapshot import Record, Tree
+
+SOUND, WEAK, BROKEN = "sound", "weak", "broken"
+VERDICTS = (BROKEN, WEAK, UNKNOWN, SOUND)
+"""From the worst on; `unknown` is a memory of which no source can be looked up here."""
+STATUSES: dict[str, tuple[str, str]] = {
+    "ok": (SOUND, "it resolves, and shows what it showed"),
+    "moved": (SOUND, "the file or the lines are elsewhere now"),
+    "changed": (WEAK, "half of the file is another, or the cited lines are"),
+    "superseded": (WEAK, "a newer memory replaces the one that is cited"),
+    "deleted": (WEAK, "the memory that is cited is out of use"),
+    UNREACHABLE: (
+        BROKEN,
+        "a commit that leads to neither HEAD nor the trusted ref",
+    ),
+    "gone": (BROKEN, "the file is no longer there"),
+    MISSING: (BROKEN, "nothing here has ever been called so"),
+    "malformed": (BROKEN, "it is no address"),
+    "dead": (BROKEN, "the site answers that there is no such page"),
+    UNKNOWN: (UNKNOWN, "this clone cannot tell"),
+    "stated": (UNKNOWN, "a person or a program said so, which nothing can prove"),
+}
+"""What becomes of a source, with the verdict on a memory that has nothing worse, and what it means.
+"""
+
+
+class CheckedSource(Value):
+    """One source and what became of it: one of `STATUSES`, with a clause for people.
+
+    Of files `then` is what was cited, as `PATH#L1-L9@COMMIT`, and `now` where it is in HEAD;
+    `commit` is the full id of the commit that is cited, or that the memory was checked at.
+    """
+
+    source: str
+    kind: str
+    status: str
+    detail: str
+    then: str = ""
+    now: str = ""
+    commit: str = ""
+
+
+class FailureEvidence(Value):
+    """How far a trace of a failure is proven, each True, False, or None where nobody can tell.
+
+    `pointer`: the output and the commit that it names resolve. `current`: no newer memory has its
+    signature. `reproduces` wants the command to be run again, which nothing here does.
+    """
+
+    pointer: bool | None
+    current: bool
+    reproduces: bool | None = None
+
+
+class Verification(Value):
+    """The verdict on one memory. `newer` are the living traces of its signature that are newer."""
+
+    id: str
+    title: str
+    verdict: str
+    sources: tuple[CheckedSource, ...]
+    newer: tuple[str, ...] = ()
+    trace: FailureEvidence | None = None
+
+
+def verify(
+    tree: Tree,
+    witness: Witness,
+    records: Sequence[Record],
+    sessions: Mapping[str, Evidence],
+    now: int,
+    categories: Mapping[str, Category],
+) -> list[Verification]:
+    """Return the verdict on memories of a tree, in their order.
+
+    `sessions` tells what became of sources `session:…`, by their text; what is not in it is not
+    here. Before the first commit nothing of git can be told.
+    """
+    parsed = {
+        record.path: [(text, parse_source(text)) for text in record.memory.items("source")]
+        for record in records
+    }
+    basis = witness.basis
+    by_git: dict[tuple[str, str], CheckedSource] = {}
+    if basis is not None:
+        by_git = _by_git(basis, witness, records, parsed)
+    alive = {
+        record.id
+        for record in tree.records
+        if lifecycle.state(record.memory, now, categories) == lifecycle.ALIVE
+    }
+    found = []
+    for record in records:
+        sources = []
+        for text, source in parsed[record.path]:
+            one = by_git.get((record.path, text))
+            if one is None and source.kind == "memory":
+                one = _memory(tree, alive, text, source.target)
+            elif one is None and source.kind == "session":
+                one = _session(text, sessions.get(text))
+            elif one is None:
+                one = _other(text, source)
+            sources.append(one)
+        newer = _newer(tree, alive, record)
+        found.append(
+            Verification(
+                record.id,
+                record.memory.title,
+                _verdict(sources, is_outdated=bool(newer)),
+                tuple(sources),
+                newer,
+                _evidence(record, sources, newer),
+            )
+        )
+    return found
+
+
+def _verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
+    verdicts = {STATUSES[one.status][0] for one in sources}
+    if is_outdated:
+        verdicts.add(WEAK)
+    # One source that resolves is enough beside others that nobody can look up.
+    order = (BROKEN, WEAK, SOUND, UNKNOWN)
+    return next((one for one in order if one in verdicts), UNKNOWN)
+
+
+def _memory(tree: Tree, alive: set[str], text: str, id_: str) -> CheckedSource:
+    record = tree.by_id.get(id_)
+    if record is None:
+        return CheckedSource(text, "memory", MISSING, f"there is no memory {id_}")
+    newer = tree.lineage.superseded_by.get(id_)
+    if newer:
+        detail = f"superseded by {', '.join(newer)}"
+        return CheckedSource(text, "memory", "superseded", detail)
+    if id_ not in alive or record.memory.status == "deprecated":
+        return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
+    return CheckedSource(text, "memory", REACHED, record.memory.title)
+
+
+def _session(text: str, found: Evidence | None) -> CheckedSource:
+    if found is None:
+        return CheckedSource(text, "session", UNKNOWN, "a session of another clone")
+    detail = "it is here, private to this clone" if found.status == REACHED else found.detail
+    return CheckedSource(text, "session", found.status, detail)
+
+
+def _other(text: str, source: Source) -> CheckedSource:
+    kind = source.kind
+    if kind == "url" and not is_address(source.target):
+        return CheckedSource(text, kind, "malformed", "it is no http or https address")
+    if kind in ("human", "tool"):
+        return CheckedSource(text, kind, "stated", LEAVES[kind])
+    return CheckedSource(text, kind, UNKNOWN, LEAVES.get(kind, "there is no commit yet"))
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is an http or https address with a host that could exist."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        host, _port = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    is_plain = text.isprintable() and not any(char.isspace() for char in text)
+    return is_plain and parts.scheme in ("http", "https") and bool(host.strip("."))
+
+
+def _newer(tree: Tree, alive: set[str], record: Record) -> tuple[str, ...]:
+    """Return the living memories of the same failure that are newer, by id."""
+    signature = record.memory.text("error_signature")
+    if not signature:
+        return ()
+    return tuple(
+        sorted(
+            other.id
+            for other in tree.records
+            if other.memory.text("error_signature") == signature
+            and other.memory.timestamp > record.memory.timestamp
+            and other.id in alive
+            and tree.lineage.is_head(other.id)
+        )
+    )
+
+
+def _evidence(
+    record: Record, sources: Iterable[CheckedSource], newer: Sequence[str]
+) -> FailureEvidence | None:
+    if not record.memory.text("error_signature"):
+        return None
+    pointers = [one.status for one in sources if one.kind in ("commit", "session")]
+    pointer = None
+    if pointers and UNKNOWN not in pointers:
+        pointer = all(status == REACHED for status in pointers)
+    return FailureEvidence(pointer, not newer)
+
+
+def _by_git(
+    basis: Basis,
+    witness: Witness,
+    records: Sequence[Record],
+    parsed: Mapping[str, Sequence[tuple[str, Source]]],
+) -> dict[tuple[str, str], CheckedSource]:
+    """Return what git says of commits and files, by the path of the memory and the source."""
+    named = {one.commit for rows in parsed.values() for _text, one in rows if one.commit}
+    states = commit_states(basis.repository, named, (basis.head, basis.trusted_at))
+    origins = witness.origins(records)
+    found: dict[tuple[str, str], CheckedSource] = {}
+    asked: list[tuple[tuple[str, str], Source, DriftQuestion]] = []
+    for record in records:
+        checked = record.memory.table("checked").get("commit", "")
+        origin = origins[record.path]
+        for text, source in parsed[record.path]:
+            key = (record.path, text)
+            if (source.commit and states[source.commit][0] != REACHED) or source.kind == "commit":
+                found[key] = _commit(text, source, *states[source.commit])
+            elif source.kind == "file":
+                path = posixpath.normpath(source.target)
+                base = states[source.commit][1] if source.commit else checked or origin.commit
+                if not is_usable(path):
+                    found[key] = CheckedSource(text, "file", UNKNOWN, f"{path} is git's own")
+                elif not base:
+                    why = "this clone ends before the commit that wrote the memory"
+                    detail = why if origin.is_shallow else "the memory is not committed yet"
+                    found[key] = CheckedSource(text, "file", UNKNOWN, detail)
+                else:
+                    lines = ((path, source.lines),) if source.lines else ()
+                    question = DriftQuestion(_key(*key), "", "", (path,), lines, base)
+                    asked.append((key, source, question))
+    return found | _files(basis, asked)
+
+
+def _commit(text: str, source: Source, status: str, id_: str) -> CheckedSource:
+    name = source.commit[:SHORT]
+    details = {
+        REACHED: f"commit {name} leads to HEAD or the trusted ref",
+        UNREACHABLE: f"commit {name} is here, and leads to neither HEAD nor the trusted ref",
+        MISSING: f"commit {name} is not in this clone",
+        UNKNOWN: f"commit {name} is not in this clone, which need not hold it, or not the only one",
+    }
+    return CheckedSource(text, source.kind, status, details[status], commit=id_)
+
+
+def _files(
+    basis: Basis, asked: Sequence[tuple[tuple[str, str], Source, DriftQuestion]]
+) -> dict[tuple[str, str], CheckedSource]:
+    """Return what became of files that are cited."""
+    repository = basis.repository
+    known = known_commits(repository, {one.base for _key, _source, one in asked})
+    there = stood(
+        repository, {(one.base, one.files[0]) for _key, _source, one in asked if one.base in known}
+    )
+    head = CommitFiles(repository, basis.head)
+    drifts = judge(repository, head, [one for _key, _source, one in asked])
+    texts = BlobTexts(repository)
+    texts.load(
+        info[0]
+        for _key, source, one in asked
+        if source.lines and (info := there.get((one.base, one.files[0]))) and info[1] == "blob"
+    )
+    found = {}
+    for (path, text), source, one in asked:
+        file, cut = one.files[0], one.base[:SHORT]
+        then = f"{file}{_span(source.lines)}@{cut}"
+        row = CheckedSource(text, "file", REACHED, "", then, commit=one.base)
+        info = there.get((one.base, file))
+        count = len(texts.rows(info[0])) if info and source.lines and info[1] == "blob" else 0
+        if one.base not in known:
+            row = row.replace(status=UNKNOWN, detail=f"commit {cut} is not in this clone")
+        elif info is None:
+            row = row.replace(status=MISSING, detail=f"{file} was not there at {cut}")
+        elif info[1] == ABSENT:
+            row = row.replace(status=UNKNOWN, detail="this partial clone does not hold it")
+        elif source.lines and 0 < count < source.lines[1]:
+            row = row.replace(status=MISSING, detail=f"{file} had only {count} lines at {cut}")
+        elif info[1] == "tree" and any(head.below(f"{file}/")):
+            row = row.replace(detail=f"{file} is a folder that is there", now=file)
+        else:
+            files = drifts[_key(path, text)][0].files
+            row = _file(row, source, file, files[0] if files else None)
+        found[path, text] = row
+    return found
+
+
+def _key(path: str, text: str) -> str:
+    """Name one source of one memory; no path holds NUL."""
+    return f"{path}\0{text}"
+
+
+_WHY = {"gone": "gone", "lines": "changed"}
+
+
+def _file(row: CheckedSource, source: Source, file: str, drift: FileDrift | None) -> CheckedSource:
+    if drift is None:
+        detail = f"{file} is as it was"
+        return row.replace(detail=detail, now=f"{file}{_span(source.lines)}")
+    detail, now = rules.clause(drift), drift.now or drift.path
+    if drift.level == rules.UNKNOWN:
+        return row.replace(status=UNKNOWN, detail=detail)
+    if drift.level == rules.BROKEN:
+        gone = "" if drift.why == "gone" else now
+        return row.replace(status=_WHY[drift.why], detail=detail, now=gone)
+    lines = drift.lines_now or source.lines
+    has_moved = now != file or lines != source.lines
+    # Cited lines that stand elsewhere are what was cited, whatever else became of the file.
+    is_changed = drift.level == rules.CHANGED and not source.lines
+    status = "changed" if is_changed else "moved" if has_moved else REACHED
+    return row.replace(status=status, detail=detail, now=f"{now}{_span(lines)}")
+
+
+def _span(lines: tuple[int, int] | None) -> str:
+    return f"#L{lines[0]}-L{lines[1]}" if lines else ""
