@@ -307,7 +307,7 @@ def proposed_anchors(context: Context, memory: Memory) -> str:
         name: path
         for path, body in held.items()
         for name in drift.names(body)
-        if said.issuperset(terms(" ".join(re.findall(_PART, name))))
+        if _is_about(name, said)
     }
     mask = Mask(context.settings)
     offered = [name for name in fitting if mask.line(name) == name][:MOST_ANCHORS]
@@ -316,6 +316,12 @@ def proposed_anchors(context: Context, memory: Memory) -> str:
     path, lines = fitting[offered[0]], held[fitting[offered[0]]].splitlines()
     first, last = _block(lines, offered[0])
     return f"{', '.join(offered)} or {path}#L{first}-L{last} in its text"
+
+
+def _is_about(name: str, said: set[str]) -> bool:
+    """Tell whether a text has the words of a name; one word alone, as of `is_head`, says little."""
+    words = {term for term in terms(" ".join(re.findall(_PART, name))) if not is_stop(term)}
+    return len(words) > 1 and said.issuperset(words)
 
 
 def _file_text(context: Context, path: str) -> str:
