@@ -202,7 +202,7 @@ _ANSWER = Pattern(
 )
 """An answer that is nothing but the password, or the key, that was asked for."""
 _BEHIND = Pattern(r"[ \t]{1,2}(?P<open>[\"'`])?(?=[^\s\0]{0,80}[!@#$%^&*+=?~])")
-_NEXT = Pattern(r"[ \t]{1,2}([0-9a-fA-F-]{30,128})(?![\w-])")
+_NEXT = Pattern(r"[ \t]{1,2}([A-Za-z0-9_+/.-]{14,200}={0,2})(?![\w-])")
 """The value right behind its announcement, without a sign."""
 _QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
 _PAIR = Pattern(
@@ -349,10 +349,12 @@ def _in_sentence(here: Announcement) -> Span | None:
         return None
     text, lower, end = here.text, here.lower, here.end
     next_word = _NEXT.match(text, end)
-    if next_word and here.kind != "password" and is_hex_or_uuid(next_word[1]):
+    if next_word and here.kind != "password":
+        value = next_word[1].rstrip(TRAIL)
         near = _WORD_BEFORE.search(lower, max(0, here.start - 16), here.start)
-        if (near and near[1] in SURE_KEYS) or (" " in here.word and _is_sure_key(here)):
-            return next_word.span(1)
+        is_sure = bool(near and near[1] in SURE_KEYS) or (" " in here.word and _is_sure_key(here))
+        if (is_sure and is_hex_or_uuid(value)) or is_dense(value):
+            return next_word.start(1), next_word.start(1) + len(value)
     at = end
     for _try in range(3):
         match = _SENTENCE.match(lower, at)

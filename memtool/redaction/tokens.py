@@ -7,7 +7,13 @@ that is a full stop or a bracket as often as a space.
 
 from __future__ import annotations
 
-from memtool.redaction.entropy import Pattern, is_filler, is_hex_or_uuid, is_wordlike
+from memtool.redaction.entropy import (
+    Pattern,
+    is_filler,
+    is_hex_or_uuid,
+    is_wordlike,
+    restlessness,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -338,9 +344,15 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
             if match is None:
                 continue
             token = match[0].rstrip(".-=") if text[match.end() - 1] in ".-" else match[0]
-            if not is_filler(token) and not (could_be_words and is_wordlike(token, 0.6)):
+            if not is_filler(token) and not (could_be_words and _is_worded(token)):
                 yield kind, start, done + len(token)
                 break
+
+
+def _is_worded(token: str) -> bool:
+    """Return whether what is behind a prefix reads like words, as a name in code would."""
+    digits = sum(map(str.isdigit, token))
+    return is_wordlike(token, 0.6) and not (digits > 1 and restlessness(token) > 0.4)
 
 
 SELF_NAMED = Pattern(
