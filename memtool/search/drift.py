@@ -1,6 +1,7 @@
 """Drift of the memories of a tree: verdicts by `drift_verdict`, and the table that keeps them.
 
-The verdict on a memory depends on its bytes and on HEAD alone. It is kept as a row of one file,
+The verdict on a memory depends on its bytes and on HEAD alone; only whether a commit that HEAD does
+not lead to is cited well depends on the trusted one, too. It is kept as a row of one file,
 `<cache>/drift/<scope>-<HEAD>`, mapped as that of provenance is: a warm answer reads its few rows
 and starts no git. After plain commits all rows hold but those whose files were touched. A file that
 is missing or damaged costs time, never the answer.
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
 
-KIND = "drift 3"
+KIND = "drift 4"
 KEPT = 4
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
@@ -58,6 +59,7 @@ class DriftWitness:
         self._is_worktree = is_worktree
         self._ask = witness
         self._known: dict[str, Drift] = {}
+        self._qualities: dict[str, str] = {}
         self._table: RowTable | None = None
         self._is_read = False
 
@@ -71,14 +73,26 @@ class DriftWitness:
 
     def __call__(self, record: Record) -> Drift | None:
         """Return what became of the files of a memory, None where it names none."""
-        found = self._known.get(record.path)
-        if found is None and governed(record) and self._witness.basis is not None:
-            found = self._kept(record)
-            if found is None:
-                is_small = len(self._tree.ids) <= FEW and self._is_cached
-                self.of(self._tree.records if is_small else [record])
-                found = self._known.get(record.path)
-        return found
+        if not governed(record):
+            return None
+        self._look(record)
+        return self._known.get(record.path)
+
+    def quality(self, record: Record) -> str:
+        """Return whether the commits and files that a memory cites resolve.
+
+        That is `resolved`, `unresolved`, or empty where it cites none, or nobody can tell.
+        """
+        self._look(record)
+        return self._qualities.get(record.path, "")
+
+    def _look(self, record: Record) -> None:
+        """Look at a memory, or at all of a small tree; nothing of one that cites no code."""
+        if record.path in self._known or not _cites_code(record) or self._witness.basis is None:
+            return
+        if self._kept(record) is None:
+            is_small = len(self._tree.ids) <= FEW and self._is_cached
+            self._look_at(self._tree.records if is_small else [record])
 
     def level(self, record: Record) -> str:
         """Return the level of a memory, `same` where it names no files."""
@@ -90,8 +104,11 @@ class DriftWitness:
 
         What was not known before is kept.
         """
+        return self._look_at(one for one in records if governed(one))
+
+    def _look_at(self, records: Iterable[Record]) -> dict[str, Drift]:
         basis = self._witness.basis
-        wanted = [one for one in records if governed(one)]
+        wanted = [one for one in records if _cites_code(one)]
         if basis is None or not wanted:
             return {}
         found = {one.path: drift for one in wanted if (drift := self._kept(one)) is not None}
@@ -103,10 +120,13 @@ class DriftWitness:
             asked = drift_verdict.questions(missing, self._witness)
             if self._since:
                 asked = [one.replace(base=self._since) for one in asked]
+            asked = [one for one in asked if one.base]
             head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
-            fresh = drift_verdict.judge(basis.repository, head, [one for one in asked if one.base])
-            rows = {one.path: _row(one, *fresh[one.path]) for one in asked if one.path in fresh}
+            fresh = drift_verdict.judge(basis.repository, head, asked)
+            cited = drift_verdict.qualities(basis, asked)
+            rows = {one.path: _row(one, *fresh[one.path], *cited[one.path]) for one in asked}
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
+            self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
             if basis.repository.is_partial:  # what is not here today may be tomorrow
                 rows = {path: row for path, row in rows.items() if row[2] != UNKNOWN}
             unbased = [one for one in missing if one.path not in found]
@@ -142,10 +162,16 @@ class DriftWitness:
             row = None if self._table is None else self._table.row(record.path)
         except CorruptCache:
             self._table = row = None
-        if row is None or row[0] != record.oid:
+        if row is None or row[0] != record.oid or row[_TRUSTED] not in ("", self._trusted_at):
             return None
         found = self._known[record.path] = _drift(row)
+        self._qualities[record.path] = row[_QUALITY]
         return found
+
+    @property
+    def _trusted_at(self) -> str:
+        assert self._witness.basis is not None
+        return self._witness.basis.trusted_at or "none"
 
     def _read(self) -> RowTable | None:
         basis = self._witness.basis
@@ -177,7 +203,7 @@ class DriftWitness:
                     return {
                         path: row
                         for path, row in table.rows().items()
-                        if touched.isdisjoint(row[3].split(_NEXT))
+                        if not row[_TRUSTED] and touched.isdisjoint(row[3].split(_NEXT))
                     }
             except (CorruptCache, GitError):
                 continue
@@ -203,7 +229,7 @@ class DriftWitness:
 
 
 def _table(raw: memoryview) -> RowTable:
-    """Return the rows of a file: blob, commit, level, what it depends on, files. By memory.
+    """Return the rows of a file: blob, commit, level, what it depends on, files, quality.
 
     Raises:
         CorruptCache: it is no such file, or damaged where a row is looked for.
@@ -216,17 +242,29 @@ def _table(raw: memoryview) -> RowTable:
 _KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now")
 
 
-def _row(asked: DriftQuestion, drift: Drift, watched: Iterable[str]) -> list[str]:
+_QUALITY, _TRUSTED = 5, 6
+
+
+def _cites_code(record: Record) -> bool:
+    """Tell whether a memory names files or commits."""
+    return bool(governed(record)) or any(
+        source.startswith("commit:") for source in record.memory.items("source")
+    )
+
+
+def _row(
+    asked: DriftQuestion, drift: Drift, watched: Iterable[str], quality: str, trusted: str
+) -> list[str]:
     import json
 
     files = json.dumps([[getattr(one, name) for name in _KEPT_OF_FILES]
                         for one in drift.files], separators=(",", ":"))  # fmt: skip
     kept = _NEXT.join(sorted(watched))
-    return [asked.oid, asked.base, drift.level, kept, files]
+    return [asked.oid, asked.base, drift.level, kept, files, quality, trusted]
 
 
 def _drift(row: list[str]) -> Drift:
-    _oid, base, level, _kept, rows = row
+    _oid, base, level, _kept, rows, *_cited = row
     if rows == "[]":
         return Drift(level, base)
     import json  # most memories have not drifted

@@ -16,13 +16,14 @@ from memtool.memory.schema import parse_source
 from memtool.search import filters
 from memtool.store.commit_files import MOST_BYTES, REGULAR, SUBMODULE, BlobTexts, CommitFiles
 from memtool.store.git import GitError
+from memtool.store.provenance import MISSING, REACHED, UNREACHABLE, commit_states
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from memtool.store.provenance import Witness
+    from memtool.store.provenance import Basis, Witness
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record
 
@@ -33,7 +34,11 @@ ABSENT = "absent"
 
 
 class DriftQuestion(Value):
-    """A memory that is to be looked at, and the commit since which; `files` are paths and globs."""
+    """A memory that is to be looked at, and the commit since which; `files` are paths and globs.
+
+    `commits` are those that its sources name, `cites` the files of sources, each with its commit,
+    empty for that of the memory.
+    """
 
     path: str
     oid: str
@@ -41,6 +46,8 @@ class DriftQuestion(Value):
     files: tuple[str, ...]
     cited: tuple[tuple[str, tuple[int, int]], ...]
     base: str
+    commits: tuple[str, ...] = ()
+    cites: tuple[tuple[str, str], ...] = ()
 
 
 def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion]:
@@ -63,8 +70,21 @@ def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion
             cited.update((path, lines) for lines in rules.cited(text, path))
         usable = dict.fromkeys(path for path in files if is_usable(path))
         base = checked or origins[record.path].commit
+        commits = sorted({one.commit for one in sources if one.commit})
+        cites = [
+            (one.commit, posixpath.normpath(one.target)) for one in sources if one.kind == "file"
+        ]
         found.append(
-            DriftQuestion(record.path, record.oid, text, tuple(usable), tuple(sorted(cited)), base)
+            DriftQuestion(
+                record.path,
+                record.oid,
+                text,
+                tuple(usable),
+                tuple(sorted(cited)),
+                base,
+                tuple(commits),
+                tuple(one for one in cites if is_usable(one[1])),
+            )
         )
     return found
 
@@ -76,6 +96,43 @@ def is_usable(path: str) -> bool:
         and not path.startswith(("../", "/", ".git/"))
         and (path.isprintable())
     )
+
+
+RESOLVED, UNRESOLVED, UNTOLD = "resolved", "unresolved", ""
+
+
+def qualities(basis: Basis, asked: Sequence[DriftQuestion]) -> dict[str, tuple[str, str]]:
+    """Return by path whether all commits and files that a memory cites resolve.
+
+    `resolved` and `unresolved` are known for good, and nothing is where a memory cites none of
+    them or this clone cannot tell. With it comes the trusted commit if the answer depends on that.
+    """
+    repository = basis.repository
+    named = {name for one in asked for name in one.commits}
+    states = commit_states(repository, named, [basis.head])
+    beside = [name for name, state in states.items() if state[0] != REACHED]
+    trusted = commit_states(repository, beside, [basis.trusted_at]) if basis.trusted_at else {}
+    reached = states | {name: state for name, state in trusted.items() if state[0] == REACHED}
+    places = {
+        (one.path, cite): (reached[cite[0]][1] if cite[0] else one.base, cite[1])
+        for one in asked
+        for cite in one.cites
+    }
+    known = known_commits(repository, {base for base, _path in places.values() if base})
+    there = stood(repository, {place for place in places.values() if place[0] in known})
+    found = {}
+    for one in asked:
+        held = {reached[name][0] for name in one.commits}
+        for cite in one.cites:
+            base, path = places[one.path, cite]
+            info = there.get((base, path))
+            is_told = base in known and (info is None or info[1] != ABSENT)
+            held.add(MISSING if is_told and info is None else REACHED if is_told else UNKNOWN)
+        is_open = any(name in beside for name in one.commits)
+        quality = RESOLVED if held == {REACHED} else UNTOLD
+        quality = UNRESOLVED if held & {MISSING, UNREACHABLE} else quality
+        found[one.path] = quality, (basis.trusted_at or "none") if is_open else ""
+    return found
 
 
 class FilePair(Value):

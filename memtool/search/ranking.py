@@ -89,6 +89,10 @@ SOURCE = {
 """By the kind of the best source: what anybody can look up, what somebody answers for, what a
 program said, and what only one private log holds."""
 
+QUALITY = {"resolved": 1.03, "unresolved": 0.93}
+"""Where git can tell: whether every commit and file that is cited resolves, however many these are.
+"""
+
 KINDS = ("how", "what", "when", "where", "which", "who", "why")
 
 KIND_TYPES = {"why": "decision", "how": "semantic", "when": "episodic"}
@@ -106,9 +110,10 @@ class Situation(Value):
     """What is asked, beside its words: by which files, in which kind of question, and so on.
 
     `companions` are the files that change together with `files`, which were not named. `words` is
-    the text as `facts.flat` gives it. `trust` and `drift` tell the level of a record, None where it
-    counts for nothing. `accesses` is how often each id was shown, which counts with `access` (0 to
-    0.2), and, where `is_counting` says so, slows the `fading`.
+    the text as `facts.flat` gives it. `trust` and `drift` tell the level of a record, `quality`
+    whether what it cites resolves; None where it counts for nothing. `accesses` is how often each
+    id was shown, which counts with `access` (0 to 0.2), and, where `is_counting` says so, slows the
+    `fading`.
     """
 
     files: tuple[str, ...] = ()
@@ -117,6 +122,7 @@ class Situation(Value):
     kinds: frozenset[str] = frozenset()
     trust: Callable[[Record], str] | None = None
     drift: Callable[[Record], str] | None = None
+    quality: Callable[[Record], str] | None = None
     accesses: Mapping[str, int] = {}
     access: float = 0.0
     fading: Fading = lifecycle.USUAL
@@ -187,7 +193,10 @@ def _drift(record: Record, _facts: Facts, at: Situation) -> float:
     return DRIFTED if at.drift is not None and at.drift(record) == BROKEN else 1.0
 
 
-def _source(record: Record, _facts: Facts, _at: Situation) -> float:
+def _source(record: Record, _facts: Facts, at: Situation) -> float:
+    quality = "" if at.quality is None else at.quality(record)
+    if quality:
+        return QUALITY[quality]
     named = (source.partition(":")[0] for source in record.memory.items("source"))
     return max((SOURCE.get(kind, 1.0) for kind in named), default=1.0)
 
@@ -226,8 +235,9 @@ FACTORS: tuple[Factor, ...] = (
     Factor("trust", 0.97, 1.03, "local, committed, trusted or signed", _trust),
     Factor("drift", DRIFTED, 1.0, "0.85 for a memory that is broken: a file that it names is "
            "gone, or a name or cited lines of it are", _drift),
-    Factor("source", 0.98, 1.02, "by its best source: a commit or file before a person or page, "
-           "these before a tool, and that before a private session", _source),
+    Factor("source", 0.93, 1.03, "1.03 where all commits and files that it cites resolve, 0.93 "
+           "where one does not (see memtool verify); else by its best source: a person or page "
+           "before a tool, and that before a private session", _source),
     Factor("files", 1.0, 1 + GOVERNED, "1.1 where it governs a file that is open, 1.05 where it "
            "governs one that changes together with it in git, 1.03 where it names one in the same "
            "directory", _files),

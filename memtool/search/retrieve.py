@@ -615,8 +615,9 @@ def situation(
     access = config.number("search.access")
     is_counting = bool(config.setting("decay.accesses"))
     fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
+    drift, quality = (scope.drift.level, scope.drift.quality) if scope.drift else (None, None)
     at = ranking.situation(text, files).replace(
-        fading=fading, trust=scope.trust, drift=scope.drift and scope.drift.level
+        fading=fading, trust=scope.trust, drift=drift, quality=quality
     )
     if files and matches and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))

@@ -21,15 +21,15 @@ from memtool.search.drift_verdict import (
     stood,
 )
 from memtool.store.commit_files import BlobTexts, CommitFiles
-from memtool.store.evidence import (
-    LEAVES,
+from memtool.store.evidence import LEAVES
+from memtool.store.provenance import (
     MISSING,
     REACHED,
+    SHORT,
     UNKNOWN,
     UNREACHABLE,
     commit_states,
 )
-from memtool.store.provenance import SHORT
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -4,9 +4,13 @@ import pytest
 from conftest import Sandbox
 
 from memtool.commands.capture import capture
+from memtool.commands.search import search
 from memtool.commands.verify import VerifyReport, render, verify
 from memtool.errors import MemtoolError
+from memtool.index import index
+from memtool.search.scope import drift_in
 from memtool.search.verification import STATUSES, VERDICTS, is_address
+from memtool.store.git import Git
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -263,3 +267,58 @@ def test_the_shell_gets_json_and_an_exit_code(code: Sandbox) -> None:
     assert sorted(found["memories"][0]["sources"][0]) == [
         "commit", "detail", "kind", "now", "source", "status", "then",
     ]  # fmt: skip
+
+
+def weights(sandbox: Sandbox, **env: str) -> dict[str, float]:
+    """Return the factor `source` of what a search finds, by id."""
+    found = search(sandbox.context(**env), "harbour", explain=True).results
+    return {hit.id: hit.factors["source"] for hit in found}
+
+
+def test_what_resolves_ranks_a_little_higher(code: Sandbox) -> None:
+    """Git decides where it can tell, whatever the number; with and without the table alike."""
+    first = code.git("rev-parse", "HEAD").strip()
+    code.write("x", "x\n")
+    left = code.commit("left behind")
+    code.git("branch", "left")
+    code.git("reset", "--quiet", "--hard", first)
+    for name, source in {
+        "one": (f"commit:{first}",),
+        "many": (f"commit:{first}", "file:src/lines.py", "human:Ada"),
+        "left": (f"commit:{left}", "file:src/lines.py"),
+        "never": ("file:no/such.py",),
+        "said": ("human:Ada", "human:Bob"),
+    }.items():
+        code.memory(f"dec-{name}", f"The harbour is {name}.\n", source=source)
+    code.commit("two")
+    expected = {
+        "dec-one": 1.03, "dec-many": 1.03, "dec-left": 0.93, "dec-never": 0.93, "dec-said": 1.01,
+    }  # fmt: skip
+    assert weights(code) == weights(code, MEMTOOL_NO_CACHE="1") == weights(code) == expected
+    code.write("y", "y\n")
+    code.commit("three")  # rows are taken over
+    assert weights(code) == expected
+    code.git("update-ref", "refs/remotes/origin/main", left)
+    assert weights(code) == expected | {"dec-left": 1.03}
+    assert weights(code, MEMTOOL_NO_CACHE="1") == expected | {"dec-left": 1.03}
+    code.git("update-ref", "-d", "refs/remotes/origin/main")
+    assert weights(code) == expected
+    code.git("merge", "--quiet", "--no-edit", "left")
+    assert weights(code) == weights(code, MEMTOOL_NO_CACHE="1") == expected | {"dec-left": 1.03}
+
+
+def test_a_warm_answer_starts_no_git_for_it(code: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where a commit is cited that leads nowhere."""
+    code.memory("dec-a", source=(f"commit:{'f' * 40}",))
+    code.commit("two")
+    context = code.context()
+    tree = index.open(context, exact=True)
+
+    def quality() -> str:
+        witness = context.witness(tree)
+        return drift_in(tree, lambda: witness).quality(tree.by_id["dec-a"])
+
+    assert quality() == "unresolved"
+    monkeypatch.setattr(Git, "run", None)
+    monkeypatch.setattr(Git, "started", None)
+    assert quality() == "unresolved"
