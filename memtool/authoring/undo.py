@@ -150,13 +150,18 @@ def newest_step(context: Context, tree: Tree, record: Record) -> Step:
     raise MemtoolError(
         f"nothing happened to {record.id} since it was written"
         + (", as far as the history of this clone goes" if is_cut_off else ""),
-        hint="git fetch --unshallow"
-        if is_cut_off
-        else f"memtool restore {record.id}"
-        if record.memory.status == "deleted"
-        else f'memtool forget {record.id} --why "REASON" deletes it softly',
+        hint="git fetch --unshallow" if is_cut_off else _instead(record),
         code="no-step",
     )
+
+
+def _instead(record: Record) -> str:
+    """Return what to run for a memory that nothing happened to."""
+    if record.memory.status == "deleted":
+        return f"memtool restore {record.id}"
+    if replaced := record.memory.items("supersedes"):
+        return f"memtool undo {replaced[0]} takes back that it was replaced"
+    return f'memtool forget {record.id} --why "REASON" deletes it softly'
 
 
 def _sides(
