@@ -56,6 +56,10 @@ _ENDS_CLAUSE = _words("because since so but whereas although though while which 
 _OPENS_CONTEXT = _words("in on for with since at when from within during under inside")
 _ENDS_CHOICE = _words("for in on when with at within during as")
 _CHOOSING = _words("instead rather over")
+_DENYING = _words("never not")
+_PLACING = _words("to into in with from by through via over on at")
+MOST_DENIED = 7
+"""Words behind the comma of `…, never to Z`; what is longer says more than that."""
 _PREFERRING = _words("prefer prefers preferred favor favour favors choose chooses")
 _CONCEPTS: dict[str, tuple[str, str]] = {
     "enable": ("enable enables enabled enabling activate activated",
@@ -299,10 +303,14 @@ def _of_sentence(sentence: str) -> Iterator[Statement | None]:
         or "{" in sentence
     ):
         return
-    clause = plain[: _clause_length(words, plain)]
+    length = _clause_length(words, plain)
+    clause = plain[:length]
     choice = _choice(clause)
     if choice is None:
         yield _statement(sentence, clause, 1)
+        denied = _denied(clause, plain[length:])
+        if denied:
+            yield _statement(sentence, denied, -1)
     else:
         chosen, passed, context = choice
         yield _statement(sentence, [*chosen, *context], 1)
@@ -349,6 +357,16 @@ def _choice(clause: list[str]) -> tuple[list[str], list[str], list[str]] | None:
             ends = next((n for n in rest if clause[n] in _ENDS_CHOICE), len(clause))
             return clause[:at], clause[at + width : ends], clause[ends:]
     return None
+
+
+def _denied(clause: list[str], rest: list[str]) -> list[str]:
+    """Return what `X to Y, never to Z` denies, `X to Z`; empty where nothing like it follows."""
+    if len(rest) < 3 or rest[0] not in _DENYING or len(rest) > MOST_DENIED:
+        return []
+    preposition, after = rest[1], rest[2:]
+    if preposition not in _PLACING or preposition not in clause or "" in after:
+        return []
+    return [*clause[: clause.index(preposition) + 1], *after]
 
 
 def _statement(text: str, plain: list[str], sign: int) -> Statement | None:
