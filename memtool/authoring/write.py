@@ -215,7 +215,8 @@ def _placed(
                     hint=f"memtool show {memory.id}, or choose another id",
                     code="id-taken",
                 ) from None
-            memory = memory.with_fields(id=draw_id(context, memory.type, memory.title))
+            drawn = ids.make_id(memory.type, memory.timestamp, memory.title, context.random(3))
+            memory = memory.with_fields(id=drawn)
             data = validated(context, memory)
         else:
             return memory, path, data

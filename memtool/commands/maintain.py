@@ -260,6 +260,7 @@ def _planned(
     dirty = _dirty_memories(context) if here and not repository.is_bare else ()
     odd = {record.path for record in tree.records if "\n" in record.path}  # git takes one a line
     frozen = odd.union(dirty)
+    candidates = [one.path for one in tree.records if one.memory.status == "candidate"]
     grounds = PlanInputs(
         context.now,
         context.settings,
@@ -267,6 +268,7 @@ def _planned(
         context.directory,
         frozenset(frozen),
         drift_in(tree, lambda: context.witness(tree)).broken(tree.records),
+        upkeep_plan.read_added(repository, base, candidates, context.directory),
     )
     plan = upkeep_plan.plan(
         tree, grounds, store.opened(context), repository.cache_dir, periods, context.random, only

@@ -21,7 +21,7 @@ from memtool.errors import MemtoolError
 from memtool.gate import contradictions, near_duplicates
 from memtool.gate.near_duplicates import content_of
 from memtool.inject import session_seen
-from memtool.memory import lifecycle, timestamps
+from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
@@ -62,6 +62,8 @@ FATAL = ("disk", "bare", "no-memory")
 QUARANTINE_S = 24 * 3600
 FADE = 0.8
 """A candidate that nobody opened weighs this much of its importance."""
+BY = "memtool promote"
+"""Who began the time of an old word again, where a key says so."""
 
 
 class Promotion(Value):
@@ -177,7 +179,13 @@ def judge(
         total = model.points_of(signals)
         lack = "" if is_chosen else model.shortfall(one, total, preset)
         judged.append(before.verdict(Judged(one, by_id.get(one.session), signals, total, lack)))
-    return sorted(judged, key=lambda one: (-one.points, -one.finding.importance, one.finding.id))
+
+    def rank(one: Judged) -> tuple[int, float, int, str]:
+        # Of several that say the same the latest becomes the memory, and the others strengthen it.
+        found = one.finding
+        return -one.points, -found.importance, -_moment(found, one.head), found.id
+
+    return sorted(judged, key=rank)
 
 
 def _known(sessions: Sessions, heads: Iterable[Head]) -> dict[str, Finding]:
@@ -319,9 +327,15 @@ def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool)
 
 
 def memory_of(context: Context, judged: Judged) -> Memory:
-    """Return the candidate that a finding becomes, with the messages that back it as sources."""
+    """Return the candidate that a finding becomes, with the messages that back it as sources.
+
+    It has the date of the last message, so that what was said before a decision stays older than
+    it. Where its time would be over already, that begins now.
+    """
     one, head = judged.finding, judged.head
     top = context.repository.top
+    said = _moment(one, head)
+    second = said if 0 < said <= context.now else context.now
     # Files that are not in the worktree would only look drifted.
     files = [path for path in one.files
              if is_inside(path) and os.path.lexists(os.path.join(top, path))]  # fmt: skip
@@ -333,6 +347,8 @@ def memory_of(context: Context, judged: Judged) -> Memory:
         body=one.content,
         section=tuple(_sections(one, head)) if type_ == "episodic" else (),
         fields={
+            "id": ids.make_id(type_, second, one.title, context.random(3)),
+            "timestamp": timestamps.render(second),
             "category": one.category,
             "status": "candidate",
             "confidence": one.confidence,
@@ -347,7 +363,10 @@ def memory_of(context: Context, judged: Judged) -> Memory:
         extra=(),
     )
     tags = (*one.tags, *draft.proposed_tags(context, made))
-    return made.with_fields(tags=tags) if tags else made
+    made = made.with_fields(tags=tags) if tags else made
+    if lifecycle.state(made, context.now, context.settings.categories) == lifecycle.EXPIRED:
+        made = made.with_fields(checked={"at": timestamps.render(context.now), "by": BY})
+    return made
 
 
 def _sources(finding: Finding) -> tuple[str, ...]:
@@ -394,10 +413,14 @@ def note_opposed(context: Context, ids: Collection[str]) -> None:
     alive = alive_heads(context, context.tree())
     new = [record for record in alive if record.id in ids]
     others = [record for record in alive if record.id not in ids]
+    dates = {record.id: record.memory.timestamp for record in alive}
     for action in by_rules(new, others):
-        context.notes.append(
-            f"{action.id} may contradict {action.to}; memtool curate proposes what to do"
+        what = (
+            "memtool curate proposes what to do"
+            if dates[action.id] >= dates[action.to]
+            else f"it was said before that; memtool archive {action.id} if it no longer holds"
         )
+        context.notes.append(f"{action.id} may contradict {action.to}; {what}")
 
 
 def commit(context: Context, made: Sequence[Made]) -> str:
@@ -411,17 +434,18 @@ def commit(context: Context, made: Sequence[Made]) -> str:
 
 
 def quarantine(
-    status: str, written: int, uses: int, now: int
+    status: str, added: int | None, uses: int, now: int
 ) -> Literal["none", "wait", "confirm", "fade"]:
     """Return what becomes of a memory: `none` for what is no candidate.
 
-    `written` and `now` are seconds, `uses` how often it was opened since it was written. A
-    clock that runs behind the one that wrote it lets it wait. Nothing is written here:
+    `added` is the second of the commit that added its file, not the date in it, which may be that
+    of an old word; None for one that is not committed, which waits. `uses` is how often it was
+    opened. A clock that runs behind the committer's lets it wait. Nothing is written here:
     `memtool maintain` proposes the change of the file.
     """
     if status != "candidate":
         return "none"
-    if now - written < QUARANTINE_S:
+    if added is None or now - added < QUARANTINE_S:
         return "wait"
     return "confirm" if uses else "fade"
 

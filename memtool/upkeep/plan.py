@@ -30,7 +30,9 @@ from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger
 from memtool.store.config import Config
+from memtool.store.git import GitError
 from memtool.store.ledger import Counted
+from memtool.store.repository import Repository
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep import cleanup, digest, importance, merge
 from memtool.upkeep.cleanup import Chore
@@ -46,6 +48,8 @@ BY = "memtool maintain"
 """Who did it, where a key says so."""
 _GONE = frozenset({"archived", "deleted"})
 _ORDER = {do: number for number, do in enumerate(KINDS)}
+MOST_LISTED = 50
+"""Files that are named to git one by one; for more all memories are walked."""
 UNCOUNTED = "no access was counted in this clone: candidates wait, and nothing is renewed"
 
 
@@ -120,10 +124,39 @@ def read_uses(directory: str) -> Uses:
     return Uses(totals, opened, seconds, since, used)
 
 
+def read_added(
+    repository: Repository, revision: str, paths: Iterable[str], directory: str
+) -> dict[str, int]:
+    """Return when the commit was made that added each path last, by the clock of its committer.
+
+    Where two branches added it, the later one counts. What git cannot tell is left out, as in a
+    partial clone without its trees; a shallow one has its files from its first commit on.
+    """
+    wanted = set(paths)
+    if not wanted:
+        return {}
+    limit = sorted(wanted) if len(wanted) <= MOST_LISTED else [directory]
+    try:
+        rows = repository.git.log_raw(
+            "log", "-c", "--full-history", "--format=%ct", "--no-renames", "--end-of-options",
+            revision, "--", *limit, is_wanted=wanted.__contains__,
+        )  # fmt: skip
+    except GitError:
+        if not repository.is_partial:
+            raise
+        return {}
+    found: dict[str, int] = {}
+    for second, row in rows:
+        if not any(mode.strip("0") for mode, _oid in row.olds):
+            found[row.path] = max(found.get(row.path, 0), int(second))
+    return found
+
+
 class PlanInputs(Value):
     """What a plan is made of but the tree. `frozen` are the paths that must stay as they are.
 
-    `drifted` says by id what is gone of the files that a memory names.
+    `drifted` says by id what is gone of the files that a memory names. `added` is by path the
+    second of the commit that added the file of a candidate; one that is not in it waits.
     """
 
     now: int
@@ -132,6 +165,7 @@ class PlanInputs(Value):
     directory: str
     frozen: frozenset[str] = frozenset()
     drifted: Mapping[str, str] = {}
+    added: Mapping[str, int] = {}
 
     def living(self, tree: Tree) -> list[Record]:
         """Return the heads in use, by id."""
@@ -431,7 +465,7 @@ def candidate_steps(
 def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
     memory = record.memory
     count = inputs.uses.count_opened(memory)
-    state = quarantine(memory.status, memory.timestamp, count, inputs.now)
+    state = quarantine(memory.status, inputs.added.get(record.path), count, inputs.now)
     if state == "confirm":
         if memory.confidence == "low":
             return None  # a person decides

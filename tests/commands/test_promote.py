@@ -449,6 +449,68 @@ def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
     assert told.endswith("memtool curate proposes what to do")
 
 
+def heard_at(sandbox: Sandbox, moment: str, *texts: str, **env: str) -> None:
+    """Capture a transcript in which a person says some things at a moment."""
+    rows = [{"type": "user", "uuid": f"{moment}-{number}", "sessionId": f"of-{moment[:10]}",
+             "timestamp": moment, "message": {"role": "user", "content": text}}
+            for number, text in enumerate(texts)]  # fmt: skip
+    stdin = "".join(json.dumps(row) + "\n" for row in rows)
+    assert sandbox.run("capture", "-", stdin=stdin, **env).returncode == 0
+
+
+def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
+    """A remark of March that is promoted in November is dated in March.
+
+    A day passes before it is confirmed, however old the word.
+    """
+    sandbox.env |= {"MEMTOOL_NOW": "2026-11-22T12:00:00Z"}
+    sandbox.run("remember", "We always retry payments after a timeout.", "--commit")
+    sandbox.env |= {"MEMTOOL_NOW": "2026-11-23T12:00:00Z"}
+    heard_at(sandbox, "2026-03-05T09:00:00Z", "From now on never retry payments after a timeout.")
+    done = sandbox.run("promote", "--commit", GIT_COMMITTER_DATE="2026-11-23T12:00:00Z")
+    (path,) = done.stdout.splitlines()
+    assert "it was said before that; memtool archive sem-2026-03-05-never-retry" in done.stderr
+    memory = document.read((sandbox.path / path).read_bytes(), "")
+    assert path.startswith(".memory/semantic/2026-03/sem-2026-03-05-never-retry")
+    assert memory.text("timestamp") == "2026-03-05T09:00:00Z"
+    assert sandbox.json("curate")["steps"] == []
+    assert sandbox.json("check")["problems"] == []
+    sandbox.run("show", memory.id)
+    sandbox.run("archive", "we-always-retry", "--why", "a test of what opposes nothing", "--commit")
+    assert sandbox.json("maintain", "--nightly")["steps"] == []
+    tomorrow = "2026-11-24T12:00:00Z"
+    (step,) = sandbox.json("maintain", "--nightly", MEMTOOL_NOW=tomorrow)["steps"]
+    assert (step["do"], step["id"]) == ("confirm", memory.id)
+
+
+def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
+    """Where it would be over already; else nobody could look at it and vouch for it."""
+    heard_at(sandbox, "2025-10-05T09:00:00Z", "We decided to keep the carts in Postgres.")
+    heard_at(sandbox, "2026-02-05T09:00:00Z", "We decided to keep the orders in SQLite.")
+    sandbox.run("promote")
+    old, new = (document.read(path.read_bytes(), "") for path in memories(sandbox))
+    assert (old.text("timestamp"), new.text("timestamp")) == (
+        "2025-10-05T09:00:00Z", "2026-02-05T09:00:00Z",
+    )  # fmt: skip
+    assert old.table("checked") == {"at": "2026-03-01T12:00:00Z", "by": "memtool promote"}
+    assert new.table("checked") == {}
+    assert sandbox.json("list", "is:alive")["total"] == 2
+
+
+def test_what_is_said_again_has_the_date_of_the_last_time(sandbox: Sandbox):
+    """Whichever of its findings is promoted first; what is said after a decision may replace it."""
+    text = "From now on never retry payments after a timeout."
+    sandbox.run("remember", "We always retry payments after a timeout.",
+                MEMTOOL_NOW="2026-02-20T12:00:00Z")  # fmt: skip
+    for moment in ("2026-01-05T09:00:00Z", "2026-02-27T09:00:00Z", "2026-01-30T09:00:00Z"):
+        heard_at(sandbox, moment, text)
+    made = {one["id"] for one in sandbox.json("promote")["memories"]}
+    (id_,) = made
+    assert sandbox.json("show", id_)["timestamp"] == "2026-02-27T09:00:00Z"
+    (step,) = sandbox.json("curate")["steps"]
+    assert (step["do"], step["id"]) == ("supersedes", id_)
+
+
 def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     """Of project and user whoever says no; a category that does not exist is refused."""
     session(sandbox, RULE, "We decided to keep the carts in Postgres.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conftest import NOW, Sandbox
 
 from memtool.memory import timestamps
@@ -31,13 +33,28 @@ def seen(days: float, times: int = 1) -> list[int]:
     return [SECOND - round(days * DAY_S)] * times
 
 
+class Anywhere(dict[str, int]):
+    """Nine days ago, whatever the file."""
+
+    def get(self, _path: str, _other: object = None) -> int:  # type: ignore[override]
+        """Return that moment."""
+        return SECOND - 9 * DAY_S
+
+
 def inputs(
-    counted: Uses | None = None, frozen: frozenset[str] = frozenset(), **given: Setting
+    counted: Uses | None = None,
+    frozen: frozenset[str] = frozenset(),
+    added: Mapping[str, int] | None = None,
+    **given: Setting,
 ) -> PlanInputs:
-    """Inputs with settings, whose names have an underscore for the full stop."""
+    """Inputs with settings, whose names have an underscore for the full stop.
+
+    Every file was added nine days ago, unless `added` says when.
+    """
     settings = {key.replace("_", ".", 1): value for key, value in given.items()}
     config: Config = DEFAULTS.replace(given=settings)
-    return PlanInputs(SECOND, config, counted or Uses(), ".memory", frozen)
+    since = Anywhere() if added is None else added
+    return PlanInputs(SECOND, config, counted or Uses(), ".memory", frozen, added=since)
 
 
 def tree_of(sandbox: Sandbox) -> Tree:

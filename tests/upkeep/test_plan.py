@@ -304,13 +304,18 @@ SOMETHING = {"dec-other": seen(1)}
     ],
 )
 def test_a_day_decides(sandbox: Sandbox, days: float, times: int, expected: list[str]):
-    """Before its end nothing happens; from then on one use confirms, and none lets it fade."""
-    sandbox.memory("dec-a", status="candidate", timestamp=ago(days), importance="0.6")
+    """Before its end nothing happens; from then on one use confirms, and none lets it fade.
+
+    It counts from the commit that added the file, whatever the date in it; without one it waits.
+    """
+    path = sandbox.memory("dec-a", status="candidate", timestamp=ago(50), importance="0.6")
     counted = uses(**SOMETHING | ({"dec-a": seen(0.1, times)} if times else {}))
-    steps = plan.candidate_steps(tree_of(sandbox), inputs(counted), ())
+    given_inputs = inputs(counted, added={path: SECOND - round(days * DAY_S)})
+    steps = plan.candidate_steps(tree_of(sandbox), given_inputs, ())
     assert [step.do for step in steps] == expected
     after = Imagined(tree_of(sandbox), steps)
-    assert plan.candidate_steps(after, inputs(counted), ()) == []
+    assert plan.candidate_steps(after, given_inputs, ()) == []
+    assert plan.candidate_steps(tree_of(sandbox), inputs(counted, added={}), ()) == []
     memory = after.by_id["dec-a"].memory
     assert memory.importance == (0.48 if expected == ["fade"] else 0.6)
     assert memory.status == ("confirmed" if expected == ["confirm"] else "candidate")
@@ -326,15 +331,16 @@ def test_what_is_injected_vouches_for_nothing(sandbox: Sandbox):
 
 def test_being_listed_confirms_nothing(sandbox: Sandbox):
     """Neither soon nor later, however often; a low confidence waits for a person."""
-    sandbox.memory("dec-new", status="candidate", timestamp=ago(0.1))
-    sandbox.memory("dec-old", status="candidate", timestamp=ago(9))
-    sandbox.memory("dec-low", status="candidate", timestamp=ago(9), confidence="low")
+    new = sandbox.memory("dec-new", status="candidate", timestamp=ago(9))
+    old = sandbox.memory("dec-old", status="candidate", timestamp=ago(9))
+    low = sandbox.memory("dec-low", status="candidate", timestamp=ago(9), confidence="low")
+    added = {new: SECOND - 9, old: SECOND - 9 * DAY_S, low: SECOND - 9 * DAY_S}
     tree = tree_of(sandbox)
     ids_ = ("dec-new", "dec-old", "dec-low")
     listed = uses(**{id_: seen(0.01, 50) for id_ in ids_})
-    steps = plan.candidate_steps(tree, inputs(listed.replace(opened={})), ())
+    steps = plan.candidate_steps(tree, inputs(listed.replace(opened={}), added=added), ())
     assert {step.id: step.do for step in steps} == {"dec-old": "fade", "dec-low": "fade"}
-    steps = plan.candidate_steps(tree, inputs(listed), ())
+    steps = plan.candidate_steps(tree, inputs(listed, added=added), ())
     assert {step.id: step.do for step in steps} == {"dec-old": "confirm"}
 
 
@@ -388,3 +394,27 @@ def test_an_absent_ledger_knows_nothing(tmp_path: Path):
     assert not found.is_known
     memory = make_memory("a")
     assert (found.count(memory), found.last(memory), found.count_since(memory, 0)) == (0, None, 0)
+
+
+def test_a_file_was_added_when_it_came_last(sandbox: Sandbox) -> None:
+    """Edits do not count, a second coming does; of two branches the later, and a merge."""
+    kept, back, both = (sandbox.memory(f"dec-{name}") for name in ("kept", "back", "both"))
+    times = [sandbox.commit()]
+    (sandbox.path / back).unlink()
+    sandbox.memory("dec-kept", "Another text.\n")
+    times.append(sandbox.commit())
+    sandbox.git("switch", "--quiet", "--orphan", "other")
+    sandbox.memory("dec-both")
+    times.append(sandbox.commit())
+    sandbox.git("switch", "--quiet", "main")
+    sandbox.memory("dec-back")
+    times.append(sandbox.commit())
+    sandbox.git("merge", "--quiet", "--no-commit", "--allow-unrelated-histories", "other")
+    merged = sandbox.memory("dec-merged")
+    times.append(sandbox.commit())
+    seconds = [int(sandbox.git("log", "-1", "--format=%ct", at)) for at in times]
+    found = plan.read_added(
+        sandbox.context().repository, "HEAD", [kept, back, both, merged, "none.md"], ".memory"
+    )
+    expected = {kept: 0, both: 2, back: 3, merged: 4}
+    assert found == {path: seconds[at] for path, at in expected.items()}
