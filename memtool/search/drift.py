@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
 
-KIND = "drift 4"
+KIND = "drift 5"
 KEPT = 4
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""

@@ -382,13 +382,21 @@ def _verdict(asked: DriftQuestion, pairs: Sequence[FilePair], texts: BlobTexts) 
     compared = [pair for pair in pairs if not pair.fault and pair.new]
     texts_now = [texts.text(pair.new) for pair in compared]
     is_whole = None not in texts_now and not any(pair.fault for pair in pairs)
-    names = rules.names(asked.text) if is_whole else ()
+    names = rules.names(_without_paths(asked)) if is_whole else ()
     absent = [one for one in names if not any(rules.holds(text or "", one) for text in texts_now)]
     files = [_judged(asked, pair, texts, names, absent) for pair in pairs]
     level = rules.worst(one.level for one in files)
     shown = [one for one in files if one.level != SAME]
     shown.sort(key=lambda one: (rules.LEVELS.index(one.level), one.path))
     return Drift(level, asked.base, tuple(shown))
+
+
+def _without_paths(asked: DriftQuestion) -> str:
+    """Return the text of a memory without the names of its files, which need not stand in them."""
+    text = asked.text
+    for path in sorted(asked.files, key=len, reverse=True):
+        text = text.replace(path, " ").replace(posixpath.basename(path) or path, " ")
+    return text
 
 
 def _judged(

@@ -93,6 +93,17 @@ def test_an_edit_is_no_flag_and_half_a_file_is_a_change(code: Sandbox) -> None:
     assert drift(code.context()).exit_code == 0
 
 
+def test_the_name_of_a_file_need_not_stand_in_it(sandbox: Sandbox) -> None:
+    """A text that names PageReader.ts does not speak of a class of that name, unless it does."""
+    sandbox.write("src/PageReader.ts", "// PageReader.ts\nexport class PageReader {}\n")
+    sandbox.memory("dec-file", "See PageReader.ts for it.\n", files=("src/PageReader.ts",))
+    sandbox.memory("dec-class", "PageReader is in PageReader.ts.\n", files=("src/PageReader.ts",))
+    sandbox.commit("one")
+    sandbox.write("src/PageReader.ts", "// read\nexport class Reader {}\nexport const x = 1\n")
+    sandbox.commit("two")
+    assert levels(sandbox) == {"dec-file": "changed", "dec-class": "broken"}
+
+
 def test_a_folder_and_a_glob_break_with_their_last_file(sandbox: Sandbox) -> None:
     """One file of a set that goes breaks nothing."""
     for path in ("src/a.py", "src/b.py", "docs/a.md"):
