@@ -21,9 +21,11 @@ from memtool.cli.arguments import (
 from memtool.commands import GROUPS, VERBS, names
 from memtool.errors import ERROR_CODES
 from memtool.memory.fields import CATEGORIES, FIELDS, Field
+from memtool.memory.lifecycle import PRESETS
 from memtool.memory.schema import CODES
 from memtool.search.filters import FILTERS
 from memtool.search.query import FILTER_VALUES
+from memtool.search.ranking import FACTORS
 from memtool.store.config import OPTIONS, Option
 from memtool.store.repository import ENVIRONMENT
 
@@ -168,13 +170,16 @@ def reference() -> str:
         f"Made from the tables in the code by `{COMMAND}`; a test compares them.",
         (
             "[Verbs](#verbs) · [Query language](#query-language) · [Fields](#fields) · "
-            "[Categories](#categories) · [Settings](#settings) · [Problem codes](#problem-codes) · "
+            "[Categories](#categories) · [Decay](#decay) · [Ranking factors](#ranking-factors) · "
+            "[Settings](#settings) · [Problem codes](#problem-codes) · "
             "[Error codes](#error-codes) · [Exit codes](#exit-codes) · [Environment](#environment)"
         ),
         *_verbs(),
         *_query_language(),
         *_fields(),
         *_categories(),
+        *_decay(),
+        *_factors(),
         *_settings(),
         "## Problem codes",
         "What `path:line: CODE message` may say, and `code` in JSON.",
@@ -273,13 +278,47 @@ def _categories() -> list[str]:
     return [
         "## Categories",
         ("How much a kind of knowledge weighs, how long it lives without being confirmed again, "
-        "and how it fades. Rows are changed or added under `[categories.NAME]` of `config.toml`."),
+        "and its [rates of decay](#decay) per day. Rows are changed or added under "
+        "`[categories.NAME]` of `config.toml`, where `decay_per_day` is both rates."),
         _table(
-            ("category", "weight", "days to live", "decay per day", "temporal class", "meaning"),
+            ("category", "weight", "days to live", "rate", "λ", "temporal class", "meaning"),
             (
                 (f"`{row.name}`", f"{row.weight:g}", f"{row.ttl_days}", f"{row.decay_per_day:g}",
-                 row.temporal_class, row.doc)
+                 f"{row.lambda_per_day:g}", row.temporal_class, row.doc)
                 for row in CATEGORIES
+            ),
+        ),
+    ]  # fmt: skip
+
+
+def _decay() -> list[str]:
+    return [
+        "## Decay",
+        ("What time leaves of a memory, so many days after its last confirmation, by the setting "
+        "`decay.preset`. A `fade_rate` of its own stands in for the rate or λ of its category; "
+        "what is pinned or has `fade_rate: 0` does not fade at all. Accesses count as the table "
+        "says, unless `decay.accesses` is set."),
+        _table(
+            ("preset", "what is left", "accesses count", "scales in the ranking"),
+            (
+                (f"`{name}`", row.doc, "yes" if row.counts else "no",
+                 "freshness and importance" if row.scales else "freshness")
+                for name, row in PRESETS.items()
+            ),
+        ),
+    ]  # fmt: skip
+
+
+def _factors() -> list[str]:
+    return [
+        "## Ranking factors",
+        ("The score of a memory is its relevance to the words, times each of these, as "
+        "`memtool search --explain` shows them."),
+        _table(
+            ("factor", "least", "most", "meaning"),
+            (
+                (f"`{row.name}`", f"{row.least:g}", f"{row.most:g}", row.doc)
+                for row in FACTORS
             ),
         ),
     ]  # fmt: skip

@@ -211,10 +211,13 @@ def _read(place: str, name: str) -> bytes:
 
 
 def _scope(context: Context, query: Golden, name: str, at: str | None, as_of: str | None) -> Scope:
-    """Return what is searched from a moment, read and opened once for all queries of it."""
+    """Return what is searched from a moment, read and opened once for all queries of it.
+
+    What this clone was shown does not count: measures are the same on every machine.
+    """
     try:
         tree = index.open(context, at, as_of, exact=True)
-        scope = scope_of(context, tree, context.moment_of(as_of))
+        scope = scope_of(context, tree, context.moment_of(as_of)).replace(is_replay=True)
     except MemtoolError as error:
         if not query.as_of or error.code != "bad-time":
             raise

@@ -5,11 +5,12 @@ is over, a memory expires only if it is about work that passes or nobody has con
 person vouched for stays alive and is due for review. Lineage (superseded or not) is a separate
 question.
 
-All formulas give 1 for a memory of this second and fall towards 0. They say nothing of whether it
-is alive, which is `lifecycle`'s to say; nothing that they give is ever written into a file.
+What time leaves of a memory is 1 when it was just confirmed, and falls towards 0. It says nothing
+of whether the memory is alive, and is never written into a file. Each preset has its formula:
 
-- `exponential`: e^(-rate x days), the forgetting curve after Ebbinghaus (1885), at the rate of the
-  category or the memory's own; each access adds a twentieth of it, up to 1.
+- `steady` and `exponential`: e^(-rate x days), the forgetting curve after Ebbinghaus (1885); each
+  access adds a twentieth of it, up to 1. By the rates of the first half of a decision is left after
+  eight months, by those of the second after three weeks.
 - `half-life`: 1 / (1 + days / half-life), the hyperbola of Mazur (1987): it falls as fast at first,
   and keeps more of what is old.
 - `weekly`: 0.95 a week, 0.9 of it for a candidate, times 0.5 + 0.05 for each access, up to 1.
@@ -23,7 +24,7 @@ from __future__ import annotations
 import math
 
 from memtool.memory import timestamps
-from memtool.memory.fields import DEFAULT_CATEGORIES, Category
+from memtool.memory.fields import DEFAULT_CATEGORIES, EPISODE_PER_DAY, UNKNOWN, Category
 from memtool.memory.memory import Memory
 from memtool.value import Value
 
@@ -149,8 +150,6 @@ def state(memory: Memory, now: int, categories: Mapping[str, Category] = DEFAULT
     return EXPIRED if end is not None and now > end else ALIVE
 
 
-DEFAULT_PER_DAY = 0.003
-"""The rate of a category that has no row."""
 PER_ACCESS = 0.05
 WEEKLY = 0.95
 UNSEEN = 0.5
@@ -159,14 +158,15 @@ CANDIDATE = 0.9
 
 
 class Fading(Value):
-    """How memories fade: the name of a formula, and the days in which half is lost."""
+    """How memories fade here: by which preset, in which half-life, and whether accesses count."""
 
-    formula: str = "exponential"
-    half_life_days: float = 90.0
+    preset: str = "steady"
+    half_life_days: float = 30.0
+    is_counting: bool = False
 
 
 class Pace(Value):
-    """How memories of one kind fade: at a rate a day, 0 for never, by one of the formulas."""
+    """How memories of one kind fade: at a rate a day, 0 for never, by the formula of a preset."""
 
     rate_per_day: float
     is_candidate: bool
@@ -177,7 +177,7 @@ class Pace(Value):
         if self.rate_per_day == 0:
             return 1.0
         days = max(0, seconds) / timestamps.DAY_S
-        return FORMULAS[self.fading.formula](self, days, accesses)
+        return PRESETS[self.fading.preset].formula(self, days, accesses)
 
 
 def exponential(pace: Pace, days: float, accesses: int | None) -> float:
@@ -198,32 +198,77 @@ def weekly(pace: Pace, days: float, accesses: int | None) -> float:
     return kept if accesses is None else kept * min(1.0, UNSEEN + PER_ACCESS * accesses)
 
 
-FORMULAS: dict[str, Callable[[Pace, float, int | None], float]] = {
-    "exponential": exponential,
-    "half-life": half_life,
-    "weekly": weekly,
-}
-"""Each formula by its name in the settings: of a pace, the days since the last confirmation, and
-accesses, None where nobody counts them. The first is the default."""
-USUAL = Fading()
-
-
-def rate_per_day(memory: Memory, categories: Mapping[str, Category]) -> float:
+def steady_rate(memory: Memory, categories: Mapping[str, Category]) -> float:
     """Return how fast a memory fades: its own rate, else its category's.
 
     What is eternal has no end, but of two that say something about the same the newer one is
     still likelier to be meant; a fade rate of 0 says that it is not.
     """
     own = memory.text("fade_rate")
+    return float(own) if own else _row(memory, categories).decay_per_day
+
+
+def forgetting_rate(memory: Memory, categories: Mapping[str, Category]) -> float:
+    """Return how fast a memory is forgotten: its own rate, never if eternal, its category's.
+
+    An episode that names no category fades as one.
+    """
+    own = memory.text("fade_rate")
     if own:
         return float(own)
-    row = categories.get(memory.category)
-    return DEFAULT_PER_DAY if row is None else row.decay_per_day
+    if temporal_class(memory, categories) == "eternal":
+        return 0.0
+    if memory.type == "episodic" and not memory.text("category"):
+        return EPISODE_PER_DAY
+    return _row(memory, categories).lambda_per_day
+
+
+def _row(memory: Memory, categories: Mapping[str, Category]) -> Category:
+    return categories.get(memory.category, UNKNOWN)
+
+
+class DecayPreset(Value):
+    """One row: a formula, the rates that it gets, and where its result counts.
+
+    `counts` says that accesses count unless the settings say otherwise, `scales` that the ranking
+    scales importance by what is left, and not freshness alone.
+    """
+
+    formula: Callable[[Pace, float, int | None], float]
+    rate: Callable[[Memory, Mapping[str, Category]], float]
+    counts: bool
+    scales: bool
+    doc: str
+
+
+PRESETS: dict[str, DecayPreset] = {
+    "steady": DecayPreset(
+        exponential, steady_rate, counts=False, scales=False,
+        doc="e^(-rate·days) · (1 + 0.05·accesses), 1 at most; the rate is that of the category",
+    ),
+    "exponential": DecayPreset(
+        exponential, forgetting_rate, counts=True, scales=True,
+        doc="e^(-λ·days) · (1 + 0.05·accesses), 1 at most; λ is that of the category, 0.1 for an "
+        "episodic memory that names none, and 0 for what is eternal",
+    ),
+    "half-life": DecayPreset(
+        half_life, steady_rate, counts=False, scales=True,
+        doc="1 / (1 + days / `decay.half_life_days`)",
+    ),
+    "weekly": DecayPreset(
+        weekly, steady_rate, counts=True, scales=True,
+        doc="0.95^(days/7) · 0.9 for a candidate · min(1, 0.5 + 0.05·accesses)",
+    ),
+}  # fmt: skip
+"""How memories fade, by the name in the settings; days are those since the last confirmation. The
+first is the default."""
+USUAL = Fading()
 
 
 def pace(memory: Memory, categories: Mapping[str, Category], fading: Fading = USUAL) -> Pace:
     """Return how a memory fades; a pinned one does not."""
-    rate = 0.0 if memory.status == "pinned" else rate_per_day(memory, categories)
+    is_pinned = memory.status == "pinned"
+    rate = 0.0 if is_pinned else PRESETS[fading.preset].rate(memory, categories)
     return Pace(rate, memory.status == "candidate", fading)
 
 
@@ -234,7 +279,7 @@ def kept(
     fading: Fading = USUAL,
     accesses: int | None = None,
 ) -> float:
-    """Return what is left of a memory's freshness, 0 to 1, since it was last confirmed.
+    """Return what time has left of a memory, 0 to 1, since it was last confirmed.
 
     A pinned memory and one with a fade rate of 0 never fade, nor does one from the future.
     """

@@ -11,9 +11,9 @@ and .645, tracked issues .883 and .900, ADRs .562 and .537 (two questions of 80;
 open gives tracked issues nDCG@10 .850 to .853 where the memory names it, and its directory alone
 nothing. Whether an issue was still open at that second adds nothing to its day: .900 where `action`
 weighs 1.05 or 1.1, .887 at 1.15. All others have not been measured on real questions, so they weigh
-little: no set holds the history that says which files change together. How often a memory was shown
-weighs nothing unless the settings say so, as the same question would else be answered differently
-on another machine.
+little: no set holds the history that says which files change together, or what was shown how often.
+The weight of a category is the user's, and counts whole. How often a memory was shown counts in one
+clone alone, so it weighs little, and nothing where a question is asked again as of another moment.
 """
 
 from __future__ import annotations
@@ -22,25 +22,32 @@ import math
 
 from memtool.memory import lifecycle
 from memtool.memory.drift import BROKEN
-from memtool.memory.lifecycle import Fading
+from memtool.memory.lifecycle import PRESETS, Fading
 from memtool.search.features import flat, governed
 from memtool.store.snapshot import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from memtool.index.reader import IndexReader
     from memtool.memory.lifecycle import Pace
     from memtool.memory.memory import Memory
     from memtool.search.features import Facts
+    from memtool.store.config import Config
 
     Row = tuple[str, float, float, Callable[[Record, Facts, "Situation"], float]]
 
 
 RECENCY = 0.4
-"""What a memory of this second gains; it fades by the formula of `decay`."""
+"""What a memory of this second gains; it fades by `decay.preset`."""
+
+UNIMPORTANT = 0.9
+"""What a memory of no importance weighs ..."""
+
+IMPORTANCE = 0.2
+"""... and how much more one of importance 1 does."""
 
 GOVERNED = 0.1
 """What governing an open file gains ..."""
@@ -60,6 +67,9 @@ KIND_OF_TYPE = 0.03
 WORK = 0.05
 
 MOST_ACCESS = 0.2
+
+LEAST_ACCESSES = 3
+"""From so many on accesses count: one or two are no use yet."""
 
 CONFIDENCE = {"low": 0.93, "medium": 1.0, "high": 1.05}
 
@@ -111,9 +121,9 @@ class Situation(Value):
 
     `companions` are the files that change together with `files`, which were not named. `words` is
     the text as `facts.flat` gives it. `trust` and `drift` tell the level of a record, `quality`
-    whether what it cites resolves; None where it counts for nothing. `accesses` is how often each
-    id was shown, which counts with `access` (0 to 0.2), and, where `is_counting` says so, slows the
-    `fading`.
+    whether what it cites resolves; None where it counts for nothing. `accesses` tells how often an
+    id was shown, None where nobody counts; that counts with `access` (0 to 0.2), and, where
+    `is_counting` says so, slows the `fading`.
     """
 
     files: tuple[str, ...] = ()
@@ -123,7 +133,7 @@ class Situation(Value):
     trust: Callable[[Record], str] | None = None
     drift: Callable[[Record], str] | None = None
     quality: Callable[[Record], str] | None = None
-    accesses: Mapping[str, int] = {}
+    accesses: Callable[[str], int] | None = None
     access: float = 0.0
     fading: Fading = lifecycle.USUAL
     is_counting: bool = False
@@ -146,15 +156,36 @@ def situation(text: str, files: tuple[str, ...]) -> Situation:
     return Situation(files=files, words=words, kinds=kinds)
 
 
+def fading_of(config: Config) -> Fading:
+    """Return how the settings let memories fade."""
+    return Fading(config.text("decay.preset"), config.number("decay.half_life_days"))
+
+
+def is_counting(config: Config) -> bool:
+    """Tell whether accesses slow the fading: as the settings say, else as the preset does."""
+    is_set = "decay.accesses" in config.given
+    preset = PRESETS[config.text("decay.preset")]
+    return bool(config.setting("decay.accesses")) if is_set else preset.counts
+
+
+def _kept(record: Record, facts: Facts, at: Situation) -> float:
+    """Return what time has left of a memory, 0 to 1."""
+    accesses = at.accesses(record.id) if at.is_counting and at.accesses else None
+    return lifecycle.kept(record.memory, facts.now, facts.categories, at.fading, accesses)
+
+
 def _recency(record: Record, facts: Facts, at: Situation) -> float:
-    accesses = at.accesses.get(record.id, 0) if at.is_counting else None
-    kept = lifecycle.kept(record.memory, facts.now, facts.categories, at.fading, accesses)
-    return 1 + RECENCY * kept
+    return 1 + RECENCY * _kept(record, facts, at)
+
+
+def _importance(record: Record, facts: Facts, at: Situation) -> float:
+    kept = _kept(record, facts, at) if PRESETS[at.fading.preset].scales else 1.0
+    return UNIMPORTANT + IMPORTANCE * record.memory.importance * kept
 
 
 def _category(record: Record, facts: Facts, _at: Situation) -> float:
     row = facts.categories.get(record.memory.category)
-    return 1 + ((row.weight if row else 1.0) - 1) / 2
+    return row.weight if row else 1.0
 
 
 def is_near(record: Record, files: tuple[str, ...]) -> bool:
@@ -212,26 +243,24 @@ def _question(record: Record, _facts: Facts, at: Situation) -> float:
 
 
 def _access(record: Record, _facts: Facts, at: Situation) -> float:
-    if not at.access:
-        return 1.0
-    return 1 + at.access * min(1.0, math.log10(1 + at.accesses.get(record.id, 0)) / 2)
+    count = at.accesses(record.id) if at.access and at.accesses else 0
+    return 1 + at.access * min(1.0, math.log10(1 + count) / 2) if count >= LEAST_ACCESSES else 1.0
 
 
 FACTORS: tuple[Factor, ...] = (
-    Factor("recency", 1.0, 1 + RECENCY, "1.4 when confirmed just now, fading to 1 by the formula "
-           "decay.formula, at the rate of the category, or its own; pinned memories do not fade",
-           _recency),
+    Factor("recency", 1.0, 1 + RECENCY, "1.4 when confirmed just now, fading to 1 by decay.preset; "
+           "pinned memories do not fade", _recency),
     Factor("status", 0.5, 1.1, "pinned before confirmed before candidate before deprecated",
            lambda record, _facts, _at: STATUS[record.memory.status]),
     Factor("current", 0.7, 1.0, "0.7 for a memory that is superseded, where it is asked for",
            lambda record, facts, _at: CURRENT[facts.lineage.is_head(record.id)]),
     Factor("due", 0.85, 1.0, "0.85 for a memory whose category's time is over since somebody "
            "confirmed it", lambda record, facts, _at: DUE[facts.is_due(record)]),
-    Factor("category", 0.75, 1.25, "half way from 1 to the weight of the category", _category),
+    Factor("category", 0.5, 2.0, "the weight of the category, held between 0.5 and 2", _category),
     Factor("confidence", 0.93, 1.05, "low, medium or high",
            lambda record, _facts, _at: CONFIDENCE[record.memory.confidence]),
-    Factor("importance", 0.9, 1.1, "0.9 for importance 0, 1 where nobody said, 1.1 for 1",
-           lambda record, _facts, _at: 0.9 + 0.2 * record.memory.importance),
+    Factor("importance", 0.9, 1.1, "0.9 for importance 0, 1 where nobody said, 1.1 for 1; "
+           "by each decay.preset but steady of what time has left of it", _importance),
     Factor("trust", 0.97, 1.03, "local, committed, trusted or signed", _trust),
     Factor("drift", DRIFTED, 1.0, "0.85 for a memory that is broken: a file that it names is "
            "gone, or a name or cited lines of it are", _drift),
@@ -252,13 +281,9 @@ FACTORS: tuple[Factor, ...] = (
     Factor("awaiting", 1.0, 1 + WORK, "1.05 where it waits for a decision or implementation",
            lambda record, _facts, _at: 1 + WORK * bool(record.memory.text("awaiting"))),
     Factor("access", 1.0, 1 + MOST_ACCESS, "up to the setting search.access more, for a memory "
-           "that was shown a hundred times", _access),
+           "that was shown a hundred times; nothing below three times", _access),
 )  # fmt: skip
 
-
-MOST = math.prod(factor.most for factor in FACTORS)
-
-LEAST = math.prod(factor.least for factor in FACTORS)
 
 PLAIN = Situation()
 
@@ -272,7 +297,7 @@ _OWN: dict[str, Callable[[Memory, Situation], object]] = {
     "files": lambda _kind, at: at.files,
     "trigger": lambda kind, at: at.words and kind.text("trigger_phrases"),
     "question": lambda kind, at: at.kinds and kind.text("question_types"),
-    "access": lambda _kind, at: at.access,
+    "access": lambda _kind, at: at.access and at.accesses,
 }
 """Factors that may ask for more of a memory than its kind, and whether they do."""
 
@@ -280,14 +305,15 @@ _OWN: dict[str, Callable[[Memory, Situation], object]] = {
 class KindWeights(Value):
     """What memories of one kind have in common for one question.
 
-    `others` are the factors that each must be asked for, beside recency, `current` and `due`, which
-    all must; `pace` is how
-    they fade from when they were written, None where there is more to it.
+    `others` are the factors that each must be asked for, beside `current` and `due`, which all must
+    be. Recency and the factor of importance follow from `importance` and `pace`, which is how they
+    fade from when they were written, None where there is more to it; `most` bounds the others.
     """
 
     factors: dict[str, float]
     others: tuple[Row, ...]
     most: float
+    importance: float
     pace: Pace | None
 
 
@@ -301,26 +327,29 @@ class Weigher:
         self._index = index
         self._facts = facts
         self._at = at
+        self._is_scaled = PRESETS[at.fading.preset].scales
         self._kinds: dict[tuple[int, int], KindWeights] = {}
 
     def most(self, number: int) -> float:
         """Return the most that the product of all factors can be; nothing is unpacked for it."""
-        kind, recency = self._of_kind(number)
-        return kind.most * (1 + RECENCY if recency is None else recency)
+        kind, kept = self._of_kind(number)
+        recency, importance = self._aged(kind, 1.0 if kept is None else kept)
+        return kind.most * recency * importance
 
     def weigh(self, number: int, record: Record) -> dict[str, float]:
         """Return every factor of a document, as `weigh` does."""
-        kind, recency = self._of_kind(number)
+        kind, kept = self._of_kind(number)
         found = kind.factors.copy()
+        kept = _kept(record, self._facts, self._at) if kept is None else kept
+        found["recency"], found["importance"] = self._aged(kind, kept)
         found["current"] = CURRENT[self._facts.lineage.is_head(record.id)]
         found["due"] = DUE[self._facts.is_due(record)]
-        found["recency"] = _recency(record, self._facts, self._at) if recency is None else recency
         for row in kind.others:
             found[row[0]] = _one(row, record, self._facts, self._at)
         return found
 
     def _of_kind(self, number: int) -> tuple[KindWeights, float | None]:
-        """Return the kind of a document, and its recency, None where it must be opened for it."""
+        """Return the kind of a document and what is left of it, None where it must be opened."""
         part, local = self._index.part(number)
         place = (part.first, part.shelf.kind_of[local])
         kind = self._kinds.get(place)
@@ -328,19 +357,25 @@ class Weigher:
             kind = self._kinds[place] = self._weights(part.shelf.kinds[place[1]])
         if kind.pace is None:
             return kind, None
-        return kind, 1 + RECENCY * kind.pace.kept(self._facts.now - part.shelf.timestamps[local])
+        return kind, kind.pace.kept(self._facts.now - part.shelf.timestamps[local])
+
+    def _aged(self, kind: KindWeights, kept: float) -> tuple[float, float]:
+        """Return recency and importance of what so much is left of."""
+        importance = kind.importance * (kept if self._is_scaled else 1.0)
+        return 1 + RECENCY * kept, UNIMPORTANT + IMPORTANCE * importance
 
     def _weights(self, sample: Memory) -> KindWeights:
         record, facts, at = Record(sample, "", ""), self._facts, self._at
         others = tuple(row for row in _ROWS if row[0] in _OWN and _OWN[row[0]](sample, at))
-        asked = {"recency", "current", "due", *(row[0] for row in others)}
+        asked = {"recency", "importance", "current", "due", *(row[0] for row in others)}
         factors = {
             row[0]: 1.0 if row[0] in asked else _one(row, record, facts, at) for row in _ROWS
         }
-        most = math.prod([*factors.values(), *(row[2] for row in others)]) * _ROUNDED
+        reach = (1 + at.access if row[0] == "access" else row[2] for row in others)
+        most = math.prod([*factors.values(), *reach]) * _ROUNDED
         is_plain = not (at.is_counting or sample.text("checked"))
         pace = lifecycle.pace(sample, facts.categories, at.fading) if is_plain else None
-        return KindWeights(factors, others, most, pace)
+        return KindWeights(factors, others, most, sample.importance, pace)
 
 
 _ROUNDED = 1.0 + 1e-9

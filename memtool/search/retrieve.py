@@ -17,7 +17,6 @@ from memtool.index import scoring
 from memtool.index.analyzer import ENGLISH, is_stop
 from memtool.index.reader import Catalog, StoredCatalog
 from memtool.index.scoring import Question
-from memtool.memory.lifecycle import Fading
 from memtool.search import expansion, ranking
 from memtool.search.features import PRIVATE, Current, Facts, why_hidden
 from memtool.search.ranking import Situation
@@ -409,7 +408,8 @@ class Scope(Value):
 
     `lineage` is the tree's own unless another is given, such as one that trust has pruned. `clock`
     gives seconds for the time limit, without one there is none. `accesses` tells how often ids
-    were shown; it is asked only where search.access or decay.accesses says so. `companions` tells
+    were shown; the ranking asks only where search.access or decay.preset says so, and never for
+    what `is_replay`: asked of another moment or revision, or to be measured. `companions` tells
     which files change together with those that are open. `rerank` stands in for the setting
     search.rerank. `cosines` tells how near memories are to the question by their meaning, by number
     in the index; only a query is answered by them.
@@ -434,6 +434,7 @@ class Scope(Value):
     companions: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
     rerank: Rerank | None = None
     is_narrow: bool = False
+    is_replay: bool = False
     cosines: Mapping[int, float] = {}
     trust: Callable[[Record], str] | None = None
     refuses: Refusal | None = None
@@ -613,18 +614,19 @@ def situation(
     """Return what is asked beside the words, for memories that may be found."""
     config = scope.config
     access = config.number("search.access")
-    is_counting = bool(config.setting("decay.accesses"))
-    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
+    is_counting = ranking.is_counting(config)
     drift, quality = (scope.drift.level, scope.drift.quality) if scope.drift else (None, None)
     at = ranking.situation(text, files).replace(
-        fading=fading, trust=scope.trust, drift=drift, quality=quality
+        fading=ranking.fading_of(config), trust=scope.trust, drift=drift, quality=quality
     )
     if files and matches and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))
-    if not (access or is_counting) or scope.accesses is None:
+    counted = scope.accesses
+    if not (access or is_counting) or counted is None or scope.is_replay:
         return at
-    found = scope.accesses([match.record.id for match in matches])
-    return at.replace(accesses=found, access=access, is_counting=is_counting)
+    return at.replace(
+        accesses=lambda id_: counted((id_,))[id_], access=access, is_counting=is_counting
+    )
 
 
 def hit_of(match: Match, best: float, facts: Facts, at: Situation, floor: float = 0.0) -> Hit:

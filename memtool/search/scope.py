@@ -148,6 +148,7 @@ def scope_of(context: Context, tree: Tree, now: int) -> Scope:
         aliases=expansion.parse(aliases_file(context), aliases_path(context)),
         origins=lambda: context.origins(tree, tree.records),
         accesses=lambda ids: _accesses(context, ids),
+        is_replay=now != context.now or tree.snapshot.kind != "worktree",
         companions=lambda files: _companions(context, tree, files),
         trust=trust_in(tree, lambda: context.witness(tree)),
         drift=drift_in(tree, lambda: context.witness(tree)),
@@ -211,8 +212,7 @@ def hurried(context: Context, scope: Scope) -> Scope:
     """
     if context.settings.text("search.degrade") != "on":
         return scope
-    is_replay = context.env.get("MEMTOOL_NOW") or scope.now != context.now
-    if is_replay or scope.tree.snapshot.kind != "worktree":
+    if scope.is_replay or context.env.get("MEMTOOL_NOW"):
         return scope
     from memtool.store import usage_log  # only where that setting is on
 

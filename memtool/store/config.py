@@ -8,7 +8,7 @@ a silent default.
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.memory.fields import DEFAULT_CATEGORIES, Category
+from memtool.memory.fields import DEFAULT_CATEGORIES, UNKNOWN, Category
 from memtool.store import toml
 from memtool.store.toml import ELSE
 from memtool.value import Value
@@ -52,7 +52,8 @@ ROWS: tuple[Row, ...] = (
     ("search.degrade", "off", ("on looks at less where answers here were slow: over 300 ms at the "
       "95th percentile of the last 100; such an answer says so, and another machine may give "
       "another"), ("off", "on")),
-    ("search.access", 0.0, ("how much a memory gains that was shown very often; with 0 the same "
+    ("search.access", 0.05, ("how much a memory gains that was shown a hundred times in this "
+      "clone; one shown three times gains a third of it, and below that nothing. With 0 the same "
       "question is answered the same on every machine"), (0, 0.2)),
     ("search.semantic", "", ("the model by which search --semantic and memtool mcp also find what "
       "means the same: its folder, as /… or ~/…, or the name of one that is on this disk; only the "
@@ -60,16 +61,16 @@ ROWS: tuple[Row, ...] = (
     ("search.sessions", False, ("search also asks the private sessions of the clone where the "
       "memories do not answer, as with --deep; only the user's own settings say so, as memtool "
       "--global config search.sessions true")),
-    ("decay.formula", "exponential", ("how memories fade in the ranking: at the rate of their "
-      "category, by half in a time and then ever slower, or by a twentieth a week"),
-     ("exponential", "half-life", "weekly")),
-    ("decay.half_life_days", 90.0, "days in which half-life leaves half of the freshness",
-     (0.01, 36_500)),
+    ("decay.preset", "steady", ("how memories fade: steady is slow, and in the ranking only "
+      "freshness fades; by the others importance does, too: by the λ of the category, by half in a "
+      "time and then ever slower, or by a twentieth a week"),
+     ("steady", "exponential", "half-life", "weekly")),
+    ("decay.half_life_days", 30.0, "days in which half-life leaves half", (0.01, 36_500)),
     ("decay.minimum_importance", 0.1, ("maintain --weekly proposes to archive what decay has left "
       "less importance than this, times its own; never what is pinned or eternal, nor, until it is "
       "due for review, what is of high confidence"), (0, 1)),
     ("decay.accesses", False, ("let memories fade slower that were shown often in this clone; "
-      "without it the same question is answered the same on every machine")),
+      "where it is not set, decay.preset exponential and weekly do so")),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
     ("inject.global", True, "inject the user's global memories beside those of the project"),
     ("inject.pinned_most", 5, "most memories in the pinned tier", (0, 50)),
@@ -464,7 +465,7 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
             or not 0 <= value <= MOST_IN_CATEGORY  # not so for nan either
         ):
             raise _refusal(path, f"{where}.{key}", f"must be from 0 to {MOST_IN_CATEGORY:,}")
-    base = DEFAULT_CATEGORIES.get(name, Category(name, 1.0, 0, 0.003, "long_term", ""))
+    base = DEFAULT_CATEGORIES.get(name, UNKNOWN)
     temporal_class = row.get("temporal_class", base.temporal_class)
     if temporal_class not in TEMPORAL_CLASSES:
         raise _refusal(path, f"{where}.temporal_class",
@@ -474,6 +475,7 @@ def _category(name: str, row: Mapping[str, Any], path: str) -> Category:
         weight=float(row.get("weight", base.weight)),
         ttl_days=int(row.get("ttl_days", base.ttl_days)),
         decay_per_day=float(row.get("decay_per_day", base.decay_per_day)),
+        lambda_per_day=float(row.get("decay_per_day", base.lambda_per_day)),
         temporal_class=temporal_class,
         doc=str(row.get("doc", base.doc)),
     )

@@ -23,9 +23,9 @@ from memtool.gate.conflicts import Conflict
 from memtool.gate.content import Content, kin_of
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.fields import Category
-from memtool.memory.lifecycle import Fading
 from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
+from memtool.search import ranking
 from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger
@@ -365,7 +365,8 @@ def faded_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
         memory = record.memory
         left = memory.importance * _kept(memory, inputs)
         is_due = lifecycle.is_due(memory, inputs.now, categories)
-        is_kept = memory.status == "pinned" or memory.text("temporal_class") == "eternal"
+        is_eternal = lifecycle.temporal_class(memory, categories) == "eternal"
+        is_kept = memory.status == "pinned" or is_eternal
         if left < least and not (is_kept or is_due or memory.confidence == "high"):
             what = f"its importance {memory.importance:g} has decayed to {left:.2f}"
             hint = f"memtool archive {record.id} --why REASON, or memtool confirm {record.id}"
@@ -375,10 +376,9 @@ def faded_flags(tree: Tree, inputs: PlanInputs) -> list[Flag]:
 
 def _kept(memory: Memory, inputs: PlanInputs) -> float:
     """Return what decay leaves of a memory, 0 to 1, by the settings of `decay`."""
-    config = inputs.config
-    fading = Fading(config.text("decay.formula"), config.number("decay.half_life_days"))
+    fading, categories = ranking.fading_of(inputs.config), inputs.config.categories
     count = inputs.uses.count(memory) if inputs.uses.is_known else None
-    return lifecycle.kept(memory, inputs.now, config.categories, fading, count)
+    return lifecycle.kept(memory, inputs.now, categories, fading, count)
 
 
 def _over(memory: Memory, categories: Mapping[str, Category], end: int) -> str:
@@ -411,13 +411,13 @@ def _surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
 
 
 def _by_worth(records: Iterable[Record], inputs: PlanInputs) -> list[Record]:
-    """Return records, the least important first, then those that have decayed most."""
+    """Return records, those first of whose importance decay has left least."""
 
-    def worth(record: Record) -> tuple[bool, float, float, int, str]:
+    def worth(record: Record) -> tuple[bool, float, int, str]:
         memory = record.memory
-        left = _kept(memory, inputs)
+        left = memory.importance * _kept(memory, inputs)
         is_eternal = memory.text("temporal_class") == "eternal"
-        return is_eternal, memory.importance, left, memory.timestamp, record.id
+        return is_eternal, left, memory.timestamp, record.id
 
     return sorted(records, key=worth)
 

@@ -11,8 +11,10 @@ from memtool.cli.arguments import interface
 from memtool.cli.manual import COMMAND, reference
 from memtool.commands import VERBS
 from memtool.memory.fields import CATEGORIES, FIELDS
+from memtool.memory.lifecycle import PRESETS
 from memtool.memory.schema import CODES
 from memtool.search.filters import FILTERS
+from memtool.search.ranking import FACTORS
 from memtool.store.config import OPTIONS
 from memtool.store.repository import ENVIRONMENT
 
@@ -30,6 +32,8 @@ def test_the_reference_holds_every_row_of_every_table():
     text = reference()
     names = [f"`{f.name}`" for f in FIELDS] + [f"`{c.name}`" for c in CATEGORIES]
     names += [f"`{o.key}`" for o in OPTIONS] + [f"`{code}`" for code in CODES]
+    names += [f"| `{name}` | {row.doc} |" for name, row in PRESETS.items()]
+    names += [f"| `{factor.name}` | {factor.least:g} |" for factor in FACTORS]
     names += [f"`{name}:`" for name in FILTERS]
     names += [f"`{name}`" for names in ENVIRONMENT for name in names.split(", ")]
     names += [f"\n### {verb.name}\n" for verb in VERBS]

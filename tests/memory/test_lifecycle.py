@@ -1,4 +1,4 @@
-"""Lifecycle: alive, or why not, at a moment; how memories fade by three formulas."""
+"""Lifecycle: alive, or why not, at a moment; how memories fade by each preset."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CATEGORIES, DEFAULT_CATEGORIES, Category
-from memtool.memory.lifecycle import FORMULAS, Fading, Pace
+from memtool.memory.lifecycle import PRESETS, Fading, Pace
 from memtool.memory.memory import FieldValue
-from memtool.store.config import BY_KEY
+from memtool.store.config import BY_KEY, parse
 
 WRITTEN = timestamps.parse("2026-02-22T19:33:00Z")
 DAY_S = 86_400
@@ -93,11 +93,11 @@ def test_states(changes: dict[str, FieldValue], when: str, expected: str) -> Non
 def test_categories_of_the_settings_decide() -> None:
     """A time to live of 0 is for ever; a category that is not in the table has none."""
     memory = make_memory("dec-a", category="error")
-    for_ever = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 0, 0.0, "long_term", "")}
+    for_ever = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 0, 0.0, 0.0, "long_term", "")}
     assert lifecycle.due_at(memory, for_ever) is None
     assert lifecycle.due_at(memory, {}) is None
     assert lifecycle.state(memory, 1 << 50, for_ever) == "alive"
-    short = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 9, 0.0, "short_term", "")}
+    short = DEFAULT_CATEGORIES | {"error": Category("error", 1.0, 9, 0.0, 0.0, "short_term", "")}
     assert lifecycle.state(memory, WRITTEN + 10 * DAY_S, short) == "expired"
 
 
@@ -113,29 +113,32 @@ ACCESSES = st.none() | st.integers(0, 10_000)
 STATUS = st.sampled_from(("candidate", "confirmed"))
 
 
-def kept(days: float, formula: str = "exponential", accesses: int | None = None, **fields: str):
+def kept(days: float, preset: str = "steady", accesses: int | None = None, **fields: FieldValue):
     """What is left of a decision after some days."""
     memory = make_memory("dec-a", **fields)
     now = WRITTEN + round(days * DAY_S)
-    return lifecycle.kept(memory, now, DEFAULT_CATEGORIES, Fading(formula, 90.0), accesses)
+    return lifecycle.kept(memory, now, DEFAULT_CATEGORIES, Fading(preset), accesses)
 
 
-def test_the_settings_name_the_formulas():
+def test_the_settings_name_the_presets():
     """Each may be chosen, and the first is the one that was always there."""
-    assert BY_KEY["decay.formula"].choices == tuple(FORMULAS)
-    assert BY_KEY["decay.formula"].default == lifecycle.USUAL.formula == next(iter(FORMULAS))
+    assert BY_KEY["decay.preset"].choices == tuple(PRESETS)
+    assert BY_KEY["decay.preset"].default == lifecycle.USUAL.preset == next(iter(PRESETS))
     assert BY_KEY["decay.half_life_days"].default == lifecycle.USUAL.half_life_days
 
 
 @pytest.mark.parametrize(
-    ("formula", "days", "accesses", "expected"),
+    ("preset", "days", "accesses", "expected"),
     [
-        ("exponential", 100, None, math.exp(-0.3)),
-        ("exponential", 100, 0, math.exp(-0.3)),
-        ("exponential", 100, 4, math.exp(-0.3) * 1.2),
-        ("exponential", 100, 1000, 1.0),
-        ("half-life", 90, None, 0.5),
-        ("half-life", 270, 7, 0.25),
+        ("steady", 100, None, math.exp(-0.3)),
+        ("steady", 100, 0, math.exp(-0.3)),
+        ("steady", 100, 4, math.exp(-0.3) * 1.2),
+        ("steady", 100, 1000, 1.0),
+        ("exponential", 10, None, math.exp(-0.3)),
+        ("exponential", 10, 4, math.exp(-0.3) * 1.2),
+        ("exponential", 10, 1000, 1.0),
+        ("half-life", 30, None, 0.5),
+        ("half-life", 90, 7, 0.25),
         ("weekly", 7, None, 0.95),
         ("weekly", 70, 0, 0.95**10 * 0.5),
         ("weekly", 70, 4, 0.95**10 * 0.7),
@@ -143,10 +146,53 @@ def test_the_settings_name_the_formulas():
     ],
 )
 def test_each_formula_is_what_it_says(
-    formula: str, days: float, accesses: int | None, expected: float
+    preset: str, days: float, accesses: int | None, expected: float
 ):
     """The figures are those of the formulas as they are written down."""
-    assert kept(days, formula, accesses) == pytest.approx(expected)
+    assert kept(days, preset, accesses) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rate"),
+    [
+        ({"category": "task_progress"}, 0.1),
+        ({"category": "file_change"}, 0.1),
+        ({"type": "episodic"}, 0.1),
+        ({"type": "episodic", "category": "error"}, 0.05),
+        ({"category": "discovery"}, 0.05),
+        ({"category": "warning"}, 0.05),
+        ({"category": "decision"}, 0.03),
+        ({"category": "architecture"}, 0.03),
+        ({"type": "semantic"}, 0.03),
+        ({"category": "unheard-of"}, 0.03),
+        ({"category": "preference"}, 0.01),
+        ({"category": "error", "status": "pinned"}, 0),
+        ({"category": "error", "temporal_class": "eternal"}, 0),
+        ({"temporal_class": "eternal", "fade_rate": "0.2"}, 0.2),
+    ],
+)
+def test_the_exponential_preset_knows_what_is_soon_forgotten(
+    fields: dict[str, FieldValue], rate: float
+):
+    """Work and episodes first, preferences last, what is pinned or eternal never."""
+    assert kept(7, "exponential", **fields) == pytest.approx(math.exp(-rate * 7))
+
+
+def test_only_the_exponential_preset_spares_what_is_eternal():
+    """By the others it yields to what is newer."""
+    spared = [preset for preset in PRESETS if kept(99, preset, temporal_class="eternal") == 1]
+    assert spared == ["exponential"]
+
+
+def test_a_rate_of_the_settings_is_that_of_every_preset():
+    """Who says how fast a category fades knows nothing of two columns."""
+    categories = parse(
+        b"[categories.decision]\ndecay_per_day = 0.5\n[categories.new]\n", "c"
+    ).categories
+    memories = [make_memory("dec-a", category=name) for name in ("decision", "new")]
+    for preset, usual in (("steady", 0.003), ("exponential", 0.03)):
+        paces = [lifecycle.pace(memory, categories, Fading(preset)) for memory in memories]
+        assert [pace.rate_per_day for pace in paces] == [0.5, usual]
 
 
 def test_a_candidate_keeps_less_by_the_weekly_formula():
@@ -155,11 +201,11 @@ def test_a_candidate_keeps_less_by_the_weekly_formula():
     assert kept(7, "half-life", status="candidate") == kept(7, "half-life")
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("fields", [{"status": "pinned"}, {"fade_rate": "0"}])
-def test_what_is_pinned_never_fades(formula: str, fields: dict[str, str]):
+def test_what_is_pinned_never_fades(preset: str, fields: dict[str, FieldValue]):
     """Nor does what says so itself."""
-    assert kept(10_000, formula, 0, **fields) == 1.0
+    assert kept(10_000, preset, 0, **fields) == 1.0
 
 
 def test_the_rate_of_the_memory_goes_before_that_of_the_category():
@@ -176,22 +222,21 @@ def test_age_counts_from_the_last_confirmation():
     assert lifecycle.kept(memory, WRITTEN + 30 * DAY_S, DEFAULT_CATEGORIES) == 1.0
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("preset", PRESETS)
 @given(days=DAYS, more=DAYS, accesses=ACCESSES, rate=st.floats(1e-6, 10), status=STATUS)
 def test_nothing_gets_fresher_with_age(
-    formula: str, days: float, more: float, accesses: int | None, rate: float, status: str
+    preset: str, days: float, more: float, accesses: int | None, rate: float, status: str
 ):
     """Each formula stays between 0 and 1, falls with age and rises with accesses."""
-    pace = Pace(rate, status == "candidate", Fading(formula, 90.0))
-    here = FORMULAS[formula](pace, days, accesses)
-    assert 0 <= FORMULAS[formula](pace, days + more, accesses) <= here <= 1
-    assert FORMULAS[formula](pace, days, (accesses or 0) + 1) >= (
-        here if accesses is not None else 0
-    )
+    formula = PRESETS[preset].formula
+    pace = Pace(rate, status == "candidate", Fading(preset))
+    here = formula(pace, days, accesses)
+    assert 0 <= formula(pace, days + more, accesses) <= here <= 1
+    assert formula(pace, days, (accesses or 0) + 1) >= (here if accesses is not None else 0)
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("preset", PRESETS)
 @given(days=st.floats(-10_000, 0))
-def test_clocks_that_run_ahead_do_no_harm(formula: str, days: float):
+def test_clocks_that_run_ahead_do_no_harm(preset: str, days: float):
     """What was written in the future is as fresh as what is written now."""
-    assert kept(days, formula) == 1.0
+    assert kept(days, preset) == 1.0

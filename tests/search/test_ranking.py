@@ -1,7 +1,9 @@
-"""Ranking: factors and their bounds, and fading by the formula of the settings."""
+"""Ranking: factors and their bounds, and fading by the preset of the settings."""
 
 from __future__ import annotations
 
+import math
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,12 +11,14 @@ from conftest import Sandbox, make_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool.index import index
+from memtool.index.reader import StoredCatalog
 from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
-from memtool.memory.lifecycle import Fading
+from memtool.memory.lifecycle import PRESETS, Fading
 from memtool.memory.lineage import Lineage
 from memtool.search.features import Facts
-from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, situation, weigh
+from memtool.search.ranking import FACTORS, STATUS, TRUST, Situation, Weigher, situation, weigh
 from memtool.store import ledger, usage_log
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.snapshot import Record
@@ -121,12 +125,18 @@ def test_a_superseded_memory_ranks_below_its_successor() -> None:
     assert factors(record("dec-a"), newer)["current"] < factors(newer, record("dec-a"))["current"]
 
 
+def test_a_category_weighs_what_its_row_says() -> None:
+    """Whole, not half of it."""
+    for name, row in DEFAULT_CATEGORIES.items():
+        assert factors(record(category=name))["category"] == row.weight
+
+
 def test_a_strange_category_stays_in_bounds() -> None:
     """A weight that somebody configured is held near 1."""
     heavy = {"pattern": DEFAULT_CATEGORIES["pattern"].replace(weight=1000.0)}
     one = record(category="pattern")
     facts = Facts(Grove(one), NOW, heavy, dict)  # type: ignore[arg-type]
-    assert weigh(one, facts)["category"] == 1.25
+    assert weigh(one, facts)["category"] == 2
     facts = Facts(Grove(one), NOW, {}, dict)  # type: ignore[arg-type]
     assert weigh(one, facts)["category"] == 1
 
@@ -161,11 +171,38 @@ def test_open_work_gains_a_little() -> None:
 
 def test_accesses_count_only_where_it_is_wanted() -> None:
     """The ledger of one clone changes no answer unless the settings say so."""
-    shown = {"dec-a": 10_000}
+    shown = {"dec-a": 10_000, "dec-b": 0, "dec-c": 2, "dec-d": 3}.__getitem__
     assert factors(record(), accesses=shown)["access"] == 1
+    assert factors(record(), access=0.2)["access"] == 1
     assert factors(record(), accesses=shown, access=0.2)["access"] == 1.2
-    assert 1 < factors(record(), accesses={"dec-a": 3}, access=0.2)["access"] < 1.1
-    assert factors(record("dec-b"), accesses=shown, access=0.2)["access"] == 1
+    found = [factors(record(f"dec-{one}"), accesses=shown, access=0.2)["access"] for one in "bcd"]
+    assert found[:2] == [1, 1]
+    assert 1 < found[2] < 1.1
+
+
+AGED = "2025-12-22T12:00:00Z"
+"""69 days before now."""
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_decay_scales_importance_itself_but_by_the_steady_preset(preset: str) -> None:
+    """What was of importance 1 weighs as what is of so much importance as is left."""
+    fading = Fading(preset)
+    old = factors(record(importance="1", timestamp=AGED), fading=fading)
+    kept = (old["recency"] - 1) / 0.4
+    assert 0 < kept < 0.9
+    left = 1 if preset == "steady" else kept
+    assert old["importance"] == pytest.approx(0.9 + 0.2 * left)
+    fresh = factors(record(importance="1", timestamp="2026-03-01T12:00:00Z"), fading=fading)
+    assert fresh["importance"] == pytest.approx(1.1)
+
+
+def test_accesses_keep_importance_by_the_exponential_preset() -> None:
+    """A twentieth each, so that what is used stays."""
+    at = {"fading": Fading("exponential"), "accesses": lambda _id: 20}
+    seen = factors(record(importance="1", timestamp=AGED), **at, is_counting=True)
+    unseen = factors(record(importance="1", timestamp=AGED), **at)
+    assert (seen["importance"] - 0.9) / (unseen["importance"] - 0.9) == pytest.approx(2)
 
 
 def test_trust_orders_where_it_is_known() -> None:
@@ -196,31 +233,53 @@ def test_every_factor_keeps_its_bounds(
         assert factor.least <= given_factors[factor.name] <= factor.most
 
 
-FIELDS: dict[str, st.SearchStrategy[FieldValue]] = {
-    "status": st.sampled_from(STATUSES),
-    "confidence": st.sampled_from(CONFIDENCES),
-    "category": st.sampled_from(["pattern", "warning", "unheard"]),
-    "type": st.sampled_from(["decision", "episodic"]),
-    "importance": st.sampled_from(["0", "0.5", "1"]),
-    "fade_rate": st.sampled_from(["0", "0.01", "3"]),
-    "timestamp": st.sampled_from(["2026-02-01T12:00:00Z", "2026-04-01T12:00:00Z"]),
-    "checked": st.just({"at": "2026-02-20T12:00:00Z"}),
-    "trigger_phrases": st.sampled_from([("flaky tests",), ("redis",)]),
-    "question_types": st.sampled_from([("why",), ("how",)]),
-    "files": st.just(("src/*.py",)),
-    "action_required": st.sampled_from(["true", "false"]),
-    "awaiting": st.sampled_from(["decision", ""]),
-    "supersedes": st.just(("dec-00",)),
+FIELDS: dict[str, list[FieldValue]] = {
+    "status": list(STATUSES),
+    "confidence": list(CONFIDENCES),
+    "category": ["pattern", "warning", "unheard"],
+    "type": ["decision", "episodic"],
+    "importance": ["0", "0.5", "1"],
+    "fade_rate": ["0", "0.01", "3"],
+    "temporal_class": ["eternal", "long_term"],
+    "timestamp": ["2026-02-01T12:00:00Z", "2026-04-01T12:00:00Z"],
+    "checked": [{"at": "2026-02-20T12:00:00Z"}],
+    "trigger_phrases": [("flaky tests",), ("redis",)],
+    "question_types": [("why",), ("how",)],
+    "files": [("src/*.py",)],
+    "action_required": ["true", "false"],
+    "awaiting": ["decision"],
+    "supersedes": [("dec-00",)],
 }
 SITUATIONS = (
     situation("Why are there flaky tests?", ("src/a.py",)),
     situation("redis", ()),
     Situation(),
-    Situation(accesses={"dec-00": 7, "dec-01": 90}, access=0.2),
-    Situation(accesses={"dec-01": 9}, is_counting=True),
+    Situation(accesses=lambda id_: 5 * int(id_[4:]), access=0.2),
+    Situation(accesses=lambda id_: 2 * int(id_[4:]), access=0.05, fading=Fading("half-life")),
+    Situation(accesses=lambda id_: int(id_[4:]), is_counting=True, fading=Fading("exponential")),
     Situation(trust=lambda one: "signed" if one.id == "dec-00" else "local"),
+    Situation(fading=Fading("exponential")),
     Situation(fading=Fading("weekly")),
 )
+
+
+def test_what_is_known_of_a_kind_bounds_its_memories(sandbox: Sandbox) -> None:
+    """The most that a memory can weigh, unopened, is no less than it weighs, opened or not."""
+    random = Random(7)  # the same memories each time
+    for number in range(40):
+        keys = random.sample(sorted(FIELDS), k=6)
+        sandbox.memory(f"dec-{number:02}", **{key: random.choice(FIELDS[key]) for key in keys})
+    sandbox.commit()
+    context = sandbox.context()
+    tree = index.open(context, None, None, exact=False)
+    assert isinstance(tree, StoredCatalog)
+    facts = Facts(tree, NOW, DEFAULT_CATEGORIES, dict)
+    for at in SITUATIONS:
+        weigher = Weigher(tree.parts, facts, at)
+        for number in range(tree.parts.count):
+            one = tree.record(number)
+            assert weigher.weigh(number, one) == pytest.approx(weigh(one, facts, at))
+            assert math.prod(weigh(one, facts, at).values()) <= weigher.most(number)
 
 
 @pytest.fixture
@@ -245,19 +304,37 @@ def recency(store: Sandbox, settings: str) -> float:
     ("settings", "expected"),
     [
         ("", 1 + 0.4 * 0.835270),
-        ('formula = "half-life"', 1 + 0.4 * 0.6),
-        ('formula = "half-life"\nhalf_life_days = 60', 1 + 0.4 * 0.5),
-        ('formula = "weekly"', 1 + 0.4 * 0.644240),
+        ('preset = "half-life"', 1 + 0.4 / 3),
+        ('preset = "half-life"\nhalf_life_days = 60', 1 + 0.4 * 0.5),
+        ('preset = "weekly"\naccesses = false', 1 + 0.4 * 0.644240),
         ("accesses = true", 1.4),
-        ('formula = "weekly"\naccesses = true', 1 + 0.4 * 0.644240),
+        ('preset = "weekly"', 1 + 0.4 * 0.644240),
+        ('preset = "exponential"\naccesses = false', 1 + 0.4 * 0.165299),
+        ('preset = "exponential"', 1 + 0.4 * 0.247948),
     ],
 )
 def test_the_settings_decide(store: Sandbox, settings: str, expected: float):
-    """Each formula gives what it should after sixty days; ten accesses count only if asked for."""
+    """Each preset gives what it should after sixty days; it decides whether accesses count."""
     assert recency(store, settings) == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_was_used_often_gains_a_little_unless_a_question_is_asked_again(store: Sandbox):
+    """Ten accesses count unasked; of another moment or revision the answer is the same anywhere."""
+    store.commit()
+    gains = {
+        words: store.json("search", "sessions", "--explain", *words)["results"][0]["factors"][
+            "access"
+        ]
+        for words in ((), ("--as-of", "2026-02-28"), ("--at", "HEAD"))
+    }
+    assert gains.pop(()) == pytest.approx(1 + 0.05 * math.log10(11) / 2, abs=1e-4)
+    assert set(gains.values()) == {1}
+    store.write(".memory/config.toml", "[search]\naccess = 0\n")
+    (hit,) = store.json("search", "sessions", "--explain")["results"]
+    assert hit["factors"]["access"] == 1
 
 
 def test_pinned_memories_stay_fresh(store: Sandbox):
     """Whatever the formula."""
     store.run("pin", "dec-a")
-    assert recency(store, 'formula = "weekly"\naccesses = true') == 1.4
+    assert recency(store, 'preset = "weekly"\naccesses = true') == 1.4

@@ -154,6 +154,21 @@ def test_importance_that_has_decayed_below_the_least_is_named(sandbox: Sandbox):
     assert plan.faded_flags(tree_of(sandbox), off) == []
 
 
+def test_what_a_preset_forgets_is_named(sandbox: Sandbox):
+    """A decision of usual importance after two months, but not by the steady preset."""
+    sandbox.memory("dec-a", timestamp=ago(60))
+    sandbox.memory("dec-sure", timestamp=ago(60), confidence="high")
+    sandbox.memory("dec-eternal", timestamp=ago(60), temporal_class="eternal")
+    sandbox.memory("dec-fresh", timestamp=ago(10))
+    plain = inputs()
+    assert plan.faded_flags(tree_of(sandbox), plain) == []
+    given = {"decay.preset": "exponential"}
+    soon = plain.replace(config=plain.config.replace(given=given))
+    (flag,) = plan.faded_flags(tree_of(sandbox), soon)
+    assert flag.ids == ("dec-a",)
+    assert flag.message == "its importance 0.5 has decayed to 0.08"
+
+
 def test_what_is_deprecated_is_archived_when_its_time_is_over(sandbox: Sandbox):
     """Somebody said already that it does not hold; nobody need look at it again."""
     sandbox.memory("dec-a", timestamp=ago(100), status="deprecated")
@@ -272,6 +287,15 @@ def test_of_equal_importance_the_faded_go_first(sandbox: Sandbox):
     sandbox.memory("dec-d", timestamp=ago(5))
     found = expiring(sandbox, maintain_most_alive=3, maintain_kept_alive=1)
     assert [id_ for _do, id_ in found] == ["dec-b", "dec-a", "dec-d"]
+
+
+def test_what_was_important_long_ago_goes_before_what_matters_now(sandbox: Sandbox):
+    """Decay scales importance: an old work note yields to a fresh one of a little less."""
+    sandbox.memory("sta-a", timestamp=ago(13), importance="0.7", category="task_progress")
+    sandbox.memory("sta-b", timestamp=ago(1), importance="0.6", category="task_progress")
+    found = expiring(sandbox, maintain_most_alive=1, maintain_kept_alive=1)
+    assert ("archive", "sta-a") in found
+    assert ("archive", "sta-b") not in found
 
 
 def test_what_expires_does_not_count_as_alive(sandbox: Sandbox):
