@@ -174,7 +174,7 @@ def write_new(
     if twin is not None:
         if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
             raise _repetition(twin, memory, Mask(context.settings))
-        return _strengthened(context, twin, commit=commit, dry_run=dry_run)
+        return strengthen(context, twin.record, memory, commit=commit, dry_run=dry_run)
     memory, path, data = _placed(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
     context.notes.extend(  # what strengthens findings reports its own
         f"it may contradict {other}: {reason}; if only the new one holds: "
@@ -387,22 +387,37 @@ def _repetition(twin: Twin, memory: Memory, mask: Mask) -> MemtoolError:
     )
 
 
-def _strengthened(context: Context, twin: Twin, *, commit: bool, dry_run: bool) -> Written:
-    """Raise the importance of an exact twin instead of writing its words again."""
-    record = twin.record
-    before = record.memory.importance
-    after = f"{min(1.0, round(before + MORE, 4)):g}"
+def strengthen(
+    context: Context, record: Record, again: Memory, *, commit: bool = False, dry_run: bool = False
+) -> Written:
+    """Raise the importance of a memory that is said again instead of writing its words again.
 
-    def stronger(memory: Memory) -> Fields:
-        return {} if memory.importance >= 1.0 else {"importance": after}
+    A candidate also gets the sources of what says so, and its date where that is later: nobody has
+    vouched for a claim yet. Raises MemtoolError as `change` does.
+    """
+    after = f"{min(1.0, round(record.memory.importance + MORE, 4)):g}"
+
+    def stronger(known: Memory) -> Fields:
+        found: Fields = {} if known.importance >= 1.0 else {"importance": after}
+        if known.status != "candidate":
+            return found
+        sources = tuple(dict.fromkeys((*known.items("source"), *again.items("source"))))
+        if len(sources) <= schema.MOST_SOURCES:
+            found["source"] = sources
+        if again.timestamp > known.timestamp:
+            found["timestamp"] = again.text("timestamp")
+        return found
 
     changed = change(context, record.id, stronger, "strengthen", commit=commit, dry_run=dry_run)
     data = bytes_of(context.repository.top, changed.path) or b""
-    text = document.edit(data, stronger(record.memory), changed.path) if dry_run else data
+    text = data
+    if dry_run and changed.changes:
+        new = {key: stronger(record.memory)[key] for key in changed.changes}
+        text = document.edit(data, new, changed.path)
     would = "would be" if dry_run else "is now"
     context.notes.append(
         f"{record.id} says this already; its importance {would} {after}"
-        if changed.changes
+        if "importance" in changed.changes
         else f"{record.id} says this already, and no importance is greater than its own"
     )
     return Written(record.id, changed.path, changed.commit, text.decode(), dry_run, record.id)

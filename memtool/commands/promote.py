@@ -146,7 +146,7 @@ def _made(
         MemtoolError: the disk refuses; the message names those that are written.
     """
     made: dict[str, Made] = {}
-    for one in wanted:
+    for one in promotion.by_moment(wanted):
         try:
             candidate = promotion.make(context, sessions, one, dry_run=dry_run)
         except MemtoolError as error:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 MAX_LINE = 500
+MOST_SOURCES = 50
+"""Sources that a candidate has at most when it gets those of others."""
 MAX_ITEMS = 200
 _ID_START = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ID_CHARS = _ID_START | frozenset("._-")

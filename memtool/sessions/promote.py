@@ -25,7 +25,7 @@ from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
-from memtool.sessions import findings, journal, model
+from memtool.sessions import findings, journal, model, traces
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
 from memtool.sessions.model import (
@@ -37,6 +37,7 @@ from memtool.sessions.model import (
     read_row,
 )
 from memtool.sessions.store import Sessions
+from memtool.sessions.traces import FailureFix
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.snapshot import Record, Tree
@@ -51,6 +52,8 @@ JOURNAL = "promotions.jsonl"
 TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic"}
 """The type of memory for a category; all others are semantic."""
 MOST_LINE = 300
+NO_COMMAND = "not known"
+"""Stands where a trace has no command."""
 ROOT_STEPS = 100
 """Forks of forks that are followed: a circle in damaged heads ends there."""
 LIKENESS = 0.7
@@ -125,6 +128,9 @@ def _near(heads: Sequence[Finding]) -> list[list[int]]:
     pairs = {tuple(sorted((at, other))) for at, others in enumerate(near) for other in others}
     found: list[list[int]] = [[] for _one in heads]
     for one, other in sorted(pairs):
+        fix = _fix(heads[one])
+        if fix is not None and _is_other(fix, _fix(heads[other])):
+            continue
         if near_duplicates.likeness(memories[one], memories[other]) >= LIKENESS:
             found[one].append(other)
             found[other].append(one)
@@ -179,13 +185,12 @@ def judge(
         total = model.points_of(signals)
         lack = "" if is_chosen else model.shortfall(one, total, preset)
         judged.append(before.verdict(Judged(one, by_id.get(one.session), signals, total, lack)))
+    return sorted(judged, key=lambda one: (-one.points, -one.finding.importance, one.finding.id))
 
-    def rank(one: Judged) -> tuple[int, float, int, str]:
-        # Of several that say the same the latest becomes the memory, and the others strengthen it.
-        found = one.finding
-        return -one.points, -found.importance, -_moment(found, one.head), found.id
 
-    return sorted(judged, key=rank)
+def by_moment(judged: Iterable[Judged]) -> list[Judged]:
+    """Return findings in the order in which they were said: what is newer may replace the older."""
+    return sorted(judged, key=lambda one: (_moment(one.finding, one.head), one.finding.id))
 
 
 def _known(sessions: Sessions, heads: Iterable[Head]) -> dict[str, Finding]:
@@ -207,8 +212,11 @@ class _Before:
         records, self.lineage = _memories(context)
         self.by_id = {record.id: record for record in reversed(records)}
         self.by_source = {
-            (record.memory.items("source"), record.memory.title): record.id for record in records
+            (source, record.memory.title): record.id
+            for record in records
+            for source in record.memory.items("source")
         }
+        self.fixes = _fixes(context, records, self.lineage)
         self.dead = [
             record
             for record in records
@@ -219,24 +227,46 @@ class _Before:
     def verdict(self, judged: Judged) -> Judged:
         """Return a finding with what it became: promoted, forgotten, or replaced since."""
         one = judged.finding
-        made = self.by_finding.get(one.id) or self.by_source.get((_sources(one), one.title), "")
+        made = self.by_finding.get(one.id) or self._made_of(one)
         if made and not self._is_deleted(made):
             return judged.replace(lack=f"promoted already: {made}", memory=made)
         earlier = made or self.by_fingerprint.get(fingerprint(one.content), "")
         if earlier and self._is_deleted(earlier):
             return _denied(judged, earlier, "was forgotten; memtool restore brings it back")
-        content = _statement(one.content)
+        content, fix = _statement(one.content), _fix(one)
         for record in () if judged.lack else self.dead:
             memory = record.memory
             text = _statement(memory.statement or memory.title)
-            if near_duplicates.likeness(content, text) < self.threshold:
+            is_near = near_duplicates.likeness(content, text) >= self.threshold
+            if not is_near or (fix is not None and _is_other(fix, traces.fix_of(memory))):
                 continue
             if memory.status == "deleted":
                 return _denied(judged, record.id, "was forgotten; memtool restore brings it back")
             newer = self._newest_successor(record.id)
             if newer is not None and newer.memory.timestamp >= _moment(one, judged.head):
                 return _denied(judged, newer.id, f"has replaced {record.id}, which said so")
-        return judged
+        newer_fix = "" if judged.lack else self._newer_fix(one, _moment(one, judged.head))
+        return (
+            _denied(judged, newer_fix, "has a newer fix of this failure") if newer_fix else judged
+        )
+
+    def _newer_fix(self, one: Finding, moment: int) -> str:
+        """Return a living memory with another fix of the same failure since, empty for none."""
+        fix = _fix(one)
+        for record in () if fix is None else self.fixes.get(fix.signature, ()):
+            is_later = record.memory.timestamp > moment
+            if fix and is_later and _is_other(fix, traces.fix_of(record.memory)):
+                return record.id
+        return ""
+
+    def _made_of(self, one: Finding) -> str:
+        """Return the memory with a finding's sources and its title or failure, empty for none."""
+        failure = " ".join(_one_line(one.field("error_signature")).split())
+        for record in self.fixes.get(failure, ()):
+            if set(_sources(one)).issubset(record.memory.items("source")):
+                return record.id
+        found = {self.by_source.get((source, one.title), "") for source in _sources(one)}
+        return found.pop() if len(found) == 1 else ""
 
     def _is_deleted(self, id_: str) -> bool:
         record = self.by_id.get(id_)
@@ -246,6 +276,34 @@ class _Before:
         heads = self.lineage.heads_of(id_)
         found = [self.by_id[head] for head in heads if head in self.by_id]
         return max(found, key=lambda record: (record.memory.timestamp, record.id), default=None)
+
+
+def _fixes(
+    context: Context, records: Iterable[Record], lineage: Lineage
+) -> dict[str, list[Record]]:
+    """Return the living memories that say how a failure was resolved, by its signature."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        signature = " ".join(record.memory.text("error_signature").split())
+        if signature and _is_alive(context, record, lineage):
+            found.setdefault(signature, []).append(record)
+    return found
+
+
+def _fix(finding: Finding) -> FailureFix | None:
+    fix = finding.field("fix")
+    command = finding.field("command") or NO_COMMAND
+    signature = _one_line(finding.field("error_signature"))
+    return traces.fix_of_texts(signature, command, fix) if signature and fix else None
+
+
+def _is_other(one: FailureFix, other: FailureFix | None) -> bool:
+    """Tell whether two traces of the same failure of the same command name another fix each."""
+    return (
+        other is not None
+        and (one.signature, one.command) == (other.signature, other.command)
+        and one.fix != other.fix
+    )
 
 
 def _memories(context: Context) -> tuple[tuple[Record, ...], Lineage]:
@@ -302,28 +360,56 @@ class Made(Value):
     id: str
     path: str
     is_new: bool
+    supersedes: tuple[str, ...] = ()
 
 
 def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool) -> Made | None:
     """Write the memory of one finding, or strengthen the one that says so; None if it is refused.
 
-    A refusal by the gate is noted, and keeps no other finding from being promoted.
+    The same failure with the same fix is one memory, with all sources. Another fix of it supersedes
+    the candidates that have an older one; of what somebody has confirmed, curation proposes it. A
+    refusal by the gate is noted, and keeps no other finding from being promoted.
     """
     one = judged.finding
     memory = memory_of(context, judged)
     try:
-        written = write.write_new(context, memory, repeats="strengthen", dry_run=dry_run)
+        same, older = _same_failure(context, one)
+        if older:
+            memory = memory.with_fields(supersedes=tuple(record.id for record in older))
+        if same is not None:
+            written = write.strengthen(context, same, memory, dry_run=dry_run)
+        else:
+            written = write.write_new(context, memory, repeats="strengthen", dry_run=dry_run)
     except MemtoolError as error:
         if error.code in FATAL:
             raise
         context.notes.append(f"{one.id} is not promoted: {error.message}")
         return None
     is_new = written.duplicate_of is None
+    replaced = memory.supersedes if is_new else ()
+    for id_ in replaced:
+        context.notes.append(f"{written.id} supersedes {id_}, which has an older fix")
     if not dry_run:
         row = Promotion(one.id, fingerprint(one.content), one.session, written.id, context.now,
                         is_new)  # fmt: skip
         journal.append(os.path.join(sessions.directory, JOURNAL), [row.plain()])
-    return Made(one.id, written.id, written.path, is_new)
+    return Made(one.id, written.id, written.path, is_new, replaced)
+
+
+def _same_failure(context: Context, one: Finding) -> tuple[Record | None, list[Record]]:
+    """Return the living memory that says the same of a failure, and candidates with another fix."""
+    fix = _fix(one)
+    if fix is None:
+        return None, []
+    records, lineage = _memories(context)
+    known = _fixes(context, records, lineage).get(fix.signature, [])
+    fixes = {record.id: traces.fix_of(record.memory) for record in known}
+    for record in known:
+        found = fixes[record.id]
+        if found is not None and found.fix == fix.fix:
+            return record, []
+    candidates = (record for record in known if record.memory.status == "candidate")
+    return None, [record for record in candidates if _is_other(fix, fixes[record.id])]
 
 
 def memory_of(context: Context, judged: Judged) -> Memory:
@@ -382,7 +468,7 @@ def _sections(finding: Finding, head: Head | None) -> Iterable[str]:
     if not finding.field("fix"):
         return
     branch = f", on the branch {head.branch}" if head and head.branch else ""
-    yield f"Command={_code(finding.field('command') or 'not known')}"
+    yield f"Command={_code(finding.field('command') or NO_COMMAND)}"
     yield f"Failure={_code(finding.field('failure'))}"
     yield f"Changes={_code(finding.field('changes') or 'no file was changed')}"
     yield f"Environment=Seen in session {finding.session}{branch}."
@@ -399,13 +485,12 @@ def _code(text: str) -> str:
 
 def alive_heads(context: Context, tree: Tree) -> list[Record]:
     """Return the heads that are alive, deprecated ones too: what a candidate has to go with."""
-    return [
-        record
-        for record in tree.records
-        if tree.lineage.is_head(record.id)
-        and lifecycle.state(record.memory, context.now, context.settings.categories)
-        == lifecycle.ALIVE
-    ]
+    return [record for record in tree.records if _is_alive(context, record, tree.lineage)]
+
+
+def _is_alive(context: Context, record: Record, lineage: Lineage) -> bool:
+    state = lifecycle.state(record.memory, context.now, context.settings.categories)
+    return lineage.is_head(record.id) and state == lifecycle.ALIVE
 
 
 def note_opposed(context: Context, ids: Collection[str]) -> None:
@@ -428,9 +513,11 @@ def commit(context: Context, made: Sequence[Made]) -> str:
     ids = sorted({one.id for one in made})
     paths = sorted({one.path for one in made})
     what = ids[0] if len(ids) == 1 else f"{len(ids)} findings of sessions"
-    return commit_files(
-        context.repository, paths, f"memory: promote {what}", {"Memory-Id": ", ".join(ids)}
-    )
+    trailers = {"Memory-Id": ", ".join(ids)}
+    older = sorted({id_ for one in made for id_ in one.supersedes})
+    if older:
+        trailers["Supersedes"] = ", ".join(older)
+    return commit_files(context.repository, paths, f"memory: promote {what}", trailers)
 
 
 def quarantine(
@@ -472,10 +559,19 @@ class Action(Value):
 
 
 def by_rules(candidates: Sequence[Record], others: Sequence[Record]) -> list[Action]:
-    """Return what is plain without a model: a candidate that contradicts a memory replaces it."""
+    """Return what is plain without a model: a candidate that contradicts a memory replaces it.
+
+    So does one that has another fix for the same failure of the same command.
+    """
     records = [*others, *candidates]
     first = len(others)
+    fixes = [traces.fix_of(record.memory) for record in records]
     return [
+        Action("supersedes", candidate.id, other.id, f"another fix of {fix.signature}")
+        for candidate, fix in zip(candidates, fixes[first:], strict=True)
+        for other, known in zip(others, fixes, strict=False)
+        if fix is not None and _is_other(fix, known)
+    ] + [
         Action("supersedes", records[clash.other].id, records[clash.one].id, clash.reason)
         for clash in contradictions.find([record.memory for record in records])
         if clash.one < first <= clash.other

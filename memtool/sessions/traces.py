@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.inject import session_seen
+from memtool.memory.memory import sections
 from memtool.sessions.extract.error_fix import command_of, failure_of
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.model import printable
@@ -61,6 +62,32 @@ class FailureTrace(Value):
     to_green: float | None
     to_green_with_memory: float | None
     to_green_without: float | None
+
+
+class FailureFix(Value):
+    """What a memory of an error says: its signature, the command that failed, what resolved it."""
+
+    signature: str
+    command: str
+    fix: str
+
+
+def fix_of(memory: Memory) -> FailureFix | None:
+    """Return what a memory says of a failure, None where it names no signature or no fix."""
+    signature = memory.text("error_signature")
+    texts = {part.title: part.text for part in sections(memory.body)} if signature else {}
+    fix = texts.get("Fix", "")
+    return fix_of_texts(signature, texts.get("Command", ""), fix) if fix else None
+
+
+def fix_of_texts(signature: str, command: str, fix: str) -> FailureFix:
+    """Return a fix whose texts are compared without fences, white space and the last mark."""
+    lines = (line for line in command.splitlines() if line.strip("`"))
+    return FailureFix(
+        " ".join(signature.split()),
+        " ".join(" ".join(lines).split()).strip("` "),
+        " ".join(fix.split()).rstrip("."),
+    )
 
 
 def attempts_of(messages: Sequence[Message], session: str) -> list[Attempt]:

@@ -17,7 +17,7 @@ from memtool.memory.fields import CONFIDENCES, LIST_KINDS, RELATIONS
 from memtool.memory.fields import FIELDS as FIELD_TABLE
 from memtool.memory.lifecycle import confirmed_at
 from memtool.memory.memory import Fields, FieldValue, Memory
-from memtool.memory.schema import MAX_ITEMS
+from memtool.memory.schema import MAX_ITEMS, MOST_SOURCES
 from memtool.redaction.find import allowlist, find
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep.commit import UpkeepStep, changing
@@ -32,8 +32,6 @@ _ALIKE = ("type", "scope", "valid_from", "valid_through", "environment")
 """Keys in which memories that say the same may differ, and then both hold."""
 _OWN = frozenset({"id", "timestamp", "deleted", "faded", "learned", "checked", "supersedes"})
 """Keys that a merged memory does not copy from the best one."""
-MOST_SOURCES = 50
-"""Sources that a candidate has at most when it gets those of others."""
 
 
 class Parted(Value):

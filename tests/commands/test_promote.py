@@ -511,6 +511,87 @@ def test_what_is_said_again_has_the_date_of_the_last_time(sandbox: Sandbox):
     assert (step["do"], step["id"]) == ("supersedes", id_)
 
 
+def resolved_at(sandbox: Sandbox, moment: str, *fixes: str, call: str = "pytest -q") -> str:
+    """Capture a transcript in which a command failed, others ran, and it worked; its session."""
+    outcomes = [(call, "E   ModuleNotFoundError: No module named 'tomli_w'", True)]
+    outcomes += [(fix, "done", False) for fix in fixes]
+    rows: list[dict] = []
+    for number, (command, text, is_error) in enumerate([*outcomes, (call, "4 passed", False)]):
+        use = {"type": "tool_use", "id": f"t{number}", "name": "Bash",
+               "input": {"command": command}}  # fmt: skip
+        answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text,
+                  "is_error": is_error}  # fmt: skip
+        rows += [{"type": "assistant", "message": {"role": "assistant", "content": [use]}},
+                 {"type": "user", "message": {"role": "user", "content": [answer]}}]  # fmt: skip
+    common = {"sessionId": f"of-{moment[:10]}", "timestamp": moment}
+    stdin = "".join(json.dumps(row | common | {"uuid": f"{moment}-{number}"}) + "\n"
+                    for number, row in enumerate(rows))  # fmt: skip
+    assert sandbox.run("capture", "-", stdin=stdin).returncode == 0
+    return common["sessionId"]
+
+
+def heads_of_failures(sandbox: Sandbox) -> list[dict]:
+    return sandbox.json("list", "type:episodic", "is:head")["memories"]
+
+
+def test_a_failure_of_three_sessions_is_one_memory_with_three_sources(sandbox: Sandbox):
+    """Promoted at once or one by one, and with another command; dated by the last, once each."""
+    names = [resolved_at(sandbox, f"2026-02-0{day}T09:00:00Z", "uv sync") for day in (3, 2)]
+    sandbox.run("promote", "--commit")
+    names.append(resolved_at(sandbox, "2026-02-05T09:00:00Z", "uv sync", call="pytest -q tests/a"))
+    (made,) = sandbox.json("promote", "--commit")["memories"]
+    assert made["is_new"] is False
+    for _time in range(2):
+        (row,) = heads_of_failures(sandbox)
+        shown = sandbox.json("show", row["id"])
+        assert sorted(shown["source"]) == sorted(f"session:{name}#{n}" for name in names
+                                                 for n in (2, 6))  # fmt: skip
+        assert (shown["timestamp"], shown["importance"]) == ("2026-02-05T09:00:00Z", 0.9)
+        (sandbox.path / ".git/memtool/sessions/promotions.jsonl").unlink(missing_ok=True)
+        sandbox.run("promote", "--commit")
+    assert sandbox.json("check")["problems"] == []
+
+
+def test_a_newer_fix_of_a_failure_supersedes_the_older_one(sandbox: Sandbox):
+    """In the order in which they were found, not read; an older one that comes late is denied."""
+    for day, fix in ((4, "uv add tomli_w"), (2, "uv sync")):
+        resolved_at(sandbox, f"2026-02-0{day}T09:00:00Z", fix)
+    done = sandbox.json("promote", "--commit")
+    assert [row["signals"] for row in done["findings"]] == [["resolved", "important"]] * 2
+    assert [len(one["supersedes"]) for one in done["memories"]] == [0, 1]
+    (head,) = heads_of_failures(sandbox)
+    assert "uv add" in head["title"]
+    assert f"Supersedes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
+    resolved_at(sandbox, "2026-02-03T09:00:00Z", "pip install tomli_w")
+    assert sandbox.json("promote")["memories"] == []
+    (late,) = [why for row in sandbox.json("promote", "--list")["findings"]
+               if "pip" in row["content"] for why in [row["why"]]]  # fmt: skip
+    assert late == f"denied: {head['id']} has a newer fix of this failure"
+    resolved_at(sandbox, "2026-02-06T09:00:00Z", "uv sync")  # the first one helped again
+    assert f"supersedes {head['id']}, which" in sandbox.run("promote", "--commit").stderr
+    assert [("uv sync" in row["title"]) for row in heads_of_failures(sandbox)] == [True]
+    assert sandbox.json("check")["problems"] == []
+
+
+def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
+    """A candidate with another fix stands beside it, and curation proposes it; once more, no news.
+
+    The same failure of another command is another one.
+    """
+    resolved_at(sandbox, "2026-02-02T09:00:00Z", "uv sync")
+    (old,) = sandbox.json("promote", "--commit")["memories"]
+    sandbox.run("confirm", old["id"], "--commit")
+    resolved_at(sandbox, "2026-02-03T09:00:00Z", "uv add tomli_w")
+    resolved_at(sandbox, "2026-02-04T09:00:00Z", "make deps", call="tox")
+    done = sandbox.run("promote", "--commit", "--json")
+    new, other = json.loads(done.stdout)["memories"]
+    assert (new["supersedes"], other["supersedes"]) == ([], [])
+    assert f"{new['id']} may contradict {old['id']}" in done.stderr
+    (step,) = sandbox.json("curate", "--apply", "--commit")["steps"]
+    assert (step["id"], step["to"]) == (new["id"], old["id"])
+    assert {row["id"] for row in heads_of_failures(sandbox)} == {new["id"], other["id"]}
+
+
 def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     """Of project and user whoever says no; a category that does not exist is refused."""
     session(sandbox, RULE, "We decided to keep the carts in Postgres.")
