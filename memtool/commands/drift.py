@@ -70,7 +70,7 @@ def drift(
 ) -> DriftReport:
     """Show which memories name files that are no longer what they were when somebody last looked.
 
-    Compared is HEAD with the commit of the last confirm, else with the one that wrote the memory.
+    Compared is HEAD with the commit of the last confirm, else with the one that added the memory.
     Broken is a memory of which a file is gone and was not renamed, a name such as fetch_page is no
     longer in its files, or cited lines (PATH#L12-L30) are no longer there. Changed is one of which
     half of a file is. Named is the commit that broke it, and for memories that are asked for also

@@ -18,7 +18,7 @@ from memtool.search.verification import (
     verify as verified,
 )
 from memtool.store.context import Context
-from memtool.store.provenance import UNKNOWN
+from memtool.store.reachability import UNKNOWN
 from memtool.value import Value
 
 

@@ -18,7 +18,7 @@ from memtool.search.features import governed
 from memtool.store import cache
 from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
 from memtool.store.git import GitError
-from memtool.store.provenance import is_straight
+from memtool.store.provenance import LOCAL, is_straight
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
 
-KIND = "drift 5"
+KIND = "drift 6"
 KEPT = 4
 TRIED = 2
 """Older tables that are looked at for rows that still hold."""
@@ -60,6 +60,7 @@ class DriftWitness:
         self._ask = witness
         self._known: dict[str, Drift] = {}
         self._qualities: dict[str, str] = {}
+        self._bases: dict[str, tuple[str, str]] = {}
         self._table: RowTable | None = None
         self._is_read = False
 
@@ -117,13 +118,21 @@ class DriftWitness:
             from memtool.search import drift_verdict  # a warm answer knows its rows
             from memtool.store.commit_files import CommitFiles
 
-            asked = drift_verdict.questions(missing, self._witness)
+            known = {
+                one.path: base
+                for one in missing
+                for oid, base in [self._bases.get(one.path, ("", ""))]
+                if oid == one.oid
+            }
+            asked = drift_verdict.questions(missing, self._witness, known)
             if self._since:
                 asked = [one.replace(base=self._since) for one in asked]
             asked = [one for one in asked if one.base]
-            head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
-            fresh = drift_verdict.judge(basis.repository, head, asked)
-            cited = drift_verdict.qualities(basis, asked)
+            fresh: dict[str, tuple[Drift, set[str]]] = {}
+            if asked:
+                head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
+                fresh = drift_verdict.judge(basis.repository, head, asked)
+            cited = drift_verdict.qualities(basis, asked) if asked else {}
             rows = {one.path: _row(one, *fresh[one.path], *cited[one.path]) for one in asked}
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
             self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
@@ -132,11 +141,11 @@ class DriftWitness:
             unbased = [one for one in missing if one.path not in found]
             origins = self._witness.origins(unbased)
             found |= {
-                one.path: _unbased(one, is_cut=origins[one.path].is_shallow) for one in unbased
+                one.path: _unbased(one, is_committed=origins[one.path] != LOCAL) for one in unbased
             }
             if self._is_cached and rows:
-                known = {} if self._table is None else self._table.rows()
-                self._keep(known | rows)
+                held = {} if self._table is None else self._table.rows()
+                self._keep(held | rows)
         self._known |= found
         return found
 
@@ -162,7 +171,10 @@ class DriftWitness:
             row = None if self._table is None else self._table.row(record.path)
         except CorruptCache:
             self._table = row = None
-        if row is None or row[0] != record.oid or row[_TRUSTED] not in ("", self._trusted_at):
+        if row is None or row[0] != record.oid:
+            return None
+        if row[_TRUSTED] not in ("", self._trusted_at):
+            self._bases[record.path] = row[0], row[1]
             return None
         found = self._known[record.path] = _drift(row)
         self._qualities[record.path] = row[_QUALITY]
@@ -200,9 +212,11 @@ class DriftWitness:
                 if is_straight(repository, head, basis.head):
                     table = _table(cache.mapped(os.path.join(self._folder, name)))
                     touched = _tokens(repository, head, basis.head)
+                    rows = table.rows()
+                    self._bases = {path: (row[0], row[1]) for path, row in rows.items()}
                     return {
                         path: row
-                        for path, row in table.rows().items()
+                        for path, row in rows.items()
                         if not row[_TRUSTED] and touched.isdisjoint(row[3].split(_NEXT))
                     }
             except (CorruptCache, GitError):
@@ -277,8 +291,9 @@ def _drift(row: list[str]) -> Drift:
     return Drift(level, base, tuple(files))
 
 
-def _unbased(record: Record, *, is_cut: bool) -> Drift:
-    why = "this clone ends before the commit that wrote it" if is_cut else "not committed yet"
+def _unbased(record: Record, *, is_committed: bool) -> Drift:
+    cut = "this clone ends before the commit that wrote it"
+    why = cut if is_committed else "not committed yet"
     files = tuple(FileDrift(path, path, UNKNOWN, "", why) for path in governed(record))
     return Drift(UNKNOWN, "", files)
 

@@ -16,7 +16,8 @@ from memtool.memory.schema import parse_source
 from memtool.search import filters
 from memtool.store.commit_files import MOST_BYTES, REGULAR, SUBMODULE, BlobTexts, CommitFiles
 from memtool.store.git import GitError
-from memtool.store.provenance import MISSING, REACHED, UNREACHABLE, commit_states
+from memtool.store.provenance import LISTED_MOST
+from memtool.store.reachability import MISSING, REACHED, UNREACHABLE, commit_states
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_MEMBERS = 50
 """Files of a glob or folder that are compared; of a larger one only its end is seen."""
+_NOTHING: Mapping[str, str] = {}
 ABSENT = "absent"
 """The type of what a partial clone does not hold."""
 
@@ -50,13 +52,57 @@ class DriftQuestion(Value):
     cites: tuple[tuple[str, str], ...] = ()
 
 
-def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion]:
-    """Return memories with the commit at which each was last confirmed, or that has its bytes."""
+def bases(
+    records: Sequence[Record], witness: Witness, known: Mapping[str, str] = _NOTHING
+) -> dict[str, str]:
+    """Return by path the commit at which each memory was last confirmed, else that of its claim.
+
+    That is the one which added the file: what pinned or strengthened it looked at no code. Only a
+    candidate may still change its claim, so that of its bytes counts. Empty is what is in no commit
+    of this clone; `known` is by path what need not be asked.
+    """
+    basis = witness.basis
     origins = witness.origins(records)
+    found: dict[str, str] = {}
+    for record in records:
+        checked = record.memory.table("checked").get("commit", "")
+        origin = origins[record.path]
+        is_told = not origin.commit or origin.is_first or record.memory.status == "candidate"
+        if checked or is_told:
+            found[record.path] = checked or origin.commit
+        elif record.path in known:
+            found[record.path] = known[record.path]
+    changed = sorted(record.path for record in records if record.path not in found)
+    return found if basis is None or not changed else found | _added(basis, changed)
+
+
+def _added(basis: Basis, paths: Sequence[str]) -> dict[str, str]:
+    """Return the newest commit that added each path, empty where this clone does not know it."""
+    repository, wanted = basis.repository, frozenset(paths)
+    limit = paths if len(paths) <= LISTED_MOST else [basis.directory]
+    try:
+        rows = repository.git.log_raw(
+            "log", "--full-history", "--topo-order", "--no-renames", "--diff-filter=A",
+            "--format=%H", "--end-of-options", basis.head, "--", *limit,
+            is_wanted=wanted.__contains__,
+        )  # fmt: skip
+    except GitError:  # a partial clone does not hold the folders of older commits
+        rows = iter(())
+    cut = repository.shallow_commits()
+    found: dict[str, str] = {}
+    for commit, row in rows:
+        found.setdefault(row.path, "" if commit in cut else commit)
+    return {path: found.get(path, "") for path in paths}
+
+
+def questions(
+    records: Sequence[Record], witness: Witness, known: Mapping[str, str] = _NOTHING
+) -> list[DriftQuestion]:
+    """Return memories with the commit since which each is looked at; `known` is as for `bases`."""
+    since = bases(records, witness, known)
     found = []
     for record in records:
         memory = record.memory
-        checked = memory.table("checked").get("commit", "")
         sources = [parse_source(one) for one in memory.items("source")]
         cited = {
             (posixpath.normpath(one.target), one.lines)
@@ -69,7 +115,7 @@ def questions(records: Sequence[Record], witness: Witness) -> list[DriftQuestion
         for path in files:
             cited.update((path, lines) for lines in rules.cited(text, path))
         usable = dict.fromkeys(path for path in files if is_usable(path))
-        base = checked or origins[record.path].commit
+        base = since[record.path]
         commits = sorted({one.commit for one in sources if one.commit})
         cites = [
             (one.commit, posixpath.normpath(one.target)) for one in sources if one.kind == "file"

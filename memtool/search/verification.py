@@ -15,6 +15,7 @@ from memtool.memory.schema import Source, parse_source
 from memtool.search.drift_verdict import (
     ABSENT,
     DriftQuestion,
+    bases,
     is_usable,
     judge,
     known_commits,
@@ -22,14 +23,8 @@ from memtool.search.drift_verdict import (
 )
 from memtool.store.commit_files import BlobTexts, CommitFiles
 from memtool.store.evidence import LEAVES
-from memtool.store.provenance import (
-    MISSING,
-    REACHED,
-    SHORT,
-    UNKNOWN,
-    UNREACHABLE,
-    commit_states,
-)
+from memtool.store.provenance import LOCAL, SHORT
+from memtool.store.reachability import MISSING, REACHED, UNKNOWN, UNREACHABLE, commit_states
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -246,11 +241,10 @@ def _by_git(
     """Return what git says of commits and files, by the path of the memory and the source."""
     named = {one.commit for rows in parsed.values() for _text, one in rows if one.commit}
     states = commit_states(basis.repository, named, (basis.head, basis.trusted_at))
-    origins = witness.origins(records)
+    origins, since = witness.origins(records), bases(records, witness)
     found: dict[tuple[str, str], CheckedSource] = {}
     asked: list[tuple[tuple[str, str], Source, DriftQuestion]] = []
     for record in records:
-        checked = record.memory.table("checked").get("commit", "")
         origin = origins[record.path]
         for text, source in parsed[record.path]:
             key = (record.path, text)
@@ -258,12 +252,12 @@ def _by_git(
                 found[key] = _commit(text, source, *states[source.commit])
             elif source.kind == "file":
                 path = posixpath.normpath(source.target)
-                base = states[source.commit][1] if source.commit else checked or origin.commit
+                base = states[source.commit][1] if source.commit else since[record.path]
                 if not is_usable(path):
                     found[key] = CheckedSource(text, "file", UNKNOWN, f"{path} is git's own")
                 elif not base:
                     why = "this clone ends before the commit that wrote the memory"
-                    detail = why if origin.is_shallow else "the memory is not committed yet"
+                    detail = "the memory is not committed yet" if origin == LOCAL else why
                     found[key] = CheckedSource(text, "file", UNKNOWN, detail)
                 else:
                     lines = ((path, source.lines),) if source.lines else ()

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from memtool.memory.schema import Source, parse_source
 from memtool.store.history import MAX_FILE_BYTES, NOBODY, Commit, History, Stored
-from memtool.store.provenance import SHORT, full_ids
+from memtool.store.provenance import SHORT
+from memtool.store.reachability import full_ids
 from memtool.store.snapshot import Snapshot
 from memtool.value import Value
 

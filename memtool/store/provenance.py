@@ -48,12 +48,14 @@ def last_commits(
     paths: Iterable[str],
     directory: str,
     present: Mapping[str, str] | None = None,
+    added: set[str] | None = None,
 ) -> dict[str, str]:
     """Return the newest commit that gave each path its present bytes, in one walk over history.
 
     `present` says which bytes those are, by path, if the caller knows it already. Newest is by
     descent, not by date: dates are whatever the author wrote. A commit that wrote other bytes on
-    a branch, and lost them in the merge, does not count.
+    a branch, and lost them in the merge, does not count. The paths that were not there before that
+    commit are put into `added`.
     """
     wanted = set(paths)
     present = blobs(repository, revision, directory) if present is None else present
@@ -69,8 +71,10 @@ def last_commits(
         return {}  # the trees of older commits are not here
     last: dict[str, str] = {}
     for commit, row in rows:
-        if present.get(row.path) == row.oid:
-            last.setdefault(row.path, commit)
+        if present.get(row.path) == row.oid and row.path not in last:
+            last[row.path] = commit
+            if added is not None and not row.status.strip("A"):
+                added.add(row.path)
     return last
 
 
@@ -144,7 +148,7 @@ def signed_by_git(
     return {commit for commit, verdict in rows if verdict == "G"}
 
 
-KIND = "citations 3"
+KIND = "citations 4"
 SECTIONS = {**ROW_SECTIONS, "newer": "B"}
 """`newer` is a table by itself, or nothing: what later commits touched goes before all else."""
 NEWER_MOST = 500
@@ -165,6 +169,7 @@ class Citation(Value):
 
     `trusted_oid` is the blob at the path in the trusted commit. Where signatures count, and the
     same bytes stand there, `trusted_commit` wrote them, unless history was cut off before.
+    `is_first` says that the commit added the path.
     """
 
     oid: str
@@ -174,6 +179,7 @@ class Citation(Value):
     is_shallow: bool
     trusted_oid: str
     trusted_commit: str
+    is_first: bool = False
 
     @property
     def is_trusted(self) -> bool:
@@ -262,10 +268,13 @@ class ProvenanceTable:
         return cache.pack(KIND, (), sections | {"newer": written(found)}, GUARDED_BY_ROW)
 
 
+_CUT, _FIRST = "cut", "first"
+
+
 def _row(texts: list[str]) -> Citation:
-    oid, commit, author, date, is_shallow, trusted_oid, trusted_commit = texts
-    is_cut = bool(is_shallow)
-    return Citation(oid, commit, author, int(date), is_cut, trusted_oid, trusted_commit)
+    oid, commit, author, date, state, trusted_oid, trusted_commit = texts
+    is_cut, is_first = state == _CUT, state == _FIRST
+    return Citation(oid, commit, author, int(date), is_cut, trusted_oid, trusted_commit, is_first)
 
 
 def table_of(basis: Basis) -> ProvenanceTable:
@@ -313,7 +322,7 @@ class Origin(Value):
     """Where the present bytes of a memory come from. Empty texts and 0 mean: not known.
 
     `is_shallow` says that history was cut off before the commit that wrote it, or that this
-    partial clone does not hold it.
+    partial clone does not hold it, `is_first` that it added the file.
     """
 
     commit: str
@@ -321,6 +330,7 @@ class Origin(Value):
     date: int
     trust: str
     is_shallow: bool = False
+    is_first: bool = False
 
 
 LOCAL = Origin("", "", 0, TRUST_LEVELS[0])
@@ -376,7 +386,9 @@ class Witness:
                 found[record.path] = LOCAL
                 continue
             level = TRUST_LEVELS[2 if row.is_trusted else 1]
-            found[record.path] = Origin(row.commit, row.author, row.date, level, row.is_shallow)
+            found[record.path] = Origin(
+                row.commit, row.author, row.date, level, row.is_shallow, row.is_first
+            )
         if self.allowed_signers:
             self._lift(found, rows)
         return found
@@ -430,59 +442,6 @@ class Witness:
         for path, commit in asked.items():
             if commit in good:
                 found[path] = found[path].replace(trust=TRUST_LEVELS[3])
-
-
-REACHED, UNREACHABLE, MISSING, UNKNOWN = "ok", "unreachable", "missing", "unknown"
-
-
-def commit_states(
-    repository: Repository, named: Iterable[str], tips: Iterable[str]
-) -> dict[str, tuple[str, str]]:
-    """Return status and full id of commits, by the maybe shortened ids that name them.
-
-    `ok` are those that lead to one of the `tips`: a commit that is merely here, as a rebase leaves
-    it behind, is in no other clone. `unknown` is what a shallow or partial clone need not hold,
-    and what several commits begin with. Two processes, however many there are.
-    """
-    ends = [tip for tip in tips if tip]
-    is_whole = not repository.shallow_commits() and not repository.is_partial
-    absent = MISSING if is_whole else UNKNOWN
-    try:
-        full = full_ids(repository, named)
-    except GitError:  # what a partial clone does not hold
-        return dict.fromkeys(named, (UNKNOWN, ""))
-    here = sorted({id_ for id_ in full.values() if id_ not in ("", "ambiguous")})
-    lost: frozenset[str] = frozenset()
-    if here:
-        asked = "".join(f"{line}\n" for line in [*here, *(f"^{end}" for end in ends)])
-        answer = repository.git.run("rev-list", "--stdin", stdin=asked.encode())
-        lost = frozenset(answer.decode().split()).intersection(here)
-    found = {}
-    for name, id_ in full.items():
-        status = UNREACHABLE if id_ in lost else REACHED
-        found[name] = (status, id_)
-        if id_ in ("", "ambiguous"):
-            found[name] = (UNKNOWN if id_ else absent, "")
-    return found
-
-
-def full_ids(repository: Repository, named: Iterable[str]) -> dict[str, str]:
-    """Return the full ids of shortened ones: empty for none, `ambiguous` for several."""
-    wanted = sorted(set(named))
-    if not wanted:
-        return {}
-    answer = repository.git.run(
-        "cat-file",
-        "--batch-check=%(objectname)",
-        stdin="".join(f"{name}^{{commit}}\n" for name in wanted).encode(),
-    )
-    found = {}
-    for name, row in zip(wanted, answer.decode().splitlines(), strict=True):
-        if row.endswith(" ambiguous"):
-            found[name] = "ambiguous"
-        else:  # a branch may have a hexadecimal name, and is not what was meant
-            found[name] = row if row.startswith(name) and " " not in row else ""
-    return found
 
 
 def head_of(repository: Repository) -> str:
@@ -550,11 +509,11 @@ def _extended(basis: Basis) -> bytes | None:
         newest = _since(basis, head)
         if trust != basis.trust or len(newest) > NEWER_MOST:
             continue
-        gone = dict.fromkeys((path for path, (_commit, oid) in newest.items() if not oid), GONE)
-        present = {path: oid for path, (_commit, oid) in newest.items() if oid}
-        last = {path: commit for path, (commit, _oid) in newest.items()}
+        gone = dict.fromkeys((path for path, touch in newest.items() if not touch[1]), GONE)
+        present = {path: oid for path, (_commit, oid, _is_first) in newest.items() if oid}
+        last, added = _last(newest)
         try:
-            data = table.extended(gone | _rows(basis, present, last))
+            data = table.extended(gone | _rows(basis, present, last, added))
         except CorruptCache:
             continue
         if data is not None:
@@ -571,12 +530,11 @@ def computed(basis: Basis, paths: Collection[str] | None = None) -> dict[str, Ci
     present = blobs(basis.repository, basis.head, *listed)
     if paths is not None:
         present = {path: present[path] for path in paths if path in present}
-    known, last = _known(basis, present) if paths is None else ({}, {})
+    known, last, added = _known(basis, present) if paths is None else ({}, {}, set())
     unknown = [path for path in present if path not in known and path not in last]
     if unknown:
-        walked = last_commits(basis.repository, basis.head, unknown, basis.directory, present)
-        last = last | walked
-    return _rows(basis, present, last, known)
+        last |= last_commits(basis.repository, basis.head, unknown, basis.directory, present, added)
+    return _rows(basis, present, last, added, known)
 
 
 def _listed(basis: Basis, paths: Collection[str]) -> list[str]:
@@ -588,6 +546,7 @@ def _rows(
     basis: Basis,
     present: Mapping[str, str],
     last: Mapping[str, str],
+    added: Collection[str],
     known: Mapping[str, Citation] = {},
 ) -> dict[str, Citation]:
     """Return the rows of paths, of their blobs and last commits, or of what is known of them.
@@ -616,15 +575,19 @@ def _rows(
             commit = last.get(path, "")
             is_shallow = commit in boundary or not commit
             author, date = ("", 0) if is_shallow else people.get(commit, ("", 0))
-            row = Citation(oid, "" if is_shallow else commit, author, date, is_shallow, "", "")
+            is_first = path in added and not is_shallow
+            commit = "" if is_shallow else commit
+            row = Citation(oid, commit, author, date, is_shallow, "", "", is_first)
         own = there.get(path, "")
         own = "" if own in boundary else own
         found[path] = row.replace(trusted_oid=trusted.get(path, ""), trusted_commit=own)
     return found
 
 
-def _known(basis: Basis, present: Mapping[str, str]) -> tuple[dict[str, Citation], dict[str, str]]:
-    """Return the rows of an older table that still hold, and the last commits of what came since.
+def _known(
+    basis: Basis, present: Mapping[str, str]
+) -> tuple[dict[str, Citation], dict[str, str], set[str]]:
+    """Return the rows of an older table that still hold, and last commits and additions since.
 
     Such a table knows another trusted ref, or too little of what was touched since.
     """
@@ -635,8 +598,16 @@ def _known(basis: Basis, present: Mapping[str, str]) -> tuple[dict[str, Citation
         except CorruptCache:
             continue
         found = {path: row for path, row in rows.items() if row and row.oid == present[path]}
-        return found, {path: commit for path, (commit, _oid) in newest.items()}
-    return {}, {}
+        return found, *_last(newest)
+    return {}, {}, set()
+
+
+def _last(newest: Mapping[str, tuple[str, str, bool]]) -> tuple[dict[str, str], set[str]]:
+    """Return the last commit of each path that was touched, and those that it added."""
+    return (
+        {path: commit for path, (commit, _oid, _is_first) in newest.items()},
+        {path for path, (_commit, _oid, is_first) in newest.items() if is_first},
+    )
 
 
 def _straight(basis: Basis) -> Iterator[tuple[ProvenanceTable, str, str]]:
@@ -655,8 +626,8 @@ def _straight(basis: Basis) -> Iterator[tuple[ProvenanceTable, str, str]]:
                 continue
 
 
-def _since(basis: Basis, head: str) -> dict[str, tuple[str, str]]:
-    """Return the last commit and the blob of each path that was touched since a commit.
+def _since(basis: Basis, head: str) -> dict[str, tuple[str, str, bool]]:
+    """Return the last commit and the blob of each path that was touched since, and if it added it.
 
     The blob is empty where the path was removed.
     """
@@ -664,9 +635,10 @@ def _since(basis: Basis, head: str) -> dict[str, tuple[str, str]]:
         "log", "--full-history", "--topo-order", "--format=%H", "--no-renames",
         "--end-of-options", f"{head}..{basis.head}", "--", basis.directory,
     )  # fmt: skip
-    newest: dict[str, tuple[str, str]] = {}
+    newest: dict[str, tuple[str, str, bool]] = {}
     for commit, row in rows:
-        newest.setdefault(row.path, (commit, "" if row.status == "D" else row.oid))
+        oid = "" if row.status == "D" else row.oid
+        newest.setdefault(row.path, (commit, oid, row.status == "A"))
     return newest
 
 
@@ -677,8 +649,8 @@ def written(found: dict[str, Citation]) -> bytes:
 
 
 def _texts(row: Citation) -> tuple[str, ...]:
-    cut = "cut" if row.is_shallow else ""
-    return (row.oid, row.commit, row.author, str(row.date), cut, row.trusted_oid,
+    state = _CUT if row.is_shallow else _FIRST if row.is_first else ""
+    return (row.oid, row.commit, row.author, str(row.date), state, row.trusted_oid,
             row.trusted_commit)  # fmt: skip
 
 

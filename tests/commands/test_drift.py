@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
-from memtool.commands.archive import confirm
+from memtool.commands.archive import confirm, pin
 from memtool.commands.drift import drift, render
 from memtool.commands.inject import inject
 from memtool.commands.review import render as render_review
@@ -259,6 +259,25 @@ def test_confirm_wants_a_word_for_what_is_broken(code: Sandbox) -> None:
     figures = stats(code.context())
     assert figures.still_holds == {"gone": 1, "name": 1}
     assert "by rule: gone 1, name 1" in render_stats(figures)
+
+
+def test_what_looks_at_no_code_moves_nothing_forward(code: Sandbox) -> None:
+    """A pin that is committed after the change is no confirmation; an edited candidate is new."""
+    code.memory("dec-draft", "We call fetch_pages.\n", files=("src/pages.py",), status="candidate")
+    code.commit("a draft")
+    broken(code)
+    expected = {"dec-name": "broken", "dec-gone": "broken", "dec-draft": "broken"}
+    assert levels(code, *expected) == expected
+    pin(code.context(), "dec-name", commit=True)
+    code.memory("dec-gone", "It is there.\n", files=("src/gone.py",), importance="0.9")
+    code.memory("dec-draft", "We call get_pages.\n", files=("src/pages.py",), status="candidate")
+    code.commit("three")
+    expected["dec-draft"] = "same"
+    assert levels(code, *expected) == expected
+    found = drift(code.context(MEMTOOL_NO_CACHE="1"), all=True)
+    assert found == drift(code.context(), all=True)
+    confirm(code.context(), "dec-name", still_holds=True, commit=True)
+    assert levels(code, "dec-name") == {"dec-name": "same"}
 
 
 def test_confirm_records_what_was_looked_at(code: Sandbox) -> None:
