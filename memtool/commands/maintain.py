@@ -173,7 +173,8 @@ def maintain(
     """Plan the upkeep of the memories, and with --apply do it, as one commit to be reviewed.
 
     Nightly: what says the same is merged, candidates whose first day is over are confirmed where
-    somebody opened them and else count less, contradictions are told. Weekly: what has expired
+    somebody opened them or a commit upholds them and else count less, contradictions are told, and
+    what was used and has a low confidence waits for a person. Weekly: what has expired
     is archived unless it was looked at three times, so are the least important of more than 3,000,
     what is due for review is told, digests are renewed, leftovers removed. Monthly: names that
     lead nowhere are told, the index is made anew, sessions that have ended are compressed, and
@@ -261,6 +262,7 @@ def _planned(
     odd = {record.path for record in tree.records if "\n" in record.path}  # git takes one a line
     frozen = odd.union(dirty)
     candidates = [one.path for one in tree.records if one.memory.status == "candidate"]
+    added = upkeep_plan.read_added(repository, base, candidates, context.directory)
     grounds = PlanInputs(
         context.now,
         context.settings,
@@ -268,7 +270,8 @@ def _planned(
         context.directory,
         frozenset(frozen),
         drift_in(tree, lambda: context.witness(tree)).broken(tree.records),
-        upkeep_plan.read_added(repository, base, candidates, context.directory),
+        added,
+        upkeep_plan.read_upheld(tree, base, added),
     )
     plan = upkeep_plan.plan(
         tree, grounds, store.opened(context), repository.cache_dir, periods, context.random, only

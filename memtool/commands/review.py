@@ -16,13 +16,13 @@ from memtool.redaction.mask import Mask
 from memtool.search import filters
 from memtool.search.scope import drift_in
 from memtool.store import config
+from memtool.store.commits import UPHOLDS, upholding
 from memtool.store.context import Context
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value, plain
 
-TRAILER = "Upholds"
 REFERRING = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
 """Keys by which a new memory refers to one that stays."""
 STATES = ("unmentioned", "superseded", "upheld", "referenced")
@@ -167,7 +167,7 @@ def render(review: Review) -> str:
     if review.unmentioned:
         first = next(id_ for id_ in sorted(governors) if governors[id_].state == STATES[0])
         rows.append(
-            f"hint: a commit with the trailer {TRAILER}: {first} says that it still holds, "
+            f"hint: a commit with the trailer {UPHOLDS}: {first} says that it still holds, "
             f"memtool supersede {first} TITLE corrects it"
         )
     return "\n".join(rows)
@@ -328,17 +328,12 @@ def _referred(memory: Memory) -> Iterator[str]:
 
 def _upheld(context: Context, base: str, new: str, governing: Tree, after: Tree) -> dict[str, str]:
     """Return the memories that commits say they uphold, with the newest such commit."""
-    rows = context.repository.git.rows(
-        "log", "-z", f"--format=%H %(trailers:key={TRAILER},valueonly,unfold,separator=%x20)",
-        f"{base}..{new}",
-    )  # fmt: skip
     found: dict[str, str] = {}
-    for row in rows:
-        commit, *names = row.decode(errors="replace").replace(",", " ").split()
-        for name in names:
+    for one in upholding(context.repository, f"{base}..{new}"):
+        for name in one.names:
             try:
-                found.setdefault(governing.find(name, by_words=False).id, commit)
+                found.setdefault(governing.find(name, by_words=False).id, one.commit)
             except MemtoolError as error:
                 if name not in after.by_id:
-                    context.notes.append(f"{TRAILER}: {name} of {commit[:SHORT]}: {error}")
+                    context.notes.append(f"{UPHOLDS}: {name} of {one.commit[:SHORT]}: {error}")
     return found

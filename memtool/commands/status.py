@@ -28,7 +28,8 @@ class Status(Value):
     """Counts of one tree, what waits for the user, and what is wrong.
 
     `alive` are heads that list and search show; the other counts are of all memories. `due` are
-    those of them that somebody should confirm again, since their category's time is over. `drifted`
+    those of them that somebody should confirm again, since their category's time is over.
+    `needs_person` are candidates of low confidence, which no use confirms. `drifted`
     name a file that is gone, or a name or lines that are; `changed` counts those of which half is.
     `revision` is the commit that HEAD or --at names, empty before the first commit.
     `global_directory` is where the user's global memories are, empty where there are none; `auto`
@@ -46,6 +47,7 @@ class Status(Value):
     states: dict[str, int]
     uncommitted: tuple[str, ...]
     candidates: tuple[str, ...]
+    needs_person: tuple[str, ...]
     expiring: tuple[str, ...]
     due: tuple[str, ...]
     drifted: tuple[str, ...]
@@ -91,6 +93,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     context.notes[:] = before  # the problems are the answer here
     named = [one for one in tree.records if governed(one) and facts.is_current(one)]
     drift = _drift(context, tree, named)
+    candidates = list(filters.picked(tree, ("status", "candidate")))
     return Status(
         directory=context.directory,
         revision=tree.snapshot.name if at else head,
@@ -102,7 +105,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         statuses=tree.count("status"),
         states={state: count for state, count in sorted(states.items()) if count},
         uncommitted=_uncommitted(context, tree),
-        candidates=_living_ids(facts, filters.picked(tree, ("status", "candidate"))),
+        candidates=_living_ids(facts, candidates),
+        needs_person=_living_ids(facts, [r for r in candidates if r.memory.confidence == "low"]),
         expiring=_living_ids(
             facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
         ),
@@ -190,11 +194,14 @@ def render(status: Status) -> str:
         f"types: {_listed(status.types)}",
         f"statuses: {_listed(status.statuses)}",
     ]
+    others = [id_ for id_ in status.candidates if id_ not in status.needs_person]
+    decide = "memtool confirm ID, or memtool archive ID"
     for name, ids, hint in (
         ("not committed", status.uncommitted, "git add and git commit them"),
-        ("waiting to be confirmed", status.candidates, "memtool confirm ID"),
+        ("waiting to be confirmed", others, "memtool confirm ID"),
+        ("waiting for a person, since their confidence is low", status.needs_person, decide),
         ("drifted from the code", status.drifted, "memtool drift shows why"),
-        ("due for review", status.due, "memtool confirm ID, or memtool archive ID"),
+        ("due for review", status.due, decide),
         (f"expiring within {EXPIRES_SOON_DAYS} days", status.expiring, "memtool confirm ID"),
     ):
         if ids:

@@ -92,8 +92,8 @@ FIELDS: tuple[Field, ...] = (
           choices=("at", "by", "commit")),
     Field("deleted", "mapping", "governance", "soft deletion: at, by, reason, the status it had",
           mutable=True, choices=("at", "by", "reason", "was")),
-    Field("faded", "mapping", "governance", "end of the first day of a candidate that nobody looked"
-          " at: at, by, and the importance it had", mutable=True, choices=("at", "by", "was")),
+    Field("faded", "mapping", "governance", "end of the first day of a candidate that nobody used:"
+          " at, by, and the importance it had", mutable=True, choices=("at", "by", "was")),
     Field("learned", "mapping", "governance", "importance learned from use: at, by, the importance "
           "that it was, and the one it came to", mutable=True, choices=("at", "by", "was", "to")),
     Field("conflicts_accepted", "ids", "governance", "contradictions that were accepted",

@@ -64,7 +64,7 @@ FATAL = ("disk", "bare", "no-memory")
 """Codes of errors that the next finding would meet as well."""
 QUARANTINE_S = 24 * 3600
 FADE = 0.8
-"""A candidate that nobody opened weighs this much of its importance."""
+"""A candidate that nobody used weighs this much of its importance."""
 BY = "memtool promote"
 """Who began the time of an old word again, where a key says so."""
 
@@ -521,20 +521,20 @@ def commit(context: Context, made: Sequence[Made]) -> str:
 
 
 def quarantine(
-    status: str, added: int | None, uses: int, now: int
+    status: str, added: int | None, now: int, *, is_used: bool
 ) -> Literal["none", "wait", "confirm", "fade"]:
     """Return what becomes of a memory: `none` for what is no candidate.
 
     `added` is the second of the commit that added its file, not the date in it, which may be that
-    of an old word; None for one that is not committed, which waits. `uses` is how often it was
-    opened. A clock that runs behind the committer's lets it wait. Nothing is written here:
+    of an old word; None for one that is not committed, which waits. A clock that
+    runs behind the committer's lets it wait. Nothing is written here:
     `memtool maintain` proposes the change of the file.
     """
     if status != "candidate":
         return "none"
     if added is None or now - added < QUARANTINE_S:
         return "wait"
-    return "confirm" if uses else "fade"
+    return "confirm" if is_used else "fade"
 
 
 PROMPT = "prompts/curate.md"

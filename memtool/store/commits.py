@@ -16,6 +16,7 @@ from memtool.errors import MemtoolError
 from memtool.store.files import TEMP_PREFIX, locked, remove
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
+from memtool.value import Value
 
 LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
@@ -31,6 +32,31 @@ _UPDATED = "repository has been updated"
 _UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 _ARGUMENTS = 500
 """Paths of one call that only takes them as arguments: 120 KB at most are safe everywhere."""
+
+
+UPHOLDS = "Upholds"
+"""The trailer by which a commit says that it keeps to a memory."""
+
+
+class Upholding(Value):
+    """A commit that upholds memories: its id and second, and the names as it has them."""
+
+    commit: str
+    second: int
+    names: tuple[str, ...]
+
+
+def upholding(repository: Repository, *revisions: str) -> list[Upholding]:
+    """Return the commits with the trailer, the newest first; `revisions` are arguments of log."""
+    rows = repository.git.rows(
+        "log", "-z", "--regexp-ignore-case", f"--grep=^{UPHOLDS}:",
+        f"--format=%H %ct %(trailers:key={UPHOLDS},valueonly,unfold,separator=%x20)", *revisions,
+    )  # fmt: skip
+    found = []
+    for row in rows:
+        commit, second, *names = row.decode(errors="replace").replace(",", " ").split()
+        found.append(Upholding(commit, int(second), tuple(names)))
+    return found
 
 
 def commit_files(

@@ -5,7 +5,8 @@ looked at often is renewed instead, so that the time of its category begins agai
 itself how long it is valid is not. What a person confirmed and is due for review is not archived:
 people are told to confirm or archive it. An answer that showed what a memory directly replaces
 counts for that memory. Being injected is not being looked at: a candidate would confirm itself.
-Where this clone counted nothing at all, as in CI, candidates wait. What contradicts another memory
+A commit whose message upholds a candidate vouches for it, wherever it is read. Where this clone
+counted nothing at all, as in CI, other candidates wait. What contradicts another memory
 is left to people.
 
 The same commit, ledger, settings and second give the same plan. Steps are planned on the tree as it
@@ -16,7 +17,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
+from memtool.errors import MemtoolError
 from memtool.gate import conflicts, sources
 from memtool.gate.checks import links
 from memtool.gate.conflicts import Conflict
@@ -29,9 +32,11 @@ from memtool.search import ranking
 from memtool.sessions.promote import FADE, quarantine
 from memtool.sessions.store import Sessions
 from memtool.store import ledger
+from memtool.store.commits import upholding
 from memtool.store.config import Config
 from memtool.store.git import GitError
 from memtool.store.ledger import Counted
+from memtool.store.provenance import SHORT
 from memtool.store.repository import Repository
 from memtool.store.snapshot import Record, Tree
 from memtool.upkeep import cleanup, digest, importance, merge
@@ -50,7 +55,10 @@ _GONE = frozenset({"archived", "deleted"})
 _ORDER = {do: number for number, do in enumerate(KINDS)}
 MOST_LISTED = 50
 """Files that are named to git one by one; for more all memories are walked."""
-UNCOUNTED = "no access was counted in this clone: candidates wait, and nothing is renewed"
+UNCOUNTED = (
+    "no access was counted in this clone: candidates wait unless a commit upholds them, and "
+    "nothing is renewed"
+)
 
 
 class Uses(Value):
@@ -152,11 +160,31 @@ def read_added(
     return found
 
 
+def read_upheld(tree: Tree, revision: str, added: Mapping[str, int]) -> dict[str, str]:
+    """Return the newest commit that upholds each candidate, by id: one made after it was added.
+
+    Raises:
+        MemtoolError: git cannot tell.
+    """
+    since = {record.id: added[record.path] for record in tree.records if record.path in added}
+    if not since:
+        return {}
+    found: dict[str, str] = {}
+    for one in upholding(tree.snapshot.repository, f"--since=@{min(since.values())}", revision):
+        for name in one.names:
+            with suppress(MemtoolError):  # a name of nothing upholds nothing
+                id_ = tree.find(name, by_words=False).id
+                if one.second > since.get(id_, one.second):
+                    found.setdefault(id_, one.commit)
+    return found
+
+
 class PlanInputs(Value):
     """What a plan is made of but the tree. `frozen` are the paths that must stay as they are.
 
     `drifted` says by id what is gone of the files that a memory names. `added` is by path the
     second of the commit that added the file of a candidate; one that is not in it waits.
+    `upheld` is by its id the commit that says so of a candidate.
     """
 
     now: int
@@ -166,6 +194,7 @@ class PlanInputs(Value):
     frozen: frozenset[str] = frozenset()
     drifted: Mapping[str, str] = {}
     added: Mapping[str, int] = {}
+    upheld: Mapping[str, str] = {}
 
     def living(self, tree: Tree) -> list[Record]:
         """Return the heads in use, by id."""
@@ -428,13 +457,14 @@ def _nightly(tree: Tree, inputs: PlanInputs) -> tuple[list[UpkeepStep], list[Fla
     steps, parted = merge.plan(tree, inputs, contradicted)
     after = Imagined(tree, steps)
     steps += candidate_steps(after, inputs, contradicted)
+    waiting = waiting_flags(after, inputs, contradicted)
     found = [(one.kind, one.ids, one.reason) for one in conflicts.clusters(open_ones)]
     found += [("duplicate", one.ids, f"they say the same, but {one.why}") for one in parted]
     flags = [
         Flag(kind, ids, "", message, f"memtool resolve {' '.join(ids)} --keep newer --why REASON")
         for kind, ids, message in found
     ]
-    return steps, flags
+    return steps, [*flags, *waiting]
 
 
 def _contradictions(tree: Tree, inputs: PlanInputs) -> list[Conflict]:
@@ -450,31 +480,53 @@ def candidate_steps(
 
     Being listed or injected confirms nothing, however often: what is repeated is not more true.
     """
-    if not inputs.uses.is_known:
-        return []
     found = [
-        _candidate_of(record, inputs)
-        for record in inputs.living(tree)
-        if record.memory.status == "candidate"
-        and record.path not in inputs.frozen
-        and record.id not in contradicted
+        _candidate_of(record, inputs) for record in _free_candidates(tree, inputs, contradicted)
     ]
     return [step for step in found if step is not None]
 
 
+def waiting_flags(tree: Tree, inputs: PlanInputs, contradicted: Collection[str]) -> Iterator[Flag]:
+    """Yield a flag for each candidate that was used, but whose confidence needs a person."""
+    for record in _free_candidates(tree, inputs, contradicted):
+        why = _use_of(record, inputs)
+        added = inputs.added.get(record.path)
+        state = quarantine(record.memory.status, added, inputs.now, is_used=bool(why))
+        if state == "confirm" and record.memory.confidence == "low":
+            hint = f"memtool confirm {record.id}, or memtool archive {record.id} --why REASON"
+            yield Flag("waiting", (record.id,), "", f"{why}, but its confidence is low", hint)
+
+
+def _free_candidates(
+    tree: Tree, inputs: PlanInputs, contradicted: Collection[str]
+) -> Iterator[Record]:
+    for record in inputs.living(tree):
+        is_free = record.path not in inputs.frozen and record.id not in contradicted
+        if is_free and record.memory.status == "candidate":
+            yield record
+
+
+def _use_of(record: Record, inputs: PlanInputs) -> str:
+    """Return how a candidate was used, empty where it was not."""
+    commit = inputs.upheld.get(record.id, "")
+    if commit:
+        return f"commit {commit[:SHORT]} upholds it"
+    count = inputs.uses.count_opened(record.memory)
+    times = "once" if count == 1 else f"{count} times"
+    return f"it was opened {times}" if count else ""
+
+
 def _candidate_of(record: Record, inputs: PlanInputs) -> UpkeepStep | None:
-    memory = record.memory
-    count = inputs.uses.count_opened(memory)
-    state = quarantine(memory.status, inputs.added.get(record.path), count, inputs.now)
+    memory, use = record.memory, _use_of(record, inputs)
+    state = quarantine(memory.status, inputs.added.get(record.path), inputs.now, is_used=bool(use))
     if state == "confirm":
         if memory.confidence == "low":
             return None  # a person decides
-        times = "once" if count == 1 else f"{count} times"
-        return changing("confirm", record, f"it was opened {times}", status="confirmed")
-    if state == "fade" and not memory.table("faded"):
+        return changing("confirm", record, use, status="confirmed")
+    if state == "fade" and inputs.uses.is_known and not memory.table("faded"):
         now = timestamps.render(inputs.now)
         faded = {"at": now, "by": BY, "was": f"{memory.importance:g}"}
-        why = "nobody opened it on its first day"
+        why = "nobody used it on its first day"
         left = round(memory.importance * FADE, 4)
         return changing("fade", record, why, importance=f"{left:g}", faded=faded)
     return None

@@ -482,3 +482,33 @@ def test_what_was_changed_after_a_kill_is_left_to_the_user(store: Sandbox):
     assert "changed since: " + place in answer.stderr
     assert (store.path / place).read_text() == edited
     assert store.git("status", "--porcelain") == f" M {place}\n"
+
+
+def test_a_commit_that_upholds_a_candidate_confirms_it(sandbox: Sandbox):
+    """Also where nothing was counted; not the commit that added it, nor before its day is over.
+
+    A low confidence waits for a person, and is told. Names of nothing are passed over.
+    """
+    sandbox.memory("sem-tests", "Tests run with pytest.\n", type="semantic", status="candidate")
+    sandbox.memory("sem-logs", "Logs are JSON lines.\n", type="semantic", status="candidate")
+    sandbox.memory("sem-own", "Ports are odd.\n", type="semantic", status="candidate")
+    sandbox.memory("sem-low", "Queues are short.\n", type="semantic", status="candidate",
+                   confidence="low")  # fmt: skip
+    sandbox.commit("memories\n\nUpholds: sem-own")
+    sandbox.write("a.txt", "a")
+    sandbox.commit("tests\n\nUpholds: sem-test sem-none \x1b[31m ../x -a\nupholds: sem-low")
+    at = sandbox.git("rev-parse", "--short=10", "HEAD").strip()
+    early = "2026-02-02T06:00:00Z"
+    assert sandbox.json("maintain", "--nightly", MEMTOOL_NOW="2026-02-01T20:00:00Z")["steps"] == []
+    answer = sandbox.json("maintain", "--nightly", MEMTOOL_NOW=early)
+    assert [(step["do"], step["id"], step["why"]) for step in answer["steps"]] == [
+        ("confirm", "sem-tests", f"commit {at} upholds it")
+    ]
+    (flag,) = answer["flags"]
+    assert (flag["kind"], flag["ids"]) == ("waiting", ["sem-low"])
+    assert flag["message"] == f"commit {at} upholds it, but its confidence is low"
+    text = sandbox.run("maintain", "--nightly", MEMTOOL_NOW=early).stdout
+    assert f"  waiting sem-low: {flag['message']}; memtool confirm sem-low, or" in text
+    told = sandbox.run("status", MEMTOOL_NOW=early).stdout
+    assert "waiting for a person, since their confidence is low" in told
+    assert sandbox.json("status", MEMTOOL_NOW=early)["needs_person"] == ["sem-low"]

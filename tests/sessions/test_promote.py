@@ -82,7 +82,9 @@ def test_after_a_day_a_candidate_is_confirmed_or_fades(
     status: str, age: int, accesses: int, state: str
 ):
     """Accessed means confirmed, not accessed means faded, and both wait for a day."""
-    assert quarantine(status, 1_000_000, accesses, 1_000_000 + age) == state
+    is_used = bool(accesses)
+    assert quarantine(status, 1_000_000, 1_000_000 + age, is_used=is_used) == state
+    assert quarantine("candidate", None, 1_000_000 + age, is_used=is_used) == "wait"
 
 
 def test_a_number_is_noted_until_another_one_is(tmp_path: Path) -> None:
