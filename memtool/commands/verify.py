@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
+from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.redaction.mask import Mask
 from memtool.search.features import Facts
@@ -13,6 +15,7 @@ from memtool.search.verification import (
     VERDICTS,
     WEAK,
     Verification,
+    is_address,
 )
 from memtool.search.verification import (
     verify as verified,
@@ -39,7 +42,16 @@ class VerifyReport(Value):
         return int(self.broken > 0)
 
 
-def verify(context: Context, *ids: str, all: bool = False, at: str | None = None) -> VerifyReport:
+CONSENT = "verify.online"
+
+
+def verify(
+    context: Context,
+    *ids: str,
+    all: bool = False,
+    online: bool = False,
+    at: str | None = None,
+) -> VerifyReport:
     """Check every source of memories against this clone; nothing outside of it is asked.
 
     A commit must lead to HEAD or the trusted ref: one that a rebase left behind is in no other
@@ -51,14 +63,24 @@ def verify(context: Context, *ids: str, all: bool = False, at: str | None = None
     of the worst source, and how many there are counts for nothing. Where any is broken, the exit
     code is 1.
 
+    With --online each site that is cited gets one HEAD request, where your own setting
+    verify.online lets it: no redirect is followed, and nothing of your own network is asked.
+
     Example:
         memtool verify --all
 
     Args:
         ids: these memories, by id or words; without any all that are current
         all: also what is sound or cannot be told
+        online: also ask the sites, where your own settings have verify.online
         at: memories and files of this revision instead of those of HEAD
     """
+    if online and not context.own_settings.setting(CONSENT):
+        raise MemtoolError(
+            "--online asks the sites that memories cite, which you have not allowed",
+            hint=f"memtool --global config {CONSENT} true",
+            code="config",
+        )
     tree = index.open(context, at, exact=True)
     facts = Facts(tree, context.now, context.settings.categories, dict)
     wanted = [tree.find(id_) for id_ in dict.fromkeys(ids)]
@@ -70,7 +92,9 @@ def verify(context: Context, *ids: str, all: bool = False, at: str | None = None
 
         sessions = messages(context, texts)
     witness = context.witness(tree)
-    found = verified(tree, witness, wanted, sessions, context.now, context.settings.categories)
+    categories = context.settings.categories
+    sites = _sites(texts) if online else {}
+    found = verified(tree, witness, wanted, sessions, sites, context.now, categories)
     counts = Counter(one.verdict for one in found)
     mask = Mask(context.settings)
     shown = [_masked(one, mask) for one in found if ids or all or one.verdict in (BROKEN, WEAK)]
@@ -84,6 +108,14 @@ def verify(context: Context, *ids: str, all: bool = False, at: str | None = None
         unknown=counts[UNKNOWN],
         memories=tuple(shown),
     )
+
+
+def _sites(texts: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return what the sites of some sources answer, by address."""
+    from memtool.store import sites  # loads what speaks to networks
+
+    named = [text.removeprefix("url:") for text in texts if text.startswith("url:")]
+    return sites.asked(filter(is_address, named))
 
 
 def _masked(one: Verification, mask: Mask) -> Verification:

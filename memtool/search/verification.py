@@ -1,6 +1,7 @@
 """Verification: does each source of a memory resolve, and is what it shows still the case.
 
-Everything is asked of this clone: of git in one batch, of the tree, and of the private sessions.
+Everything is asked of this clone: of git in one batch, of the tree, and of the private sessions;
+sites only where the user lets them be asked.
 What only a person, a program or a site can answer for is stated or unknown, never broken. The
 verdict on a memory is that of its worst source; how many it has counts for nothing.
 """
@@ -53,7 +54,7 @@ STATUSES: dict[str, tuple[str, str]] = {
     "gone": (BROKEN, "the file is no longer there"),
     MISSING: (BROKEN, "nothing here has ever been called so"),
     "malformed": (BROKEN, "it is no address"),
-    "dead": (BROKEN, "the site answers that there is no such page"),
+    "dead": (BROKEN, "with --online: the site answers that there is no such page"),
     UNKNOWN: (UNKNOWN, "this clone cannot tell"),
     "stated": (UNKNOWN, "a person or a program said so, which nothing can prove"),
 }
@@ -105,13 +106,15 @@ def verify(
     witness: Witness,
     records: Sequence[Record],
     sessions: Mapping[str, Evidence],
+    sites: Mapping[str, tuple[str, str]],
     now: int,
     categories: Mapping[str, Category],
 ) -> list[Verification]:
     """Return the verdict on memories of a tree, in their order.
 
     `sessions` tells what became of sources `session:…`, by their text; what is not in it is not
-    here. Before the first commit nothing of git can be told.
+    here. `sites` has status and answer of those that were asked. Before the first commit nothing of
+    git can be told.
     """
     parsed = {
         record.path: [(text, parse_source(text)) for text in record.memory.items("source")]
@@ -136,7 +139,7 @@ def verify(
             elif one is None and source.kind == "session":
                 one = _session(text, sessions.get(text))
             elif one is None:
-                one = _other(text, source)
+                one = _other(text, source, sites)
             sources.append(one)
         newer = _newer(tree, alive, record)
         found.append(
@@ -181,8 +184,10 @@ def _session(text: str, found: Evidence | None) -> CheckedSource:
     return CheckedSource(text, "session", found.status, detail)
 
 
-def _other(text: str, source: Source) -> CheckedSource:
+def _other(text: str, source: Source, sites: Mapping[str, tuple[str, str]]) -> CheckedSource:
     kind = source.kind
+    if kind == "url" and source.target in sites:
+        return CheckedSource(text, kind, *sites[source.target])
     if kind == "url" and not is_address(source.target):
         return CheckedSource(text, kind, "malformed", "it is no http or https address")
     if kind in ("human", "tool"):
@@ -192,7 +197,7 @@ def _other(text: str, source: Source) -> CheckedSource:
 
 def is_address(text: str) -> bool:
     """Tell whether a text is an http or https address with a host that could exist."""
-    from urllib.parse import urlsplit
+    from urllib.parse import urlsplit  # few memories cite a site
 
     try:
         parts = urlsplit(text)

@@ -61,6 +61,9 @@ ROWS: tuple[Row, ...] = (
     ("search.sessions", False, ("search also asks the private sessions of the clone where the "
       "memories do not answer, as with --deep; only the user's own settings say so, as memtool "
       "--global config search.sessions true")),
+    ("verify.online", False, ("memtool verify --online may ask the sites that memories cite, "
+      "each with one HEAD request; only the user's own settings say so, as memtool --global config "
+      "verify.online true")),
     ("decay.preset", "steady", ("how memories fade: steady is slow, and in the ranking only "
       "freshness fades; by the others importance does, too: by the λ of the category, by half in a "
       "time and then ever slower, or by a twentieth a week"),
@@ -178,6 +181,7 @@ PERSONAL = frozenset(
         "search.degrade",
         "search.semantic",
         "search.sessions",
+        "verify.online",
         "inject.budget_tokens",
         "inject.global",
         "ledger.enabled",
@@ -204,6 +208,7 @@ hold."""
 USER_ONLY = {
     "search.semantic": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
+    "verify.online": "not used: only your own settings let sites be asked",
     "extractor.command": "not run: only your own settings choose a program",
     "extractor.resume": "not run: only your own settings choose a program",
     "manager.enabled": "not used: only your own settings start a manager",

@@ -322,3 +322,19 @@ def test_a_warm_answer_starts_no_git_for_it(code: Sandbox, monkeypatch: pytest.M
     monkeypatch.setattr(Git, "run", None)
     monkeypatch.setattr(Git, "started", None)
     assert quality() == "unresolved"
+
+
+def test_sites_are_asked_only_where_the_user_lets_them(sandbox: Sandbox) -> None:
+    """A project cannot say so; what is no site of the internet is not asked in any case."""
+    urls = ("http://127.0.0.1:9/", "http://localhost/", "http://[::1]/", "http://169.254.169.254/")
+    sandbox.memory("dec-a", source=tuple(f"url:{url}" for url in urls))
+    sandbox.write(".memory/config.toml", "[verify]\nonline = true\n")
+    sandbox.commit("one")
+    with pytest.raises(MemtoolError, match="not allowed") as caught:
+        verify(sandbox.context(), online=True)
+    assert caught.value.code == "config"
+    assert sandbox.run("--global", "config", "verify.online", "true").returncode == 0
+    (row,) = verify(sandbox.context(), all=True, online=True).memories
+    assert {(one.status, one.detail) for one in row.sources} == {
+        ("unknown", "it is no site of the internet, so nobody asked")
+    }
