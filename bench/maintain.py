@@ -71,7 +71,9 @@ def make(place: Path, count: int) -> dict[str, str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     subprocess.run(["git", "add", "-A"], cwd=place, check=True, env=env)
-    subprocess.run(["git", "commit", "-q", "-m", "memories"], cwd=place, check=True, env=env)
+    then = timestamps.render(NOW - 2 * timestamps.DAY_S)  # candidates wait for a day
+    dated = env | {"GIT_AUTHOR_DATE": then, "GIT_COMMITTER_DATE": then}
+    subprocess.run(["git", "commit", "-q", "-m", "memories"], cwd=place, check=True, env=dated)
     directory = str(place / ".git" / "memtool")
     for number in range(0, count, 10):
         for _access in range(draw.randrange(1, 10)):
