@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from typing import Any, Literal
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
-from memtool.hosts.install import Host, Site
+from memtool.hosts.install import Host, Site, is_below
 from memtool.store.context import Context
 from memtool.value import Value
 
@@ -120,7 +121,9 @@ def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
         is_used = host.is_used(context)
         if not is_used and not only:
             continue
-        sites = [host.site(context, is_user=is_user) for is_user in (False, True)]
+        sites = [host.site(context, is_user=False)]
+        if os.path.isabs(host.home(context.env)):  # else there is nowhere to have it
+            sites.append(host.site(context, is_user=True))
         levels = [(site, any(map(site.has, host.parts(site)))) for site in sites]
         if not any(installed for _site, installed in levels):
             detail = "not installed" if is_used else "not installed; the host is not in use here"
@@ -130,6 +133,11 @@ def _of_hosts(context: Context, only: str) -> Iterator[Sign]:
         for site, installed in levels:
             if installed:
                 yield from _of_site(context, host, site, prompt)
+        is_found = host.looks_up or any(one.is_user and installed for one, installed in levels)
+        if not is_found and is_below(context):
+            detail = f"{host.title} started in this directory reads no files at the top"
+            hint = f"memtool install {name} --user"
+            yield Sign(name, "subdirectory", WARNING, detail, hint)
 
 
 def _of_site(context: Context, host: Host, site: Site, prompt: str) -> Iterator[Sign]:

@@ -123,9 +123,9 @@ def uninstall(
 
 def _note_below(context: Context, hosts: list[Host]) -> None:
     """Note which hosts will not read what is at the top where they are started here, below it."""
-    import os
+    from memtool.hosts.install import is_below
 
-    if hosts and os.path.realpath(context.cwd) != os.path.realpath(context.repository.top):
+    if hosts and is_below(context):
         who = " and ".join(host.title for host in hosts)
         which = hosts[0].name if len(hosts) == 1 else "--all"
         context.notes.append(

@@ -248,6 +248,11 @@ def _program(env: Mapping[str, str]) -> str:
     return shutil.which("memtool", path=env.get("PATH")) or "memtool"
 
 
+def is_below(context: Context) -> bool:
+    """Tell whether we are in a subdirectory of the repository."""
+    return os.path.realpath(context.cwd) != os.path.realpath(context.repository.top)
+
+
 class Host(Value):
     """A program that runs memtool.
 
@@ -429,7 +434,7 @@ def _other_level(part: ConfigEdit, site: Site) -> str:
     What one project has says nothing about all the others of the user.
     """
     for path in part.elsewhere:
-        if site.is_user and not path.startswith(f"{site.folder}/"):
+        if not os.path.isabs(path) or (site.is_user and not path.startswith(f"{site.folder}/")):
             continue
         try:
             if path != part.path and part.has(read_regular(os.path.realpath(path))):

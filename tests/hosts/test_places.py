@@ -13,6 +13,7 @@ import pytest
 from conftest import Sandbox
 from hosts.test_install import files
 
+from memtool.commands.doctor import doctor
 from memtool.commands.hook import answered
 from memtool.commands.install import install, uninstall
 from memtool.errors import MemtoolError
@@ -150,6 +151,24 @@ def test_a_note_names_the_hosts_that_look_no_higher(monorepo: Sandbox) -> None:
             install(context, host, dry_run=True)
             is_noted = any(f"memtool install {host} --user" in note for note in context.notes)
             assert is_noted == (not looks_up and place == "subdirectory"), (host, place)
+
+
+def test_doctor_sees_a_host_that_looks_no_higher(
+    monorepo: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is installed and works, but not for a session that starts here; a home is not needed."""
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    install(monorepo.context(), "claude", yes=True)
+    signs = {
+        place: [sign.name for sign in doctor(at(monorepo, place).context(HOME=""), "claude").signs]
+        for place in ("top", "subdirectory")
+    }
+    assert ["subdirectory" in names for names in signs.values()] == [False, True]
+    assert all("installed" in names for names in signs.values())
+    install(monorepo.context(), "claude", user=True, yes=True)
+    there = doctor(at(monorepo, "subdirectory").context(), "claude")
+    assert [sign.name for sign in there.signs].count("installed") == 2
+    assert "subdirectory" not in [sign.name for sign in there.signs]
 
 
 @pytest.mark.parametrize("row", ANSWERED, ids=lambda row: f"{row.host}-{row.event}")
