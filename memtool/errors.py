@@ -48,6 +48,7 @@ ERROR_CODES: dict[str, str] = {
     "no-conflict": "these memories are in no conflict of that kind",
     "no-directory": "the directory is not there",
     "no-file": "the file is not there",
+    "no-home": "the user has no home directory",
     "no-filter-repo": "git-filter-repo, which rewrites history, is not installed",
     "no-finding": "no finding has the id",
     "no-identity": "git does not know who commits",

@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    Repeats = Literal["write", "refuse", "strengthen"]
+    Repeats = Literal["write", "refuse", "strengthen", "leave"]
 
 GLOBAL = "global"
 DRAWS = 20
@@ -157,7 +157,8 @@ def write_new(
     """Write a new memory to its place; an id that is taken is drawn again unless it is its own.
 
     `repeats` decides about one that states what a living memory states. With `refuse` it is an
-    error, but the same words strengthen that memory; with `strengthen` nearly the same do as well.
+    error, but the same words strengthen that memory; with `strengthen` nearly the same do as well;
+    with `leave` only candidates are strengthened.
 
     Raises:
         MemtoolError: it is not valid, repeats another, its id is taken, or disk or git refuse.
@@ -174,6 +175,8 @@ def write_new(
     if twin is not None:
         if repeats == "refuse" and (memory.supersedes or not twin.is_exact):
             raise _repetition(twin, memory, Mask(context.settings))
+        if repeats == "leave" and twin.record.memory.status != "candidate":
+            return left(twin.record, dry_run=dry_run)
         return strengthen(context, twin.record, memory, commit=commit, dry_run=dry_run)
     memory, path, data = _placed(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
     context.notes.extend(  # what strengthens findings reports its own
@@ -385,6 +388,12 @@ def _repetition(twin: Twin, memory: Memory, mask: Mask) -> MemtoolError:
         hint=hint,
         code="duplicate",
     )
+
+
+def left(record: Record, *, dry_run: bool) -> Written:
+    """Return the answer for a memory that says it already and is not changed."""
+    text = document.write(record.memory).decode()
+    return Written(record.id, record.path, None, text, dry_run, record.id)
 
 
 def strengthen(

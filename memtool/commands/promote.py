@@ -8,13 +8,17 @@ from typing import Any, Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.sessions import findings, model, store
+from memtool.sessions import findings, manager, model, store
 from memtool.sessions import promote as promotion
 from memtool.sessions.model import Finding
 from memtool.sessions.promote import Judged, Made, judge, note_waiting
 from memtool.store import files, usage_log
 from memtool.store.context import Context
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.authoring.write import Repeats
 
 MOST_AT_ONCE = 100
 """Memories of one run: more at a time is nothing that a person reads."""
@@ -77,7 +81,8 @@ def promote(
 
     What qualifies goes through the same gate as memtool new, with session:ID#N as its sources, and
     starts as a candidate. A memory that says it already is strengthened instead. What was promoted
-    and then forgotten is not promoted again. memtool why ID leads back to the messages.
+    and then forgotten is not promoted again. memtool why ID leads back to the messages. With the
+    user's own setting capture.promote each session that ends is promoted so, without a commit.
 
     Example:
         memtool promote --list
@@ -89,10 +94,42 @@ def promote(
         list: show every finding with its points and what it lacks, promote nothing
         finding: promote this finding, whatever its points; may be repeated
         preset: how much evidence is needed, by default the setting promote.preset
-        auto: as an automatic run does it: nothing while capture.auto is off
+        auto: as an automatic run does it: nothing while capture.auto is off, and of the memories
+            that are there only candidates are strengthened
         commit: commit the memories, and nothing else
         dry_run: say what would be promoted, write nothing
     """
+    is_last = auto and bool(session) and context.is_promoting
+    before = len(context.notes)
+    try:
+        done = _promoted(context, session, finding, preset, list=list, auto=auto, commit=commit,
+                         dry_run=dry_run)  # fmt: skip
+    except MemtoolError as error:
+        if is_last:
+            manager.note(context, session, f"nothing was promoted: {error.message}")
+        raise
+    if is_last:
+        new = [one.id for one in done.memories if one.is_new]
+        told = [f"candidates to look at: {', '.join(new)}"] if new else []
+        manager.note(
+            context, session, "; ".join([*told, *context.notes[before:]]) or "no candidate"
+        )
+        manager.go_on(context, session)
+    return done
+
+
+def _promoted(
+    context: Context,
+    session: str,
+    finding: tuple[str, ...],
+    preset: str,
+    *,
+    list: bool,
+    auto: bool,
+    commit: bool,
+    dry_run: bool,
+) -> Promoted:
+    """Do as `promote` says."""
     name = preset or context.settings.text("promote.preset")
     if auto and not context.is_capturing:
         context.notes.append("automatic promotion is off; memtool auto on switches it on again")
@@ -122,7 +159,8 @@ def promote(
         wanted = wanted[:MOST_AT_ONCE]
         named = [one.finding.id for one in wanted]
         with usage_log.act(context, "promote", *named, dry_run=dry_run or not wanted) as act:
-            made = _made(context, sessions, wanted, dry_run=dry_run)
+            repeats: Repeats = "leave" if auto else "strengthen"
+            made = _made(context, sessions, wanted, repeats, dry_run=dry_run)
             if commit and made and not dry_run:
                 done = promotion.commit(context, tuple(made.values()))
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
@@ -138,7 +176,12 @@ def promote(
 
 
 def _made(
-    context: Context, sessions: store.Sessions, wanted: Sequence[Judged], *, dry_run: bool
+    context: Context,
+    sessions: store.Sessions,
+    wanted: Sequence[Judged],
+    repeats: Repeats,
+    *,
+    dry_run: bool,
 ) -> dict[str, Made]:
     """Write the memory of each finding; return them by finding, without those that are refused.
 
@@ -148,7 +191,7 @@ def _made(
     made: dict[str, Made] = {}
     for one in promotion.by_moment(wanted):
         try:
-            candidate = promotion.make(context, sessions, one, dry_run=dry_run)
+            candidate = promotion.make(context, sessions, one, repeats, dry_run=dry_run)
         except MemtoolError as error:
             written = [] if dry_run else [before.id for before in made.values()]
             raise files.partly(error, written) from None

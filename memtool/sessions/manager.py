@@ -1,7 +1,7 @@
-"""The manager: after a session, what curation proposes, left for the user to look at.
+"""The manager: after a session, candidates and what curation proposes, for the user to look at.
 
-It owns when it runs, the plan that waits, and a log of its own; all three are private to the clone.
-Nothing is applied here: a plan is carried out by `memtool curate`, and only by who asks for it.
+It owns when they run, the plan that waits, and a log of its own, all private to the clone. Nothing
+is applied here: a plan is carried out by `memtool curate`, and only by who asks for it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,23 @@ class WaitingPlan(Value):
 
 
 def start(context: Context, session: str) -> bool:
-    """Start the manager in the background, where the user wants one; return whether it was."""
-    if not context.is_managing:
-        return False
+    """Start what the user wants after a session, in the background; return whether anything was.
+
+    Candidates are made first, and a plan looks at them (see `go_on`).
+    """
+    if context.is_promoting:
+        return _start(context, "promote", session, "--auto")
+    return go_on(context, session)
+
+
+def go_on(context: Context, session: str) -> bool:
+    """Start the plan for candidates in the background, where the user wants one."""
+    return context.is_managing and _start(context, "curate", "--keep", "--session", session)
+
+
+def _start(context: Context, *words: str) -> bool:
     top = context.repository.top or context.repository.git_dir
-    return bool(background.start(["-C", top, "curate", "--keep", "--session", session],
-                                 context.env))  # fmt: skip
+    return bool(background.start(["-C", top, *words], context.env))
 
 
 def keep(context: Context, by: str, actions: Sequence[Action]) -> None:

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any, Literal
 
+    from memtool.authoring.write import Repeats
+
 JOURNAL = "promotions.jsonl"
 TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic"}
 """The type of memory for a category; all others are semantic."""
@@ -363,12 +365,15 @@ class Made(Value):
     supersedes: tuple[str, ...] = ()
 
 
-def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool) -> Made | None:
-    """Write the memory of one finding, or strengthen the one that says so; None if it is refused.
+def make(
+    context: Context, sessions: Sessions, judged: Judged, repeats: Repeats, *, dry_run: bool
+) -> Made | None:
+    """Write the memory of one finding; None if it is refused.
 
     The same failure with the same fix is one memory, with all sources. Another fix of it supersedes
     the candidates that have an older one; of what somebody has confirmed, curation proposes it. A
-    refusal by the gate is noted, and keeps no other finding from being promoted.
+    memory that says it already is strengthened or left, as `repeats` has it. A refusal by the gate
+    is noted, and keeps no other finding from being promoted.
     """
     one = judged.finding
     memory = memory_of(context, judged)
@@ -376,10 +381,12 @@ def make(context: Context, sessions: Sessions, judged: Judged, *, dry_run: bool)
         same, older = _same_failure(context, one)
         if older:
             memory = memory.with_fields(supersedes=tuple(record.id for record in older))
-        if same is not None:
-            written = write.strengthen(context, same, memory, dry_run=dry_run)
+        if same is None:
+            written = write.write_new(context, memory, repeats=repeats, dry_run=dry_run)
+        elif repeats == "leave" and same.memory.status != "candidate":
+            written = write.left(same, dry_run=dry_run)
         else:
-            written = write.write_new(context, memory, repeats="strengthen", dry_run=dry_run)
+            written = write.strengthen(context, same, memory, dry_run=dry_run)
     except MemtoolError as error:
         if error.code in FATAL:
             raise

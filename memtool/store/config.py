@@ -107,6 +107,9 @@ ROWS: tuple[Row, ...] = (
       "answers took; never what was asked")),
     ("capture.auto", True, ("capture sessions and promote what they taught without being asked; "
       "off where the project or the user says so")),
+    ("capture.promote", False, ("when a session ends, make new candidates of what it taught: none "
+      "is confirmed or committed, and only candidates change; only the user's own "
+      "settings say so, as memtool --global config capture.promote true")),
     ("redaction.allow_emails", (), "addresses that may stand in memories"),
     ("redaction.allow_domains", (), ("domains whose addresses may stand in memories, with all "
       "that lies below them")),
@@ -186,6 +189,7 @@ PERSONAL = frozenset(
         "inject.global",
         "ledger.enabled",
         "capture.auto",
+        "capture.promote",
         "promote.preset",
         "maintain.schedule",
         "maintain.compress_days",
@@ -209,6 +213,7 @@ USER_ONLY = {
     "search.semantic": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
     "verify.online": "not used: only your own settings let sites be asked",
+    "capture.promote": "not used: only your own settings let sessions write candidates",
     "extractor.command": "not run: only your own settings choose a program",
     "extractor.resume": "not run: only your own settings choose a program",
     "manager.enabled": "not used: only your own settings start a manager",

@@ -134,6 +134,11 @@ class Context:
         return self._is_on("MEMTOOL_PERSONAL", default=True)
 
     @property
+    def is_promoting(self) -> bool:
+        """Whether the user wants candidates of each session that ends."""
+        return self.is_capturing and bool(self.own_settings.setting("capture.promote"))
+
+    @property
     def is_managing(self) -> bool:
         """Whether the user wants a plan for candidates after each session that is captured."""
         wanted = bool(self.own_settings.setting("manager.enabled"))

@@ -62,15 +62,20 @@ def log_of(sandbox: Sandbox) -> str:
     return path.read_text() if path.exists() else ""
 
 
+def wait_for_log(sandbox: Sandbox, lines: int = 1) -> None:
+    """Wait until the processes in the background have said what they came to."""
+    end = time.monotonic() + 30
+    while log_of(sandbox).count("\n") < lines and time.monotonic() < end:
+        time.sleep(0.05)
+
+
 def test_after_a_session_a_plan_waits_until_somebody_applies_it(
     opposed: Sandbox, transcript: Path
 ) -> None:
     """It is made in the background, changes nothing, and is gone once it was carried out."""
     opposed.env["MEMTOOL_MANAGER"] = "on"
     assert opposed.run("capture", "--end", str(transcript)).returncode == 0
-    end = time.monotonic() + 30
-    while not log_of(opposed) and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_for_log(opposed)
     assert log_of(opposed).endswith(" s-1: 1 steps by rules\n")
     assert opposed.git("status", "--porcelain") == ""
     told = "a plan for candidates waits (memtool curate --waiting shows it): 1 step"
@@ -110,6 +115,56 @@ def test_a_plan_that_waits_is_checked_again_and_can_be_dropped(opposed: Sandbox)
         assert (refused.returncode, "one of these" in refused.stderr) == (2, True)
     assert opposed.run("curate", "--keep", "--session", "ses-none").returncode == 0
     assert "ses-none is passed over" in log_of(opposed)
+
+
+WISH = "From now on, always use the queue for e-mails, never send them from a request."
+
+
+def test_a_session_that_ends_makes_candidates_where_the_user_wants_that(
+    opposed: Sandbox, transcript: Path
+) -> None:
+    """They are new files and nothing else: not confirmed, not committed, nothing strengthened."""
+    opposed.memory("sem-same", "The build cache is emptied each night.\n", type="semantic",
+                   title="The build cache is emptied each night")  # fmt: skip
+    opposed.commit()
+    transcript.write_text(
+        line(WISH, "u1") + line("From now on, the build cache is emptied each night.", "u2")
+    )
+    opposed.write(".memory/config.toml", "[capture]\npromote = true\n")
+    assert opposed.run("capture", "--end", str(transcript)).returncode == 0
+    assert log_of(opposed) == ""  # no project switches it on
+    (opposed.path / ".memory" / "config.toml").unlink()
+    opposed.run("--global", "config", "capture.promote", "true")
+    opposed.env["MEMTOOL_MANAGER"] = "on"
+    head = opposed.git("rev-parse", "HEAD")
+    transcript.write_text(transcript.read_text().replace("s-1", "s-2"))
+    assert opposed.run("capture", "--end", str(transcript)).returncode == 0
+    wait_for_log(opposed, 2)
+    (made,) = [row for row in opposed.json("list", "status:candidate")["memories"]
+               if row["id"] != "sem-no"]  # fmt: skip
+    first, second = log_of(opposed).splitlines()
+    assert first.endswith(f" s-2: candidates to look at: {made['id']}")
+    assert second.endswith(" s-2: 1 steps by rules")  # the plan comes when they are there
+    changed = opposed.git("status", "--porcelain", "--untracked-files=all").splitlines()
+    assert [line[:2] for line in changed] == ["??"]
+    assert changed[0].endswith(f"{made['id']}.md")
+    assert opposed.git("rev-parse", "HEAD") == head
+
+
+def test_a_session_ends_although_nothing_can_be_promoted(
+    opposed: Sandbox, transcript: Path
+) -> None:
+    """The reason is in the log; the capture stands."""
+    opposed.run("--global", "config", "capture.promote", "true")
+    transcript.write_text(line(WISH, "u1"))
+    folder = opposed.path / ".memory"
+    (folder / "semantic").rename(folder / "kept")
+    (folder / "semantic").write_text("in the way")
+    done = opposed.run("capture", "--end", str(transcript))
+    assert done.returncode == 0, done.stderr
+    wait_for_log(opposed)
+    assert " is not promoted: " in log_of(opposed)
+    assert opposed.json("session", "show", "s-1")["status"] == "ended"
 
 
 def test_only_the_user_switches_the_manager_on(opposed: Sandbox) -> None:
