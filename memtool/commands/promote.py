@@ -80,9 +80,10 @@ def promote(
     importance 0.4 and 50 characters; balanced 3, 0.25 and 30; aggressive 2, 0.15 and 20.
 
     What qualifies goes through the same gate as memtool new, with session:ID#N as its sources, and
-    starts as a candidate. A memory that says it already is strengthened instead. What was promoted
-    and then forgotten is not promoted again. memtool why ID leads back to the messages. With the
-    user's own setting capture.promote each session that ends is promoted so, without a commit.
+    starts as a candidate, or pinned where a person asked for that ("Please pin this: …", of any
+    length). A memory that says it already is strengthened instead. What was promoted and then
+    forgotten is not promoted again. memtool why ID leads back to the messages. With the user's own
+    setting capture.promote each session that ends is promoted so: candidates only, and no commit.
 
     Example:
         memtool promote --list

@@ -115,7 +115,10 @@ class Line(Value):
 
 
 class SessionView(Value):
-    """A session with its messages, of which `more` before them are not shown."""
+    """A session with its messages, of which `more` before them are not shown.
+
+    `before` are those of the sessions that it was forked from, as `ID#N`, up to the fork.
+    """
 
     session: SessionRow
     summary: str
@@ -124,12 +127,14 @@ class SessionView(Value):
     more: int
     checkpoints: tuple[store.Checkpoint, ...]
     messages: tuple[Line, ...]
+    before: tuple[tuple[str, Line], ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of the session and the others in one object, with the times as text."""
         fields = super().plain()
         for row in fields["checkpoints"]:
             row["moment"] = moment_text(row["moment"])
+        fields["before"] = [{"id": name} | line.plain() for name, line in self.before]
         head: dict[str, Any] = fields.pop("session")
         return head | fields
 
@@ -317,7 +322,7 @@ def session_fork(
     head = lifecycle.new_head(context, sessions, host=host, agent=agent, title=title)
     if not dry_run:
         retention.refuse_full(sessions)
-    made, rows = lifecycle.forked(sessions, parent, head)
+    made, rows = lifecycle.forked(sessions, parent, head, is_kept=not dry_run)
     if not dry_run:
         made = lifecycle.start(context, sessions, made, rows)
     return Begun(made.id, parent, made.parent_messages, len(rows), dry_run)
@@ -325,6 +330,9 @@ def session_fork(
 
 def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
     """Print a session with its messages, or just one of them.
+
+    Of one that was forked the messages up to the fork come first, as ID#N of the session that has
+    them.
 
     Example:
         memtool session show ses-2026-02-22-k3f9
@@ -351,16 +359,20 @@ def session_show(context: Context, id: str, *, limit: int = 0) -> SessionView:
             hint=f"memtool session show {name} --limit 0 prints all",
             code="no-message",
         )
+    earlier = [] if number else lifecycle.before(sessions, head)
     part = messages[-limit:] if limit else messages
+    left = limit - len(part)
+    shown = (earlier[-left:] if left else []) if limit else earlier
     made, bad = store.checkpoints(sessions, name)
     return SessionView(
         session=_row(sessions, head, sessions.size(name), known[-1] if known else None),
         summary=head.summary,
         parent_messages=head.parent_messages,
         torn=torn + bad + _torn_before(sessions.folder(name)),
-        more=len(messages) - len(part),
+        more=len(messages) - len(part) + len(earlier) - len(shown),
         checkpoints=tuple(made),
         messages=tuple(_line(one, context.now) for one in part),
+        before=tuple((id_, _line(one, context.now)) for id_, one in shown),
     )
 
 
@@ -430,15 +442,17 @@ def _show_text(shown: SessionView) -> str:
         rows += ["summary:", *_indented(shown.summary)]
     if shown.more:
         rows.append(f"{shown.more:,} messages before these: --limit 0 shows all")
+    for name, one in shown.before:
+        rows += _message_rows(one, name)
     for one in shown.messages:
         rows += _message_rows(one)
     return "\n".join(rows)
 
 
-def _message_rows(one: Line) -> Iterator[str]:
+def _message_rows(one: Line, session: str = "") -> Iterator[str]:
     failed = {True: "worked", False: "failed", None: ""}[one.is_ok]
-    words = (f"#{one.number}", one.moment, "(in the future)" * one.is_future, one.role, one.agent,
-             one.tool, failed)  # fmt: skip
+    words = (f"{session}#{one.number}", one.moment, "(in the future)" * one.is_future, one.role,
+             one.agent, one.tool, failed)  # fmt: skip
     yield " ".join(filter(None, words))
     if one.call:
         yield f"  $ {one.call}"

@@ -95,8 +95,9 @@ def capture(
             named = _named(sessions, read)
             parent, shared = _parent(sessions, id_, read.host, named)
             if parent:
-                head, findings = lifecycle.forked(sessions, parent, head)
+                head, taken = lifecycle.forked(sessions, parent, head, is_kept=not dry_run)
                 head = head.replace(parent_messages=shared)
+                findings = [row for row in taken if max(row["messages"], default=0) <= shared]
             if dry_run:
                 known = _origins(sessions, parent) if parent else set()
                 new = [one for one in named if one.origin not in known]

@@ -12,11 +12,10 @@ from contextlib import suppress
 from memtool.errors import MemtoolError
 from memtool.inject.block import HOSTS
 from memtool.inject.session_primer import Recap
-from memtool.sessions import findings, journal, model
+from memtool.sessions import findings, model
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import Head, Message, line
 from memtool.sessions.store import (
-    FINDINGS,
     HEAD,
     MESSAGES,
     Exists,
@@ -151,17 +150,40 @@ def _ended(
     return head.replace(status="ended", ended=now, summary=summary), len(known)
 
 
-def forked(sessions: Sessions, parent: str, child: Head) -> tuple[Head, list[dict[str, Any]]]:
+def forked(
+    sessions: Sessions, parent: str, child: Head, *, is_kept: bool = True
+) -> tuple[Head, list[dict[str, Any]]]:
     """Return the head of a session that goes on from another one, and the findings that it takes.
 
-    They stay findings of the parent, whose messages prove them.
+    They stay findings of the parent, whose messages prove them. One that is still open is read
+    for them first; `is_kept` false writes nothing.
 
     Raises:
         MemtoolError: there is no such parent, or it cannot be read.
     """
-    rows, _torn = journal.read(sessions.path(parent, FINDINGS))
+    taken = findings.learn(sessions, parent, is_kept=is_kept).findings
     last = sessions.last(parent)
-    return child.replace(parent=parent, parent_messages=last.number if last else 0), rows
+    head = child.replace(parent=parent, parent_messages=last.number if last else 0)
+    return head, [one.plain() for one in taken]
+
+
+def before(sessions: Sessions, head: Head) -> list[tuple[str, Message]]:
+    """Return what was said before a fork, with the session that has it, the oldest first.
+
+    It ends where a session before is not there any more.
+    """
+    found: list[list[tuple[str, Message]]] = []
+    seen = {head.id}
+    while head.parent and head.parent not in seen:
+        seen.add(head.parent)
+        try:
+            messages, _torn = sessions.messages(head.parent)
+            parent = sessions.head(head.parent)
+        except MemtoolError:  # it was deleted
+            break
+        found.append([(parent.id, one) for one in messages if one.number <= head.parent_messages])
+        head = parent
+    return [one for part in reversed(found) for one in part]
 
 
 MOST_ASKED = 3

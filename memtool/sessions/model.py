@@ -324,7 +324,12 @@ def points_of(signals: Iterable[str]) -> int:
 
 
 def shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:
-    """Return what a finding lacks for a preset, empty where it lacks nothing."""
+    """Return what a finding lacks for a preset, empty where it lacks nothing.
+
+    What a person asked to pin may be as short as it is.
+    """
+    if PIN in finding.signals:
+        return ""
     if points < preset.points:
         return f"{points} of {preset.points} points"
     if finding.importance < preset.importance:

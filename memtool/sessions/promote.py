@@ -372,11 +372,14 @@ def make(
 
     The same failure with the same fix is one memory, with all sources. Another fix of it supersedes
     the candidates that have an older one; of what somebody has confirmed, curation proposes it. A
-    memory that says it already is strengthened or left, as `repeats` has it. A refusal by the gate
-    is noted, and keeps no other finding from being promoted.
+    memory that says it already is strengthened or left, as `repeats` has it. What a person asked to
+    pin is pinned, where somebody promotes it. A refusal by the gate is noted, and keeps no other
+    finding from being promoted.
     """
     one = judged.finding
     memory = memory_of(context, judged)
+    if repeats != "leave" and model.PIN in one.signals:
+        memory = memory.with_fields(status="pinned")
     try:
         same, older = _same_failure(context, one)
         if older:

@@ -197,6 +197,24 @@ def test_short_statements_do_not_pass_the_presets(sandbox: Sandbox):
     assert made["is_new"]
 
 
+@pytest.mark.parametrize("text", ["Use uv.", "Keep " + "this and that of " * 30 + "the order."])
+def test_what_a_person_asks_to_pin_is_pinned_whatever_its_length(sandbox: Sandbox, text: str):
+    """No model and no run of its own can do that: there it stays a candidate."""
+    session(sandbox, f"Please pin this: {text}")
+    assert sandbox.run("promote", "--auto", "--dry-run").stdout.count("would be new") == 1
+    done = sandbox.run("promote", "--preset", "conservative")
+    assert (done.returncode, done.stderr) == (0, "")
+    (path,) = memories(sandbox)
+    memory = document.read(path.read_bytes(), "")
+    assert (memory.status, memory.body) == ("pinned", f"{text}\n")
+    assert memory.statement in " ".join(sandbox.run("inject", "--primer").stdout.split())
+    path.unlink()
+    (sandbox.context().repository.cache_dir / Path("sessions/promotions.jsonl")).unlink()
+    assert sandbox.run("promote", "--auto").returncode == 0
+    (path,) = memories(sandbox)
+    assert document.read(path.read_bytes(), "").status == "candidate"
+
+
 def test_a_finding_chosen_by_hand_is_promoted(sandbox: Sandbox):
     """Choosing it is a person's intent; its id may be cut short."""
     session(sandbox, FACT, RULE)

@@ -105,21 +105,33 @@ def test_an_ended_session_takes_nothing_more(sandbox: Sandbox) -> None:
     assert sandbox.json("session", "list", "--status", "ended")["sessions"][0]["id"] == id_
 
 
-def test_a_fork_has_the_findings_and_knows_its_parent(sandbox: Sandbox) -> None:
-    """It goes on on its own, and says after which message it left."""
+def test_a_fork_of_an_open_session_has_its_findings_and_shows_its_messages(
+    sandbox: Sandbox,
+) -> None:
+    """It goes on on its own, and says after which message it left; so does a fork of the fork."""
     id_ = start(sandbox)
     session.session_add(sandbox.context(), id_, "We decided: payments are never retried, ever.")
-    session.session_end(sandbox.context(), id_)
-    store = Sessions(str(place(sandbox)))
-    before = (place(sandbox) / id_ / "findings.jsonl").read_bytes()
+    assert session.session_fork(sandbox.context(), id_, dry_run=True).findings == 1
+    assert not (place(sandbox) / id_ / "findings.jsonl").exists()
     made = session.session_fork(sandbox.context(), id_, agent="codex")
-    assert (made.parent, made.parent_messages) == (id_, 1)
-    assert (place(sandbox) / made.id / "findings.jsonl").read_bytes() == before
-    head = store.head(made.id)
+    assert (made.parent, made.parent_messages, made.findings) == (id_, 1, 1)
+    head = Sessions(str(place(sandbox))).head(made.id)
     assert (head.parent, head.parent_messages, head.agent) == (id_, 1, "codex")
+    session.session_add(sandbox.context(), id_, "said after the fork")
     assert session.session_add(sandbox.context(), made.id, "on").number == 1
-    text = sandbox.run("session", "show", made.id).stdout
-    assert f"forked from: {id_} after message 1" in text
+    last = session.session_fork(sandbox.context(), made.id)
+    session.session_add(sandbox.context(), last.id, "and on")
+    text = sandbox.run("session", "show", last.id).stdout
+    assert f"forked from: {made.id} after message 1" in text
+    assert [line.split()[0] for line in text.splitlines() if "#1" in line] == [
+        f"{id_}#1", f"{made.id}#1", "#1",
+    ]  # fmt: skip
+    assert "said after the fork" not in text
+    shown = sandbox.json("session", "show", last.id, "--limit", "2")
+    assert ([one["id"] for one in shown["before"]], shown["more"]) == ([made.id], 1)
+    assert sandbox.json("session", "show", f"{last.id}#1")["before"] == []
+    sandbox.run("session", "delete", id_)
+    assert [one["id"] for one in sandbox.json("session", "show", last.id)["before"]] == [made.id]
 
 
 def test_worktrees_share_the_sessions(sandbox: Sandbox) -> None:

@@ -358,9 +358,14 @@ def is_denial(text: str) -> bool:
 
 
 def _backed(made: Finding, ruled: Sequence[Finding]) -> Finding:
-    """Return a finding with the signals and fields that the rules found for the same."""
+    """Return a finding with the signals and fields that the rules found for the same.
+
+    What a person asked to pin keeps the person's words.
+    """
     for one in ruled:
         if _is_same(made, one):
+            if PIN in one.signals:
+                return one
             kept = tuple(name for name in one.signals if name in _FROM_RULES)
             fields = dict(one.fields) | dict(made.fields)
             return made.replace(signals=kept, fields=tuple(fields.items()))

@@ -105,7 +105,7 @@ MOST_SENTENCES = 40
 """A message with more sentences was pasted: only its first and last ones are looked at."""
 EDGE_SENTENCES = 3
 MOST_WORDS = 60
-"""A sentence with more words is no single statement."""
+"""A sentence with more words is no single statement, unless somebody asks to pin it."""
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _TAG = re.compile(r"<([a-z][a-z_-]{2,40})>")
@@ -151,6 +151,10 @@ _OPENING = re.compile(
 """Words that open a sentence without adding to it."""
 
 
+PINNED = any_of(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
+"""Asks to pin what follows; to pin the version of a package is a task."""
+
+
 class Sentence(Value):
     """One sentence of a message: `place` counts from 0 in it; `lead` is the line that leads a list.
 
@@ -170,7 +174,8 @@ def sentences(number: int, text: str) -> tuple[Sentence, ...]:
     for lead, line in _lines(typed(text)):
         for piece in _pieces(line):
             said = _BARE_NOT.sub(r"\1n't", " ".join(piece.split()))
-            if not said or len(said.split()) > MOST_WORDS:
+            is_long = len(said.split()) > MOST_WORDS
+            if not said or (is_long and not PINNED.match(opening_off(said))):
                 continue
             found.append(Sentence(number, len(found), said, lead, reason_of(said)))
     if len(found) > MOST_SENTENCES:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.extract.sentences import (
+    PINNED,
     Sentence,
     any_of,
     content_words,
@@ -182,8 +183,6 @@ ASKED = any_of(
     r"(?! (?:to|when|me|how|the time|this|it)\b) ?(?:that\b)?[:,!]? ?"
 )
 """Asks outright to keep what follows; `remember to` is a task."""
-PINNED = any_of(r"^(?:please )?pin(?: (?:this|that)\b[:,]?|:) ?(?=\S)")
-"""Asks to pin what follows; to pin the version of a package is a task."""
 LEADS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("decision", any_of(r"\bdecisions?\b", r"\bwe (?:have )?(?:decided|agreed)\b")),
     ("preference", any_of(r"\bpreferences?\b", r"\bi prefer\b", rf"\b{_FROM_NOW}\b")),
@@ -221,7 +220,7 @@ def finding_of(said: Sentence, scene: Scene) -> Finding | None:
         category, importance = "discovery", ASKED_IMPORTANCE
     else:
         return None
-    if len(content_words(text)) < LEAST_TERMS:
+    if len(content_words(text)) < (1 if pinned else LEAST_TERMS):
         return None
     is_intent = is_asked or category != "discovery"  # what is so is no wish
     signals = ((INTENT,) if is_intent else ()) + ((PIN,) if pinned else ())
