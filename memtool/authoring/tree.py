@@ -9,13 +9,16 @@ repository, nor where git does not know who commits.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
+from contextlib import suppress
 
 from memtool import templates
 from memtool.errors import MemtoolError
+from memtool.memory import document
 from memtool.memory.fields import TYPES
-from memtool.store import files
+from memtool.store import files, provenance
 from memtool.store.commits import commit_files
 from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY, POINTER_NAME
 from memtool.store.context import Context
@@ -31,7 +34,15 @@ from memtool.store.repository import (
 )
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memtool.memory.schema import Problem
+
 ATTRIBUTES_NAME = ".gitattributes"
+CUT_OFF = frozenset(("no-frontmatter", "bad-yaml", "missing-key", "not-utf8", "no-text"))
+"""What is wrong with a file that was cut off somewhere."""
 BRANCH = "main"
 """The branch of a global repository that is made here."""
 _PREFIX = ".memtool-"
@@ -39,12 +50,16 @@ _PREFIX = ".memtool-"
 
 
 class Initialized(Value):
-    """Where the memories go, and which files were made or changed for it."""
+    """Where the memories go, and which files were made or changed for it.
+
+    `offers` are commands that would put memtool into the hooks and the agent hosts that are here.
+    """
 
     directory: str
     written: tuple[str, ...]
     commit: str | None
     dry_run: bool = False
+    offers: tuple[str, ...] = ()
 
 
 def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> Initialized:
@@ -283,3 +298,26 @@ def bytes_of(top: str, path: str) -> bytes | None:
             hint="move what is there out of the way",
             code="disk",
         ) from None
+
+
+def with_way_back(context: Context, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems whose hint says so where HEAD has a whole memory in place of what is here.
+
+    A file may have been cut off by a full disk, or emptied by an editor that died.
+    """
+    found = tuple(problems)
+    paths = {one.path for one in found if one.code in CUT_OFF}
+    repository = context.repository
+    head = repository.git.head() if paths and not repository.is_bare else ""
+    stored = provenance.blobs(repository, head, *sorted(paths)) if head else {}
+    whole: set[str] = set()
+    for path, data in zip(stored, repository.git.blobs([*stored.values()], document.MAX_BYTES),
+                          strict=True) if stored else ():  # fmt: skip
+        with suppress(document.Unreadable):
+            document.read(data, path, context.settings.categories)
+            whole.add(path)
+    return tuple(
+        one.replace(hint=f"git checkout HEAD -- {shlex.quote(one.path)} brings back the whole file")
+        if one.path in whole and one.code in CUT_OFF else one
+        for one in found
+    )  # fmt: skip

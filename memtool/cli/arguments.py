@@ -296,6 +296,8 @@ EXIT_CODES: dict[int, str] = {
     130: "interrupted",
 }
 """The exit codes of the command line."""
+SHORT = {"-v": "--verbose"}
+"""Options of one letter, where a verb has the long one."""
 ANYWHERE = ("--json", "--global", "-C", "--help", "-h")
 """Options of every verb, which may also stand before it."""
 
@@ -455,6 +457,7 @@ def _sort(
     rest = list(reversed(words))
     while rest:
         word = rest.pop()
+        word = SHORT[word] if SHORT.get(word) in by_flag else word
         flag, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         option = by_flag.get(flag)
         if word == "--":

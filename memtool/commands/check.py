@@ -140,6 +140,10 @@ def _checked(
     problems = tuple(
         sorted((*problems, *_misplaced(context, content)), key=lambda one: (one.path, one.line))
     )
+    if any(one.severity == ERROR for one in problems):
+        from memtool.authoring.tree import with_way_back
+
+        problems = with_way_back(context, problems)
     return Checked(len(content.files), problems, is_quiet)
 
 

@@ -28,10 +28,22 @@ class Diagnosed(Value):
     signs: tuple[Sign, ...]
     mended: tuple[str, ...] = ()
     host: str = ""
+    is_verbose: bool = False
 
     def plain(self) -> dict[str, Any]:
-        """Return the shape of `--json`: the signs, and what was mended."""
-        return {"signs": [sign.plain() for sign in self.signs], "mended": list(self.mended)}
+        """Return the shape of `--json`: health in short, the signs, and what was mended.
+
+        It is healthy where nothing is broken; `issues` also name what is only worth a look.
+        """
+        wrong = [sign for sign in self.signs if sign.state in (BROKEN, WARNING)]
+        hints = [sign.hint for sign in wrong if sign.hint]
+        return {
+            "healthy": not self.exit_code,
+            "issues": [f"{sign.area}: {sign.name}: {sign.detail}" for sign in wrong],
+            "recommendations": list(dict.fromkeys(hints)),
+            "signs": [sign.plain() for sign in self.signs],
+            "mended": list(self.mended),
+        }
 
     @property
     def exit_code(self) -> int:
@@ -44,6 +56,7 @@ def doctor(
     host: Literal["", "claude", "codex", "gemini", "opencode", "cursor"] = "",
     *,
     fix: bool = False,
+    verbose: bool = False,
 ) -> Diagnosed:
     """Tell whether memtool, the repository and each agent host are as they should be.
 
@@ -53,13 +66,20 @@ def doctor(
     the agent would see is shown; otherwise each host that works is one line. Where something is
     broken, the exit code is 1.
 
+    Of the repository: git, settings, the trusted ref, limits that this worktree would widen,
+    whether a file can be written and how much room is left, a lock that was left behind, memories
+    that cannot be read (and whether the last commit has them whole), drift, index, ledger,
+    sessions, hooks, the merge driver, and what hooks failed at of late.
+
     Example:
         memtool doctor
         memtool doctor claude
+        memtool doctor -v
 
     Args:
         host: only this host; all that are in use without it
-        fix: make the caches anew where they are broken
+        fix: make anew what is derived and broken; memories are never touched
+        verbose: each sign of each host, and what agents would see; -v for short
     """
     mended = tuple(diagnostics.mend(context)) if fix else ()
     signs: list[Sign] = []
@@ -67,7 +87,7 @@ def doctor(
         signs += [*diagnostics.of_memtool(context), *diagnostics.of_repository(context)]
     signs += _of_hosts(context, host)
     context.notes.clear()  # what is wrong is the answer here
-    return Diagnosed(tuple(signs), mended, host)
+    return Diagnosed(tuple(signs), mended, host, verbose)
 
 
 def render(diagnosed: Diagnosed) -> str:
@@ -77,7 +97,8 @@ def render(diagnosed: Diagnosed) -> str:
     """
     rows = [f"mended: {what}" for what in diagnosed.mended]
     area = ""
-    for sign in diagnosed.signs if diagnosed.host else _in_short(diagnosed.signs):
+    is_long = diagnosed.host or diagnosed.is_verbose
+    for sign in diagnosed.signs if is_long else _in_short(diagnosed.signs):
         if sign.area != area:
             area = sign.area
             rows += [*([""] if rows else []), area]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 from memtool.authoring import tree
 from memtool.authoring.tree import Initialized
 from memtool.store.context import Context
@@ -14,7 +17,8 @@ def init(
 
     Doing it again adds only what is missing. The templates, .memory/_decision.md and so on, are
     yours to change. The lines in .gitattributes keep git from converting line ends in memories, and
-    name the merge driver that memtool install git sets up.
+    name the merge driver that memtool install git sets up. Offered are the hook, and the agent
+    hosts that are used here and lack memtool; nothing is installed unasked.
 
     Example:
         memtool init --commit
@@ -24,14 +28,37 @@ def init(
         commit: commit just these files
         dry_run: say which files would be written, write nothing
     """
-    return tree.begin(context, directory, commit=commit, dry_run=dry_run)
+    begun = tree.begin(context, directory, commit=commit, dry_run=dry_run)
+    return begun if context.is_global else begun.replace(offers=tuple(_offers(context)))
+
+
+def _offers(context: Context) -> Iterator[str]:
+    """Yield the command for the hook, and for each agent host in use that lacks memtool."""
+    from memtool.hosts import AGENTS, agent, diagnostics, pre_commit
+
+    sign = diagnostics.hooks(context)
+    if sign.state != diagnostics.GOOD:
+        is_framed = os.path.exists(os.path.join(context.repository.top, pre_commit.CONFIG))
+        is_new = is_framed and sign.state == diagnostics.ABSENT
+        yield "memtool install pre-commit" if is_new else sign.hint
+    for host in map(agent, AGENTS):
+        sites = [host.site(context, is_user=False)]
+        if os.path.isabs(host.home(context.env)):
+            sites.append(host.site(context, is_user=True))
+        if host.is_used(context) and not any(
+            any(map(site.has, host.parts(site))) for site in sites
+        ):
+            yield f"memtool install {host.name}"
 
 
 def render(initialized: Initialized) -> str:
     """Return one line per file, then what to do next."""
+    offers = [f"next: {command}" for command in initialized.offers]
     if not initialized.written:
-        return f"{initialized.directory} is ready, nothing was missing"
-    rows = [f"wrote {path}" for path in initialized.written]
+        return "\n".join([f"{initialized.directory} is ready, nothing was missing", *offers])
     if initialized.dry_run:
         return "\n".join(f"would write {path}" for path in initialized.written)
-    return "\n".join([*rows, 'next: memtool new decision "TITLE", or memtool import adr DIR'])
+    rows = [f"wrote {path}" for path in initialized.written]
+    return "\n".join(
+        [*rows, *offers, 'next: memtool new decision "TITLE", or memtool import adr DIR']
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from memtool.authoring.tree import with_way_back
 from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGES, purged_by
 from memtool.index import index
@@ -65,6 +67,33 @@ class Status(Value):
         """1 where something is wrong, for scripts; warnings do not count."""
         return int(any(problem.severity == "error" for problem in self.problems))
 
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: health in short, then all fields.
+
+        It is healthy where nothing is wrong; what waits for somebody is an issue, too.
+        """
+        waiting = [(f"{name}: {len(ids)}", hint) for name, ids, hint in self.waiting() if ids]
+        wrong = [(problem.text(), problem.hint) for problem in self.problems]
+        hints = [hint for _issue, hint in (*wrong, *waiting) if hint]
+        return {
+            "healthy": not self.exit_code,
+            "issues": [issue for issue, _hint in (*wrong, *waiting)],
+            "recommendations": list(dict.fromkeys(hints)),
+        } | super().plain()
+
+    def waiting(self) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+        """Return what waits for somebody: its name, the ids, and what to do with them."""
+        others = tuple(id_ for id_ in self.candidates if id_ not in self.needs_person)
+        decide = "memtool confirm ID, or memtool archive ID"
+        return (
+            ("not committed", self.uncommitted, "git add and git commit them"),
+            ("waiting to be confirmed", others, "memtool confirm ID"),
+            ("waiting for a person, since their confidence is low", self.needs_person, decide),
+            ("drifted from the code", self.drifted, "memtool drift shows why"),
+            ("due for review", self.due, decide),
+            (f"expiring within {EXPIRES_SOON_DAYS} days", self.expiring, "memtool confirm ID"),
+        )
+
 
 def status(context: Context, *, at: str | None = None, as_of: str | None = None) -> Status:
     """Show how many memories there are, what waits for somebody, and what is wrong.
@@ -113,7 +142,9 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
         due=_living_ids(facts, facts.due()),
         drifted=tuple(one.id for one in named if drift[one.path].level == BROKEN) if drift else (),
         changed=sum(one.level == CHANGED for one in drift.values()),
-        problems=(*tree.problems, *lineage_problems(tree, _purged(context, tree, head))),
+        problems=with_way_back(
+            context, (*tree.problems, *lineage_problems(tree, _purged(context, tree, head)))
+        ),
         global_directory=beside.repository.top if beside is not None else "",
         auto=context.is_capturing,
         upkeep=_upkeep(context) if at is None and as_of is None else (),
@@ -194,16 +225,7 @@ def render(status: Status) -> str:
         f"types: {_listed(status.types)}",
         f"statuses: {_listed(status.statuses)}",
     ]
-    others = [id_ for id_ in status.candidates if id_ not in status.needs_person]
-    decide = "memtool confirm ID, or memtool archive ID"
-    for name, ids, hint in (
-        ("not committed", status.uncommitted, "git add and git commit them"),
-        ("waiting to be confirmed", others, "memtool confirm ID"),
-        ("waiting for a person, since their confidence is low", status.needs_person, decide),
-        ("drifted from the code", status.drifted, "memtool drift shows why"),
-        ("due for review", status.due, decide),
-        (f"expiring within {EXPIRES_SOON_DAYS} days", status.expiring, "memtool confirm ID"),
-    ):
+    for name, ids, hint in status.waiting():
         if ids:
             more = f", and {len(ids) - 5} more" if len(ids) > 5 else ""
             rows.append(f"{name} ({hint}): {', '.join(ids[:5])}{more}")

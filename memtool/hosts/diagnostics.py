@@ -21,7 +21,7 @@ from functools import partial
 from importlib.util import cache_from_source
 
 from memtool import version
-from memtool.authoring.tree import ATTRIBUTES_NAME
+from memtool.authoring.tree import ATTRIBUTES_NAME, with_way_back
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts, git, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
@@ -29,8 +29,12 @@ from memtool.hosts.edits import Hook
 from memtool.hosts.install import Host, Site
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.drift import BROKEN as DRIFTED
+from memtool.memory.drift import UNKNOWN
+from memtool.search.features import Facts, governed
+from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
-from memtool.store import ledger, provenance
+from memtool.store import commits, files, ledger, provenance
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
@@ -41,6 +45,9 @@ COMPLAINT = "memtool: "
 """Begins the message of a hook for a person."""
 UNSEEN = {"MEMTOOL_NO_LEDGER": "1", "MEMTOOL_LOG": "off", "MEMTOOL_DEBUG": "1"}
 """Keeps a hook from leaving a trace, and makes it say on stderr why it is silent."""
+PROBE = "doctor.probe"
+LITTLE_ROOM = 100_000_000
+"""Bytes below which a disk is nearly full."""
 MEANINGS = (START, PROMPT)
 """The events that put something before the agent."""
 
@@ -239,7 +246,8 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
-    checks = (_settings, _trusted, _limits, _index, _ledger, _sessions, _hooks, _merge_driver, _log)
+    checks = (_settings, _trusted, _limits, _storage, _lock, _memories, _drift, _index, _ledger,
+              _sessions, hooks, _merge_driver, _log)  # fmt: skip
     for check in checks:
         yield _result(check, context)
 
@@ -368,6 +376,61 @@ def _limits(context: Context) -> Sign:
     return _sign("limits", GOOD, "as this worktree asks for them")
 
 
+def _storage(context: Context) -> Sign:
+    """Write a file where memtool keeps its caches, and look how much room is left there."""
+    place = context.repository.cache_dir
+    try:
+        os.makedirs(place, exist_ok=True)
+        files.put(place, PROBE, b"written by memtool doctor\n", is_lasting=True)
+        os.unlink(os.path.join(place, PROBE))
+        state = os.statvfs(place)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        hint = "free some room, or give yourself the right to write there"
+        return _sign("storage", BROKEN, f"{place} cannot be written: {reason}", hint)
+    free = state.f_bavail * state.f_frsize
+    text = f"{free // 1_000_000:,} MB free, a file was written"
+    if free < LITTLE_ROOM:
+        return _sign("storage", WARNING, text, "memtool session prune frees what sessions take")
+    return _sign("storage", GOOD, text)
+
+
+def _lock(context: Context) -> Sign:
+    """Look for a lock on git's index that nobody holds any more."""
+    if context.repository.is_bare:
+        return _sign("lock", GOOD, "none")
+    text, removal = commits.index_lock(context.repository)
+    if removal:
+        return _sign("lock", BROKEN, text, removal)
+    return _sign("lock", GOOD, text or "none")
+
+
+def _memories(context: Context) -> Sign:
+    """Look for files that are no memories, and say where the last commit has a whole one."""
+    tree = context.tree()
+    problems = with_way_back(context, tree.problems)
+    wrong = [one for one in problems if one.severity == "error"]
+    if not wrong:
+        return _sign("memories", GOOD, f"{len(tree.records)} can be read")
+    first = f"{wrong[0].path}: {wrong[0].message}"
+    more = f", and {len(wrong) - 1} more (memtool check)" if len(wrong) > 1 else ""
+    return _sign("memories", BROKEN, first + more, wrong[0].hint)
+
+
+def _drift(context: Context) -> Sign:
+    """Count the memories whose files are not what they were."""
+    tree = context.tree()
+    facts = Facts(tree, context.now, context.settings.categories, dict)
+    named = [one for one in tree.records if governed(one) and facts.is_current(one)]
+    found = drift_in(tree, lambda: context.witness(tree)).of(named)
+    broken = sum(one.level == DRIFTED for one in found.values())
+    unknown = sum(one.level == UNKNOWN for one in found.values())
+    text = f"{len(named)} memories name files: {broken} broken, {unknown} unknown"
+    if broken:
+        return _sign("drift", WARNING, text, "memtool drift shows why")
+    return _sign("drift", GOOD, text)
+
+
 def _index(context: Context) -> Sign:
     """Compare what the cache answers with what is read from the files."""
     tree = context.tree()
@@ -419,7 +482,8 @@ def _sessions(context: Context) -> Sign:
     return _sign("sessions", GOOD, stored.text() if stored.sessions else "none are stored")
 
 
-def _hooks(context: Context) -> Sign:
+def hooks(context: Context) -> Sign:
+    """Look whether the gate runs at each commit, by git's own hooks or by the framework."""
     if context.repository.is_bare:
         return _sign("hooks", ABSENT, "a bare repository commits nothing")
     steps = git.install(context.repository, context.directory).steps

@@ -22,7 +22,7 @@ LOCK_PATIENCE_S = 20.0
 """How long to wait for another git process before saying so."""
 FRESH_LOCK_S = 1.0
 """A younger lock may be of a process that is not to be seen yet."""
-_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 SHOWN_PATHS = 5
 _PASSED = ("Passed", "Skipped")
 _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
@@ -315,18 +315,34 @@ def _writers(repository: Repository) -> list[int] | None:
 
 def _locked(repository: Repository, error: GitError) -> str:
     """Return what is known of a lock that is in the way."""
-    age_s = _age(error.lock)
+    return _lock_text(repository, error.lock) or _refusal(error.stderr) or error.message
+
+
+def _lock_text(repository: Repository, lock: str) -> str:
+    """Return how old a lock is and whose, empty where there is none."""
+    age_s = _age(lock)
     if age_s is None:
-        return _refusal(error.stderr) or error.message
+        return ""
     unit, size = next((row for row in _UNITS if age_s >= row[1]), _UNITS[-1])
-    place = os.path.relpath(error.lock, repository.top) if repository.top else error.lock
-    text = f"{place} has been there for {int(age_s / size):,} {unit}"
+    place = os.path.relpath(lock, repository.top) if repository.top else lock
+    count = int(age_s / size)
+    text = f"{place} has been there for {count:,} {unit}{'' if count == 1 else 's'}"
     writers = _writers(repository)
     if writers is None:
         return text
     if not writers:
         return f"{text}, and no git process works in this repository"
     return f"{text}; git works here as process {', '.join(map(str, writers[:3]))}"
+
+
+def index_lock(repository: Repository) -> tuple[str, str]:
+    """Return what is known of the lock on git's index, and the command that takes it away.
+
+    The texts are empty where there is no lock, and where none was left behind.
+    """
+    lock = os.path.join(repository.git_dir, "index.lock")
+    text = _lock_text(repository, lock)
+    return text, f"rm {shlex.quote(lock)}" if text and _is_left(repository, lock) else ""
 
 
 def _reason(repository: Repository, error: MemtoolError) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from memtool.commands.doctor import doctor, render
 from memtool.commands.install import install
 from memtool.hosts import AGENTS, diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, Sign
+from memtool.store import files
 
 
 @pytest.fixture
@@ -324,3 +327,64 @@ def test_half_a_merge_driver_is_named(ready: Sandbox) -> None:
     install(ready.context(), "git")
     (ready.path / ".gitattributes").unlink()
     assert found() == (WARNING, "memtool init adds the line")
+
+
+def test_a_memory_that_was_cut_off_is_in_the_last_commit(ready: Sandbox) -> None:
+    """Doctor, status and check name the command that brings it back; nothing does it unasked."""
+    path = ready.path / ".memory/decision/2026-02/dec-a.md"
+    data = path.read_bytes()
+    for part in (b"", data[:40], data[: len(data) // 2]):
+        path.write_bytes(part)
+        sign = signs(ready)["repository", "memories"]
+        name = ".memory/decision/2026-02/dec-a.md"
+        assert (sign.state, sign.hint) == (
+            BROKEN, f"git checkout HEAD -- {name} brings back the whole file",
+        )  # fmt: skip
+        assert ready.run("doctor", "--fix").returncode == 1
+        assert path.read_bytes() == part
+        for verb in ("status", "check"):
+            done = ready.run(verb)
+            assert (done.returncode, sign.hint in done.stdout + done.stderr) == (1, True)
+    ready.git(*sign.hint.split()[1:5])
+    assert path.read_bytes() == data
+    assert signs(ready)["repository", "memories"].detail == "1 can be read"
+
+
+def test_a_lock_a_full_disk_and_drift_are_seen(
+    ready: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready.memory("dec-b", "The page is made there.\n", files=("app/gone.py",))
+    ready.write("app/gone.py", "page = 1\n")
+    ready.commit()
+    ready.git("rm", "--quiet", "app/gone.py")
+    ready.commit()
+    lock = ready.write(".git/index.lock", "")
+    os.utime(lock, (lock.stat().st_mtime - 7_200,) * 2)
+    found = signs(ready)
+    sign = found["repository", "lock"]
+    assert (sign.state, sign.hint) == (BROKEN, f"rm {lock}")
+    assert "has been there for 2 hours, and no git process works" in sign.detail
+    lock.unlink()
+    assert found["repository", "drift"].detail == "1 memories name files: 1 broken, 0 unknown"
+    assert found["repository", "storage"].state == GOOD
+    answer = ready.json("doctor")
+    assert (answer["healthy"], "memtool drift shows why" in answer["recommendations"]) == (
+        True, True,
+    )  # fmt: skip
+    assert any(one.startswith("repository: drift: ") for one in answer["issues"])
+    assert "drifted from the code: 1" in ready.json("status")["issues"]
+
+    def full(*_args: object, **_named: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(files, "put", full)
+    sign = signs(ready)["repository", "storage"]
+    assert (sign.state, "No space left on device" in sign.detail) == (BROKEN, True)
+    assert not ready.json("doctor")["healthy"]
+
+
+def test_details_are_shown_when_asked_for(ready: Sandbox) -> None:
+    install(ready.context(), "claude")
+    assert "| " not in ready.run("doctor").stdout
+    assert ready.run("doctor", "-v").stdout.count("works: ") > 1
+    assert ready.run("status", "-v").returncode == 2

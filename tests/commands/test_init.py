@@ -52,7 +52,7 @@ def test_doing_it_again_adds_only_what_is_missing(fresh: Sandbox):
     assert (fresh.path / ".memory/_decision.md").read_text() == "## Mine\n"
     again = init(fresh.context())
     assert again.written == ()
-    assert render(again) == ".memory is ready, nothing was missing"
+    assert render(again).startswith(".memory is ready, nothing was missing")
 
 
 @pytest.mark.parametrize(
@@ -157,3 +157,17 @@ def test_what_stands_in_the_way_is_told(fresh: Sandbox, path: str):
     with pytest.raises(MemtoolError):
         init(fresh.context())
     assert (fresh.path / path).read_text() == "in the way"
+
+
+def test_the_hook_and_the_hosts_in_use_are_offered_until_they_are_there(sandbox: Sandbox) -> None:
+    """Nothing is installed unasked; a repository with the framework gets its entry there."""
+    (sandbox.path / ".claude").mkdir()
+    done = sandbox.run("init")
+    assert "next: memtool install git\nnext: memtool install claude\n" in done.stdout
+    assert sandbox.json("init")["offers"] == ["memtool install git", "memtool install claude"]
+    assert not (sandbox.path / ".git/hooks/pre-commit").exists()
+    sandbox.write(".pre-commit-config.yaml", "repos: []\n")
+    assert sandbox.json("init")["offers"][0] == "memtool install pre-commit"
+    for host in ("git", "claude"):
+        assert sandbox.run("install", host, "--yes").returncode == 0
+    assert sandbox.json("init")["offers"] == []

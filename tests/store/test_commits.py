@@ -269,7 +269,7 @@ def test_a_lock_whose_writer_lives_is_waited_for(
     finally:
         os.killpg(writer.pid, signal.SIGKILL)
         writer.wait()
-    assert "for 1 minutes; git works here as process " in error.message
+    assert "for 1 minute; git works here as process " in error.message
     assert "another git process holds a lock" in error.hint
 
 
