@@ -389,10 +389,10 @@ def _storage(context: Context) -> Sign:
         hint = "free some room, or give yourself the right to write there"
         return _sign("storage", BROKEN, f"{place} cannot be written: {reason}", hint)
     free = state.f_bavail * state.f_frsize
-    text = f"{free // 1_000_000:,} MB free, a file was written"
     if free < LITTLE_ROOM:
-        return _sign("storage", WARNING, text, "memtool session prune frees what sessions take")
-    return _sign("storage", GOOD, text)
+        hint = "memtool session prune frees what sessions take"
+        return _sign("storage", WARNING, f"{free // 1_000_000:,} MB are left", hint)
+    return _sign("storage", GOOD, "a file was written, and there is room")
 
 
 def _lock(context: Context) -> Sign:
