@@ -6,13 +6,26 @@ from collections.abc import Iterator
 
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.drift import BROKEN as DRIFTED
+from memtool.memory.drift import CHANGED, UNKNOWN, Drift, reason
+from memtool.memory.lifecycle import ALIVE
 from memtool.memory.schema import parse_source
+from memtool.search.features import Facts
+from memtool.search.scope import drift_in
+from memtool.search.verification import (
+    BROKEN,
+    SOUND,
+    STATUSES,
+    WEAK,
+    Verification,
+    verify,
+)
 from memtool.sessions.model import Finding
 from memtool.store import evidence
 from memtool.store.context import Context
 from memtool.store.evidence import Evidence
 from memtool.store.history import History, tip
-from memtool.store.provenance import SHORT, Origin
+from memtool.store.provenance import LOCAL, SHORT, Origin
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
@@ -27,7 +40,8 @@ class Ground(Value):
 
     `source` is as it was written, or `supersedes:ID` and `derived_from:ID`; `status` is ok,
     missing, or unknown where nothing here can tell. Commit, author, date and trust are those of
-    the commit, the file's last change, or the memory; empty where there is none.
+    the commit, the file's last change, or the memory; empty where there is none. `drift` and
+    `verdict` are what memtool drift and memtool verify say of a memory, empty for anything else.
     """
 
     source: str
@@ -38,11 +52,16 @@ class Ground(Value):
     author: str = ""
     date: str = ""
     trust: str = ""
+    drift: str = ""
+    verdict: str = ""
     sources: tuple[Ground, ...] = ()
 
 
 class Why(Value):
-    """A memory, who committed it, and what it rests on. `commit` is empty where none is known."""
+    """A memory, who committed it, and what it rests on. `commit` is empty where none is known.
+
+    `advice` says in one line whether a person may act on it, and what to do otherwise.
+    """
 
     id: str
     title: str
@@ -51,6 +70,9 @@ class Why(Value):
     author: str
     date: str
     trust: str
+    drift: str
+    verdict: str
+    advice: str
     sources: tuple[Ground, ...]
 
 
@@ -60,7 +82,8 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
     Other memories that it cites, supersedes or is derived from are followed. Every memory is
     opened once; circles and very long chains are cut, and said to be. Nothing outside this clone
     is asked: what a person, a site or a tool said is named, not proved. Of a session of this clone
-    the finding and the messages are shown.
+    the finding and the messages are shown. Each memory has its trust, and what memtool drift and
+    memtool verify say of it; the last line says whether one may act on it.
 
     Example:
         memtool why dec-2026-02-22-keep-sessions-in-redis
@@ -82,8 +105,16 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
 
         found |= messages(context, texts)
         learned = findings(context)
-    grounds = _Grounds(tree, found, origins, learned).of(record)
+    witness, categories = context.witness(tree), context.settings.categories
+    drifted = drift_in(tree, lambda: witness).of(records)
+    sessions = {text: one for text, one in found.items() if text.startswith("session:")}
+    checked = {
+        one.id: one for one in verify(tree, witness, records, sessions, {}, context.now, categories)
+    }
+    grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
     origin = origins[record.path]
+    state = Facts(tree, context.now, categories, dict).state(record)
+    drift, verification = drifted.get(record.path), checked[record.id]
     return Why(
         id=record.id,
         title=record.memory.title,
@@ -92,16 +123,61 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         author=origin.author,
         date=_date(origin),
         trust=origin.trust,
+        drift=drift.level if drift else "",
+        verdict=verification.verdict,
+        advice=_advice(tree, record, state, origin.trust, drift, verification),
         sources=grounds,
     )
 
 
+def _advice(
+    tree: Tree,
+    record: Record,
+    state: str,
+    trust: str,
+    drift: Drift | None,
+    verification: Verification,
+) -> str:
+    """Return whether a person may act on a memory, by the worst that is known of it."""
+    worst = next((f"{one.source}: {one.detail}" for one in verification.sources
+                  if STATUSES[one.status][0] == verification.verdict), "")  # fmt: skip
+    advice = "it may be acted on: its sources resolve, and none of its files is broken"
+    if not tree.lineage.is_head(record.id):
+        newer = ", ".join(tree.lineage.heads_of(record.id))
+        advice = f"do not act on it: {newer} has replaced it"
+    elif record.memory.status == "deprecated" or state != ALIVE:
+        what = record.memory.status if state == ALIVE else state
+        advice = f"do not act on it: it is {what}"
+    elif drift is not None and drift.level == DRIFTED:
+        correction = f"memtool supersede {record.id} TITLE corrects it"
+        advice = f"look before you act on it: {reason(drift)}; {correction}"
+    elif verification.verdict == BROKEN:
+        advice = f"look before you act on it: {worst}"
+    elif record.memory.status == "candidate":
+        advice = f"ask before you act on it: nobody has confirmed it (memtool confirm {record.id})"
+    elif trust == LOCAL.trust:
+        advice = "ask before you act on it: no commit has it as it is here"
+    elif verification.verdict == WEAK:
+        advice = f"act on it with care: {worst}"
+    elif verification.verdict != SOUND:
+        advice = "it may be acted on; it rests on somebody's word, which nothing here can prove"
+    return advice
+
+
 def render(why: Why) -> str:
-    """Return an indented tree, one line per source."""
+    """Return a tree, one line per source, and the advice."""
     made = _made(why.commit, why.author, why.date) or (
         "not committed" if why.trust == "local" else "commit not known (shallow or partial clone)"
     )
-    return "\n".join([f"{why.id}  {why.title}", f"  {made}, {why.trust}", *_rows(why.sources, 1)])
+    facts = ", ".join(filter(None, (made, why.trust, *_judged(why))))
+    return "\n".join([f"{why.id}  {why.title}", f"  {facts}", *_rows(why.sources), why.advice])
+
+
+def _judged(one: Why | Ground) -> tuple[str, str]:
+    """Return what drift and verification say, where they say anything."""
+    is_told = one.drift in (DRIFTED, CHANGED, UNKNOWN)
+    is_checked = one.verdict not in ("", UNKNOWN)
+    return f"drift: {one.drift}" if is_told else "", f"sources: {one.verdict}" * is_checked
 
 
 class _Grounds:
@@ -113,11 +189,15 @@ class _Grounds:
         found: dict[str, Evidence],
         origins: dict[str, Origin],
         learned: dict[str, list[Finding]],
+        drifted: dict[str, Drift],
+        checked: dict[str, Verification],
     ) -> None:
         self.tree = tree
         self.found = found
         self.origins = origins
         self.learned = learned
+        self.drifted = drifted
+        self.checked = checked
         self.open: list[str] = []
         self.done: set[str] = set()
 
@@ -158,6 +238,8 @@ class _Grounds:
             author=origin.author,
             date=_date(origin),
             trust=origin.trust,
+            drift=self.drifted[record.path].level if record.path in self.drifted else "",
+            verdict=self.checked[record.id].verdict if record.id in self.checked else "",
         )
         cut = ""
         if target in self.open:
@@ -194,14 +276,15 @@ def _reached(tree: Tree, start: Record) -> list[Record]:
     return [found[id_] for id_ in sorted(found)]
 
 
-def _rows(grounds: tuple[Ground, ...], depth: int) -> Iterator[str]:
-    for ground in grounds:
+def _rows(grounds: tuple[Ground, ...], indent: str = "  ") -> Iterator[str]:
+    for number, ground in enumerate(grounds, 1):
+        is_last = number == len(grounds)
         mark = {"ok": "", "missing": "MISSING: ", "unknown": ""}[ground.status]
         made = _made(ground.commit, ground.author, ground.date)
-        said = ", ".join(filter(None, (made, ground.trust)))
-        line = f"{'  ' * depth}{ground.source}  {mark}{ground.detail}"
+        said = ", ".join(filter(None, (made, ground.trust, *_judged(ground))))
+        line = f"{indent}{'└─' if is_last else '├─'} {ground.source}  {mark}{ground.detail}"
         yield f"{line}  [{said}]" if said else line
-        yield from _rows(ground.sources, depth + 1)
+        yield from _rows(ground.sources, f"{indent}{'   ' if is_last else '│  '}")
 
 
 def _made(commit: str, author: str, date: str) -> str:

@@ -161,11 +161,12 @@ def test_other_memories_are_followed(sandbox: Sandbox) -> None:
     assert (nope.status, gone.status) == ("missing", "missing")
     assert base.source == "supersedes:sem-base"
     assert base.detail == "Title of sem-base (its sources are shown elsewhere in this tree)"
+    told = f"{made[:10]} 2026-02-01 Ada, committed"
     assert render(found).splitlines()[:4] == [
         "dec-top  Title of dec-top",
-        "  not committed, local",
-        f"  memory:sem-mid  Title of sem-mid  [{made[:10]} 2026-02-01 Ada, committed]",
-        f"    memory:sem-base  Title of sem-base  [{made[:10]} 2026-02-01 Ada, committed]",
+        "  not committed, local, sources: broken",
+        f"  ├─ memory:sem-mid  Title of sem-mid  [{told}, sources: weak]",
+        f"  │  └─ memory:sem-base  Title of sem-base  [{told}, sources: sound]",
     ]
 
 
@@ -253,3 +254,41 @@ def test_the_json_is_nested(sandbox: Sandbox) -> None:
     assert {"id", "title", "commit", "author", "date", "trust", "sources"} <= set(answer)
     inner = answer["sources"][0]["sources"][0]
     assert (inner["source"], inner["kind"], inner["status"]) == ("human:Ada", "human", "unknown")
+
+
+def advice(sandbox: Sandbox, id_: str = "dec-a") -> str:
+    return sandbox.run("why", id_).stdout.splitlines()[-1]
+
+
+def test_the_last_line_says_whether_to_act_on_it(sandbox: Sandbox) -> None:
+    """From written to broken to superseded: the worst that is known comes first."""
+    sandbox.write("app/page.py", "def fetch_page():\n    return 1\n")
+    id_ = sandbox.commit()
+    about = {"files": ("app/page.py",), "source": (f"commit:{id_}",)}
+    body = "`fetch_page` makes the page.\n"
+    sandbox.memory("dec-a", body, status="candidate", **about)
+    assert advice(sandbox).startswith("ask before you act on it: nobody has confirmed it")
+    sandbox.memory("dec-a", body, **about)
+    assert advice(sandbox) == "ask before you act on it: no commit has it as it is here"
+    sandbox.commit()
+    assert advice(sandbox).startswith("it may be acted on: its sources resolve")
+    sandbox.memory("dec-b", source=("human:Ada",), derived_from=("dec-a",))
+    sandbox.commit()
+    assert advice(sandbox, "dec-b").startswith("it may be acted on; it rests on somebody's word")
+    sandbox.write("app/page.py", "def other():\n    return 2\n")
+    sandbox.commit()
+    assert "look before you act on it: fetch_page is no longer in app/page.py" in advice(sandbox)
+    tree = sandbox.run("why", "dec-b").stdout.splitlines()
+    assert tree[2].startswith("  ├─ human:Ada")
+    assert tree[3].startswith("  └─ derived_from:dec-a")
+    assert "drift: broken, sources: sound]" in tree[3]
+    assert tree[4].startswith(f"     └─ commit:{id_}")
+    sandbox.memory("dec-c", supersedes=("dec-a",), source=("commit:deadbeef",))
+    sandbox.commit()
+    assert advice(sandbox) == "do not act on it: dec-c has replaced it"
+    assert advice(sandbox, "dec-c").startswith("look before you act on it: commit:deadbeef: ")
+    sandbox.memory("dec-d", status="deprecated", source=("human:Ada",))
+    assert advice(sandbox, "dec-d") == "do not act on it: it is deprecated"
+    answer = sandbox.json("why", "dec-a")
+    assert (answer["drift"], answer["verdict"]) == ("broken", "sound")
+    assert answer["advice"] == advice(sandbox)

@@ -252,7 +252,8 @@ def test_a_lock_whose_writer_lives_is_waited_for(
     path = sandbox.memory("dec-a")
     sandbox.write("x", "x")
     sandbox.git("add", "x")
-    editor = sandbox.write("editor", "#!/bin/sh\nsleep 60\n")
+    started = sandbox.path / "started"  # git writes the lock until then
+    editor = sandbox.write("editor", f"#!/bin/sh\ntouch '{started}'\nsleep 60\n")
     editor.chmod(0o755)
     lock = sandbox.path / ".git/index.lock"
     writer = subprocess.Popen(["git", "commit", "--all"], cwd=sandbox.path,
@@ -261,7 +262,7 @@ def test_a_lock_whose_writer_lives_is_waited_for(
                               start_new_session=True)  # fmt: skip
     try:
         for _try in range(500):
-            if lock.exists():
+            if started.exists():
                 break
             time.sleep(0.01)
         os.utime(lock, (time.time() - 90, time.time() - 90))
