@@ -44,6 +44,7 @@ class _HostCall:
         self.args = list(args)
         self.began = time.perf_counter()
         self.context: Context | None = None
+        self.session = ""
         contract = contracts.BY_EVENT.get((args[1], args[2])) if len(args) > 2 else None
         self._silence = contract.silence if contract is not None else ""
         self._is_answered = False
@@ -77,6 +78,8 @@ def main(args: Sequence[str]) -> int:
     try:
         failure = _attempt(call)
         call.answer()
+        code = "hook-failed" if failure else ""
+        output.log("hook", " ".join(call.args[1:3]), call.began, call.session, code)
         if failure:
             _complain(call, failure)
     except _TooLate:  # while it was complaining
@@ -131,6 +134,7 @@ def _answer(call: _HostCall) -> None:
         call.answer()
         return
     given = contracts.read(hook.sent(parsed.options["input"]))
+    call.session = given.session
     context = call.context = Context.at(given.cwd or parsed.directory, os.environ)
     host, event = parsed.positional
     is_dry = parsed.options["dry_run"]

@@ -65,17 +65,23 @@ NO_REPOSITORY = ("schema",)
 
 def run(args: list[str]) -> int:
     """Run one command line and return the exit code."""
+    began, code = time.perf_counter(), ""
     try:
         return _run(args)
     except MemtoolError as error:
+        code = error.code
         _report(error, args)
         return error.exit_code
     except KeyboardInterrupt:
+        code = "interrupted"
         return 130
     except Exception as error:  # noqa: BLE001  # the one boundary: a traceback is for the log
         wrong = bug(error)
+        code = wrong.code
         _report(wrong, args)
         return wrong.exit_code
+    finally:
+        output.log("cli", arguments.split(args)[1] or "help", began, error=code)
 
 
 def _run(args: list[str]) -> int:

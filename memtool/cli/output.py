@@ -121,3 +121,31 @@ def tell(text: str, env: Mapping[str, str] | None = None, style: str = "") -> No
             sys.stderr.flush()
         except OSError:  # nobody is left to read it
             return
+
+
+LOG_VARIABLE, LOG_JSON = "MEMTOOL_LOG", "json"
+
+
+def log(component: str, operation: str, began: float, session: str = "", error: str = "") -> None:
+    """Write one JSON line about an operation to stderr, where the environment asks for that.
+
+    `began` is of `time.perf_counter`; `error` is a code, never a text that could quote a memory.
+    """
+    if os.environ.get(LOG_VARIABLE) != LOG_JSON:
+        return
+    import json
+    import time
+
+    from memtool.memory import timestamps
+
+    now = time.time()
+    row = {
+        "time": timestamps.render(int(now))[:-1] + f".{int(now % 1 * 1000):03}Z",
+        "level": "error" if error else "info",
+        "component": component,
+        "operation": operation,
+        "session": session,
+        "milliseconds": round((time.perf_counter() - began) * 1000, 1),
+        "error": error or None,
+    }
+    tell(json.dumps(row))

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 
 from memtool.cli.arguments import Parameter, fit, fit_one, shown
 from memtool.cli.main import bug, undamaged
-from memtool.cli.output import visible
+from memtool.cli.output import log, visible
 from memtool.commands import _filters, _record
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
@@ -162,12 +162,18 @@ class Answer(Value):
 
 def call(tool: Tool, given: Mapping[str, Any], place: ServedRepository) -> Answer:
     """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
+    began, code = time.perf_counter(), ""
     try:
         return _call(tool, given, place)
     except MemtoolError as error:
+        code = error.code
         return refusal(error)
     except Exception as error:  # noqa: BLE001  # the boundary: a bad call must not end the server
-        return refusal(bug(error))
+        wrong = bug(error)
+        code = wrong.code
+        return refusal(wrong)
+    finally:
+        log("mcp", tool.name, began, error=code)
 
 
 def refusal(error: MemtoolError) -> Answer:

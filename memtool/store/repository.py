@@ -605,7 +605,9 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_STORAGE": "the directory for what is derived and private, an absolute path outside of "
     "the repository, in place of memtool in its git directory; each repository has a part of it",
     "MEMTOOL_BUDGET": "most tokens of an injected block, in place of inject.budget_tokens",
-    "MEMTOOL_LOG": "what the log of the hooks holds: off, error (what failed; the default) or all",
+    "MEMTOOL_LOG": "what the log of the hooks holds: off, error (what failed; the default) or all; "
+    "json: as error, and one JSON line on stderr for each operation: time, level, component, "
+    "operation, session, milliseconds, error",
     "MEMTOOL_NOW": "the moment or day that counts as now, for tests and scripts",
     "MEMTOOL_SEED": "any text; the random part of new ids is then the same in every run",
     "MEMTOOL_NO_LEDGER": "any text; nothing is noted for statistics: ledger.enabled = false",

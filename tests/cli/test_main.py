@@ -337,3 +337,41 @@ def test_a_verb_that_has_written_does_not_run_twice(
         assert (caught.value.code, len(runs)) == ("damaged", 1)
     else:
         assert cli.undamaged(sandbox.context(), ask) == "answer"
+
+
+def test_each_operation_is_a_json_line_where_the_environment_asks(sandbox: Sandbox):
+    """Of verbs, hooks and tools of a server; never with a text of a memory or of an error."""
+    sandbox.memory("dec-a", "Sessions live in Postgres.\n")
+    event = {"session_id": "s9", "cwd": str(sandbox.path), "prompt": "where do sessions live?"}
+    calls = [
+        (("list",), "", "cli", "list", None),
+        (("show", "Postgres-secret"), "", "cli", "show", "unknown-id"),
+        (("nosuch",), "", "cli", "nosuch", "usage"),
+        (
+            ("hook", "claude", "user-prompt-submit"),
+            json.dumps(event),
+            "hook",
+            "claude user-prompt-submit",
+            None,
+        ),
+        (
+            ("hook", "claude", "user-prompt-submit"),
+            "{",
+            "hook",
+            "claude user-prompt-submit",
+            "hook-failed",
+        ),
+    ]
+    for args, stdin, component, operation, error in calls:
+        done = sandbox.run(*args, stdin=stdin, MEMTOOL_LOG="json")
+        if component == "cli":
+            plain = sandbox.run(*args, stdin=stdin)
+            assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+        row = json.loads(done.stderr.splitlines()[-1])
+        assert list(row) == ["time", "level", "component", "operation", "session", "milliseconds",
+                             "error"]  # fmt: skip
+        assert (row["component"], row["operation"], row["error"]) == (component, operation, error)
+        assert row["level"] == ("error" if error else "info")
+        assert row["milliseconds"] >= 0
+        assert "Postgres" not in json.dumps(row)
+        assert row["session"] == ("s9" if args[0] == "hook" and not error else "")
