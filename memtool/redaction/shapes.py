@@ -38,6 +38,8 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
      r"webhook\.office(?:365)?\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,300})"),
     ("zapier-webhook", ("hooks.zapier",),
      r"hooks\.zapier\.com/hooks/catch/(?P<secret>[A-Za-z0-9/]{10,80})"),
+    ("braintree-token", ("access_token$",),
+     r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[0-9a-f]{32}(?![0-9a-f])"),
     ("newrelic-token", ("NRAL",),
      r"(?<![A-Za-z0-9])(?:[a-z]{2}\d\dxx)?[0-9a-f]{30,40}NRAL(?![A-Za-z0-9])"),
     ("telegram-token", (":A",), r"(?<![\d])\d{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),

@@ -204,6 +204,13 @@ ROWS: tuple[tuple[str, str, str, int, int], ...] = (
     ("openshift-token", "sha256~", "dense", 43, 43),
     ("ory-token", "ory_pat_ ory_at_ ory_rt_ ory_ac_ ory_st_ ory_apikey_", "dotted", 30, 120),
     ("packagist-token", "packagist_", "word", 60, 90),
+    (
+        "packagist-token",
+        "packagist_uut_ packagist_ust_ packagist_oat_ packagist_ors_",
+        "hex",
+        40,
+        80,
+    ),
     ("paddle-token", "pdl_live_apikey_ pdl_sdbx_apikey_", "word", 40, 80),
     ("paypal-token", "access_token$production$", "word", 40, 60),
     ("perplexity-token", "pplx-", "alnum", 40, 60),
