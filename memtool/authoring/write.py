@@ -25,7 +25,7 @@ from memtool.redaction.find import allowlist, find, redact
 from memtool.redaction.mask import Mask
 from memtool.store import config as config_file
 from memtool.store import files, toml, usage_log
-from memtool.store.commits import commit_files
+from memtool.store.commits import commit_files, follow_head
 from memtool.store.config import Scalar
 from memtool.store.context import Context
 from memtool.store.repository import Repository
@@ -540,9 +540,13 @@ def _committed(repository: Repository, path: str, line: str, trailers: Mapping[s
     try:
         return commit_files(repository, [path], line, trailers)
     except MemtoolError:
-        if is_dirty(repository, path):
+        if repository.git.names("diff", "--name-only", "-z", "HEAD", "--", path):
             raise
-    # Another process has changed the same file at the same time, and committed both changes.
+    # Another process has changed the same file at the same time, and committed both changes. Git
+    # reads a file twice to commit it, for its index and for the commit, and may have met one
+    # change first and then both: its index would undo the second with the next commit.
+    if is_dirty(repository, path):
+        follow_head(repository, [path])
     return repository.git.line("log", "-1", "--format=%H", "--", path)
 
 

@@ -87,7 +87,7 @@ def commit_files(
             _patiently(repository, ["commit", "--only", *_options(said)], paths, env)
         except MemtoolError as error:
             if _is_made(repository, before, said, error):
-                return _followed(repository, paths)
+                return follow_head(repository, paths)
             if is_added:
                 with suppress(MemtoolError):  # the refusal below is what the user must see
                     _patiently(repository, ["rm", "--cached", "--quiet"], new)
@@ -142,7 +142,7 @@ def commit_removal(
                 with suppress(OSError):
                     os.unlink(left)
         try:
-            done = _followed(repository, [*gone, *new])
+            done = follow_head(repository, [*gone, *new])
         except MemtoolError as error:
             error.hint += f", then rm {' '.join(gone)}"
             raise
@@ -193,7 +193,7 @@ def _is_made(repository: Repository, before: str, said: str, error: MemtoolError
     return repository.git.line("log", "-1", "--format=%B", head).strip() == said.strip()
 
 
-def _followed(repository: Repository, paths: Sequence[str]) -> str:
+def follow_head(repository: Repository, paths: Sequence[str]) -> str:
     """Let git's index follow HEAD, which a commit has just moved, and return the commit.
 
     Raises:

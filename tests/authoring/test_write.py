@@ -468,6 +468,24 @@ def test_a_change_that_another_process_committed_is_committed(
     assert filled.git("log", "-1", "--format=%s").strip() == "all of it"
 
 
+def test_an_index_that_holds_half_of_what_was_committed_follows(
+    filled: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    """No change is lost where git read a file once before it and once after it."""
+    path = filled.context().tree().by_id["dec-a"].path
+
+    def overtaken(*args: object) -> str:
+        before = filled.git("rev-parse", f"HEAD:{path}").strip()
+        filled.git("commit", "--all", "--quiet", "--message", "all of it")
+        filled.git("update-index", "--cacheinfo", f"100644,{before},{path}")
+        return commits.commit_files(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(write, "commit_files", overtaken)
+    done = pin(filled.context(), "dec-a", commit=True)
+    assert done.commit == filled.git("rev-parse", "HEAD").strip()
+    assert filled.git("status", "--porcelain") == ""
+
+
 SECRET = corpus.draw_value("ghp_{a36}", random.Random(1))
 """Of a public form, and nobody's."""
 
