@@ -138,6 +138,7 @@ class Project(Context):
     maintain = _maintain.maintain
     digest = _digest.digest
     import_ = _import.import_
+    migrate = _import.migrate
     export = _import.export
 
     def add_many(

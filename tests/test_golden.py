@@ -384,6 +384,7 @@ PROCESSES = """
     digest decision --dry-run
     maintain
     import adr docs/adr --dry-run
+    migrate
     export --no-body
 schema
 completion zsh

@@ -43,12 +43,14 @@ class Finished(Value):
     commit: str | None
 
 
-def merge_texts(git: Git, sides: Sides, path: str = "") -> MergedText:
+def merge_texts(git: Git, sides: Sides, path: str = "", *, knows_keys: bool = True) -> MergedText:
     """Merge a memory file: lifecycle keys by their rules, all else as git merges text.
 
     Raises:
         GitError: git refuses to merge such files, as where they are binary.
     """
+    if not knows_keys:  # those of a newer format may mean something else
+        return _by_git(git, sides)
     try:
         level = three_way.prepared(sides, path) if sides.base is not None else sides
     except document.Unreadable:

@@ -18,6 +18,7 @@ from memtool import templates
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.fields import TYPES
+from memtool.store import config as config_file
 from memtool.store import files, provenance
 from memtool.store.commits import commit_files
 from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY, POINTER_NAME
@@ -79,6 +80,7 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
     repository.refuse_bare("run memtool init in a clone")
     chosen = _chosen(context, directory) if directory else context.directory
     refuse(repository.top, chosen)
+    context.refuse_newer()
     planned = _planned(context, chosen)
     if commit and ATTRIBUTES_NAME in planned and is_dirty(repository, ATTRIBUTES_NAME):
         raise MemtoolError(
@@ -139,7 +141,11 @@ def _holds_ours(top: str) -> bool:
 def _planned(context: Context, directory: str) -> dict[str, bytes]:
     """Return the files that are missing or lack our line, with the bytes that they shall have."""
     top = context.repository.top
-    wanted = {f"{directory}/{CONFIG_NAME}": templates.read("config.toml")}
+    settings = templates.read("config.toml")
+    if config_file.FORMAT > 1 and not os.path.lexists(os.path.join(top, directory)):
+        # A tree that is there already may be an older one.
+        settings = f"format = {config_file.FORMAT}\n\n{settings}"
+    wanted = {f"{directory}/{CONFIG_NAME}": settings}
     for type_ in TYPES:
         wanted[f"{directory}/_{type_}.md"] = templates.read(f"memory/{type_}.md")
     planned = {

@@ -88,7 +88,7 @@ class EditedFile(Value):
 
 
 def prepare(context: Context, *, begins: bool = True) -> None:
-    """Raise MemtoolError where no memory may be written: bare, absent or another tool's.
+    """Raise MemtoolError where no memory may be written: bare, absent, another tool's, too new.
 
     An absent global repository is made for a verb that `begins` something; others find nothing.
     """
@@ -97,6 +97,7 @@ def prepare(context: Context, *, begins: bool = True) -> None:
         ready_global(context, begins=begins)
     context.refuse_absent()
     context.refuse_foreign()
+    context.refuse_newer()
 
 
 def validated(context: Context, memory: Memory) -> bytes:

@@ -1,4 +1,4 @@
-"""`memtool import` and `export`: memories from other homes, and as JSON lines."""
+"""`memtool import` and `export`: memories from other homes, and as JSON lines; and `migrate`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ from memtool.search.saved import text_of
 from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
+from memtool.store.provenance import SHORT
 from memtool.store.snapshot import is_memory_path
+from memtool.upkeep import migration
+from memtool.upkeep.commit import is_interrupted
+from memtool.upkeep.migration import StepDone
 from memtool.value import Value
 
 SHOWN_PROBLEMS = 20
@@ -59,6 +63,21 @@ class Imported(Value):
         return int(any(problem.severity == "error" for problem in self.problems))
 
 
+class Migrated(Value):
+    """The steps from one format to another; `commit` is None for a plan, or where there is none."""
+
+    old: int
+    new: int
+    steps: tuple[StepDone, ...]
+    commit: str | None = None
+    dry_run: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`: from, to, steps, commit, dry_run."""
+        fields = super().plain()
+        return {"from": fields.pop("old"), "to": fields.pop("new"), **fields}
+
+
 class Exported(Value):
     """One row per memory, sorted by id; as JSON just the list of them."""
 
@@ -69,11 +88,27 @@ class Exported(Value):
         return list(self.rows)
 
 
-def render(answer: Imported | Exported) -> str:
-    """Return one line of JSON per exported memory, or the counts and problems of an import."""
+def render(answer: Imported | Exported | Migrated) -> str:
+    """Return one line of JSON per exported memory, the counts of an import, or a migration."""
     if isinstance(answer, Exported):
         return "".join(f"{jsonl.line(row)}\n" for row in answer.rows)
-    return _imported_text(answer)
+    return _migrated_text(answer) if isinstance(answer, Migrated) else _imported_text(answer)
+
+
+def _migrated_text(done: Migrated) -> str:
+    """Return a line for each step, and what comes next."""
+    if not done.steps:
+        return f"the memories have format {done.old}: nothing to migrate"
+    rows = [f"from format {done.old} to {done.new}:"]
+    for step in done.steps:
+        files = "1 file" if len(step.files) == 1 else f"{len(step.files):,} files"
+        rows.append(f"  {step.name}: {files}")
+    if done.commit:
+        short = done.commit[:SHORT]
+        rows.append(f"committed as {short}; git revert {short} takes it back")
+    else:
+        rows.append(f"nothing was changed; {migration.AGAIN} does it")
+    return "\n".join(rows)
 
 
 def _imported_text(imported: Imported) -> str:
@@ -182,6 +217,37 @@ def import_(
         commit=done,
         dry_run=dry_run,
     )
+
+
+def migrate(
+    context: Context, *, to: int = 0, commit: bool = False, dry_run: bool = False
+) -> Migrated:
+    """Show what leads the memories to the newest format of this version; with --commit, do it.
+
+    The format of all memories of a repository is one number in the config.toml of the memory
+    directory; none means 1. Memories of a newer format than this version knows are read as far as
+    it can read them, and never written. A migration changes keys that may change, settings, and
+    where files lie; what a memory claims stays as it is. It is one commit, which git revert takes
+    back, and done again it changes nothing.
+
+    Example:
+        memtool migrate
+        memtool migrate --commit
+
+    Args:
+        to: the format to lead to, the newest without it
+        commit: do what is planned, as one commit
+        dry_run: only show it, even with --commit
+    """
+    context.repository.refuse_bare("run memtool in a clone or linked worktree")
+    context.refuse_absent()
+    if commit and not dry_run:
+        found, done = migration.migrate(context, to)
+        return Migrated(found.old, found.new, found.steps, done)
+    if is_interrupted(context.repository):
+        context.notes.append("an earlier run was interrupted; --commit takes back what it wrote")
+    found = migration.plan(context, to)
+    return Migrated(found.old, found.new, found.steps, dry_run=dry_run)
 
 
 def _tell_uncommitted(context: Context) -> None:

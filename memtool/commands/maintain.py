@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Literal
 
 from memtool.authoring import write
@@ -28,10 +26,6 @@ from memtool.upkeep.commit import Branch, UpkeepStep
 from memtool.upkeep.plan import MONTHLY, PERIODS, Flag, MaintenancePlan, PlanInputs, Uses
 from memtool.value import Value
 
-LOCK = "maintain.lock"
-UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-"""Names in a git directory that say that something else must be finished before a commit."""
-
 
 def _is_here(repository: Repository, target: Branch | None) -> bool:
     """Return whether the commit goes to the branch of this worktree.
@@ -50,63 +44,6 @@ def _is_here(repository: Repository, target: Branch | None) -> bool:
             code="elsewhere",
         )
     return True
-
-
-@contextmanager
-def _alone(repository: Repository) -> Iterator[None]:
-    """Hold the lock of upkeep. Raises MemtoolError where another process does."""
-    path = os.path.join(repository.cache_dir, LOCK)
-    try:
-        os.makedirs(repository.cache_dir, mode=0o700, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise MemtoolError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}",
-            hint="give yourself permission; without --apply only the plan is shown",
-            code="disk",
-        ) from None
-    with open(handle, "wb"):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise MemtoolError(
-                "another memtool maintain is at work in this repository",
-                hint="run the same command again when it is done",
-                code="busy",
-            ) from None
-        yield
-
-
-def _refuse_unready(repository: Repository) -> None:
-    """Raise MemtoolError where a commit would be lost, or would get in the way of another one."""
-    repository.refuse_bare("memtool maintain --apply --branch memtool/maintain")
-    if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
-        raise MemtoolError(
-            "a merge or rebase is unfinished",
-            hint="finish it first; --branch NAME works meanwhile",
-            code="merging",
-        )
-    if not repository.git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
-        raise MemtoolError(
-            "HEAD is detached, so that no branch would keep the commit",
-            hint="git switch BRANCH, or memtool maintain --apply --branch NAME",
-            code="detached",
-        )
-
-
-def _recover(context: Context) -> None:
-    """Take back what a run wrote that was killed, and say so."""
-    found = commit.recover(context.repository)
-    if found.undone:
-        count = len(found.undone)
-        files = f"{count} file{'' if count == 1 else 's'}"
-        context.notes.append(
-            f"an earlier run was interrupted: {files} that it wrote are taken back"
-        )
-    if found.left:
-        context.notes.append(
-            f"an earlier run was interrupted; changed since: {', '.join(found.left)}"
-        )
 
 
 def _accesses(context: Context) -> Uses:
@@ -222,14 +159,16 @@ def maintain(
     does = apply and not dry_run and context.repository.is_made
     if not context.repository.is_bare:
         write.prepare(context, begins=False) if does else context.refuse_absent()
+    elif does:
+        context.refuse_newer()
     target = commit.find(context.repository, branch) if branch else None
     here = _is_here(context.repository, target)
     if not does:
         return _planned(context, periods, only, target, here=here)[0].replace(dry_run=dry_run)
-    with _alone(context.repository):
+    with commit.alone(context.repository):
         if here:
-            _refuse_unready(context.repository)
-            _recover(context)
+            commit.refuse_unready(context.repository)
+            commit.recover_before(context)
         found, tree, plan = _planned(context, periods, only, target, here=here)
         ids = [step.id for step in plan.steps]
         with usage_log.act(context, "maintain", *ids, detail=found.what, dry_run=not ids):

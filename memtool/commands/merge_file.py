@@ -35,7 +35,7 @@ def merge_file(
     the later confirmation, the tags of both, the reasons of both. Which branch is merged into which
     makes no difference. What the memory claims is merged as any text; where that conflicts, git's
     markers are left there, the exit code is 1, and the file is yours to settle. A file that is no
-    memory is merged as git would.
+    memory is merged as git would, and so is one of a tree of a newer format.
 
     The attribute merge=memtool in .gitattributes, which memtool init writes, names the driver. A
     clone without it merges as git does, and memtool resolve then settles what is divided in
@@ -53,7 +53,8 @@ def merge_file(
     """
     texts = [_read(context, name) for name in (base, ours, theirs)]
     sides = Sides(texts[0] or None, texts[1], texts[2])
-    merged = merge.merge_texts(context.repository.git, sides, path)
+    is_known = not context.settings.is_newer
+    merged = merge.merge_texts(context.repository.git, sides, path, knows_keys=is_known)
     if not dry_run:
         folder, name = os.path.split(os.path.join(context.cwd, ours))
         files.replace(folder, name, merged.data, expected=sides.ours)

@@ -120,6 +120,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     states[lifecycle.ALIVE] = total - len(past)
     head = context.repository.git.head()
     context.notes[:] = before  # the problems are the answer here
+    if context.settings.is_newer:
+        context.note_problems(tree)
     named = [one for one in tree.records if governed(one) and facts.is_current(one)]
     drift = _drift(context, tree, named)
     candidates = list(filters.picked(tree, ("status", "candidate")))

@@ -70,12 +70,14 @@ class ParentStep(Value):
     """What became of memories on the way from one commit: their versions there, and now.
 
     Only what differs is in it. `where` gives the commit that made a change, by id, where it is
-    known. A new commit is one step, a merge has one from each parent.
+    known. `commit` is the one that is compared with, empty for none. A new commit is one step, a
+    merge has one from each parent.
     """
 
     before: tuple[Version, ...]
     after: tuple[Version, ...]
     where: dict[str, str]
+    commit: str = ""
 
     def added(self) -> set[str]:
         """Return the paths of the memories whose ids the commit does not have."""

@@ -15,6 +15,8 @@ from memtool.gate.checks.secrets import ROOM, RULES
 from memtool.gate.content import Known
 from memtool.memory.schema import Problem
 from memtool.store import cache
+from memtool.store import config as config_file
+from memtool.store.context import UPGRADE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,11 +67,28 @@ def problems(
         keep(content, content.known, spoiled)
     if content.warned is not None:
         found = {p for p in found if p.severity == "error" or p.path in content.warned}
+    if content.settings.is_newer:
+        found = _of_newer(content, found)
     if any('"' in one.message or "'" in one.message for one in found):
         from memtool.redaction.mask import Mask  # what is right quotes nothing
 
         found = set(map(Mask(content.settings).problem, found))
     return tuple(sorted(found, key=lambda p: (p.path, p.line, p.code, p.message, p.hint)))
+
+
+STRICT_CODES = frozenset({"hidden-character", "secret", "personal-data", "silent-edit", "removed"})
+"""Errors of a tree of any format, also of one that is newer."""
+
+
+def _of_newer(content: Content, found: Collection[Problem]) -> set[Problem]:
+    """Return problems as warnings where a newer format may have other rules, and that it is so."""
+    known = {one if one.code in STRICT_CODES else one.replace(severity="warning") for one in found}
+    message = (
+        f"the tree has format {content.settings.format}, and this memtool knows formats up to "
+        f"{config_file.FORMAT}: what it has against memories may be right there"
+    )
+    path = f"{content.directory}/{config_file.CONFIG_NAME}"
+    return known | {Problem(path, 0, "newer-format", message, UPGRADE, severity="warning")}
 
 
 KIND = "right 1"

@@ -105,7 +105,9 @@ def _steps_from(
         old = {entry.path: entry.oid for entry in taken.entries}
         before = snapshot.of_blobs(context.repository, old.items() - new.items(), categories)
         after = [version_of(file) for file in found if old.get(file.path) != file.oid]
-        steps.append(ParentStep(tuple(before[at] for at in sorted(before)), tuple(after), {}))
+        steps.append(
+            ParentStep(tuple(before[at] for at in sorted(before)), tuple(after), {}, commit)
+        )
     return steps
 
 
@@ -146,7 +148,10 @@ def of_staged(context: Context, sides: Sequence[Sequence[RawChange]], head: str)
             if row.oid in by_oid and row.mode != _NO_FILE and _is_memory(row, directory)
         }
         found, problems = [by_path[path] for path in sorted(by_path)], _faults(sides[0])
-        steps = [_staged_step(side, directory, by_path, by_oid, categories) for side in sides]
+        steps = [
+            _staged_step(side, directory, by_path, by_oid, categories).replace(commit=commit)
+            for side, commit in zip(sides, parents, strict=True)
+        ]
         own = [Record(one.memory, one.path, one.oid) for one in found if one.memory is not None]
         near = near_duplicates.of_index(repository, directory, settings, known=own)
         kin = Kin((), near)
@@ -297,7 +302,9 @@ def of_range(context: Context, settings: Config, start: str, end: str) -> Conten
             _texts(repository, touched),
             _messages(git, sorted({row.commit for row in touched})),
         ),
-        steps=[_range_step(repository, directory, touched, found, categories)],
+        steps=[
+            _range_step(repository, directory, touched, found, categories).replace(commit=start)
+        ],
         problems=problems,
         new=frozenset(row.path for row in touched if not row.olds),
         warned=frozenset(row.path for row in touched),

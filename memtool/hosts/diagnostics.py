@@ -35,8 +35,9 @@ from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
 from memtool.store import commits, files, ledger, provenance
+from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
-from memtool.store.context import Context
+from memtool.store.context import UPGRADE, Context
 from memtool.store.snapshot import Record
 from memtool.value import Value
 
@@ -340,7 +341,11 @@ def _git(context: Context) -> Sign:
 
 def _settings(context: Context) -> Sign:
     context.refuse_absent()
-    _ = context.settings  # reads the file
+    own, newest = context.settings.format, config_file.FORMAT
+    if own != newest:
+        detail = f"{context.config_path}: format {own}; this memtool writes {newest}"
+        hint = UPGRADE if own > newest else "memtool migrate"
+        return _sign("settings", WARNING, detail, hint)
     return _sign("settings", GOOD, context.config_path)
 
 

@@ -144,6 +144,15 @@ def edit(data: bytes, changes: Mapping[str, FieldValue | None], path: str = "") 
     return mark + edited.encode()
 
 
+def fields_of(data: bytes, path: str = "") -> Fields:
+    """Return the fields of a file, whatever the field table says.
+
+    Raises:
+        Unreadable: it holds no frontmatter, or none that is strict YAML.
+    """
+    return _parse(_text(data, path), path)[0]
+
+
 def lines_of(data: bytes, path: str = "") -> tuple[Fields, dict[str, str]]:
     """Return the fields of a file and the lines of each key, whatever the field table says.
 

@@ -76,6 +76,7 @@ CODES: dict[str, str] = {
     "stale-block": "the block in a file such as AGENTS.md is not what the memories say now",
     "edited-block": "the block in such a file was edited by hand",
     "broken-block": "the lines around such a block do not make one pair",
+    "newer-format": "the memories are of a format that this version of memtool does not know",
     "unreachable": "a golden query expects a memory that no prose finds, such as a superseded one",
 }
 """Every problem code and what it means. Codes are stable: scripts may match them."""

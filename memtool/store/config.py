@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         | tuple[str, "Setting", str, tuple[str, ...]]
     )
 
+FORMAT = 1
+"""The format of memory trees that this version writes: `upkeep/migration.py` leads to it."""
 CONFIG_NAME = "config.toml"
 POINTER_NAME = ".memtool.toml"
 """At the top of a repository: says in which directory the memories are, if not `.memory`."""
@@ -233,12 +235,19 @@ _DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
 class Config(Value):
     """The settings of one tree. `given` holds what the file says, by dotted key.
 
-    `personal` is what the user's own file says of the options that are about them.
+    `personal` is what the user's own file says of the options that are about them. `format` is
+    that of the whole tree, 1 where the file names none.
     """
 
     given: dict[str, Setting]
     categories: dict[str, Category]
     personal: Mapping[str, Setting] = {}
+    format: int = 1
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether the tree is of a format that this version reads, but does not write."""
+        return self.format > FORMAT
 
     def setting(self, key: str) -> Setting:
         """Return a setting or its default. Raises MemtoolError for an unknown key."""
@@ -382,6 +391,40 @@ def parsed(tables: dict[str, Any], path: str) -> Config:
     Raises:
         MemtoolError: there is no such setting, or it cannot be so.
     """
+    number = tables.pop("format", 1)
+    if type(number) is not int or number < 1:
+        raise MemtoolError(
+            f"{path}: format must be a whole number from 1",
+            hint=f"git log -p -- {path} shows what it was",
+            code="config",
+        )
+    if number > FORMAT:
+        return _known(tables, path).replace(format=number)
+    return _settings(tables, path).replace(format=number)
+
+
+def _known(tables: Mapping[str, Any], path: str) -> Config:
+    """Return what the settings of a newer format say, as far as this version knows them.
+
+    A bar of trust that it does not know is the highest that it knows.
+    """
+    rows: dict[str, Any] = {}
+    given: dict[str, Setting] = {}
+    for section in sorted(tables, key="categories".__ne__):  # the others may name categories
+        table = tables[section]
+        for name, value in table.items() if isinstance(table, dict) else ():
+            try:
+                one = _settings({"categories": rows, section: {name: value}}, path)
+            except MemtoolError:
+                if f"{section}.{name}" == "inject.trust":
+                    given["inject.trust"] = BY_KEY["inject.trust"].choices[-1]
+                continue
+            given |= one.given
+            rows |= {name: value} if section == "categories" else {}
+    return _settings({"categories": rows}, path).replace(given=given)
+
+
+def _settings(tables: dict[str, Any], path: str) -> Config:
     categories = dict(DEFAULT_CATEGORIES)
     for name, row in _table(tables.pop("categories", {}), "categories", path).items():
         categories[name] = _category(name, _table(row, f"categories.{name}", path), path)

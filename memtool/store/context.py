@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Record, Snapshot, Tree
 
+UPGRADE = "pip install --upgrade memtool"
+"""The command that helps where a tree is newer than memtool."""
 _DIGITS = 10
 """More than a number of tokens has."""
 
@@ -136,13 +138,15 @@ class Context:
     @property
     def is_promoting(self) -> bool:
         """Whether the user wants candidates of each session that ends."""
-        return self.is_capturing and bool(self.own_settings.setting("capture.promote"))
+        wanted = bool(self.own_settings.setting("capture.promote"))
+        return self.is_capturing and wanted and not self.settings.is_newer
 
     @property
     def is_managing(self) -> bool:
         """Whether the user wants a plan for candidates after each session that is captured."""
         wanted = bool(self.own_settings.setting("manager.enabled"))
-        return self.is_capturing and self._is_on("MEMTOOL_MANAGER", default=wanted)
+        wanted = self._is_on("MEMTOOL_MANAGER", default=wanted)
+        return self.is_capturing and wanted and not self.settings.is_newer
 
     def _is_on(self, variable: str, *, default: bool) -> bool:
         """Return what a variable says. Raises MemtoolError where it is neither on nor off."""
@@ -369,8 +373,18 @@ class Context:
         return tree
 
     def note_problems(self, tree: Tree) -> None:
-        """Note how many files of a tree are not memories, or in an unfinished merge, once."""
+        """Note how many files of a tree are not memories, or in an unfinished merge, once.
+
+        Of a tree of a newer format it is said in one sentence that it is, and what that means.
+        """
         broken = [problem for problem in tree.problems if problem.severity == "error"]
+        if self.settings.is_newer:
+            count = len({problem.path for problem in broken})
+            shown = "1 file" if count == 1 else f"{count:,} files"
+            left = f", but for {shown} that it cannot read" if count else ""
+            note = f"{self._newer()}: it reads this tree{left}, and writes nothing; {UPGRADE}"
+            self.notes += [note] if note not in self.notes else []
+            return
         divided = [problem for problem in tree.problems if problem.severity != "error"]
         for found, one, many, hint in (
             (broken, "file is not a memory", "files are not memories", "memtool status lists why"),
@@ -423,6 +437,17 @@ class Context:
                 hint="memtool init makes it",
                 code="no-memory",
             )
+
+    def _newer(self) -> str:
+        return (
+            f"{self.directory} has format {self.settings.format}, and this memtool knows formats "
+            f"up to {config_file.FORMAT}"
+        )
+
+    def refuse_newer(self) -> None:
+        """Raise MemtoolError where the tree is of a newer format, which is never written."""
+        if self.settings.is_newer:
+            raise MemtoolError(f"{self._newer()}: nothing is written", hint=UPGRADE, code="too-new")
 
     def refuse_foreign(self) -> None:
         """Raise MemtoolError if the memory directory looks like another tool's."""

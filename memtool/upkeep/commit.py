@@ -8,9 +8,11 @@ moves the branch as its last act, so there is nothing to recover.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from memtool.errors import MemtoolError
@@ -19,6 +21,7 @@ from memtool.memory.document import MAX_BYTES
 from memtool.memory.memory import FieldValue, Memory
 from memtool.store import files
 from memtool.store.commits import commit_files
+from memtool.store.context import Context
 from memtool.store.files import TEMP_PREFIX, read_regular
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
@@ -68,11 +71,11 @@ TRAILER = "Maintain"
 
 
 class FileEdit(Value):
-    """A file as it is to be. `before` is None for a new one."""
+    """A file as it is to be. `before` is None for a new one, `after` for one that goes away."""
 
     path: str
     before: bytes | None
-    after: bytes
+    after: bytes | None
 
 
 def edits_of(
@@ -150,8 +153,11 @@ def apply(
     subject: str,
     body: str,
     trailers: Mapping[str, str],
+    again: str = "memtool maintain --apply; --branch NAME asks no hooks",
 ) -> str:
     """Write files and commit them alone; return the id of the commit.
+
+    `again` is the command that a refusal names.
 
     Raises:
         MemtoolError: a file was changed meanwhile, or git refuses; all files are as they were.
@@ -160,7 +166,9 @@ def apply(
     try:
         with files.locked(repository.cache_dir, "write.lock"):
             for edit in edits:
-                if edit.before is None:
+                if edit.after is None:
+                    _remove(repository, edit)
+                elif edit.before is None:
                     files.create(repository.top, edit.path, edit.after)
                 else:
                     files.replace(repository.top, edit.path, edit.after, expected=edit.before)
@@ -172,7 +180,7 @@ def apply(
             raise
         raise MemtoolError(
             f"{error.message}; what was written is taken back",
-            hint="mend that, then memtool maintain --apply; --branch NAME asks no hooks",
+            hint=f"mend that, then {again}",
             code=error.code,
         ) from None
     except BaseException:
@@ -180,6 +188,15 @@ def apply(
         raise
     _forget(repository)
     return done
+
+
+def _remove(repository: Repository, edit: FileEdit) -> None:
+    """Remove a file whose bytes stand elsewhere by now."""
+    if _bytes(repository, edit.path) != edit.before:
+        raise MemtoolError(
+            f"{edit.path} changed meanwhile", hint="run the same command again", code="changed"
+        )
+    files.remove(repository.top, edit.path)
 
 
 def is_interrupted(repository: Repository) -> bool:
@@ -234,7 +251,7 @@ def _reset(repository: Repository, wrote: Mapping[str, str]) -> None:
         os.fsencode(path) + b"\0"
         for path, after in wrote.items()
         if index.get(path, "") != head[path]
-        and (index.get(path) in (after, empty) or head[path] == after)
+        and (index.get(path, "") in (after, empty) or head[path] == after)
     )
     if stdin:
         repository.git.run(
@@ -269,7 +286,7 @@ def _place(repository: Repository) -> str:
 def _note(repository: Repository, edits: Iterable[FileEdit]) -> None:
     hash_blob = blob_hash(repository.object_format)
     rows = {
-        edit.path: ["" if edit.before is None else hash_blob(edit.before), hash_blob(edit.after)]
+        edit.path: ["" if data is None else hash_blob(data) for data in (edit.before, edit.after)]
         for edit in edits
     }
     data = json.dumps({"pid": os.getpid(), "files": rows}).encode()
@@ -311,6 +328,73 @@ def _refusal(path: str, error: OSError) -> MemtoolError:
         hint="give yourself permission, then run the same command again",
         code="disk",
     )
+
+
+LOCK = "maintain.lock"
+UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+"""Names in a git directory that say that something else must be finished before a commit."""
+
+
+@contextmanager
+def alone(repository: Repository) -> Iterator[None]:
+    """Hold the lock of upkeep. Raises MemtoolError where another process does."""
+    path = os.path.join(repository.cache_dir, LOCK)
+    try:
+        os.makedirs(repository.cache_dir, mode=0o700, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise MemtoolError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}",
+            hint="give yourself permission; without --apply or --commit only the plan is shown",
+            code="disk",
+        ) from None
+    with open(handle, "wb"):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise MemtoolError(
+                "another memtool maintain or migrate is at work in this repository",
+                hint="run the same command again when it is done",
+                code="busy",
+            ) from None
+        yield
+
+
+def refuse_unready(repository: Repository, *, has_branches: bool = True) -> None:
+    """Raise MemtoolError where a commit would be lost, or would get in the way of another one.
+
+    `has_branches` says that the verb could also work on a branch of its own.
+    """
+    bare = "memtool maintain --apply --branch memtool/maintain"
+    repository.refuse_bare(bare if has_branches else "run it in a clone")
+    if any(os.path.exists(os.path.join(repository.git_dir, name)) for name in UNFINISHED):
+        raise MemtoolError(
+            "a merge or rebase is unfinished",
+            hint="finish it first" + ("; --branch NAME works meanwhile" if has_branches else ""),
+            code="merging",
+        )
+    if not repository.git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)):
+        raise MemtoolError(
+            "HEAD is detached, so that no branch would keep the commit",
+            hint="git switch BRANCH"
+            + (", or memtool maintain --apply --branch NAME" if has_branches else ""),
+            code="detached",
+        )
+
+
+def recover_before(context: Context) -> None:
+    """Take back what a run wrote that was killed, and say so."""
+    found = recover(context.repository)
+    if found.undone:
+        count = len(found.undone)
+        shown = f"{count} file{'' if count == 1 else 's'}"
+        context.notes.append(
+            f"an earlier run was interrupted: {shown} that it wrote are taken back"
+        )
+    if found.left:
+        context.notes.append(
+            f"an earlier run was interrupted; changed since: {', '.join(found.left)}"
+        )
 
 
 HEADS = "refs/heads/"
@@ -385,6 +469,9 @@ def commit(
         f"from {base}\n".encode(),
     ]
     for edit in edits:
+        if edit.after is None:
+            parts.append(b"D %s\n" % _quoted(edit.path))
+            continue
         mode = modes.get(edit.path, PLAIN_FILE).encode()
         parts.append(b"M %s inline %s\n" % (mode, _quoted(edit.path)))
         parts.append(b"data %d\n%s\n" % (len(edit.after), edit.after))

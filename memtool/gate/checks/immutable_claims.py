@@ -3,16 +3,19 @@
 Every version is compared with the commit before: HEAD for a commit that is to come, also where it
 amends one, since git does not tell a hook; all parents in a merge. A memory may go back to what an
 earlier commit held, so that a silent edit can be undone; and a memory may be taken out again that
-replaced others, where these hold again.
+replaced others, where these hold again. Files may lie elsewhere where the format of the tree is
+another one: then a migration moved them, or was taken back.
 """
 
 from __future__ import annotations
 
+from memtool.errors import MemtoolError
 from memtool.gate.content import Content, ParentStep
 from memtool.memory import changes
 from memtool.memory.changes import Change, Version
 from memtool.memory.schema import Problem
-from memtool.store import snapshot
+from memtool.store import config as config_file
+from memtool.store import snapshot, toml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,12 +50,17 @@ def _of_step(content: Content, step: ParentStep) -> tuple[dict[str, list[Problem
     news = {version.id: version for version in step.after}
     found: dict[str, list[Problem]] = {}
     renamed = set()
+    is_migrated: bool | None = None
     for change in changes.compare(step.before, step.after):
         from_id = str(change.details.get("from_id", ""))
         renamed.add(change.id if from_id else "")
         old, new = olds.get(from_id or change.id), news.get(change.id)
         if change.kind == "removed" and change.id in content.purges:
             continue
+        if change.kind == "moved" and not from_id:
+            is_migrated = _is_migrated(content, step) if is_migrated is None else is_migrated
+            if is_migrated:
+                continue
         where = step.where.get(change.id, "")
         problem = _problem(change, old, new, f" {where}" if where else "")
         if problem is not None and change.kind == "removed" and old is not None:
@@ -60,6 +68,17 @@ def _of_step(content: Content, step: ParentStep) -> tuple[dict[str, list[Problem
         if problem is not None:
             found.setdefault(change.id, []).append(problem)
     return found, frozenset(news.keys() - olds.keys() - renamed)
+
+
+def _is_migrated(content: Content, step: ParentStep) -> bool:
+    """Tell whether the settings name another format than those of the commit before."""
+    path = f"{content.directory}/{config_file.CONFIG_NAME}"
+    entries = content.repository.git.ls_tree(step.commit, path) if step.commit else []
+    data = next(content.repository.git.blobs([entries[0].oid], toml.MOST_BYTES)) if entries else b""
+    try:
+        return config_file.parse(data, path).format != content.settings.format
+    except MemtoolError:
+        return False
 
 
 def _problem(
