@@ -493,13 +493,16 @@ def hooks(context: Context) -> Sign:
         return _sign("hooks", ABSENT, "a bare repository commits nothing")
     steps = git.install(context.repository, context.directory).steps
     missing = {os.path.basename(step.path) for step in steps if step.kind != "own"}
-    if not missing:
-        return _sign("hooks", GOOD, ", ".join(git.HOOKS))
+    framework = git.run_by_the_framework(context.repository)
     folder = git.hooks_folder(context.repository)
     present = [name for name in git.HOOKS if git.is_ours(os.path.join(folder, name))]
+    if framework and not present:
+        return _sign("hooks", GOOD, f"{pre_commit.HOOK} of the pre-commit framework")
+    if not missing:
+        what = ", ".join(name for name in git.HOOKS if name not in framework)
+        by = f"{pre_commit.HOOK} of the pre-commit framework, and " if framework else ""
+        return _sign("hooks", GOOD, f"{by}{what}")
     if not present and pre_commit.is_installed(context.repository.top):
-        if os.path.lexists(os.path.join(folder, "pre-commit")):
-            return _sign("hooks", GOOD, f"{pre_commit.HOOK} of the pre-commit framework")
         what = f"{pre_commit.HOOK} is in {pre_commit.CONFIG}, which no hook of this clone runs"
         return _sign("hooks", WARNING, what, pre_commit.INSTALL)
     state = WARNING if present else ABSENT

@@ -2,7 +2,8 @@
 
 A hook of the user is kept: it is renamed, and ours runs it first, with the same arguments and
 input. Uninstalling renames it back, so every byte is as before. Hooks that all repositories share
-are refused.
+are refused. A hook by which the pre-commit framework runs the gate stays as it is, so that the gate
+runs once.
 
 The merge driver is a setting of the clone, beside an attribute that all clones share. What it runs
 may be gone one day: then git's own text merge is run, since a driver that only fails leaves one
@@ -19,6 +20,7 @@ import tempfile
 from memtool import templates
 from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, with_attributes
 from memtool.errors import MemtoolError
+from memtool.hosts import pre_commit
 from memtool.hosts.install import FileStep, InstallPlan, bytes_at
 from memtool.store.repository import Repository
 
@@ -50,10 +52,13 @@ _CALL = "merge-file %O %A %B %P"
 def install(repository: Repository, directory: str) -> InstallPlan:
     """Plan hooks and merge driver: keep what is there, add ours; nothing that is up to date."""
     folder = hooks_folder(repository)
+    run = run_by_the_framework(repository)
     steps = []
     for name in HOOKS:
         path = os.path.join(folder, name)
         wanted = script(name)
+        if name in run:
+            continue
         if bytes_at(path) == wanted and os.access(path, os.X_OK):
             continue
         if os.path.lexists(path) and not is_ours(path):
@@ -150,6 +155,13 @@ def hooks_folder(repository: Repository) -> str:
             code="shared-hooks",
         )
     return folder
+
+
+def run_by_the_framework(repository: Repository) -> tuple[str, ...]:
+    """Return the hooks by which the pre-commit framework runs the gate in this clone."""
+    folder = hooks_folder(repository)
+    theirs = [name for name in HOOKS if pre_commit.is_script(os.path.join(folder, name))]
+    return tuple(theirs) if theirs and pre_commit.is_installed(repository.top) else ()
 
 
 def is_ours(path: str) -> bool:

@@ -334,6 +334,19 @@ def test_doctor_sees_whether_the_framework_runs_the_hook(sandbox: Sandbox) -> No
     assert (sign().state, "memtool-check" in sign().detail) == (GOOD, True)
 
 
+def test_git_gets_no_second_check_where_the_framework_runs_it(framed: Sandbox) -> None:
+    """`install git` adds the merge driver and what the framework has no hook for."""
+    folder = framed.path / ".git" / "hooks"
+    theirs = (folder / "pre-commit").read_bytes()
+    assert install(framed.context(), "git").steps
+    ours = {path.name for path in folder.iterdir() if b"by memtool" in path.read_bytes()}
+    assert ours == {"post-merge"}
+    assert (folder / "pre-commit").read_bytes() == theirs
+    assert install(framed.context(), "git").steps == ()
+    signs = {one.name: one.state for one in doctor(framed.context()).signs}
+    assert (signs["hooks"], signs["merge driver"]) == (GOOD, GOOD)
+
+
 def test_an_install_reads_each_configuration_once_under_its_lock(sandbox: Sandbox) -> None:
     """Where nobody is asked there is one plan, made while other processes wait."""
     from memtool.hosts import install as hosts
