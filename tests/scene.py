@@ -310,6 +310,9 @@ VARYING = (
     (r'("size": )\d+', r"\1<bytes>"),
     (r'("damaged": \d+,\s+"bytes": )\d+', r"\1<bytes>"),  # the paths of this run are in sessions
     (r"\b[0-9.]+ KiB of\b", "<size> of"),
+    (r'("(?:hits|updates)": )\d+', r"\1<n>"),  # files younger than two seconds are read again
+    (r'("hit_share": )[0-9.]+', r"\1<n>"),
+    (r"(?m)^index: [0-9.]+% (of \d+ answers .*), \d+ updated", r"index: <n> \1, <n> updated"),
     (r'("freed": )[1-9]\d*', r"\1<bytes>"),
     (r"\brebuild index \([0-9,]+ bytes\)", "rebuild index (<bytes>)"),
     (r'("do": "rebuild",\s+"what": "index",\s+"why": "[^"]*",\s+"bytes": )\d+', r"\1<bytes>"),

@@ -198,8 +198,10 @@ def undamaged(context: Context, ask: Callable[[], Answer]) -> Answer:
     Raises:
         MemtoolError: the index is damaged, and something was written.
     """
-    from memtool.store import files
+    from memtool.store import cache, files
 
+    cache.take_events()  # what this process did before is no part of this answer
+    files.take_waited_s()
     noted, written = len(context.notes), files.writes()
     try:
         return ask()

@@ -6,7 +6,7 @@ Nothing here may disturb an answer: where notes cannot be kept, none are, and no
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
-from memtool.store import usage_log
+from memtool.store import cache, files, usage_log
 from memtool.store.usage_log import Note, ShownItem
 from memtool.value import digest
 
@@ -64,11 +64,23 @@ def note_failure(context: Context) -> None:
 
 def _note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
     items = _SHOWN[verb](answer) if verb in _SHOWN else ()
-    depth = getattr(answer, "depth", "")
+    events = cache.take_events()
+    one = Note(
+        now, verb, elapsed_ms,
+        items=items,
+        depth=getattr(answer, "depth", ""),
+        index=next((state for state in _STATES if state in events), ""),
+        is_damaged=cache.DAMAGED in events,
+        waited_ms=files.take_waited_s() * 1000,
+    )  # fmt: skip
     if not hasattr(answer, "verdicts"):
-        return Note(now, verb, elapsed_ms, items=items, depth=depth)
+        return one
     verb = getattr(answer, "noted_as", verb)
-    return Note(now, verb, elapsed_ms, hashed(answer.prompt), answer.session, items, depth)
+    return one.replace(verb=verb, prompt=hashed(answer.prompt), session=answer.session)
+
+
+_STATES = (cache.BUILT, cache.READ, cache.HIT)
+"""What may become of an index, the worst first."""
 
 
 def hashed(prompt: str) -> str:

@@ -14,7 +14,7 @@ from memtool.memory import timestamps
 from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
-from memtool.store.ledger import Act, Counted, Latency
+from memtool.store.ledger import Act, CacheUse, Counted, Latency, Ledger, LockWaits
 from memtool.store.snapshot import Tree
 from memtool.store.usage_log import INTERRUPTED, Health
 from memtool.value import Value
@@ -27,6 +27,11 @@ PARTS: dict[str, str] = {"index": "index", "sessions": "sessions", "spool": "led
                          "intents": "ledger"}  # fmt: skip
 """What a directory below memtool's own in the git directory is counted as."""
 OTHER = "caches"
+WRITING = (
+    "new", "remember", "supersede", "confirm", "pin", "unpin", "deprecate", "archive", "forget",
+    "restore", "undo", "purge", "resolve", "promote", "curate", "digest", "import", "migrate",
+)  # fmt: skip
+"""The verbs that write memories, and may commit them."""
 _UNITS = ("B", "KiB", "MiB", "GiB")
 _STEP = 1024
 
@@ -59,6 +64,13 @@ class Used(Value):
     last: str
 
 
+class LastInjected(Value):
+    """The newest answer that gave an agent memories: its moment, and their ids in order."""
+
+    moment: str
+    ids: tuple[str, ...]
+
+
 class Stats(Value):
     """Sizes and counts as they are; the rest as far as the ledger goes back, to `since`.
 
@@ -89,6 +101,13 @@ class Stats(Value):
     """How often `confirm --still-holds` called a rule of drift wrong, by rule: gone, lines, name.
 
     A rule that is wrong more often than right is none."""
+    cache: CacheUse
+    """How answers found the search index, and how many came upon a damaged cache."""
+    locks: LockWaits
+    """How long answers waited while another process held a lock."""
+    writes: Latency | None
+    """How long the last answers of the verbs took that write memories, commits included."""
+    last_injected: LastInjected | None
     traces: tuple[FailureTrace, ...] | None = None
     """With --traces: what failed in the captured sessions, and how long it took to mend it."""
 
@@ -105,8 +124,11 @@ def stats(
 
     Latencies are those of the last 1,000 answers of each verb: the median and the 95th percentile,
     from the first line of memtool to the last byte of the answer; the start of Python is not in
-    them. A memory is accessed where search, show or inject showed it. The ledger in the git
-    directory is this clone's own; deleting it loses nothing but these figures.
+    them. Of the last 10,000 answers it is counted how many found the search index as it was, had to
+    update or to build it, came upon a damaged cache, or waited for a lock of another process.
+    Writes are the verbs that write memories, with their commits. A memory is accessed where search,
+    show or inject showed it. The ledger in the git directory is this clone's own; deleting it loses
+    nothing but these figures.
 
     --traces adds what failed in the captured sessions of this clone: for each error signature and
     command the failing runs until it worked, how often it came back after that, and both for
@@ -132,6 +154,8 @@ def stats(
         latencies, depths = tuple(held.latencies()), held.depths()
         accessed, injected = held.most("", most), held.most_injected(most)
         acts = held.acts()
+        caching, locks = held.cache_use(), held.lock_waits()
+        writes, last_injected = held.taken_together(WRITING), _last_injected(held)
     stored = _stored(directory)  # before an index is built to count the memories
     tree = index.open(context, at, exact=True)
     trees = _shown_here(context, tree)
@@ -153,6 +177,10 @@ def stats(
         audit=dict(sorted(Counter(act.kind for act in acts).items())),
         interrupted=sum(act.outcome == INTERRUPTED for act in acts),
         still_holds=_still_holds(acts),
+        cache=caching,
+        locks=locks,
+        writes=writes,
+        last_injected=last_injected,
         traces=_traces(context, tree)[: most or None] if traces else None,
     )
 
@@ -183,6 +211,7 @@ def render(stats: Stats) -> str:
         ]
         parts += columns([("verb", "p50", "p95", "answers"), *rows])
         parts.append(_health_text(stats.health))
+    parts += _costs_text(stats)
     if stats.depths:
         counts = ", ".join(f"{count} {depth}" for depth, count in stats.depths.items())
         parts.append(f"questions answered by level: {counts}")
@@ -198,6 +227,38 @@ def render(stats: Stats) -> str:
         counts = ", ".join(f"{rule} {count}" for rule, count in stats.still_holds.items())
         parts.append(f"drift, confirmed with --still-holds by rule: {counts}")
     return "\n".join([*parts, *_traces_text(stats.traces)])
+
+
+def _last_injected(held: Ledger) -> LastInjected | None:
+    newest = held.last_injected()
+    if not newest:
+        return None
+    return LastInjected(timestamps.render(newest[0][0]), tuple(id_ for _moment, id_ in newest))
+
+
+def _costs_text(stats: Stats) -> list[str]:
+    """Return a line each on writing, the cache, locks and the last block; of what there was."""
+    rows = []
+    if stats.writes:
+        one = stats.writes
+        rows.append(f"writes: p50 {one.p50_ms:.1f} ms, p95 {one.p95_ms:.1f} ms of {one.samples}")
+    used = stats.cache
+    if used.hit_share is not None:
+        rows.append(
+            f"index: {used.hit_share:.1%} of {used.answers} answers found it as it was,"
+            f" {used.updates} updated it, {used.rebuilds} built it"
+        )
+    if used.damaged:
+        rows.append(f"damaged caches: {used.damaged} answers made one anew")
+    waited = stats.locks
+    if waited.waits:
+        rows.append(
+            f"locks: {waited.waits} answers waited, {waited.longest_ms:.0f} ms at the longest"
+        )
+    if stats.last_injected:
+        last = stats.last_injected
+        rows.append(f"last injected {last.moment}: {', '.join(last.ids)}")
+    return rows
 
 
 def _still_holds(acts: Iterable[Act]) -> dict[str, int]:

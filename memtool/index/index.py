@@ -483,6 +483,8 @@ def _open_tree(
     base, note = _stored_base(cache_dir, name) if cache_dir else None, ""
     if base is None:
         base, note = make_base(cache_dir, name, records, settings)
+    else:
+        cache.note_event(cache.HIT)
     return IndexReader([LeafReader(base.index, base.memories, 0, frozenset())], note)
 
 
@@ -515,8 +517,10 @@ def _looked_at(context: Context, key: str, *, exact: bool) -> tuple[Held | Refre
     if kept is not None and kept.key == key:
         seen = check(repository.top, context.directory, kept, exact=exact)
         if not (seen.folders or seen.vanished):
+            cache.note_event(cache.HIT)
             return held or _hold(repository, kept), seen.is_exact
     _held.pop(repository.own_dir, None)
+    cache.note_event(cache.READ)
     found = Refresh(context, key, kept if seen is not None else None, seen)
     if not found.note and found.is_worth_keeping():
         found.keep()
@@ -593,6 +597,7 @@ def make_base(
     """
     from memtool.index import build  # bm25s and numpy: 15 interpreter starts
 
+    cache.note_event(cache.BUILT)
     ordered = sorted(records, key=lambda record: record.path)
     documents = (Document(record.path, fields(record)) for record in ordered)
     files = build.build(documents, settings.text(LANGUAGE_KEY))

@@ -40,8 +40,35 @@ GUARDED_BY_ROW = ("sums", "rows")
 _FIELD_END = "\0"
 
 
+HIT, READ, BUILT, DAMAGED = "hit", "read", "built", "damaged"
+"""What may happen to a cache: used as it is, brought up to date, made anew, found damaged."""
+_events: set[str] = set()
+
+
+def note_event(event: str) -> None:
+    """Note what happened to a cache, for the statistics of the answer that is being made."""
+    _events.add(event)
+
+
+def take_events() -> frozenset[str]:
+    """Return what happened since the last time that somebody asked, in this process."""
+    found = frozenset(_events)
+    _events.clear()
+    return found
+
+
 class CorruptCache(Exception):
     """A file of the cache is missing, damaged or of another version: it must be rebuilt."""
+
+    def __init__(self, why: str) -> None:
+        """Note damage, which somebody should hear of when it comes again and again."""
+        super().__init__(why)
+        if not isinstance(self, AbsentCache):
+            note_event(DAMAGED)
+
+
+class AbsentCache(CorruptCache):
+    """A file of the cache is missing or of another version, which is nothing odd."""
 
 
 def pack(
@@ -76,7 +103,7 @@ class Sections:
         magic = _magic(kind)
         begin = len(magic) + _SIZES
         if bytes(raw[: len(magic)]) != magic or len(raw) < begin:
-            raise CorruptCache(f"not a file of the kind {kind}")
+            raise AbsentCache(f"not a file of the kind {kind}")
         try:
             size, checksum = (int(part, 16) for part in bytes(raw[len(magic) : begin]).split())
         except ValueError:
@@ -188,6 +215,8 @@ def mapped(path: str) -> memoryview:
             return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
         finally:
             os.close(handle)
+    except FileNotFoundError as error:
+        raise AbsentCache(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
         raise CorruptCache(str(error)) from None
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
-from memtool.store.files import TEMP_PREFIX, locked, remove
+from memtool.store.files import TEMP_PREFIX, locked, note_wait, remove
 from memtool.store.git import GitError
 from memtool.store.repository import Repository
 from memtool.value import Value
@@ -273,6 +273,7 @@ def _patiently(
             ):
                 raise
         time.sleep(pause_s)
+        note_wait(pause_s)
         pause_s = min(pause_s * 1.5, 0.3)
 
 

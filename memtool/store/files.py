@@ -31,11 +31,23 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 """What file systems without hard links answer: exFAT and some network mounts."""
 _PRIVATE = 0o600
 _writes = [0]
+_waited_s = [0.0]
 
 
 def writes() -> int:
     """Return how many files this process has created or replaced in worktrees so far."""
     return _writes[0]
+
+
+def note_wait(seconds: float) -> None:
+    """Note how long this process has waited for a lock that another one held."""
+    _waited_s[0] += seconds
+
+
+def take_waited_s() -> float:
+    """Return the seconds that were waited for locks since somebody last asked, in this process."""
+    found, _waited_s[0] = _waited_s[0], 0.0
+    return found
 
 
 def open_to_append(path: str) -> int:
@@ -246,7 +258,12 @@ class locked:  # noqa: N801  # `contextlib` would cost a cold search two modules
         except OSError:  # a read-only git directory: the compare in `replace` still protects
             return
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                began = time.monotonic()
+                fcntl.flock(self._handle, fcntl.LOCK_EX)
+                note_wait(time.monotonic() - began)
         except BaseException:
             self.__exit__()
             raise

@@ -10,11 +10,12 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory.timestamps import DAY_S
+from memtool.store.cache import BUILT, HIT, READ
 from memtool.store.usage_log import (
     ASKED,
     INTENT,
@@ -49,6 +50,37 @@ CREATE TABLE IF NOT EXISTS audit (
 _DEPTHS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS depths (answer INTEGER PRIMARY KEY, depth TEXT NOT NULL)
 """
+
+
+_COSTS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS costs (
+    answer INTEGER PRIMARY KEY, state TEXT NOT NULL, is_damaged INTEGER NOT NULL,
+    waited_ms REAL NOT NULL)
+"""
+_LATER_SCHEMAS = (_AUDIT_SCHEMA, _DEPTHS_SCHEMA, _COSTS_SCHEMA)
+"""Tables that an older ledger may lack."""
+
+
+class CacheUse(Value):
+    """How answers found the index: as it was, to be brought up to date, or to be made anew.
+
+    `damaged` counts answers that came upon a damaged cache; `hit_share` is None without answers.
+    """
+
+    answers: int
+    hits: int
+    updates: int
+    rebuilds: int
+    damaged: int
+    hit_share: float | None
+
+
+class LockWaits(Value):
+    """How many answers waited for a lock of another process, and how long in milliseconds."""
+
+    waits: int
+    total_ms: float
+    longest_ms: float
 
 
 class Act(Value):
@@ -164,6 +196,39 @@ class Ledger:
         query = "SELECT depth, count(*) FROM depths GROUP BY depth ORDER BY 2 DESC, 1"
         return dict(self._connection.execute(query).fetchall())
 
+    def cache_use(self) -> CacheUse:
+        """Return how answers found the index, of those that are kept in detail."""
+        if not self._has("costs"):
+            return CacheUse(0, 0, 0, 0, 0, None)
+        query = "SELECT state, count(*), sum(is_damaged) FROM costs GROUP BY state"
+        rows = self._connection.execute(query).fetchall()
+        counts = {state: count for state, count, _damaged in rows}
+        hits, updates, rebuilds = (counts.get(state, 0) for state in (HIT, READ, BUILT))
+        answers = hits + updates + rebuilds
+        damaged = sum(number for _state, _count, number in rows)
+        share = round(hits / answers, 4) if answers else None
+        return CacheUse(answers, hits, updates, rebuilds, damaged, share)
+
+    def lock_waits(self) -> LockWaits:
+        """Return how long answers waited for locks, of those that are kept in detail."""
+        if not self._has("costs"):
+            return LockWaits(0, 0.0, 0.0)
+        query = "SELECT count(*), total(waited_ms), max(waited_ms) FROM costs WHERE waited_ms > 0"
+        waits, total_ms, longest_ms = self._connection.execute(query).fetchone()
+        return LockWaits(waits, round(total_ms, 3), longest_ms or 0.0)
+
+    def taken_together(self, verbs: Sequence[str]) -> Latency | None:
+        """Return how long the last answers of some verbs took, as one; None where there are none.
+
+        The `verb` of the row is empty.
+        """
+        marks = ",".join("?" * len(verbs))
+        query = (
+            f"SELECT elapsed_ms FROM answers WHERE verb IN ({marks}) ORDER BY number DESC LIMIT ?"  # noqa: S608  # question marks alone
+        )
+        found = sorted(ms for (ms,) in self._connection.execute(query, (*verbs, SAMPLES)))
+        return _latency("", found) if found else None
+
     def _has(self, table: str) -> bool:
         """Tell whether there is a table: a ledger may be older than it."""
         query = "SELECT 1 FROM sqlite_master WHERE name = ?"
@@ -222,6 +287,15 @@ class Ledger:
         )
         rows = self._connection.execute(query, (memory, limit or -1))
         return [Injection(*row) for row in rows]
+
+    def last_injected(self) -> list[tuple[int, str]]:
+        """Return moment and id of each memory of the newest block that had any, in its order."""
+        query = (
+            "SELECT moment, memory FROM shown JOIN answers ON answer = number WHERE answer = ("
+            "SELECT max(answer) FROM shown JOIN answers ON answer = number WHERE verb IN (?, ?, ?))"
+            " ORDER BY place"
+        )
+        return self._connection.execute(query, INJECTING).fetchall()
 
     def acts(self) -> list[Act]:
         """Return what was done that git alone does not show, newest first."""
@@ -290,7 +364,7 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         connection = sqlite3.connect(":memory:")
         connection.executescript(_SCHEMA)
-        for schema in (_AUDIT_SCHEMA, _DEPTHS_SCHEMA):
+        for schema in _LATER_SCHEMAS:
             connection.execute(schema)
         return connection
     from urllib.parse import quote
@@ -335,7 +409,7 @@ def _connect(path: str) -> sqlite3.Connection:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("PRAGMA synchronous = NORMAL")
-        for schema in (_AUDIT_SCHEMA, _DEPTHS_SCHEMA):
+        for schema in _LATER_SCHEMAS:
             connection.execute(schema)
     except BaseException:
         connection.close()
@@ -365,6 +439,9 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
         ).lastrowid or newest  # fmt: skip
         if note.depth:
             connection.execute("INSERT INTO depths VALUES (?, ?)", (newest, note.depth))
+        if note.index or note.is_damaged or note.waited_ms:
+            cost = (newest, note.index, note.is_damaged, note.waited_ms)
+            connection.execute("INSERT INTO costs VALUES (?, ?, ?, ?)", cost)
         connection.executemany(
             "INSERT INTO shown VALUES (?,?,?,?,?,?)",
             (
@@ -380,6 +457,7 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
     oldest = newest - KEPT_ANSWERS
     connection.execute("DELETE FROM shown WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM depths WHERE answer <= ?", (oldest,))
+    connection.execute("DELETE FROM costs WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM answers WHERE number <= ?", (oldest,))
 
 

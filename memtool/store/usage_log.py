@@ -49,8 +49,9 @@ MOST_MOMENT = 1 << 40
 _TRIES = 10
 _NOTE_FIELDS = 5
 _ITEM_FIELDS = 4
-_DEPTH = "="
-"""Begins the field of the level that answered; no id begins so."""
+_DEPTH, _COST = "=", "~"
+"""Begin the fields of the level that answered, and of cache and locks; no id begins so."""
+_DAMAGED = "!"
 END = "."
 """The last field of every line: what ends otherwise is torn."""
 
@@ -69,6 +70,9 @@ class Note(Value):
 
     `prompt` is the hash of what was asked, `session` the session it was for; empty without one.
     `depth` is the level that answered a question, empty where none was asked.
+    `index` says what became of the index (`hit`, `read`, `built`, the worst where there were two),
+    empty where none was opened; `is_damaged` whether any cache was, and `waited_ms` is the time in
+    which another process held a lock.
     """
 
     moment: int
@@ -78,6 +82,9 @@ class Note(Value):
     session: str = ""
     items: tuple[ShownItem, ...] = ()
     depth: str = ""
+    index: str = ""
+    is_damaged: bool = False
+    waited_ms: float = 0.0
 
 
 def append_note(directory: str, note: Note) -> int:
@@ -162,13 +169,17 @@ def note_line(note: Note) -> bytes:
     """Return the line of a note. It begins with a line feed, so that a torn line spoils no other.
 
     Fields are parted by tabs: moment, verb, milliseconds, prompt, session, `=` and the level that
-    answered, each memory as id, tier, score and reason between spaces, and a full stop.
+    answered, `~` and what became of index, caches and locks, each memory as id, tier, score and
+    reason between spaces, and a full stop.
     """
     fields = [
         str(note.moment), _word(note.verb), f"{note.elapsed_ms:.3f}", _word(note.prompt),
         _text(note.session),
     ]  # fmt: skip
     fields += [f"{_DEPTH}{_word(note.depth)}"] if note.depth else []
+    if note.index or note.is_damaged or note.waited_ms:
+        mark = _DAMAGED if note.is_damaged else ""
+        fields.append(f"{_COST}{_word(note.index)} {mark} {note.waited_ms:.3f}")
     for item in note.items[:MOST_ITEMS]:
         score = "" if item.score is None else f"{item.score:.6g}"
         fields.append(f"{_word(item.id)} {_word(item.tier)} {score} {_text(item.reason)}")
@@ -187,16 +198,27 @@ def read_notes(data: bytes) -> Iterator[Note]:
 def _note_of(fields: list[str]) -> Note | None:
     if fields.pop() != END or len(fields) < _NOTE_FIELDS:
         return None
-    is_levelled = fields[_NOTE_FIELDS:] and fields[_NOTE_FIELDS].startswith(_DEPTH)
-    depth = fields.pop(_NOTE_FIELDS).removeprefix(_DEPTH) if is_levelled else ""
+    depth, cost = _marked(fields, _DEPTH), _marked(fields, _COST)
     try:
         moment, elapsed_ms = int(fields[0]), float(fields[2])
         items = tuple(_items(fields[_NOTE_FIELDS:]))
+        state, mark, waited = (cost or "  0").split(" ")
+        waited_ms = float(waited)
     except ValueError:
         return None
-    if not (abs(moment) < MOST_MOMENT and 0 <= elapsed_ms < MOST_MOMENT):
+    is_sane = 0 <= elapsed_ms < MOST_MOMENT and 0 <= waited_ms < MOST_MOMENT
+    if not (abs(moment) < MOST_MOMENT and is_sane):
         return None
-    return Note(moment, fields[1], elapsed_ms, fields[3], fields[4], items, depth)
+    return Note(
+        moment, fields[1], elapsed_ms, fields[3], fields[4], items, depth, state,
+        mark == _DAMAGED, waited_ms,
+    )  # fmt: skip
+
+
+def _marked(fields: list[str], mark: str) -> str:
+    """Take the first field after those of every note out, if it has a mark; return its text."""
+    is_there = fields[_NOTE_FIELDS:] and fields[_NOTE_FIELDS].startswith(mark)
+    return fields.pop(_NOTE_FIELDS).removeprefix(mark) if is_there else ""
 
 
 def _items(fields: Iterable[str]) -> Iterator[ShownItem]:

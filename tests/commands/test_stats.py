@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import os
+from threading import Thread
 
 import pytest
 from conftest import Sandbox
 
-from memtool.commands import _record
+from memtool.cli import main
+from memtool.cli.arguments import interface
+from memtool.commands import VERBS, _record
+from memtool.commands.inject import inject
+from memtool.commands.search import search
 from memtool.commands.show import show
-from memtool.commands.stats import Size, render, stats
+from memtool.commands.stats import WRITING, LastInjected, Size, render, stats
 from memtool.errors import MemtoolError
-from memtool.store import ledger
+from memtool.index import index, manifest
+from memtool.store import cache, files, ledger
 from memtool.store.context import Context
 
 
@@ -122,3 +128,86 @@ def test_a_bare_repository_has_statistics_too(sandbox: Sandbox) -> None:
     sandbox.git("clone", "--quiet", "--bare", ".", "../bare.git")
     workspace = Context.at(str(sandbox.path.parent / "bare.git"), sandbox.env)
     assert stats(workspace, at="HEAD").sizes == (Size("memories", 1, size),)
+
+
+def asked(sandbox: Sandbox) -> None:
+    """Search as the command line would, in a process that holds nothing from before."""
+    index._held.clear()
+    workspace = sandbox.context()
+    found = main.undamaged(workspace, lambda: search(workspace, "title"))
+    _record.note(workspace, "search", found, 2.0)
+
+
+def test_what_became_of_the_index_is_counted(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Built, found as it was, brought up to date; damage is made anew, and seen here alone."""
+    monkeypatch.setattr(manifest, "DOUBT_NS", -(10**9))  # young files would be read again
+    sandbox.memory("dec-a")
+    cache.take_events()
+    asked(sandbox)
+    asked(sandbox)
+    sandbox.memory("dec-b")
+    asked(sandbox)
+    used = stats(sandbox.context()).cache
+    assert (used.answers, used.hits, used.updates, used.rebuilds) == (3, 1, 1, 1)
+    assert (used.hit_share, used.damaged) == (0.3333, 0)
+    place = next((sandbox.path / ".git" / "memtool" / "index").glob("*/segment.bin"))
+    place.write_bytes(place.read_bytes()[:-9])
+    asked(sandbox)
+    found = stats(sandbox.context())
+    assert (found.cache.rebuilds, found.cache.damaged) == (2, 1)
+    text = render(found)
+    assert "index: 25.0% of 4 answers found it as it was, 1 updated it, 2 built it" in text
+    assert "damaged caches: 1 answers made one anew" in text
+
+
+def test_who_waits_for_a_lock_is_counted(sandbox: Sandbox) -> None:
+    """Only a lock that somebody holds is waited for, and the time is that of the waiting."""
+    sandbox.memory("dec-a")
+    workspace = sandbox.context()
+    directory = workspace.repository.cache_dir
+    files.take_waited_s()
+    with files.locked(directory, "commit.lock"):
+        waiting = Thread(target=_locked, args=(directory,))
+        waiting.start()
+        waiting.join(0.05)
+    waiting.join()
+    shown(workspace, "dec-a", "dec-a")
+    found = stats(workspace)
+    assert found.locks.waits == 1
+    assert found.locks.longest_ms == found.locks.total_ms >= 50
+    assert "locks: 1 answers waited, " in render(found)
+
+
+def _locked(directory: str) -> None:
+    with files.locked(directory, "commit.lock"):
+        pass
+
+
+def test_writes_and_the_last_block_are_shown(sandbox: Sandbox) -> None:
+    """Verbs that write are one row of their own; a block counts as soon as an agent got it."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", status="pinned")
+    workspace = sandbox.context()
+    assert (stats(workspace).writes, stats(workspace).last_injected) == (None, None)
+    for verb, elapsed_ms in (("confirm", 5.0), ("supersede", 9.0), ("status", 1.0)):
+        _record.note(workspace, verb, None, elapsed_ms)
+    _record.note(workspace, "inject", inject(workspace, prompt="where do sessions live?"), 3.0)
+    shown(workspace, "dec-a")
+    found = stats(workspace)
+    assert found.writes is not None
+    assert (found.writes.samples, found.writes.p50_ms, found.writes.p95_ms) == (2, 5.0, 9.0)
+    assert found.last_injected == LastInjected("2026-03-01T12:00:00Z", ("dec-a",))
+    text = render(found)
+    assert "writes: p50 5.0 ms, p95 9.0 ms of 2" in text
+    assert "last injected 2026-03-01T12:00:00Z: dec-a" in text
+
+
+def test_every_verb_that_commits_memories_is_one_that_writes() -> None:
+    """The others that commit write settings."""
+    able = {
+        face.name
+        for face in map(interface, VERBS)
+        if any(one.name == "commit" for one in face.parameters)
+    }
+    assert able - {"init", "config", "alias", "auto"} == {*WRITING}

@@ -72,6 +72,10 @@ NOTES = st.builds(
     prompt=WORDS | st.just(""),
     session=TEXTS,
     items=st.lists(ITEMS, max_size=5).map(tuple),
+    depth=WORDS | st.just(""),
+    index=st.sampled_from(["", "hit", "read", "built"]),
+    is_damaged=st.booleans(),
+    waited_ms=st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000),
 )
 NOTE = Note(
     7, "inject", 1.5, "0123456789abcdef", "s 1", (ShownItem("dec-a", "pinned", None, "why"),)
