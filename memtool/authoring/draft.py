@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +28,7 @@ from memtool.memory.schema import parse_source
 from memtool.redaction.mask import Mask
 from memtool.store import files
 from memtool.store.context import Context
-from memtool.store.progress import paused
+from memtool.store.progress import can_ask, paused
 
 MOST_READ = 1 << 20
 """Bytes of a file in which anchors are looked for."""
@@ -365,7 +364,7 @@ def submit(
     """
     template = template_of(context, memory.type)
     if not edit and _is_blank(memory, template):
-        edit = not dry_run and _is_at_terminal()
+        edit = not dry_run and can_ask()
         if not edit:
             write.validated(context, memory)  # a wrong option is the first thing to mend
             raise _without_text(memory.type, template)
@@ -398,11 +397,6 @@ def submit(
 
 def _is_blank(memory: Memory, template: str) -> bool:
     return not memory.has_text or memory.body.strip() == template.strip()
-
-
-def _is_at_terminal() -> bool:
-    """Tell whether an editor could be used: stdout may be read by a script all the same."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _without_text(type_: str, template: str) -> MemtoolError:

@@ -1,28 +1,40 @@
-"""`memtool verify`: does each source of a memory resolve, and does it show what it showed."""
+"""`memtool verify`: does each source resolve, show what it showed, and a failure come again."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.memory import timestamps
 from memtool.redaction.mask import Mask
 from memtool.search.features import Facts
 from memtool.search.verification import (
     BROKEN,
+    RUN_VERDICTS,
     SOUND,
     VERDICTS,
     WEAK,
+    TraceRun,
     Verification,
     is_address,
 )
 from memtool.search.verification import (
     verify as verified,
 )
+from memtool.store import progress, usage_log
 from memtool.store.context import Context
+from memtool.store.provenance import SHORT, TRUST_LEVELS
 from memtool.store.reachability import UNKNOWN
 from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memtool.sessions.rerun import RerunPlan
+    from memtool.store.provenance import Origin, Witness
+    from memtool.store.snapshot import Record
 
 
 class VerifyReport(Value):
@@ -50,6 +62,9 @@ def verify(
     *ids: str,
     all: bool = False,
     online: bool = False,
+    run: bool = False,
+    yes: bool = False,
+    seconds: int = 60,
     at: str | None = None,
 ) -> VerifyReport:
     """Check every source of memories against this clone; nothing outside of it is asked.
@@ -66,15 +81,30 @@ def verify(
     With --online each site that is cited gets one HEAD request, where your own setting
     verify.online lets it: no redirect is followed, and nothing of your own network is asked.
 
+    With --run the command of one trace is run again, as its section Environment records it: at the
+    commit where it failed and, where it fails there alike, at HEAD. Each run has a copy of that
+    commit, an empty home, few variables, no shell, and no network where the system lets it be taken
+    away. You are shown the command and asked; --yes agrees without a question, only to a memory
+    that is trusted and names no place outside of the copy. Nothing is ever run in CI, from a hook
+    or a server. It holds; it is fixed, not fixed here, or its failure changed at HEAD; or it does
+    not reproduce. What cannot be run stays unknown. The ledger keeps the result, no file does. It
+    contains accidents and is no sandbox.
+
     Example:
         memtool verify --all
+        memtool verify epi-2026-03-01-exports-time-out-k3vq --run
 
     Args:
         ids: these memories, by id or words; without any all that are current
         all: also what is sound or cannot be told
         online: also ask the sites, where your own settings have verify.online
+        run: run the command of a trace again, after you were asked
+        yes: with --run, agree without a question to what is trusted
+        seconds: with --run, most seconds of one run
         at: memories and files of this revision instead of those of HEAD
     """
+    if run:
+        _refuse_run(context, ids, at)
     if online and not context.own_settings.setting(CONSENT):
         raise MemtoolError(
             "--online asks the sites that memories cite, which you have not allowed",
@@ -92,9 +122,11 @@ def verify(
 
         sessions = messages(context, texts)
     witness = context.witness(tree)
+    ran = _run(context, witness, wanted[0], seconds, yes=yes) if run else None
     categories = context.settings.categories
     sites = _sites(texts) if online else {}
     found = verified(tree, witness, wanted, sessions, sites, context.now, categories)
+    found = _with_runs(context, found, ran)
     counts = Counter(one.verdict for one in found)
     mask = Mask(context.settings)
     shown = [_masked(one, mask) for one in found if ids or all or one.verdict in (BROKEN, WEAK)]
@@ -118,6 +150,109 @@ def _sites(texts: Iterable[str]) -> dict[str, tuple[str, str]]:
     return sites.asked(filter(is_address, named))
 
 
+def _refuse_run(context: Context, ids: tuple[str, ...], at: str | None) -> None:
+    if len(ids) != 1 or at is not None:
+        raise MemtoolError(
+            "--run takes one trace, as it stands in the worktree", hint="memtool verify ID --run"
+        )
+    from memtool.sessions import rerun  # it starts processes, which nothing else here does
+
+    rerun.refuse_unattended(context)
+
+
+def _run(
+    context: Context, witness: Witness, record: Record, seconds: int, *, yes: bool
+) -> TraceRun:
+    """Run the command of a trace again, once somebody agreed; the audit keeps what it said.
+
+    Raises:
+        MemtoolError: it is no trace, or nobody agreed.
+    """
+    from memtool.redaction.find import allowlist
+    from memtool.sessions import rerun
+
+    # Marks stand in the place of secrets, so that no secret is a part of what is run.
+    planned = rerun.plan(context, Mask(context.settings).memory(record.memory), seconds)
+    allowed = allowlist(context.settings)
+    if planned.obstacle:
+        return rerun.carry_out(context, planned, allowed)
+    origin = witness.origins([record])[record.path]
+    _refuse_unagreed(context, planned, origin, yes=yes)
+    with usage_log.act(context, rerun.ACT, planned.id) as act:
+        done = rerun.carry_out(context, planned, allowed)
+        act.detail = f"{done.verdict}: {done.detail}"
+    return done
+
+
+def _refuse_unagreed(context: Context, planned: RerunPlan, origin: Origin, *, yes: bool) -> None:
+    """Ask somebody at a terminal whether a command may run. Raises MemtoolError unless it may."""
+    reaches = planned.environment.reaches
+    if yes:
+        why = "names places outside of the copy" if reaches else ""
+        is_trusted = origin.trust in TRUST_LEVELS[TRUST_LEVELS.index("trusted") :]
+        why = why if is_trusted else f"is only {origin.trust}, not trusted"
+        if why:
+            raise MemtoolError(
+                f"{planned.id} {why}, so that --yes is not enough; nothing was run",
+                hint=f"memtool verify {planned.id} --run shows the command and asks",
+                code="no-consent",
+            )
+    elif not (context.is_person and progress.can_ask()):
+        raise MemtoolError(
+            "nobody is here to be asked; nothing was run",
+            hint=f"memtool verify {planned.id} --run in a terminal, or --yes for a trusted memory",
+            code="no-consent",
+        )
+    elif not progress.agrees(_question(planned, origin)):
+        raise MemtoolError("nothing was run", hint="answer y to run it", code="no-consent")
+
+
+def _question(planned: RerunPlan, origin: Origin) -> str:
+    """Return what somebody should know before a command of a memory is run."""
+    from memtool.sessions import rerun
+
+    environment = planned.environment
+    by = f" by {origin.author}" if origin.author else ""
+    at = f"commit {planned.commit[:SHORT]}"
+    if planned.head != planned.commit:
+        at += f", and of HEAD ({planned.head[:SHORT]}) if it fails there"
+    rows = [
+        f"{planned.id}  {planned.title}",
+        f"  command:   {rerun.shown(environment)}",
+        f"  directory: {environment.cwd} in a copy of {at}",
+        f"  expected:  {planned.signature or 'the failure that it recorded'}",
+        f"  written:   {origin.trust}{by}",
+        f"  limits:    {planned.limit_s} s each; empty home, few variables, if possible no network",
+        "Whoever wrote the memory chose the command. A copy contains accidents; it is no sandbox.",
+    ]
+    if environment.reaches:
+        rows.append(f"It names places outside of the copy: {', '.join(environment.reaches)}")
+    return "\n".join([*rows, "run it? [y/N] "])
+
+
+def _with_runs(
+    context: Context, found: Sequence[Verification], ran: TraceRun | None
+) -> list[Verification]:
+    """Return verdicts with what the last run of each trace said."""
+    if not any(one.trace for one in found):
+        return [one.replace(run=ran) for one in found]
+    from memtool.sessions import rerun
+
+    known = rerun.results(context)
+    made = []
+    for one in found:
+        result = known.get(one.id)
+        trace = one.trace
+        if trace is not None and ran is not None:
+            trace = trace.replace(reproduces=RUN_VERDICTS[ran.verdict][0], result=ran.verdict,
+                                  ran=timestamps.render(context.now))  # fmt: skip
+        elif trace is not None and result is not None:
+            trace = trace.replace(reproduces=RUN_VERDICTS[result.verdict][0],
+                                  result=result.verdict, ran=rerun.moment_of(result))  # fmt: skip
+        made.append(one.replace(trace=trace, run=ran))
+    return made
+
+
 def _masked(one: Verification, mask: Mask) -> Verification:
     """Return a verdict with texts as they may be shown."""
     return one.replace(
@@ -136,8 +271,7 @@ def render(report: VerifyReport) -> str:
             lines.append(f"  {source.status}: {source.source}: {source.detail}{now}")
         if one.newer:
             lines.append(f"  a newer trace of its failure: {', '.join(one.newer)}")
-        if one.trace is not None and one.trace.reproduces is None:
-            lines.append("  whether it still fails so is unknown: nothing was run")
+        lines += _of_trace(one)
     lines.append(
         f"{report.checked:,} memories: {report.sound:,} sound, {report.weak:,} weak, "
         f"{report.broken:,} broken, {report.unknown:,} unknown"
@@ -148,3 +282,30 @@ def render(report: VerifyReport) -> str:
             f"hint: memtool supersede {first} TITLE --source SOURCE names one that resolves"
         )
     return "\n".join(lines)
+
+
+def _of_trace(one: Verification) -> list[str]:
+    """Return the lines on whether a failure reproduces, and on the runs that were just made."""
+    if one.run is not None:
+        return _of_run(one.run)
+    if one.trace is None:
+        return []
+    if one.trace.result:
+        return [f"  {one.trace.result}, as run on {one.trace.ran[:10]}"]
+    return ["  whether it still fails so is unknown: nothing was run"]
+
+
+def _of_run(run: TraceRun) -> list[str]:
+    lines = [f"  {run.verdict}: {run.detail}"]
+    lines += [f"    otherwise here: {what}" for what in run.differs]
+    for one in run.runs:
+        network = "no network" if one.is_network_off else "the network was not cut off"
+        where = "" if one.commit == run.commit else "HEAD, "
+        ended = "" if one.exit is None else f", exit code {one.exit}"
+        lines.append(
+            f"    at {where}{one.commit[:SHORT]}: {one.detail}{ended} "
+            f"({one.seconds:.1f} s, {network})"
+        )
+        if one.outcome != "passed":
+            lines += [f"      | {line}" for line in one.output.splitlines()]
+    return lines

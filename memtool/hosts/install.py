@@ -28,7 +28,7 @@ from memtool.hosts.edits import MARK, ConfigEdit, Hook, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.files import read_regular
-from memtool.store.progress import paused
+from memtool.store.progress import agrees, can_ask
 from memtool.value import Value
 
 
@@ -529,7 +529,7 @@ def run(
         MemtoolError: files of others would change and nobody agreed, or a host cannot be planned.
     """
     shown = None
-    if dry_run or (not yes and _is_interactive()):
+    if dry_run or (not yes and can_ask()):
         plan = shown = _planned(names, plan_of, every=every)
     if shown is not None and shown.steps and not dry_run and not _agrees(context, shown):
         raise MemtoolError("nothing was changed", hint="answer y, or give --yes", code="refused")
@@ -602,21 +602,13 @@ def _diff(context: Context, plan: InstallPlan) -> str:
     return "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
 
 
-def _is_interactive() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-
-
 def _agrees(context: Context, plan: InstallPlan) -> bool:
     """Show the plan on the terminal and ask."""
     diff = _diff(context, plan)
     rows = [step.text(context.repository.top) for step in plan.steps]
-    text = "\n".join([*rows, *(["", diff.rstrip("\n"), ""] if diff else []), "do this? [y/N] "])
-    # What is in the files of others must not act on the terminal.
-    with paused():
-        shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-        sys.stderr.write(shown)
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return agrees(
+        "\n".join([*rows, *(["", diff.rstrip("\n"), ""] if diff else []), "do this? [y/N] "])
+    )
 
 
 def _refuse_unasked(context: Context, plan: InstallPlan) -> None:

@@ -82,16 +82,72 @@ class FailureEvidence(Value):
     """How far a trace of a failure is proven, each True, False, or None where nobody can tell.
 
     `pointer`: the output and the commit that it names resolve. `current`: no newer memory has its
-    signature. `reproduces` wants the command to be run again, which nothing here does.
+    signature. `reproduces`: the last run of its command at the recorded commit failed alike, of
+    which `result` is the verdict (one of `RUN_VERDICTS`) and `ran` the moment; nothing runs unless
+    it is asked for.
     """
 
     pointer: bool | None
     current: bool
     reproduces: bool | None = None
+    result: str = ""
+    ran: str = ""
+
+
+HOLDS, FIXED, NOT_FIXED = "holds", "fixed", "not fixed here"
+CHANGED, GONE, CANNOT_RUN = "failure changed", "does not reproduce", "cannot run"
+RUN_VERDICTS: dict[str, tuple[bool | None, str]] = {
+    HOLDS: (True, "it fails so at the recorded commit; HEAD could not be asked"),
+    FIXED: (True, "it fails so at the recorded commit, and works at HEAD"),
+    NOT_FIXED: (True, "it fails so at the recorded commit, and at HEAD"),
+    CHANGED: (True, "it fails so at the recorded commit, and in another way at HEAD"),
+    GONE: (False, "at the recorded commit it works, or fails in another way"),
+    CANNOT_RUN: (None, "nobody can tell: it could not be run, or not to its end"),
+}
+"""What a run of a trace's command says, with whether the failure reproduces, and what it means."""
+
+
+class CommandRun(Value):
+    """One run of a command at a commit.
+
+    `outcome` is `alike`, `passed`, `other` or `unrunnable`, and `detail` a clause about it. `exit`
+    is None where it did not end by itself. `output` are its last lines, without secrets.
+    """
+
+    commit: str
+    outcome: str
+    detail: str
+    exit: int | None
+    signature: str
+    seconds: float
+    is_network_off: bool
+    output: str
+
+
+class TraceRun(Value):
+    """What running a trace's command again said.
+
+    `exit` and `signature` are those at the recorded commit; `environment` is what the trace says of
+    the run that it recorded, `differs` what of it is otherwise on this machine.
+    """
+
+    verdict: str
+    detail: str
+    commit: str
+    head: str
+    exit: int | None
+    signature: str
+    seconds: float
+    environment: dict[str, str]
+    differs: tuple[str, ...]
+    runs: tuple[CommandRun, ...]
 
 
 class Verification(Value):
-    """The verdict on one memory. `newer` are the living traces of its signature that are newer."""
+    """The verdict on one memory. `newer` are the living traces of its signature that are newer.
+
+    `run` is what running its command has just said, None where that was not asked for.
+    """
 
     id: str
     title: str
@@ -99,6 +155,7 @@ class Verification(Value):
     sources: tuple[CheckedSource, ...]
     newer: tuple[str, ...] = ()
     trace: FailureEvidence | None = None
+    run: TraceRun | None = None
 
 
 def verify(

@@ -8,6 +8,8 @@ itself in `paused`.
 
 from __future__ import annotations
 
+import sys
+
 from memtool.store import process
 
 TYPE_CHECKING = False
@@ -94,3 +96,20 @@ class paused:  # noqa: N801  # a context, named like those of contextlib
     def __exit__(self, *_error: object) -> None:
         for one in _shown:
             one.resume()
+
+
+def can_ask() -> bool:
+    """Tell whether somebody at a terminal can be asked: stdout may be read by a script."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def agrees(text: str) -> bool:
+    """Show a text that ends in a question on the terminal, and tell whether the answer is yes.
+
+    What is in it must not act on the terminal: it may quote files of others.
+    """
+    with paused():
+        shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+        sys.stderr.write(shown)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")

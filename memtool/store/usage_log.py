@@ -363,6 +363,7 @@ KINDS: dict[str, str] = {
     "restore": "a memory came back",
     "undo": "the newest step of a memory was taken back",
     "still-holds": "a memory was confirmed although drift called it broken, by the rule named",
+    "run": "the command of a trace was run again, by somebody who agreed to it",
     "redact": "secrets or personal data were taken out of files",
     "purge": "memories were removed for good, or taken out of history",
     "maintain": "upkeep was applied",

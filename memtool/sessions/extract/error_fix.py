@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from memtool.sessions.extract.scene import Scene, ToolRun
 from memtool.sessions.extract.sentences import MOST_FILES
 from memtool.sessions.model import RESOLVED, Finding
-from memtool.value import Value
+from memtool.value import Value, digest
 
 MOST_TEXT = 16_000
 """Characters of an output that are read: the last ones, and a few of the first."""
@@ -108,6 +108,24 @@ def short(path: str) -> str:
     """Return a path without what differs between machines: the last parts of an absolute one."""
     path = path.removeprefix("./")
     return "/".join(path.split("/")[-2:]) if path.startswith("/") else path
+
+
+_VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "0x"),
+    (re.compile(r"(?:[\w.@+~-]*/)+(?=[\w.@+~-])"), ""),
+    (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,}){0,4}\b"), "0"),
+    (re.compile(r"\b\d+(?:\.\d+)?(?= ?(?:ms|s|sec|secs|seconds)\b)"), "0"),
+    (re.compile(r"(?<=\bline )\d+|(?<=\w:)\d+(?::\d+)?\b|\d{4,}"), "0"),
+)
+"""What differs between two runs that fail alike: addresses, directories, ids, times, lines."""
+
+
+def failure_key(signature: str) -> str:
+    """Return 16 hexadecimal digits of a signature, the same for runs that fail alike."""
+    plain = " ".join(signature.split())
+    for pattern, constant in _VARYING:
+        plain = pattern.sub(constant, plain)
+    return digest(plain.encode(errors="replace"))
 
 
 IMPORTANCE = 0.6

@@ -1,0 +1,513 @@
+"""Running the command of a trace again: at the commit where it failed, and at HEAD.
+
+It owns what is run, where, and what the outcome says. Each run has a repository of its own in the
+directory for temporary files, which borrows the objects of this one: a command that commits,
+rewrites or deletes does so in a copy that is thrown away, with hooks, filters, submodules and
+settings of nobody. A copy that a killed process left behind goes with the next run. This contains
+accidents. It is no sandbox: the command is the user's own process, and absolute paths are what they
+are.
+
+Nothing here asks whether it may: `refuse_unattended` and the verb do.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import selectors
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from memtool.errors import MemtoolError
+from memtool.memory import timestamps
+from memtool.memory.environment import SECTION, FailureEnvironment, read_environment
+from memtool.memory.memory import sections
+from memtool.search.verification import (
+    CANNOT_RUN,
+    CHANGED,
+    FIXED,
+    GONE,
+    HOLDS,
+    NOT_FIXED,
+    RUN_VERDICTS,
+    CommandRun,
+    TraceRun,
+)
+from memtool.sessions import supervisor
+from memtool.sessions.extract.error_fix import failure_key, failure_of
+from memtool.sessions.model import printable
+from memtool.sessions.store import clean_texts
+from memtool.store import ledger
+from memtool.store.context import Context
+from memtool.store.git import LOCATION_VARIABLES, Git
+from memtool.store.provenance import SHORT
+from memtool.store.reachability import full_ids
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.memory.memory import Memory
+    from memtool.redaction.find import Allowlist
+    from memtool.store.repository import Repository
+
+ACT = "run"
+"""Under this kind the audit keeps every run, from which the last result is read."""
+LIMIT_S = 60
+MOST_S = 3_600
+MOST_OUTPUT = 64 * 1024
+"""Bytes of an output that are kept: the last ones."""
+SHOWN_LINES = 12
+PREFIX, NEW_PREFIX = "memtool-run-", "memtool-new-"
+PASSED_ON = frozenset((
+    "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "GOROOT", "JAVA_HOME",
+    "RUSTUP_HOME", "PYENV_ROOT", "RBENV_ROOT",
+))  # fmt: skip
+"""Variables that a command gets from the caller, beside `LC_…`: where programs are, and words."""
+UNATTENDED: dict[str, str] = {
+    "CI": "CI",
+    "CLAUDE_PROJECT_DIR": "a hook",
+    "GIT_INDEX_FILE": "a hook of git",
+    "GIT_EXEC_PATH": "a hook of git",
+}
+"""Variables of places from which nothing is ever run, and what sets them."""
+ALIKE, PASSED, OTHER, UNRUNNABLE = "alike", "passed", "other", "unrunnable"
+_NOT_RUN = {125: "cannot be tested", 126: "cannot be executed", 127: "was not found"}
+"""Exit codes that say so, as `git bisect run` has them."""
+_NO_TEST = 5
+"""What pytest and unittest end with where no test was found."""
+_HINDRANCES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("a module is missing", (
+        "ModuleNotFoundError:", "No module named ", "Cannot find module ", "ERR_MODULE_NOT_FOUND",
+        "no required module provides package", "cannot find package ", "can't find crate",
+        "could not load such file", "ClassNotFoundException", "command not found",
+    )),
+    ("no test was found", (
+        "no tests ran", "collected 0 items", "ERROR: file or directory not found:",
+        "No tests found", "no test files", "no tests to run", "Ran 0 tests", "no packages to test",
+        "ERROR: not found:",
+    )),
+    ("the network was needed", (
+        "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host",
+        "Name or service not known", "EAI_AGAIN", "ENETUNREACH", "ENOTFOUND", "getaddrinfo",
+        "network is unreachable", "nodename nor servname",
+    )),
+    ("the disk is full", ("No space left on device", "ENOSPC")),
+)  # fmt: skip
+"""What an output says where the failure is one of the surroundings, and nothing of the code."""
+_EMPTY_RUNS = ("no tests to run", "Ran 0 tests", "collected 0 items")
+"""What an output says of a run that succeeds because it tests nothing."""
+
+
+class RerunPlan(Value):
+    """What would be run: `obstacle` says why nothing is, empty where all is well.
+
+    `commit` and `head` are full ids; `key` is the hash of the failure that is looked for.
+    """
+
+    id: str
+    title: str
+    signature: str
+    key: str
+    environment: FailureEnvironment
+    commit: str
+    head: str
+    obstacle: str
+    limit_s: int = LIMIT_S
+
+
+def plan(context: Context, memory: Memory, limit_s: int) -> RerunPlan:
+    """Return what it would take to run the command of a trace again; nothing is run.
+
+    Raises:
+        MemtoolError: the memory is no trace, or the limit is none.
+    """
+    if not 0 < limit_s <= MOST_S:
+        raise MemtoolError(
+            f"--seconds takes 1 to {MOST_S}, not {limit_s}", hint="--seconds 300", code="bad-limit"
+        )
+    signature = memory.text("error_signature")
+    text = next((part.text for part in sections(memory.body) if part.title == SECTION), "")
+    environment, obstacle = FailureEnvironment(), ""
+    try:
+        environment = read_environment(text)
+    except ValueError as error:
+        obstacle = str(error)
+    if not signature and not environment.failure:
+        raise MemtoolError(
+            f"{memory.id} is no trace of a failure: it has no error_signature",
+            hint='memtool list "type:episodic" lists what has one',
+            code="no-trace",
+        )
+    obstacle = obstacle or environment.obstacle
+    head, commit = context.repository.git.head(), ""
+    if not obstacle:
+        context.repository.refuse_bare("run it in a clone")
+        commit = full_ids(context.repository, [environment.commit])[environment.commit]
+        cut = environment.commit[:SHORT]
+        if commit == "ambiguous":
+            obstacle, commit = f"several commits begin with {cut}", ""
+        elif not commit:
+            obstacle = f"commit {cut} is not in this clone"
+    return RerunPlan(
+        id=memory.id,
+        title=memory.title,
+        signature=signature,
+        key=environment.failure or failure_key(signature),
+        environment=environment,
+        commit=commit,
+        head=head,
+        obstacle=obstacle,
+        limit_s=limit_s,
+    )
+
+
+def refuse_unattended(context: Context) -> None:
+    """Raise MemtoolError where nothing may be run, whoever agreed: CI, hooks and servers."""
+    found = [
+        what
+        for name, what in UNATTENDED.items()
+        if context.env.get(name, "").lower() not in ("", "0", "false")
+    ]
+    found += ["a server"] if context.is_resident else []
+    if found:
+        raise MemtoolError(
+            f"{found[0]} is no place to run the command of a memory",
+            hint="run it in a terminal of your own",
+            code="no-consent",
+        )
+
+
+def carry_out(context: Context, planned: RerunPlan, allowed: Allowlist) -> TraceRun:
+    """Run a command at the recorded commit and, where it fails there alike, at HEAD.
+
+    Raises:
+        MemtoolError: git is missing.
+    """
+    if planned.obstacle:
+        return _result(planned, CANNOT_RUN, planned.obstacle, ())
+    sweep()
+    first = _run(context, planned, planned.commit, allowed)
+    if first.outcome == UNRUNNABLE:
+        return _result(planned, CANNOT_RUN, first.detail, (first,))
+    if first.outcome != ALIKE:
+        return _result(planned, GONE, f"at the recorded commit {first.detail}", (first,))
+    if planned.head == planned.commit:
+        return _result(planned, NOT_FIXED, "HEAD is the recorded commit", (first,))
+    second = _run(context, planned, planned.head, allowed)
+    verdict = {ALIKE: NOT_FIXED, PASSED: FIXED, OTHER: CHANGED, UNRUNNABLE: HOLDS}[second.outcome]
+    return _result(planned, verdict, f"at HEAD {second.detail}", (first, second))
+
+
+def _result(
+    planned: RerunPlan, verdict: str, detail: str, runs: tuple[CommandRun, ...]
+) -> TraceRun:
+    known = planned.environment
+    stated = {
+        "argv": printable(shown(known)) if known.argv else known.lack,
+        "cwd": known.cwd,
+        "exit": "" if known.exit is None else str(known.exit),
+        "diff": known.diff,
+        **dict(known.facts),
+    }
+    return TraceRun(
+        verdict=verdict,
+        detail=detail,
+        commit=planned.commit,
+        head=planned.head,
+        exit=runs[0].exit if runs else None,
+        signature=runs[0].signature if runs else "",
+        seconds=round(sum(run.seconds for run in runs), 2),
+        environment={key: value for key, value in stated.items() if value},
+        differs=(),
+        runs=runs,
+    )
+
+
+def shown(environment: FailureEnvironment) -> str:
+    """Return the words of a command as a person would type them."""
+    return shlex.join(environment.argv)
+
+
+class RunResult(Value):
+    """The last result of a trace: a verdict of `RUN_VERDICTS`, and the second of the run."""
+
+    verdict: str
+    moment: int
+
+
+def results(context: Context) -> dict[str, RunResult]:
+    """Return the last result of every trace that was run in this clone, by id.
+
+    Where the ledger cannot be read a note says so, and there are none.
+    """
+    try:
+        ledger.fold(context.repository.cache_dir)
+        with ledger.reading(context.repository.cache_dir) as held:
+            acts = held.acts()
+    except MemtoolError as error:
+        context.notes.append(f"earlier runs are not known: {error.message}")
+        return {}
+    found: dict[str, RunResult] = {}
+    for act in reversed(acts):
+        verdict = act.detail.partition(":")[0]
+        if act.kind == ACT and act.outcome == "done" and verdict in RUN_VERDICTS:
+            found |= dict.fromkeys(act.subjects, RunResult(verdict, act.moment))
+    return found
+
+
+def moment_of(result: RunResult) -> str:
+    """Return when a trace was last run, as text."""
+    return timestamps.render(result.moment)
+
+
+def _run(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) -> CommandRun:
+    """Run a command in a fresh copy of one commit."""
+    with _folder() as folder:
+        top = os.path.join(folder, "tree")
+        try:
+            _check_out(context.repository, top, commit, context.env)
+        except MemtoolError as error:
+            return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {error}")
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {reason}")
+        directory = os.path.realpath(os.path.join(top, planned.environment.cwd))
+        is_inside = f"{directory}/".startswith(f"{os.path.realpath(top)}/")
+        if not is_inside or not os.path.isdir(directory):
+            cut = commit[:SHORT]
+            return _unrunnable(commit, f"there is no directory {planned.environment.cwd} at {cut}")
+        env = _environment(context.env, folder)
+        began = time.monotonic()
+        ended = _supervised(planned, directory, env)
+        return _judged(planned, commit, ended, time.monotonic() - began, folder, allowed)
+
+
+def _unrunnable(commit: str, detail: str) -> CommandRun:
+    return CommandRun(commit, UNRUNNABLE, detail, None, "", 0.0, is_network_off=False, output="")
+
+
+def _environment(base: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return what a command gets of the caller's environment, with directories of its own."""
+    kept = {key: text for key, text in base.items() if key in PASSED_ON or key.startswith("LC_")}
+    own = {"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "tmp"}
+    for name in ("home", "tmp"):
+        os.mkdir(os.path.join(folder, name), 0o700)
+    return kept | {key: os.path.join(folder, name) for key, name in own.items()} | {
+        "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb",
+    }  # fmt: skip
+
+
+def _check_out(repository: Repository, top: str, commit: str, env: Mapping[str, str]) -> None:
+    """Make a repository that borrows the objects of another one, and check a commit out.
+
+    Filters are settings, and it has none: files are what the commit holds. It has the refs too, so
+    that a command finds its branches and tags. Raises MemtoolError where git refuses.
+    """
+    os.mkdir(top, 0o700)
+    plain = {key: text for key, text in env.items() if key not in LOCATION_VARIABLES}
+    git = Git(top, plain | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
+    git.run(
+        "init", "--quiet", "--template=", f"--object-format={repository.object_format}",
+        "--initial-branch=memtool-run",
+    )  # fmt: skip
+    inner = os.path.join(top, ".git")
+    objects = os.path.join(repository.common_dir, "objects")
+    os.makedirs(os.path.join(inner, "objects", "info"), exist_ok=True)
+    with open(os.path.join(inner, "objects", "info", "alternates"), "wb") as file:
+        file.write(os.fsencode(objects) + b"\n")
+    refs = repository.git.run(
+        "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags",
+        "refs/remotes",
+    )  # fmt: skip
+    with open(os.path.join(inner, "packed-refs"), "wb") as file:
+        file.write(refs)
+    if repository.is_shallow:
+        shutil.copyfile(os.path.join(repository.common_dir, "shallow"), f"{inner}/shallow")
+    git.run("-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "--force", commit)
+
+
+class _Ended(Value):
+    """How a command ended, as its supervisor reports it, and the last bytes of its output."""
+
+    report: dict[str, str]
+    output: bytes
+    is_cut: bool
+
+
+def _supervised(planned: RerunPlan, directory: str, env: Mapping[str, str]) -> _Ended:
+    """Run a command below a supervisor, and wait until nothing of it is left."""
+    told, report = os.pipe()
+    argv = [
+        sys.executable, "-I", "-S", supervisor.__file__, str(report), str(planned.limit_s),
+        directory, *planned.environment.argv,
+    ]  # fmt: skip
+    try:
+        child = subprocess.Popen(
+            argv, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, pass_fds=(report,), cwd="/",
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        os.close(told)
+        os.close(report)
+        return _Ended({"unstarted": str(getattr(error, "errno", 0) or 0)}, b"", is_cut=False)
+    os.close(report)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        lines, output, is_cut = _heard(told, child.stdout.fileno(), planned.limit_s)
+    finally:
+        child.stdin.close()  # at which a supervisor that still runs ends everything
+        try:
+            child.wait(supervisor.KILLING_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        child.stdout.close()
+        os.close(told)
+    rows = (line.partition(" ") for line in lines.decode(errors="replace").splitlines())
+    return _Ended({name: rest for name, _space, rest in rows}, output, is_cut)
+
+
+def _heard(told: int, printed: int, limit_s: float) -> tuple[bytes, bytes, bool]:
+    """Return a supervisor's report, the last bytes of the output, and whether there was more."""
+    kept = {told: bytearray(), printed: bytearray()}
+    is_cut = False
+    deadline = time.monotonic() + limit_s + supervisor.KILLING_S
+    with selectors.DefaultSelector() as waiting:
+        for handle in kept:
+            os.set_blocking(handle, False)
+            waiting.register(handle, selectors.EVENT_READ)
+        while told in (key.fd for key in waiting.get_map().values()):
+            left = deadline - time.monotonic()
+            ready = waiting.select(max(left, 0))
+            if not ready and left <= 0:
+                break
+            for key, _events in ready:
+                data = os.read(key.fd, MOST_OUTPUT)
+                if not data:
+                    waiting.unregister(key.fd)
+                kept[key.fd] += data
+                is_cut |= len(kept[key.fd]) > MOST_OUTPUT
+                del kept[key.fd][:-MOST_OUTPUT]
+    with suppress(BlockingIOError):  # who still holds it open is not waited for
+        while data := os.read(printed, MOST_OUTPUT):
+            kept[printed] += data
+            is_cut |= len(kept[printed]) > MOST_OUTPUT
+            del kept[printed][:-MOST_OUTPUT]
+    return bytes(kept[told]), bytes(kept[printed]), is_cut
+
+
+def _judged(
+    planned: RerunPlan,
+    commit: str,
+    ended: _Ended,
+    seconds: float,
+    folder: str,
+    allowed: Allowlist,
+) -> CommandRun:
+    """Return what a run says: whether it failed as recorded, worked, failed otherwise, or none."""
+    text = ended.output.decode(errors="replace")
+    for place in (os.path.realpath(folder), folder):
+        text = text.replace(f"{place}/tree/", "")
+    text = text.partition("\n")[2] if ended.is_cut else text  # half a line may hide a secret
+    text = clean_texts({text}, allowed)[text]
+    report, argv = ended.report, planned.environment.argv
+    code = report.get("exit", "")
+    status = int(code) if code.isdigit() else None
+    failure = failure_of(text) if status != 0 else None
+    signature = printable(failure.signature) if failure else ""
+    outcome, detail = _outcome(planned, report, status, text, signature)
+    if "unstarted" in report:
+        errno = report["unstarted"]
+        reason = os.strerror(int(errno)) if errno.isdigit() else "it cannot be started"
+        outcome, detail, status = UNRUNNABLE, f"{printable(argv[0])}: {reason}", None
+    return CommandRun(
+        commit=commit,
+        outcome=outcome,
+        detail=detail,
+        exit=status,
+        signature=signature,
+        seconds=round(seconds, 2),
+        is_network_off="network" in report,
+        output="\n".join(map(printable, text.rstrip().splitlines()[-SHOWN_LINES:])),
+    )
+
+
+def _outcome(
+    planned: RerunPlan, report: Mapping[str, str], status: int | None, text: str, signature: str
+) -> tuple[str, str]:
+    """Return outcome and a clause; what may lie in the surroundings is never held against it."""
+    if status is None:
+        ends = {
+            "limit": f"it did not end within {planned.limit_s} s",
+            "signal": f"it was killed by signal {report.get('signal', '')}",
+        }
+        why = next((text for name, text in ends.items() if name in report), "it was cut off")
+        return UNRUNNABLE, why
+    if status == 0:
+        empty = next((mark for mark in _EMPTY_RUNS if mark in text), "")
+        return (UNRUNNABLE, "no test was found") if empty else (PASSED, "it works")
+    if status in _NOT_RUN:
+        return UNRUNNABLE, f"a program {_NOT_RUN[status]} (exit code {status})"
+    if signature and failure_key(signature) == planned.key:
+        return ALIKE, "it fails so"
+    for why, marks in _HINDRANCES:
+        if any(mark in text for mark in marks):
+            return UNRUNNABLE, why
+    if status == _NO_TEST and not signature:
+        return UNRUNNABLE, "no test was found"
+    named = f"with {signature}" if signature else f"with exit code {status} and no known failure"
+    return OTHER, f"it fails {named}"
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """Give a new directory for temporary files, locked while it is used, and remove it."""
+    made = tempfile.mkdtemp(prefix=NEW_PREFIX)
+    handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        folder = os.path.join(os.path.dirname(made), PREFIX + made.rpartition(NEW_PREFIX)[2])
+        os.rename(made, folder)  # only now may others take it for one that was left behind
+        try:
+            yield folder
+        finally:
+            _remove(folder)
+    finally:
+        os.close(handle)
+
+
+def sweep() -> None:
+    """Remove what killed runs left in the directory for temporary files."""
+    place = tempfile.gettempdir()
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if not entry.name.startswith(PREFIX):
+                continue
+            with suppress(OSError):
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                handle = os.open(entry.path, flags)
+                try:
+                    if os.fstat(handle).st_uid == os.geteuid():
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        _remove(entry.path)
+                finally:
+                    os.close(handle)
+
+
+def _remove(folder: str) -> None:
+    """Remove a directory with all that a command may have made of it."""
+    for place, names, _files in os.walk(folder):
+        for name in (".", *names):
+            path = os.path.join(place, name)
+            with suppress(OSError):
+                if stat.S_ISDIR(os.lstat(path).st_mode):
+                    os.chmod(path, stat.S_IRWXU)  # it may have locked itself out
+    shutil.rmtree(folder, ignore_errors=True)

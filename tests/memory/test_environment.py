@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+
+from memtool.memory.environment import (
+    CLEAN,
+    NEEDS_SHELL,
+    REDACTED,
+    FailureEnvironment,
+    environment_of_line,
+    read_environment,
+    write_environment,
+)
+
+WHOLE = FailureEnvironment(
+    argv=("pytest", "-q", 'tests/a "b".py', "ü"),
+    cwd="packages/shop",
+    exit=1,
+    commit="a" * 40,
+    diff=CLEAN,
+    failure="0123456789abcdef",
+    facts=(("os", "linux"), ("arch", "x86_64"), ("python", "3.11.7"), ("lock uv.lock", "b" * 64)),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "argv", "cwd"),
+    [
+        ("pytest -q tests", ("pytest", "-q", "tests"), "."),
+        ("cd sub && pytest 'a b' \"c\\\"d\" e\\ f 2>&1", ("pytest", "a b", 'c"d', "e f"), "sub"),
+        ("A=1 B='x y' make all", ("env", "A=1", "B=x y", "make", "all"), "."),
+        ("cd /r/a && cd b && go test ./...", ("go", "test", "./..."), "a/b"),
+        ("cd a && x /r/b/t.py --root=/r", ("x", "../b/t.py", "--root=.."), "a"),
+        ("git show HEAD~1 a{b}c x#y", ("git", "show", "HEAD~1", "a{b}c", "x#y"), "."),
+        ("cd .. && make", ("make",), ""),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_plain_line(line: str, argv: tuple[str, ...], cwd: str) -> None:
+    """What a shell would only take apart is taken apart without one; paths are the worktree's."""
+    found = environment_of_line(line, "/r", "/r")
+    assert (found.argv, found.cwd, found.lack) == (argv, cwd, "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pytest | tail", "make; make test", "a && b", "a || b", "echo $HOME", "echo `id`", "ls *",
+        "a > b", "a < b", "sleep 1 &", "for x in y", "time make", "source x", "[ -f a ]", "t[1]",
+        "a {b,c}", "a {1..3}", "~/bin/x", "# no", "'open", '"open', "a\\", "a\nb", "", "A=1",
+        '"$(id)"', "cat <<EOF", "! make", "cd x",
+    ],
+)  # fmt: skip
+def test_a_line_with_a_meaning_of_its_own_needs_a_shell(line: str) -> None:
+    """Pipes, lists, expansions, redirections and built-in words are not guessed at."""
+    assert environment_of_line(line, "/r", "/r") == FailureEnvironment(lack=NEEDS_SHELL)
+
+
+def test_without_a_state_only_the_words_are_known() -> None:
+    """A line of a transcript does not say where it ran."""
+    found = environment_of_line("cd a && make")
+    assert (found.argv, found.cwd) == (("make",), "")
+    assert found.obstacle == "the commit at which it failed is not known"
+    assert write_environment(found).splitlines() == [
+        'argv: ["make"]', "cwd: unknown", "commit: unknown", "diff: unknown",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        WHOLE,
+        FailureEnvironment(lack="unknown"),
+        FailureEnvironment(lack=NEEDS_SHELL, exit=2, commit="b" * 64),
+        FailureEnvironment(lack=REDACTED),
+        WHOLE.replace(diff="c" * 64, facts=(("untracked", "3"), ("os", "linux"))),
+    ],
+)
+def test_what_is_written_is_read_again(found: FailureEnvironment) -> None:
+    """Also among other lines, and with line ends of another system."""
+    text = (
+        f"Seen in session s, on the branch main.\r\n\n{write_environment(found)}\nAnd so on: no.\n"
+    )
+    assert read_environment(text.replace("\n", "\r\n")) == found
+
+
+@pytest.mark.parametrize(
+    ("change", "obstacle"),
+    [
+        ({}, ""),
+        ({"argv": ()}, "its section Environment names no argv"),
+        ({"argv": (), "lack": NEEDS_SHELL}, "the command needs a shell, and none is started"),
+        ({"argv": (), "lack": REDACTED}, "a secret was taken out of the command"),
+        ({"commit": ""}, "the commit at which it failed is not known"),
+        ({"cwd": ""}, "the directory in which it ran is not known"),
+        ({"diff": ""}, "whether the worktree was as committed is not known"),
+        ({"diff": "c" * 64}, "the worktree had changes that no commit holds"),
+    ],
+)
+def test_what_is_in_the_way_is_said(change: dict[str, str], obstacle: str) -> None:
+    """Nothing that is not known is guessed."""
+    assert WHOLE.replace(**change).obstacle == obstacle
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "argv: pytest -q",
+        "argv: []",
+        'argv: [""]',
+        'argv: ["a", 1]',
+        'argv: {"a": 1}',
+        'argv: "pytest"',
+        r'argv: ["a\u0000b"]',
+        r'argv: ["\ud800"]',
+        "argv: " + "[" * 100_000,
+        "argv: [" + ", ".join(['"a"'] * 501) + "]",
+        'argv: ["a"]\nargv: ["b"]',
+        "cwd: /etc",
+        "cwd: ../up",
+        "cwd: a/../../b",
+        "cwd: ~",
+        "cwd: .git/hooks",
+        "exit: -1",
+        "exit: many",
+        "exit: 1000",
+        "commit: HEAD",
+        "commit: --output=x",
+        "commit: abc",
+        "commit: AAAAAAAAAA",
+        "diff: dirty",
+        "failure: x",
+    ],
+)
+def test_a_line_that_is_no_such_thing_is_refused(lines: str) -> None:
+    """Somebody may have edited it: what is given twice hides one from the reader."""
+    with pytest.raises(ValueError, match=r"argv|cwd|exit|commit|diff|failure"):
+        read_environment(lines)
+
+
+def test_a_mark_in_place_of_a_secret_is_never_run() -> None:
+    """Whoever wrote the words that way."""
+    found = read_environment('argv: ["deploy", "--token=[REDACTED:token]"]')
+    assert (found.argv, found.lack) == ((), REDACTED)
+
+
+@pytest.mark.parametrize(
+    ("argv", "reaches"),
+    [
+        (("pytest", "tests/a.py::t", "-k", "a/b"), ()),
+        (("rm", "-rf", "."), ()),
+        (("rm", "-rf", "/home/ada"), ("/home/ada",)),
+        (("cat", "../../etc/passwd"), ("../../etc/passwd",)),
+        (("cat", "../b"), ()),
+        (("/bin/sh", "-c", "x"), ("/bin/sh",)),
+        (("x", "--out=/tmp/a", "A=~/b", "p:/q"), ("--out=/tmp/a", "A=~/b", "p:/q")),
+        (("curl", "http://example.org/a"), ()),
+    ],
+)
+def test_words_that_reach_out_of_the_worktree(
+    argv: tuple[str, ...], reaches: tuple[str, ...]
+) -> None:
+    """A copy contains nothing that is done to an absolute path, or above its top."""
+    assert WHOLE.replace(argv=argv, cwd="sub").reaches == reaches

@@ -1,0 +1,467 @@
+"""Real repositories and real processes; what they run takes a few milliseconds."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.verify import render, verify
+from memtool.errors import MemtoolError
+from memtool.redaction.find import NOTHING
+from memtool.search.verification import TraceRun
+from memtool.sessions import rerun
+from memtool.sessions.extract.error_fix import failure_key
+
+SIGNATURE = "ValueError: no port"
+FAILING = "echo 'ValueError: no port'; exit 1\n"
+
+
+class Traces:
+    """A repository with a failure in its first commit, and traces of it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        sandbox.write("check.sh", FAILING)
+        sandbox.write("sub/keep", "")
+        self.failed = sandbox.commit("a failure")
+
+    def then(self, text: str) -> str:
+        """Commit another content of the command."""
+        self.sandbox.write("check.sh", text)
+        return self.sandbox.commit("and then")
+
+    def trace(self, *argv: str, signature: str = SIGNATURE, **lines: str | None) -> str:
+        """Write the trace of a command, uncommitted; None leaves a line out."""
+        given = {"argv": json.dumps(argv or ("sh", "check.sh")), "cwd": ".", "exit": "1",
+                 "commit": self.failed, "diff": "clean"} | lines  # fmt: skip
+        rows = "\n".join(f"{key}: {text}" for key, text in given.items() if text is not None)
+        parts = {"Command": "sh check.sh", "Failure": signature, "Changes": "check.sh",
+                 "Environment": rows, "Fix": "A port."}  # fmt: skip
+        body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
+        self.sandbox.memory("epi-a", f"{body}\n", type="episodic", error_signature=signature)
+        return "epi-a"
+
+    def run(self, limit_s: int = 20) -> TraceRun:
+        """Run the trace again, without a question."""
+        context = self.sandbox.context()
+        memory = context.tree().by_id["epi-a"].memory
+        return rerun.carry_out(context, rerun.plan(context, memory, limit_s), NOTHING)
+
+
+@pytest.fixture
+def traces(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Traces:
+    """What is left in the directory for temporary files is seen there."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return Traces(sandbox)
+
+
+def left(tmp_path: Path) -> list[str]:
+    return os.listdir(tmp_path / "temporary")
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "outcomes"),
+    [
+        ("exit 0\n", "fixed", ["alike", "passed"]),
+        ("true\n" + FAILING, "not fixed here", ["alike", "alike"]),
+        ("echo 'KeyError: host'; exit 1\n", "failure changed", ["alike", "other"]),
+        ("echo 'Network is unreachable'; exit 1\n", "holds", ["alike", "unrunnable"]),
+        ("exit 127\n", "holds", ["alike", "unrunnable"]),
+    ],
+)
+def test_what_became_of_a_failure(
+    traces: Traces, tmp_path: Path, text: str, verdict: str, outcomes: list[str]
+) -> None:
+    """It is run where it failed, and then at HEAD; nothing is left of either."""
+    head = traces.then(text)
+    traces.trace()
+    before = traces.sandbox.git("status", "--porcelain")
+    found = traces.run()
+    assert (found.verdict, [run.outcome for run in found.runs]) == (verdict, outcomes)
+    assert (found.commit, found.head, found.exit) == (traces.failed, head, 1)
+    assert found.signature == SIGNATURE
+    assert left(tmp_path) == []
+    assert traces.sandbox.git("status", "--porcelain") == before
+    assert traces.sandbox.git("worktree", "list").count("\n") == 1
+
+
+def test_head_is_not_run_again_where_it_is_the_recorded_commit(traces: Traces) -> None:
+    """It has just been run there."""
+    traces.trace()
+    found = traces.run()
+    assert (found.verdict, len(found.runs)) == ("not fixed here", 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "verdict", "detail"),
+    [
+        (("true",), "does not reproduce", "at the recorded commit it works"),
+        (("sh", "-c", "echo 'KeyError: a'; exit 1"), "does not reproduce", "KeyError: a"),
+        (("sh", "-c", "exit 3"), "does not reproduce", "exit code 3 and no known failure"),
+        (("no-such-program-here",), "cannot run", "No such file or directory"),
+        (("./check.sh",), "cannot run", "Permission denied"),
+        (("sub",), "cannot run", "no-such|No such file"),
+        (("sh", "-c", "exit 125"), "cannot run", "cannot be tested"),
+        (("sh", "-c", "exit 126"), "cannot run", "cannot be executed"),
+        (("sh", "-c", "kill -9 $$"), "cannot run", "killed by signal 9"),
+        (("sh", "-c", "echo \"ModuleNotFoundError: No module named 'x'\"; exit 1"), "cannot run",
+         "a module is missing"),
+        (("sh", "-c", "echo collected 0 items; exit 5"), "cannot run", "no test was found"),
+        (("sh", "-c", "exit 5"), "cannot run", "no test was found"),
+        (("sh", "-c", "echo 'ok (no tests to run)'"), "cannot run", "no test was found"),
+        (("sh", "-c", "echo 'curl: (6) Could not resolve host: x'; exit 6"), "cannot run",
+         "the network was needed"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_unknown(
+    traces: Traces, argv: tuple[str, ...], verdict: str, detail: str
+) -> None:
+    """What may lie in the surroundings is never held against a trace."""
+    traces.trace(*argv)
+    found = traces.run()
+    assert found.verdict == verdict
+    assert any(part in found.detail for part in detail.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "detail"),
+    [
+        ({"argv": None}, "names no argv"),
+        ({"argv": "needs a shell"}, "needs a shell"),
+        ({"argv": "redacted"}, "a secret was taken out"),
+        ({"argv": "sh check.sh"}, "argv is no JSON list of words"),
+        ({"cwd": "../.."}, "cwd is no directory inside"),
+        ({"cwd": "nowhere"}, "there is no directory nowhere at"),
+        ({"cwd": "link"}, "there is no directory link at"),
+        ({"cwd": "check.sh"}, "there is no directory check.sh at"),
+        ({"commit": "unknown"}, "the commit at which it failed is not known"),
+        ({"commit": "f" * 40}, "commit ffffffffff is not in this clone"),
+        ({"diff": "a" * 64}, "changes that no commit holds"),
+        ({"diff": None}, "whether the worktree was as committed is not known"),
+    ],
+)
+def test_a_section_that_does_not_tell_all_is_no_verdict(
+    traces: Traces, lines: dict[str, str | None], detail: str
+) -> None:
+    """It was written by somebody, and may have been edited: nothing is run from it."""
+    (traces.sandbox.path / "link").symlink_to("/")
+    traces.failed = traces.sandbox.commit("a link out of the worktree")
+    traces.trace(**lines)
+    found = traces.run()
+    assert (found.verdict, [run for run in found.runs if run.exit is not None]) == (
+        "cannot run", [],
+    )  # fmt: skip
+    assert detail in found.detail
+
+
+def test_a_command_gets_little_of_its_caller(traces: Traces) -> None:
+    """An empty home, few variables, no network but loopback, no input, and no terminal."""
+    traces.sandbox.env["SERVICE_TOKEN"] = "only-for-the-caller"
+    script = (
+        'echo "[$SERVICE_TOKEN] $(ls -A "$HOME" | wc -l) $(git status --porcelain | wc -l)"; '
+        'pwd; cat; (: </dev/tty) 2>/dev/null && echo terminal; echo "ValueError: no port"; exit 1'
+    )
+    traces.trace("sh", "-c", script, cwd="sub")
+    (run,) = traces.run().runs
+    first, where, *_rest = run.output.splitlines()
+    assert (first, where.rpartition("/")[2]) == ("[] 0 0", "sub")
+    assert "terminal" not in run.output
+    if run.is_network_off:
+        code = (
+            "import socket; s = socket.create_server(('127.0.0.1', 0)); "
+            "socket.create_connection(s.getsockname()); socket.create_connection(('192.0.2.1', 9))"
+        )
+        traces.trace(sys.executable, "-c", code)
+        (run,) = traces.run().runs
+        assert run.detail == "the network was needed"
+
+
+def test_a_command_that_destroys_destroys_a_copy(traces: Traces, tmp_path: Path) -> None:
+    """Neither the files, nor branches, settings and objects of the repository are touched."""
+    git = traces.sandbox.git
+    git("branch", "kept")
+    before = (git("for-each-ref"), git("config", "--list", "--local"))
+    script = (
+        "git branch -D kept; git config user.name X; git commit --allow-empty -qm x;"
+        "git update-ref -d refs/heads/main; rm -rf .git check.sh; mkdir d; touch d/f; chmod 0 d;"
+        "echo 'ValueError: no port'; exit 1"
+    )
+    traces.trace("sh", "-c", script)
+    assert traces.run().verdict == "not fixed here"
+    traces.trace("rm", "-rf", ".")
+    assert traces.run().verdict == "does not reproduce"
+    assert (git("for-each-ref"), git("config", "--list", "--local")) == before
+    assert git("status", "--porcelain") == "?? .memory/\n"
+    assert git("fsck") == ""
+    assert left(tmp_path) == []
+
+
+def test_filters_hooks_and_attributes_do_nothing(traces: Traces, tmp_path: Path) -> None:
+    """A checkout runs no program of the repository or of the user."""
+    ran = tmp_path / "ran"
+    sandbox = traces.sandbox
+    for name in ("post-checkout", "reference-transaction"):
+        hook = sandbox.write(f".git/hooks/{name}", f"#!/bin/sh\ntouch {ran}\n")
+        hook.chmod(0o755)
+    sandbox.write(".gitattributes", "*.sh filter=evil\n")
+    sandbox.git("config", "core.hooksPath", os.devnull)
+    traces.failed = sandbox.commit("attributes")
+    sandbox.git("config", "--unset", "core.hooksPath")
+    sandbox.git("config", "filter.evil.smudge", f"touch {ran}")
+    sandbox.git("config", "filter.evil.required", "true")
+    traces.trace()
+    assert traces.run().verdict == "not fixed here"
+    assert not ran.exists()
+
+
+def test_nothing_outlives_a_command(traces: Traces, tmp_path: Path) -> None:
+    """Not what left its group, ignores signals and holds the output open."""
+    mark = tmp_path / "mark"
+    inner = f"trap '' TERM INT HUP; echo $$ > {mark}; exec sleep 600"
+    script = (
+        f'setsid sh -c "{inner}" & while [ ! -s {mark} ]; do sleep 0.01; done;'
+        "echo 'ValueError: no port'; exit 1"
+    )
+    traces.trace("sh", "-c", script.replace("$$", "\\$\\$"))
+    began = time.monotonic()
+    assert traces.run().verdict == "not fixed here"
+    assert time.monotonic() - began < 60
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+
+
+def test_a_command_ends_at_its_limit(traces: Traces) -> None:
+    """It is unknown how it would have ended."""
+    traces.trace("sh", "-c", "trap '' TERM; sleep 600")
+    found = traces.run(limit_s=1)
+    assert (found.verdict, found.detail) == ("cannot run", "it did not end within 1 s")
+
+
+def test_of_a_huge_output_the_end_is_kept_without_secrets(traces: Traces) -> None:
+    """A half line at the beginning goes, as it may hide what would have been found."""
+    token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    code = (
+        "import sys\nfor n in range(60000): print('x' * 70)\n"
+        f"print('token', '{token}'); print('\\x1b[2JValueError: no port'); sys.exit(1)"
+    )
+    traces.trace(sys.executable, "-c", code)
+    (run,) = traces.run().runs
+    assert run.outcome == "alike"
+    assert token not in run.output
+    assert "[REDACTED" in run.output
+    assert "\x1b" not in run.output
+    assert len(run.output) < 2_000
+
+
+def test_two_runs_that_fail_alike_have_one_key() -> None:
+    """Addresses, directories, ids, times and lines differ between two of them; words do not."""
+    one = "OSError: [Errno 2] No such file: '/tmp/a1/x.txt' at 0x7f3a, 0.31 s at tests/a.py:read"
+    other = "OSError: [Errno 2] No such file: '/var/b/x.txt' at 0xbeef, 12 s at a/tests/a.py:read"
+    assert failure_key(one) == failure_key(other)
+    assert failure_key("E: line 3, id 3f2a9c41b7d0") == failure_key("E: line 9, id 00aa9c41b7d1")
+    assert failure_key("ValueError: no port") != failure_key("ValueError: no host")
+    assert failure_key("assert 1 == 2") != failure_key("assert 1 == 3")
+
+
+def test_the_next_run_removes_what_a_killed_one_left(traces: Traces, tmp_path: Path) -> None:
+    """What is in use stays, and so does what only looks like it."""
+    place = tmp_path / "temporary"
+    for name in ("memtool-run-dead", "memtool-run-used", "memtool-other"):
+        (place / name / "tree" / "locked").mkdir(parents=True)
+    (place / "memtool-run-dead" / "tree" / "locked").chmod(0)
+    (place / "memtool-run-link").symlink_to(place / "memtool-other")
+    with (place / "memtool-run-file").open("w"):
+        pass
+    handle = os.open(place / "memtool-run-used", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    traces.trace()
+    traces.run()
+    os.close(handle)
+    assert sorted(left(tmp_path)) == [
+        "memtool-other", "memtool-run-file", "memtool-run-link", "memtool-run-used",
+    ]  # fmt: skip
+
+
+def test_a_copy_that_cannot_be_made_is_no_verdict(traces: Traces) -> None:
+    """An object of the commit is missing."""
+    blob = traces.sandbox.git("rev-parse", f"{traces.failed}:check.sh").strip()
+    traces.then("exit 0\n")
+    traces.trace()
+    (traces.sandbox.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    found = traces.run()
+    assert (found.verdict, found.detail.partition(":")[0]) == (
+        "cannot run", f"no copy of commit {traces.failed[:10]} can be made",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_killed_run_takes_its_command_along(traces: Traces, tmp_path: Path) -> None:
+    """And the next run removes its copy."""
+    mark = tmp_path / "mark"
+    traces.trace("sh", "-c", f"echo $$ > {mark}; trap '' TERM; sleep 600; sleep 600")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from memtool.sessions import rerun\n"
+        "from memtool.redaction.find import NOTHING\nfrom memtool.store.context import Context\n"
+        "c = Context.at('.'); m = c.tree().by_id['epi-a'].memory\n"
+        "rerun.carry_out(c, rerun.plan(c, m, 60), NOTHING)"
+    )
+    env = traces.sandbox.env | {"TMPDIR": str(tmp_path / "temporary")}
+    running = subprocess.Popen([sys.executable, "-c", code, ""], cwd=traces.sandbox.path, env=env)
+    _until(lambda: mark.exists() and mark.read_text().strip() != "")
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    _until(lambda: not _is_there(int(mark.read_text())))
+    assert len(left(tmp_path)) == 1
+    traces.trace()
+    traces.run()
+    assert left(tmp_path) == []
+
+
+def _is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    for _step in range(2_000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came so far")
+
+
+def test_only_a_trusted_trace_is_run_without_a_question(traces: Traces) -> None:
+    """The result is shown, kept by the ledger, and said by the next verify that runs nothing."""
+    traces.then("exit 0\n")
+    traces.trace()
+    sandbox = traces.sandbox
+    with pytest.raises(MemtoolError, match="is only local, not trusted") as caught:
+        verify(sandbox.context(), "epi-a", run=True, yes=True)
+    assert caught.value.code == "no-consent"
+    head = sandbox.commit("a trace")
+    sandbox.git("update-ref", "refs/remotes/origin/main", head)
+    found = sandbox.json("verify", "epi-a", "--run", "--yes")["memories"][0]
+    assert (found["run"]["verdict"], found["trace"]["reproduces"]) == ("fixed", True)
+    assert sorted(found["run"]) == [
+        "commit", "detail", "differs", "environment", "exit", "head", "runs", "seconds",
+        "signature", "verdict",
+    ]  # fmt: skip
+    later = sandbox.json("verify", "epi-a")["memories"][0]
+    assert (later["run"], later["trace"]["result"], later["trace"]["reproduces"]) == (
+        None, "fixed", True,
+    )  # fmt: skip
+    assert "fixed, as run on 2026-03-01" in render(verify(sandbox.context(), "epi-a"))
+    assert "fixed: at HEAD it works" in sandbox.run("log", "--audit").stdout
+    assert sandbox.git("status", "--porcelain") == ""
+
+
+def test_nothing_is_run_where_nobody_agreed(traces: Traces, tmp_path: Path) -> None:
+    """Not in CI, from a hook or a server, without a terminal, nor by a call without `yes`."""
+    sandbox = traces.sandbox
+    traces.trace("touch", str(tmp_path / "ran"))
+    head = sandbox.commit("a trace")
+    sandbox.git("update-ref", "refs/remotes/origin/main", head)
+    resident = sandbox.context()
+    resident.is_resident = True
+    for context, is_agreed, reason in (
+        (sandbox.context(), False, "nobody is here to be asked"),
+        (sandbox.context(), True, "names places outside of the copy"),
+        (sandbox.context(CI="true"), True, "CI is no place"),
+        (sandbox.context(GIT_INDEX_FILE=".git/index"), True, "a hook of git is no place"),
+        (sandbox.context(CLAUDE_PROJECT_DIR="/"), True, "a hook is no place"),
+        (resident, True, "a server is no place"),
+    ):
+        with pytest.raises(MemtoolError, match=reason) as caught:
+            verify(context, "epi-a", run=True, yes=is_agreed)
+        assert caught.value.code == "no-consent"
+    done = sandbox.run("verify", "epi-a", "--run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nobody is here to be asked" in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def _read(terminal: int) -> str:
+    """Return what was written to a terminal whose other end is closed."""
+    found = b""
+    with suppress(OSError):
+        while data := os.read(terminal, 1 << 16):
+            found += data
+    return found.decode()
+
+
+@pytest.mark.parametrize(("answer", "is_run"), [(b"\n", False), (b"y\n", True)])
+def test_somebody_at_a_terminal_is_asked(
+    traces: Traces,
+    tmp_path: Path,
+    answer: bytes,
+    is_run: bool,  # noqa: FBT001  # a column
+) -> None:
+    """Every word of the command is shown, and what is in it cannot act on the terminal."""
+    ran = tmp_path / "ran"
+    traces.trace("touch", str(ran), "\x1b[2J")
+    ours, theirs = os.openpty()
+    os.write(ours, answer)
+    done = subprocess.run(
+        [sys.executable, "-m", "memtool", "verify", "epi-a", "--run"],
+        cwd=traces.sandbox.path, env=traces.sandbox.env, stdin=theirs, stderr=theirs, stdout=theirs,
+        check=False,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = _read(ours).replace("\r\n", "\n")
+    os.close(ours)
+    assert f"touch {ran} '\\x1b[2J'" in shown
+    assert "names places outside of the copy" in shown
+    assert "\x1b[2J" not in shown
+    assert ran.exists() == is_run
+    assert (done.returncode == 0) == is_run
+
+
+@pytest.mark.parametrize(
+    ("ids", "options", "code"),
+    [
+        (("dec-a",), {}, "no-trace"),
+        (("dec-nowhere",), {}, "unknown-id"),
+        ((), {}, "usage"),
+        (("dec-a", "epi-a"), {}, "usage"),
+        (("epi-a",), {"at": "HEAD"}, "usage"),
+        (("epi-a",), {"seconds": 0}, "bad-limit"),
+        (("epi-a",), {"seconds": 1 << 40}, "bad-limit"),
+    ],
+)
+def test_bad_calls_get_a_sentence(
+    traces: Traces, ids: tuple[str, ...], options: dict[str, int], code: str
+) -> None:
+    """One trace is run at a time."""
+    traces.sandbox.memory("dec-a")
+    traces.trace()
+    with pytest.raises(MemtoolError) as caught:
+        verify(traces.sandbox.context(), *ids, run=True, yes=True, **options)
+    assert caught.value.code == code
+
+
+def test_a_trace_that_cannot_be_run_asks_nobody(traces: Traces) -> None:
+    """It is unknown, and not broken."""
+    traces.trace(argv="needs a shell")
+    found = verify(traces.sandbox.context(), "epi-a", run=True)
+    (one,) = found.memories
+    assert (one.verdict, one.run and one.run.verdict, found.exit_code) == (
+        "unknown", "cannot run", 0,
+    )  # fmt: skip
+    assert "cannot run: the command needs a shell, and none is started" in render(found)
