@@ -323,6 +323,7 @@ VARYING = (
     (r"\b0\.\d+\.\d+, Python [0-9.]+", "<version>, Python <version>"),
     (r"(?m)^  \S+ +byte code .*\n(?: +hint: python3 -m compileall .*\n)?", ""),
     (r'\{\s+"area": "memtool",\s+"name": "byte code",[^}]*\},\s+', ""),
+    (r'(?m)^ +"(?:memtool: byte code: |python3 -m compileall ).*",\n', ""),
 )
 """What no two runs or machines have in common."""
 

@@ -55,7 +55,8 @@ TYPES = {"decision": "decision", "architecture": "decision", "error": "episodic"
 """The type of memory for a category; all others are semantic."""
 MOST_LINE = 300
 NO_COMMAND = "not known"
-"""Stands where a trace has no command."""
+NO_CHANGES = "no file was changed"
+"""Stand where a trace has no command or no edit."""
 ROOT_STEPS = 100
 """Forks of forks that are followed: a circle in damaged heads ends there."""
 LIKENESS = 0.7
@@ -94,9 +95,9 @@ def supports(all_: Sequence[Finding], heads: Iterable[Head]) -> dict[str, tuple[
     A fork repeats what its parent found, and is no second witness.
     """
     roots = _roots(heads)
-    exact: dict[str, list[Finding]] = {}
+    exact: dict[tuple[str, FailureFix | None], list[Finding]] = {}
     for one in all_:
-        exact.setdefault(fingerprint(one.content), []).append(one)
+        exact.setdefault((fingerprint(one.content), _fix(one)), []).append(one)
     groups = list(exact.values())
     near = _near([group[0] for group in groups])
     found: dict[str, tuple[int, int]] = {}
@@ -296,7 +297,8 @@ def _fix(finding: Finding) -> FailureFix | None:
     fix = finding.field("fix")
     command = finding.field("command") or NO_COMMAND
     signature = _one_line(finding.field("error_signature"))
-    return traces.fix_of_texts(signature, command, fix) if signature and fix else None
+    changes = finding.field("changes") or NO_CHANGES
+    return traces.fix_of_texts(signature, command, fix, changes) if signature and fix else None
 
 
 def _is_other(one: FailureFix, other: FailureFix | None) -> bool:
@@ -304,7 +306,7 @@ def _is_other(one: FailureFix, other: FailureFix | None) -> bool:
     return (
         other is not None
         and (one.signature, one.command) == (other.signature, other.command)
-        and one.fix != other.fix
+        and not one.is_same(other)
     )
 
 
@@ -416,7 +418,7 @@ def _same_failure(context: Context, one: Finding) -> tuple[Record | None, list[R
     fixes = {record.id: traces.fix_of(record.memory) for record in known}
     for record in known:
         found = fixes[record.id]
-        if found is not None and found.fix == fix.fix:
+        if found is not None and fix.is_same(found):
             return record, []
     candidates = (record for record in known if record.memory.status == "candidate")
     return None, [record for record in candidates if _is_other(fix, fixes[record.id])]
@@ -480,7 +482,7 @@ def _sections(finding: Finding, head: Head | None) -> Iterable[str]:
     branch = f", on the branch {head.branch}" if head and head.branch else ""
     yield f"Command={_code(finding.field('command') or NO_COMMAND)}"
     yield f"Failure={_code(finding.field('failure'))}"
-    yield f"Changes={_code(finding.field('changes') or 'no file was changed')}"
+    yield f"Changes={_code(finding.field('changes') or NO_CHANGES)}"
     yield f"Environment=Seen in session {finding.session}{branch}."
     yield f"Fix={finding.field('fix')}."
 

@@ -65,11 +65,20 @@ class FailureTrace(Value):
 
 
 class FailureFix(Value):
-    """What a memory of an error says: its signature, the command that failed, what resolved it."""
+    """What a memory of an error says: its signature, the command that failed, what resolved it.
+
+    `changes` are the lines that were changed, empty where a memory does not say.
+    """
 
     signature: str
     command: str
     fix: str
+    changes: str = ""
+
+    def is_same(self, other: FailureFix) -> bool:
+        """Tell whether both name the same fix, with the same changes where both say which."""
+        are_known = self.changes and other.changes
+        return self.fix == other.fix and (not are_known or self.changes == other.changes)
 
 
 def fix_of(memory: Memory) -> FailureFix | None:
@@ -77,17 +86,24 @@ def fix_of(memory: Memory) -> FailureFix | None:
     signature = memory.text("error_signature")
     texts = {part.title: part.text for part in sections(memory.body)} if signature else {}
     fix = texts.get("Fix", "")
-    return fix_of_texts(signature, texts.get("Command", ""), fix) if fix else None
+    if not fix:
+        return None
+    return fix_of_texts(signature, texts.get("Command", ""), fix, texts.get("Changes", ""))
 
 
-def fix_of_texts(signature: str, command: str, fix: str) -> FailureFix:
+def fix_of_texts(signature: str, command: str, fix: str, changes: str = "") -> FailureFix:
     """Return a fix whose texts are compared without fences, white space and the last mark."""
-    lines = (line for line in command.splitlines() if line.strip("`"))
     return FailureFix(
         " ".join(signature.split()),
-        " ".join(" ".join(lines).split()).strip("` "),
+        _unfenced(command).strip("` "),
         " ".join(fix.split()).rstrip("."),
+        _unfenced(changes),
     )
+
+
+def _unfenced(text: str) -> str:
+    lines = (line for line in text.splitlines() if line.strip("`"))
+    return " ".join(" ".join(lines).split())
 
 
 def attempts_of(messages: Sequence[Message], session: str) -> list[Attempt]:

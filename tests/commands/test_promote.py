@@ -591,6 +591,25 @@ def test_a_newer_fix_of_a_failure_supersedes_the_older_one(sandbox: Sandbox):
     assert sandbox.json("check")["problems"] == []
 
 
+def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
+    """Both are told in the same words: what was changed counts."""
+    failure = "E   ModuleNotFoundError: No module named 'tomli_w'"
+    for added in ("tomli_w", "tomli_w", "tomli_w>=1"):
+        heard(
+            sandbox,
+            Message(0, "tool", failure, tool="Bash", call="pytest -q", is_ok=False),
+            Message(0, "tool", f"+{added}", tool="Edit", call="setup.cfg", is_ok=True,
+                    files=("setup.cfg",)),
+            Message(0, "tool", "4 passed", tool="Bash", call="pytest -q", is_ok=True),
+        )  # fmt: skip
+        sandbox.run("promote", "--commit")
+    (head,) = heads_of_failures(sandbox)
+    assert "+tomli_w>=1\n" in sandbox.json("show", head["id"])["body"]
+    (old,) = sandbox.json("list", "type:episodic", "is:superseded")["memories"]
+    assert len(sandbox.json("show", old["id"])["source"]) == 4
+    assert sandbox.json("check")["problems"] == []
+
+
 def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
     """A candidate with another fix stands beside it, and curation proposes it; once more, no news.
 
