@@ -48,6 +48,7 @@ from memtool.commands import search as _search
 from memtool.commands import session as _session
 from memtool.commands import session_data as _session_data
 from memtool.commands import show as _show
+from memtool.commands import sign as _sign
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
 from memtool.commands import undo as _undo
@@ -100,6 +101,7 @@ class Project(Context):
     undo = _undo.undo
     purge = _purge.purge
     redact = _redact.redact
+    sign = _sign.sign
     review = _review.review
     list = _list.list
     show = _show.show

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -191,6 +192,40 @@ def make_memory(id: str = "dec-a", body: str = "It is so.\n", **fields: FieldVal
         "source": ("human:Ada",),
     }
     return Memory(fields=base | fields, body=body)
+
+
+class Keyring:
+    """Signing keys of some people, made once; the principal of each is `NAME@example.org`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("ann", "bob", "eve"):
+            make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", self.path(name)]
+            subprocess.run(make, check=True)
+
+    def path(self, name: str) -> str:
+        """Return the file of somebody's private key."""
+        return str(self.folder / name)
+
+    def line(self, name: str, options: str = "") -> str:
+        """Return somebody's line of an allowed-signers file."""
+        public = Path(f"{self.path(name)}.pub").read_text()
+        return f"{name}@example.org {options}{' ' if options else ''}{public}"
+
+    def sign_as(self, sandbox: Sandbox, name: str) -> None:
+        """Let each commit be signed by somebody from now on; with no name by nobody."""
+        settings = {"gpg.format": "ssh", "user.signingKey": f"{self.path(name)}.pub"}
+        for key, value in settings.items() if name else ():
+            sandbox.git("config", key, value)
+        sandbox.git("config", "commit.gpgSign", "true" if name else "false")
+
+
+@pytest.fixture(scope="session")
+def keyring(tmp_path_factory: pytest.TempPathFactory) -> Keyring:
+    """The keys of ann, bob and eve."""
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen makes and checks signatures, and it is not here")
+    return Keyring(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture

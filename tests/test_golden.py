@@ -361,6 +361,7 @@ PROCESSES = """
     forget sem-port --why "it moved" --dry-run
     restore sem-vpn --dry-run
     undo dec-queue --dry-run
+    sign sem-retry --dry-run
     purge
     redact --dry-run
     eval

@@ -51,6 +51,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("undo", "write", "take back what happened to a memory last"),
     Verb("purge", "write", "remove forgotten memories for good, or plan how a leak leaves history"),
     Verb("redact", "write", "take secrets and personal data out of files, and stage them again"),
+    Verb("sign", "write", "vouch for what memories say, with an ssh key"),
     Verb("list", "read", "the memories that match filters"),
     Verb("show", "read", "one memory with everything derived from it"),
     Verb("search", "read", "the memories that answer a question, best first"),

@@ -12,11 +12,11 @@ from memtool.inject import block, gather
 from memtool.memory import timestamps
 from memtool.memory.drift import BROKEN, clause
 from memtool.memory.memory import Fields, FieldValue, Memory
-from memtool.search import filters
 from memtool.search.features import governed
 from memtool.search.scope import drift_in
 from memtool.store import usage_log
 from memtool.store.context import Context
+from memtool.store.files import governs
 from memtool.store.provenance import SHORT
 
 MOST_NAMED = 3
@@ -193,7 +193,7 @@ def _look_at_files(
         path
         for _state, path in git.status()
         if not path.startswith(f"{context.directory}/")
-        and any(filters.governs(pattern, path) for pattern in named)
+        and any(governs(pattern, path) for pattern in named)
     ]
     if differing:
         raise MemtoolError(

@@ -53,7 +53,8 @@ def check(
     --staged checks exactly what the next commit would hold, and is what the hook calls: only what
     differs from HEAD, from all parents in a merge. Git does not tell a hook about --amend, so an
     amended commit is compared with the one that it replaces. --range is for CI, since hooks can be
-    bypassed: secrets in every blob of the commits A..B, everything else in the tree of B.
+    bypassed: secrets in every blob of the commits A..B, everything else in the tree of B, and
+    whether an owner made each change that the trust rules of A protect.
     --history looks for secrets in all commits of all branches and tags.
 
     Errors refuse the commit, with exit code 1; warnings do not. Nothing is ever changed.

@@ -12,6 +12,7 @@ from memtool.store.context import Context
 from memtool.value import Value
 
 AUTO_KEY = "capture.auto"
+RULES_KEY = "trust.rules"
 
 
 class SettingRow(Value):
@@ -37,14 +38,27 @@ class SettingRow(Value):
         return fields
 
 
+class RuleRow(Value):
+    """One trust rule: which memories it is about, and how they must be proven, and by whom."""
+
+    match: str
+    require: str
+    owners: tuple[str, ...]
+
+
 class SettingsReport(Value):
-    """The settings that were asked for, and the commit if one was changed and committed."""
+    """The settings that were asked for, and the commit if one was changed and committed.
+
+    `rules` are the trust rules that hold, those of the trusted ref, where all settings or these
+    were asked for.
+    """
 
     path: str
     settings: tuple[SettingRow, ...]
     changed: bool = False
     commit: str | None = None
     dry_run: bool = False
+    rules: tuple[RuleRow, ...] = ()
 
 
 class Auto(Value):
@@ -82,6 +96,10 @@ def config(
     budgets, numbers of places) is the strictest of what the user, the trusted ref and the worktree
     say.
 
+    memtool config trust.rules shows the trust rules: how well memories of a kind must be proven,
+    and by whose keys. They are written in the file, each under [[trust.rules]], and hold as the
+    trusted ref has them.
+
     Example:
         memtool config inject.budget_tokens 1200
         memtool config inject.threshold.decision 0.4
@@ -101,14 +119,15 @@ def config(
         for name in config_file.USER_ONLY:
             if key in ("", name):
                 context.note_unused(name)
-    if not key:
+    if key in ("", RULES_KEY) and not (value or unset):
         rows = tuple(
             _row(context, option, name, context.settings)
             for option in config_file.OPTIONS
             for name in (option.key, *_of_categories(option, context.settings))
+            if not key
         )
-        return SettingsReport(context.config_path, rows)
-    option = config_file.option(key)
+        return SettingsReport(context.config_path, rows, rules=_rules(context))
+    option = _option(context, key)
     if not value and not unset:
         _note_stricter(context, key, context.settings)
         return SettingsReport(context.config_path, (_row(context, option, key, context.settings),))
@@ -137,6 +156,28 @@ def config(
     _note_stricter(context, key, after)
     row = _row(context, option, key, after)
     return SettingsReport(context.config_path, (row,), done.changed, done.commit, dry_run)
+
+
+def _option(context: Context, key: str) -> Option:
+    """Return the row of a key. Raises MemtoolError where there is none that can be set."""
+    if key.startswith(RULES_KEY):
+        raise MemtoolError(
+            f"{RULES_KEY} is a list of tables, which no command changes",
+            hint=f"edit {context.config_path}: [[{RULES_KEY}]] begins a rule",
+            code="config",
+        )
+    return config_file.option(key)
+
+
+def _rules(context: Context) -> tuple[RuleRow, ...]:
+    """Return the trust rules that hold; a note says where the worktree has others."""
+    held = context.trust_rules
+    if context.has_trusted_ref and context.settings.rules != held:
+        context.notes.append(
+            f"{RULES_KEY} are those of the trusted ref; what {context.config_path} says here holds "
+            "once it is there"
+        )
+    return tuple(RuleRow(one.match, one.require, one.owners) for one in held)
 
 
 def _note_stricter(context: Context, key: str, own: config_file.Config) -> None:
@@ -188,6 +229,9 @@ def render(shown: SettingsReport | Auto) -> str:
         rows = [f"automatic capture is {'on' if shown.on else off}"]
     else:
         rows = list(map(_setting_text, shown.settings))
+        for number, rule in enumerate(shown.rules, 1):
+            by = f" by {' or '.join(rule.owners)}" if rule.owners else ""
+            rows.append(f"{RULES_KEY} {number} = {rule.match}: {rule.require}{by}")
     if shown.changed:
         rows.append(("would change " if shown.dry_run else "changed ") + shown.path)
     return "\n".join(rows)

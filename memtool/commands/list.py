@@ -22,6 +22,7 @@ from memtool.search.scope import (
     tell_expired,
     tell_rest,
     tell_withheld,
+    told_trust,
 )
 from memtool.store.context import Context
 from memtool.store.snapshot import Record
@@ -112,11 +113,11 @@ def list(  # noqa: A001  # a verb is named as the user types it
     expired = count_expired(scope.facts(), asked)
     tell_expired(context, expired)
     tell_withheld(context, scope, asked)
-    now, categories = scope.now, context.settings.categories
+    now = scope.now
 
     def rows(some: Sequence[Record]) -> Iterator[MemoryRow]:
         origins = context.origins(tree, some)
-        return (row_of(record, origins, now, categories) for record in some)
+        return (row_of(context, record, origins, now) for record in some)
 
     if format == "jsonl":
         return MemoryList(total, Stream(rows, shown), expired)
@@ -134,7 +135,7 @@ def render(listed: MemoryList) -> str | Iterator[str]:
                 day(row.timestamp),
                 f"{row.type}/{row.category}",
                 f"{row.status}, due" if row.due else row.status,
-                row.trust,
+                told_trust(row.trust, row.unproven),
                 row.title,
             )
             for row in listed.memories

@@ -18,6 +18,7 @@ from memtool.search.scope import drift_in
 from memtool.store import config
 from memtool.store.commits import UPHOLDS, upholding
 from memtool.store.context import Context
+from memtool.store.files import governs
 from memtool.store.git import GitError
 from memtool.store.provenance import SHORT
 from memtool.store.snapshot import Record, Tree
@@ -204,7 +205,7 @@ def rules(
             for rule in exact.get(above, ())
         ]
         for pattern, those in patterns.items():
-            if any(filters.governs(pattern, path) for path in paths):
+            if any(governs(pattern, path) for path in paths):
                 own += those
         own.sort(key=lambda rule: (rule.record.id, rule.record.path, _WAYS.index(rule.by)))
         first = {rule.record.path: rule for rule in reversed(own)}

@@ -26,6 +26,7 @@ from memtool.search.scope import (
     tell_expired,
     tell_rest,
     tell_withheld,
+    told_trust,
 )
 from memtool.search.snippet import snippet
 from memtool.store.context import Context
@@ -203,10 +204,7 @@ def search(
         ordered, level = levels.climb(scope, " ".join(asked.words), hits)
         hits = ordered if sort == "score" and not offset else hits
     origins = context.origins(tree, [hit.record for hit in hits])
-    categories = context.settings.categories
-    results = tuple(
-        _result(hit, row_of(hit.record, origins, now, categories), scope) for hit in hits
-    )
+    results = tuple(_result(hit, row_of(context, hit.record, origins, now), scope) for hit in hits)
     context.notes.extend(found.notes)
     gates: tuple[GateVerdict, ...] | None = None
     verdict: GateVerdict | None = None
@@ -343,7 +341,8 @@ def _standing(result: Result) -> tuple[str, ...]:
     kind = f"{result.type}/{result.category}"
     level = ("digest",) if result.is_digest else ()
     due = ("due for review",) if result.due else ()
-    return (kind, *level, result.status, *due, f"{result.confidence} confidence", result.trust)
+    return (kind, *level, result.status, *due, f"{result.confidence} confidence",
+            told_trust(result.trust, result.unproven))  # fmt: skip
 
 
 def _order(context: Context, scope: Scope, sort: str) -> Order:

@@ -13,7 +13,7 @@ from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.search import filters
 from memtool.search.scope import MemoryRow, drift_in, row_of
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT, cite
+from memtool.store.provenance import SHORT, Proof, cite
 from memtool.store.snapshot import Record, Tree
 
 REVERSE = {
@@ -48,6 +48,8 @@ class MemoryView(MemoryRow):
     author: str
     committed_at: str | None
     citation: str
+    signed_by: tuple[Proof, ...] = ()
+    """The signatures by which its trust is `signed`: of its commit, or of its claim."""
     drift: Drift | None = None
     """What became of the files that it names, None where it names none."""
 
@@ -82,7 +84,7 @@ def show(
     origins = context.origins(tree, [record])
     origin = origins[record.path]
     now, categories = context.moment_of(as_of), context.settings.categories
-    row = row_of(record, origins, now, categories)
+    row = row_of(context, record, origins, now)
     end, due = lifecycle.expires_at(memory, categories), lifecycle.due_at(memory, categories)
     return MemoryView(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
@@ -99,6 +101,7 @@ def show(
         author=origin.author,
         committed_at=timestamps.render(origin.date) if origin.commit else None,
         citation=cite(record.id, origin),
+        signed_by=origin.proofs,
         drift=_drift(context, tree, record),
     )
 
@@ -119,6 +122,8 @@ def render(shown: MemoryView) -> str:
         **{name: ", ".join(ids) for name, ids in shown.relations.items()},
         "path": shown.path,
         "trust": shown.trust,
+        "signed_by": ", ".join(f"{one.by} ({one.how})" for one in shown.signed_by),
+        "unproven": shown.unproven,
         "commit": shown.commit or "",
         "author": shown.author,
         "fingerprint": shown.fingerprint,

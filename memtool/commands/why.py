@@ -11,7 +11,7 @@ from memtool.memory.drift import CHANGED, UNKNOWN, Drift, reason
 from memtool.memory.lifecycle import ALIVE
 from memtool.memory.schema import parse_source
 from memtool.search.features import Facts
-from memtool.search.scope import drift_in
+from memtool.search.scope import drift_in, told_trust, unproven
 from memtool.search.verification import (
     BROKEN,
     SOUND,
@@ -25,7 +25,7 @@ from memtool.store import evidence
 from memtool.store.context import Context
 from memtool.store.evidence import Evidence
 from memtool.store.history import History, tip
-from memtool.store.provenance import LOCAL, SHORT, Origin
+from memtool.store.provenance import LOCAL, SHORT, Origin, Proof
 from memtool.store.snapshot import Record, Tree
 from memtool.value import Value
 
@@ -60,7 +60,9 @@ class Ground(Value):
 class Why(Value):
     """A memory, who committed it, and what it rests on. `commit` is empty where none is known.
 
-    `advice` says in one line whether a person may act on it, and what to do otherwise.
+    `signed_by` are the signatures by which its trust is `signed`, `unproven` says what it lacks to
+    fulfil its trust rule, empty for nothing. `advice` says in one line whether a person may act on
+    it, and what to do otherwise.
     """
 
     id: str
@@ -70,6 +72,8 @@ class Why(Value):
     author: str
     date: str
     trust: str
+    signed_by: tuple[Proof, ...]
+    unproven: str
     drift: str
     verdict: str
     advice: str
@@ -115,6 +119,7 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
     origin = origins[record.path]
     state = Facts(tree, context.now, categories, dict).state(record)
     drift, verification = drifted.get(record.path), checked[record.id]
+    lacking = unproven(context, record, origin)
     return Why(
         id=record.id,
         title=record.memory.title,
@@ -123,9 +128,11 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         author=origin.author,
         date=_date(origin),
         trust=origin.trust,
+        signed_by=origin.proofs,
+        unproven=lacking,
         drift=drift.level if drift else "",
         verdict=verification.verdict,
-        advice=_advice(tree, record, state, origin.trust, drift, verification),
+        advice=_advice(tree, record, state, origin.trust, lacking, drift, verification),
         sources=grounds,
     )
 
@@ -135,6 +142,7 @@ def _advice(
     record: Record,
     state: str,
     trust: str,
+    lacking: str,
     drift: Drift | None,
     verification: Verification,
 ) -> str:
@@ -155,6 +163,8 @@ def _advice(
         advice = f"look before you act on it: {worst}"
     elif record.memory.status == "candidate":
         advice = f"ask before you act on it: nobody has confirmed it (memtool confirm {record.id})"
+    elif lacking:
+        advice = f"ask before you act on it: {lacking}"
     elif trust == LOCAL.trust:
         advice = "ask before you act on it: no commit has it as it is here"
     elif verification.verdict == WEAK:
@@ -169,7 +179,9 @@ def render(why: Why) -> str:
     made = _made(why.commit, why.author, why.date) or (
         "not committed" if why.trust == "local" else "commit not known (shallow or partial clone)"
     )
-    facts = ", ".join(filter(None, (made, why.trust, *_judged(why))))
+    by = " and ".join(f"by {one.by} ({one.how})" for one in why.signed_by)
+    trust = told_trust(f"{why.trust} {by}".rstrip(), why.unproven)
+    facts = ", ".join(filter(None, (made, trust, *_judged(why))))
     return "\n".join([f"{why.id}  {why.title}", f"  {facts}", *_rows(why.sources), why.advice])
 
 

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from memtool.gate.checks.owners import Protection
     from memtool.gate.near_duplicates import Neighbours
     from memtool.memory.memory import Fields
     from memtool.memory.schema import Problem
@@ -120,6 +121,8 @@ class Content(Value):
     """What was known of files before this check; None where nothing is to be kept."""
     purges: frozenset[str] = frozenset()
     """The ids that a purge is about to remove: its commit will name them in its trailer."""
+    protection: Protection | None = None
+    """What the base of a range says of owners, where its rules want signatures."""
 
 
 def new_paths(files: Iterable[File], steps: Iterable[ParentStep]) -> frozenset[str]:

@@ -10,7 +10,15 @@ from __future__ import annotations
 
 import os
 
-from memtool.gate.checks import duplicates, immutable_claims, lineage, links, schema, secrets
+from memtool.gate.checks import (
+    duplicates,
+    immutable_claims,
+    lineage,
+    links,
+    owners,
+    schema,
+    secrets,
+)
 from memtool.gate.checks.secrets import ROOM, RULES
 from memtool.gate.content import Known
 from memtool.memory.schema import Problem
@@ -34,6 +42,7 @@ CHECKS: dict[str, Callable[[Content], Iterable[Problem]]] = {
     "lineage": lineage.check,
     "claims": duplicates.check,
     "links": links.check,
+    "owners": owners.check,
     "validity": schema.check_dates,
 }
 """Every check by its name, in the order in which they run."""

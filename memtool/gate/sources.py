@@ -22,7 +22,7 @@ import os
 from itertools import chain
 
 from memtool.gate import gate, near_duplicates
-from memtool.gate.checks import secrets
+from memtool.gate.checks import owners, secrets
 from memtool.gate.checks.lineage import PURGES, PURGING, purged_by
 from memtool.gate.checks.secrets import Verdicts
 from memtool.gate.content import (
@@ -283,8 +283,10 @@ def of_range(context: Context, settings: Config, start: str, end: str) -> Conten
         "rev-list", "--topo-order", "--reverse", end, *([f"^{start}"] if start else [])
     ).split()
     touched = touches(git, commits, directory)
-    if not touched:
+    protection = owners.protection(context, start, end)
+    if not touched and (protection is None or not protection.changes):
         return None
+    changed = frozenset(one.path for one in protection.changes) if protection else frozenset()
     known = gate.load(repository, settings)
     taken = snapshot.of_commit(repository, directory, end)
     found, problems = read_whole(taken, categories, known)
@@ -307,8 +309,9 @@ def of_range(context: Context, settings: Config, start: str, end: str) -> Conten
         ],
         problems=problems,
         new=frozenset(row.path for row in touched if not row.olds),
-        warned=frozenset(row.path for row in touched),
+        warned=frozenset(row.path for row in touched) | changed,
         known=known,
+        protection=protection,
     )
 
 

@@ -284,6 +284,7 @@ class BlockItem(Value):
     `scope` is `global` for a memory of the user's, else `project`.
     `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
     it is not known: the share of the worst of its files that is gone. `drift_level` is its level.
+    `unproven` says what it lacks to fulfil its trust rule, empty for nothing.
     """
 
     id: str
@@ -297,6 +298,7 @@ class BlockItem(Value):
     drift_level: str | None
     conflicts: tuple[str, ...]
     text: str
+    unproven: str = ""
 
 
 class Injected(Value):

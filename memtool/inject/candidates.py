@@ -203,6 +203,9 @@ class Eligibility(Value):
     def marks(self, record: Record) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
         marks = self.standing.marks(record.id)
+        lacking = self.unproven(record)
+        if lacking:
+            marks = (f"[UNPROVEN] {lacking}", *marks)
         drifted = mark(self.drift_of(record))
         if drifted:
             marks = (*marks, drifted)
@@ -212,6 +215,10 @@ class Eligibility(Value):
             marks = ("[CANDIDATE] nobody has confirmed it", *marks)
         due = self.due_since(record.memory)
         return (f"[DUE] for review since {due}", *marks) if due else marks
+
+    def unproven(self, record: Record) -> str:
+        """Return what a memory lacks to fulfil its trust rule; empty where it does, or has none."""
+        return "" if self.standing.gaps is None else self.standing.gaps(record)
 
     def drift_of(self, record: Record) -> Drift | None:
         """Return what became of the files of a memory, None where it names none."""

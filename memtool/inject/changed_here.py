@@ -7,7 +7,8 @@ the rest came to the trusted ref since.
 
 Where the least trust is `local`, a person's own change takes effect: what is shown is marked, and
 what it silences is told beside the answer. Where it is `committed` or more, the version of that
-level stands in for the one here (`Overlay`), with the same mark.
+level stands in for the one here (`Overlay`), with the same mark. So it does at any level for a
+memory that a trust rule wants in the trusted ref: what is not proven replaces nothing.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class OverlayWitness(Witness):
                          (), ())  # fmt: skip
         own = below.trusted_ref, below.allowed_signers
         super().__init__(below.snapshot, *own, is_cached=below.is_cached)
+        self._below = below
         self._there = Witness(taken, *own, is_cached=below.is_cached)
         self._replaced = replaced
 
@@ -104,7 +106,7 @@ class OverlayWitness(Witness):
         wanted = list(records)
         there = [record for record in wanted if record.path in self._replaced]
         here = [record for record in wanted if record.path not in self._replaced]
-        return super().origins(here) | (self._there.origins(there) if there else {})
+        return self._below.origins(here) | (self._there.origins(there) if there else {})
 
 
 class LevelView(Value):
@@ -134,8 +136,11 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
     ref = provenance.trusted_name(context.repository, witness.trusted_ref)
     try:
         apart = _differences(context, tree, basis, basis.trusted_at) if basis.trusted_at else []
+        ruled = _ruled(context, apart) if level < 2 else {}
+        apart = [one for one in apart if one.path not in ruled]
         if level == 0:
-            return _as_it_is(context, tree, witness, apart, ref, now)
+            view = _as_it_is(context, tree, witness, apart, ref, now)
+            return _with_ruled(context, view, ruled, basis.trusted_at, ref)
         commit, name = (basis.head, "HEAD") if level == 1 else (basis.trusted_at, ref)
         if level == 1:
             marked = {one.path for one in apart if one.is_from_here}
@@ -147,14 +152,45 @@ def view_of(context: Context, tree: Catalog, witness: Witness, least: str, now: 
             raise
         return LevelView(tree, witness)  # what the other commit holds, nobody can tell here
     marks = dict.fromkeys(marked, _mark(ref, is_from_here=True))
-    records = _read(context, apart)
-    if not records:
-        return LevelView(tree, witness, marks)
-    found = {one.path: one for one in apart}
-    for path in records:
-        marks[path] = _mark(name, is_from_here=found[path].is_from_here)
-    over = Overlay(tree, records.values(), context.settings)
-    return LevelView(over, OverlayWitness(witness, commit, over.replaced), marks)
+    records = _read(context, [one for one in apart if one.path not in ruled])
+    view = LevelView(tree, witness, marks)
+    if records:
+        found = {one.path: one for one in apart}
+        for path in records:
+            marks[path] = _mark(name, is_from_here=found[path].is_from_here)
+        over = Overlay(tree, records.values(), context.settings)
+        view = LevelView(over, OverlayWitness(witness, commit, over.replaced), marks)
+    return _with_ruled(context, view, ruled, basis.trusted_at, ref)
+
+
+def _ruled(context: Context, apart: Iterable[Difference]) -> dict[str, Record]:
+    """Return the versions of the trusted ref that nothing may replace before it is there, by path.
+
+    These are the memories of which a trust rule wants more than that they are committed.
+    """
+    rules = context.trust_rules
+    if not rules:
+        return {}
+    from memtool.store import trust_rules  # most projects have none
+
+    found = {}
+    for path, record in _read(context, [one for one in apart if one.is_from_here]).items():
+        rule = trust_rules.rule_of(rules, record.memory, path)
+        if rule is not None and TRUST_LEVELS.index(rule.require) > 1:
+            found[path] = record
+    return found
+
+
+def _with_ruled(
+    context: Context, view: LevelView, ruled: Mapping[str, Record], commit: str, ref: str
+) -> LevelView:
+    """Return a view in which some memories stand as the trusted ref has them, and say so."""
+    if not ruled:
+        return view
+    over = Overlay(view.tree, ruled.values(), context.settings)
+    marks = {**view.marks, **dict.fromkeys(ruled, _mark(ref, is_from_here=True))}
+    witness = OverlayWitness(view.witness, commit, over.replaced)
+    return view.replace(tree=over, witness=witness, marks=marks)
 
 
 def _as_it_is(

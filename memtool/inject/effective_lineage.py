@@ -12,11 +12,14 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.memory.lineage import Lineage
-    from memtool.store.provenance import Witness
+    from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Record, Tree
+    from memtool.store.trust_rules import TrustRule
+
+    Gaps = Callable[[Record], str]
 
 NAMED_MOST = 3
 """Ids in one warning; a fork of a hundred must not fill the block."""
@@ -29,7 +32,8 @@ class EffectiveLineage(Value):
 
     `forks` holds the heads of each fork that a memory is a head of, `disputes` both sides of each
     superseding that was not granted, `unproven` what a memory replaces although the trusted ref
-    does not hold it yet. All of it follows from the files and from git: what the rules of
+    does not hold it yet. `gaps` says what a memory lacks to fulfil its trust rule: then it
+    replaces nothing. All of it follows from the files and from git: what the rules of
     `gate.contradictions` merely suspect is no part of it, and stands in no block.
     """
 
@@ -37,6 +41,7 @@ class EffectiveLineage(Value):
     forks: dict[str, tuple[tuple[str, ...], ...]]
     disputes: dict[str, tuple[str, ...]]
     unproven: dict[str, tuple[str, ...]]
+    gaps: Gaps | None = None
 
     def rivals(self, id_: str) -> tuple[str, ...]:
         """Return the other heads of the forks that a memory is in."""
@@ -66,16 +71,19 @@ def standing(
     witness: Witness,
     least: str,
     categories: Collection[str] = DEFAULT_CATEGORIES,
+    rules: Sequence[TrustRule] = (),
 ) -> EffectiveLineage:
     """Weigh every superseding of a tree by trust; `least` is what a memory needs to be injected.
 
     A memory that is only local, or below `least`, does not replace one that has more trust. What
     was committed with the same `supersedes` counts as committed, whatever else of the file was
-    changed since, such as its status.
+    changed since, such as its status. By the `rules` of the trusted ref a memory replaces another
+    only if it fulfils its own rule and that of the other.
     """
+    gaps = _gaps(witness, rules) if rules else None
     edges = {new: olds for new, olds in tree.lineage.supersedes.items() if olds}
     if not edges:
-        return EffectiveLineage(tree.lineage, {}, {}, {})
+        return EffectiveLineage(tree.lineage, {}, {}, {}, gaps)
     named = {*edges, *(old for olds in edges.values() for old in olds)}
     known = [tree.by_id[id_] for id_ in sorted(named) if id_ in tree.by_id]
     origins = witness.origins(known)
@@ -91,6 +99,9 @@ def standing(
         own = {old: max(trust[new], committed.get((new, old), trust[new]), key=RANK.__getitem__)
                for old in olds if old in trust}  # fmt: skip
         lost = {old for old, level in own.items() if _outranks(trust[old], level, least)}
+        if rules:
+            olds_there = (old for old in own if old in tree.by_id)
+            lost |= _unfulfilled(rules, tree, new, olds_there, origins)
         if lost:
             refused[new] = lost
         kept = sorted(old for old, level in own.items() if old not in lost and level == "committed")
@@ -98,7 +109,40 @@ def standing(
             unproven[new] = tuple(kept)
     lineage = tree.lineage.without(refused) if refused else tree.lineage
     forks = _forks({tree.lineage, lineage})
-    return EffectiveLineage(lineage, forks, _disputes(lineage, forks, refused), unproven)
+    return EffectiveLineage(lineage, forks, _disputes(lineage, forks, refused), unproven, gaps)
+
+
+def _gaps(witness: Witness, rules: Sequence[TrustRule]) -> Gaps:
+    """Return what says what a memory lacks to fulfil its trust rule."""
+    from memtool.store import trust_rules  # most projects have none
+
+    def gap(record: Record) -> str:
+        rule = trust_rules.rule_of(rules, record.memory, record.path)
+        return "" if rule is None else rule.gap(witness.origins([record])[record.path])
+
+    return gap
+
+
+def _unfulfilled(
+    rules: Sequence[TrustRule],
+    tree: Tree,
+    new: str,
+    olds: Iterable[str],
+    origins: Mapping[str, Origin],
+) -> set[str]:
+    """Return what a memory may not replace, by its own rule or by those of what it replaces."""
+    from memtool.store.trust_rules import rule_of
+
+    record = tree.by_id[new]
+    origin = origins[record.path]
+
+    def wants(id_: str) -> bool:
+        other = tree.by_id[id_]
+        rule = rule_of(rules, other.memory, other.path)
+        return rule is not None and bool(rule.gap(origin))
+
+    own = wants(new)
+    return {old for old in olds if own or wants(old)}
 
 
 def structural(tree: Tree) -> EffectiveLineage:

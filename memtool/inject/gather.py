@@ -297,6 +297,7 @@ def _item(taken: BlockEntry, side: Side) -> BlockItem:
         drift_level=None if drift is None else drift.level,
         conflicts=side.grounds.standing.conflicts(candidate.record.id),
         text=taken.text,
+        unproven=side.grounds.unproven(candidate.record),
     )
 
 
@@ -348,7 +349,7 @@ def side_of(context: Context, asked: GatherRequest) -> Side:
     is_replay = asked.at is not None or asked.as_of is not None
     view = changed_here.view_of(context, tree, witness, "" if is_replay else least, now)
     tree, witness = view.tree, view.witness
-    weighed = standing(tree, witness, least, categories)
+    weighed = standing(tree, witness, least, categories, context.trust_rules)
     scope = GLOBAL if context.is_global else PROJECT
     gates = candidate_list.gates_of(settings)
     trust = trust_in(tree, lambda: witness)

@@ -69,6 +69,7 @@ CODES: dict[str, str] = {
     "broken-link": "it names a memory that is not there",
     "broken-source": "a file or commit that it comes from is not there",
     "no-such-file": "its files match nothing",
+    "unowned": "nobody can tell that an owner made this change, as a trust rule wants it",
     "foreign-scope": "it is of scope global, in a project",
     "duplicate": "another living memory says the same, in the same words or nearly so",
     "conflict": "another living memory says the contrary, or gives another value",

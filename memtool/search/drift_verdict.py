@@ -13,8 +13,8 @@ import posixpath
 from memtool.memory import drift as rules
 from memtool.memory.drift import BROKEN, CHANGED, SAME, TOUCHED, UNKNOWN, Drift, FileDrift
 from memtool.memory.schema import parse_source
-from memtool.search import filters
 from memtool.store.commit_files import MOST_BYTES, REGULAR, SUBMODULE, BlobTexts, CommitFiles
+from memtool.store.files import governs
 from memtool.store.git import GitError
 from memtool.store.provenance import LISTED_MOST
 from memtool.store.reachability import MISSING, REACHED, UNREACHABLE, commit_states
@@ -327,7 +327,7 @@ def _members(head: CommitFiles, file: str) -> tuple[tuple[str, ...], str]:
     start = f"{file}/" if folder is None else f"{folder}/"
     found = []
     for path in head.below(start.lstrip("/")):
-        if folder is None or filters.governs(file, path):
+        if folder is None or governs(file, path):
             found.append(path)
             if len(found) > MOST_MEMBERS:  # of so many nobody could say which is meant
                 return (file,), start
@@ -381,7 +381,7 @@ def _lost_member(repository: Repository, base: str, file: str) -> str:
         rows = repository.git.ls_tree(base, *([folder] if folder else []))
     except GitError:  # a partial clone does not hold the folder
         return ""
-    return next((one.oid for one in rows if filters.governs(file, one.path)), "")
+    return next((one.oid for one in rows if governs(file, one.path)), "")
 
 
 def _follow(

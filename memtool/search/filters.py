@@ -6,9 +6,6 @@ that the record satisfies asks for that state by name: `status:archived` shows a
 `is:superseded` superseded ones, `id:` with a whole id whatever it names. A filter behind `-` asks
 for nothing.
 
-Globs of paths know `*` and `?` inside a name and `**` across directories; all else is as it is
-written. Square brackets are no classes: they are part of real file names (`app/[id]/page.tsx`).
-
 What is asked when a session starts or a file was edited has no words to search for. A stored
 catalog keeps the fields of all memories one behind the other, so a look for a few bytes finds the
 few that matter (`picked`, `ruling_over`); each is then asked itself.
@@ -34,13 +31,14 @@ from memtool.search.query import (
     Word,
     bad_query,
 )
+from memtool.store.files import governs, name_matches
 from memtool.store.provenance import TRUST_LEVELS
 from memtool.store.snapshot import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from memtool.index.stored_fields import StoredFields
     from memtool.memory.memory import Memory
@@ -51,47 +49,6 @@ if TYPE_CHECKING:
     Lifted = frozenset[str]
     Test = Callable[[Record], Lifted | None]
     """Says None where a record does not match, else the hidden states that the query asked for."""
-
-
-def matches(pattern: str, path: str) -> bool:
-    """Tell whether a glob matches a whole path."""
-    return _aligned(
-        [part for part in pattern.split("/") if part],
-        [part for part in path.split("/") if part],
-        "**",
-        name_matches,
-    )
-
-
-def name_matches(pattern: str, name: str) -> bool:
-    """Tell whether a glob matches one name or line, in which `/` means nothing."""
-    return _aligned(pattern, name, "*", lambda one, char: one in ("?", char))
-
-
-def governs(pattern: str, path: str) -> bool:
-    """Tell whether a path is what a glob names, or lies in a directory that it names."""
-    return matches(f"{pattern}/**", path)
-
-
-def _aligned(
-    pattern: Sequence[str], parts: Sequence[str], star: str, fits: Callable[[str, str], bool]
-) -> bool:
-    """Match greedily, and on failure let the last star take one part more: never exponential."""
-    at = place = 0
-    star_at, star_place = -1, 0
-    while place < len(parts):
-        if at < len(pattern) and pattern[at] == star:
-            star_at, star_place = at, place
-            at += 1
-        elif at < len(pattern) and fits(pattern[at], parts[place]):
-            at += 1
-            place += 1
-        elif star_at >= 0:
-            star_place += 1
-            at, place = star_at + 1, star_place
-        else:
-            return False
-    return all(part == star for part in pattern[at:])
 
 
 ANY = ""

@@ -193,9 +193,9 @@ def is_near(record: Record, files: tuple[str, ...]) -> bool:
     named = governed(record) if files else []
     if not named:
         return False
-    from memtool.search import filters  # most prompts come without files
+    from memtool.store.files import governs  # most prompts come without files
 
-    return any(filters.governs(entry, path) for entry in named for path in files)
+    return any(governs(entry, path) for entry in named for path in files)
 
 
 def _files(record: Record, _facts: Facts, at: Situation) -> float:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from memtool.index.stored_fields import StoredFields
-    from memtool.memory.fields import Category
     from memtool.memory.memory import Memory
     from memtool.search.drift import DriftWitness
     from memtool.search.query import Query
@@ -43,7 +42,8 @@ def is_digest(memory: Memory) -> bool:
 class MemoryRow(Value):
     """A memory as a list shows it. `commit` is the full id of the last one, None without one.
 
-    `due` says that the time of its category is over since somebody confirmed it.
+    `due` says that the time of its category is over since somebody confirmed it, `unproven` what
+    it lacks to fulfil its trust rule, empty for nothing.
     """
 
     id: str
@@ -57,6 +57,7 @@ class MemoryRow(Value):
     commit: str | None
     trust: str
     due: bool
+    unproven: str
 
 
 SORTS: dict[str, SortKey] = {
@@ -118,9 +119,7 @@ def _leading(tree: Tree, numbers: Collection[int], sort: str, most: int) -> list
     return [tree.record(number) for _key, number in keyed]
 
 
-def row_of(
-    record: Record, origins: Mapping[str, Origin], now: int, categories: Mapping[str, Category]
-) -> MemoryRow:
+def row_of(context: Context, record: Record, origins: Mapping[str, Origin], now: int) -> MemoryRow:
     """Return the row of a memory, as seen at the second `now`."""
     memory = record.memory
     origin = origins[record.path]
@@ -135,8 +134,24 @@ def row_of(
         timestamp=memory.text("timestamp"),
         commit=origin.commit or None,
         trust=origin.trust,
-        due=lifecycle.is_due(memory, now, categories),
+        due=lifecycle.is_due(memory, now, context.settings.categories),
+        unproven=unproven(context, record, origin),
     )
+
+
+def unproven(context: Context, record: Record, origin: Origin) -> str:
+    """Return what a memory lacks to fulfil its trust rule; empty where it has none, or does."""
+    rules = context.trust_rules
+    if not rules:
+        return ""
+    from memtool.store import trust_rules  # most projects have none
+
+    return trust_rules.gap(rules, record.memory, record.path, origin)
+
+
+def told_trust(trust: str, unproven: str) -> str:
+    """Return a level of trust as it is shown, with what is lacking."""
+    return f"{trust}, unproven" if unproven else trust
 
 
 def scope_of(context: Context, tree: Tree, now: int) -> Scope:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from memtool.store.trust_rules import TrustRule
+
     Row = (
         tuple[str, "Setting", str]
         | tuple[str, "Setting", str, tuple[float, float]]
@@ -235,14 +237,15 @@ _DEFAULT: dict[str, Setting] = {row[0]: row[1] for row in ROWS}
 class Config(Value):
     """The settings of one tree. `given` holds what the file says, by dotted key.
 
-    `personal` is what the user's own file says of the options that are about them. `format` is
-    that of the whole tree, 1 where the file names none.
+    `personal` is what the user's own file says of the options that are about them, `rules` what
+    `[[trust.rules]]` says. `format` is that of the whole tree, 1 where the file names none.
     """
 
     given: dict[str, Setting]
     categories: dict[str, Category]
     personal: Mapping[str, Setting] = {}
     format: int = 1
+    rules: tuple[TrustRule, ...] = ()
 
     @property
     def is_newer(self) -> bool:
@@ -406,9 +409,11 @@ def parsed(tables: dict[str, Any], path: str) -> Config:
 def _known(tables: Mapping[str, Any], path: str) -> Config:
     """Return what the settings of a newer format say, as far as this version knows them.
 
-    A bar of trust that it does not know is the highest that it knows.
+    A bar of trust that it does not know is the highest that it knows, and where it does not know
+    the trust rules, every memory must be signed.
     """
     rows: dict[str, Any] = {}
+    rules: tuple[TrustRule, ...] = ()
     given: dict[str, Setting] = {}
     for section in sorted(tables, key="categories".__ne__):  # the others may name categories
         table = tables[section]
@@ -418,16 +423,25 @@ def _known(tables: Mapping[str, Any], path: str) -> Config:
             except MemtoolError:
                 if f"{section}.{name}" == "inject.trust":
                     given["inject.trust"] = BY_KEY["inject.trust"].choices[-1]
+                if (section, name) == ("trust", "rules"):
+                    strictest = {"match": "id:*", "require": "signed"}
+                    rules = _settings({"trust": {"rules": [strictest]}}, path).rules
                 continue
             given |= one.given
+            rules += one.rules
             rows |= {name: value} if section == "categories" else {}
-    return _settings({"categories": rows}, path).replace(given=given)
+    return _settings({"categories": rows}, path).replace(given=given, rules=rules)
 
 
 def _settings(tables: dict[str, Any], path: str) -> Config:
     categories = dict(DEFAULT_CATEGORIES)
     for name, row in _table(tables.pop("categories", {}), "categories", path).items():
         categories[name] = _category(name, _table(row, f"categories.{name}", path), path)
+    rules: tuple[TrustRule, ...] = ()
+    if isinstance(tables.get("trust"), dict) and "rules" in tables["trust"]:
+        from memtool.store import trust_rules  # most projects have none
+
+        rules = trust_rules.parsed(tables["trust"].pop("rules"), path, categories)
     given: dict[str, Setting] = {}
     for section, table in tables.items():
         for name, value in _table(table, section, path).items():
@@ -440,7 +454,7 @@ def _settings(tables: dict[str, Any], path: str) -> Config:
     unknown = set(wanted).difference(categories) if isinstance(wanted, tuple) else ()
     if unknown:
         raise _refusal(path, CATEGORY_LIST, f"names no category: {', '.join(sorted(unknown))}")
-    return Config(given=given, categories=categories)
+    return Config(given=given, categories=categories, rules=rules)
 
 
 def _by_category(

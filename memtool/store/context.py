@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from memtool.store.provenance import Origin, Witness
     from memtool.store.snapshot import Record, Snapshot, Tree
+    from memtool.store.trust_rules import TrustRule
 
 UPGRADE = "pip install --upgrade memtool"
 """The command that helps where a tree is newer than memtool."""
@@ -122,7 +123,7 @@ class Context:
     def enter(self, repository: Repository) -> None:
         """Go on in another repository; what was read of the one before is forgotten."""
         self.repository = repository
-        for name in ("directory", "settings", "trust_settings", "strict_settings", "_agreed"):
+        for name in ("directory", "settings", "strict_settings", "trust_rules", "_agreed"):
             self.__dict__.pop(name, None)
 
     @property
@@ -323,6 +324,33 @@ class Context:
         A branch must not vouch for itself by changing them. Without a remote the worktree's hold.
         """
         return self.settings if self._agreed is None else self._agreed
+
+    @property
+    def has_trusted_ref(self) -> bool:
+        """Whether there is a ref whose tree is trusted."""
+        return self._agreed is not None or bool(self.trust_settings.text("trust.ref"))
+
+    @cached_property
+    def trust_rules(self) -> tuple[TrustRule, ...]:
+        """The rules about who must have signed what, as the trusted ref has them; often none.
+
+        Where there is no trusted ref, none holds, and a note says so.
+        """
+        ref = self.trust_settings.text("trust.ref")
+        held = self._agreed
+        if ref:
+            from memtool.store import provenance
+
+            commit = provenance.resolve_trusted(self.repository, ref)
+            held = self._settings_at(commit, f"the trusted ref {ref}")
+        if held is not None:
+            return held.rules
+        if self.settings.rules:
+            self.notes.append(
+                f"the {len(self.settings.rules)} trust.rules of {self.config_path} do not hold: "
+                "there is no trusted ref to read them from"
+            )
+        return ()
 
     @cached_property
     def _agreed(self) -> Config | None:

@@ -1,8 +1,8 @@
 """Provenance: commit, author, date and trust of each memory, asked of git once and stored.
 
 Trust is computed, never read from a file: `local` (only here) < `committed` (in HEAD) < `trusted`
-(the same path and bytes in the trusted ref, as last fetched) < `signed` (and its last commit there
-carries a good signature by a key that the trusted ref itself allows). It never means "reviewed".
+(the same path and bytes in the trusted ref, as last fetched) < `signed` (and a key that the trusted
+ref itself allows has signed its last commit there, or its claim). It never means "reviewed".
 
 One cache file for each commit that is read from, `citations/table-<scope>-<commit>-<trust>`, mapped
 and never changed: hashes of the paths in order, and a row for each. A warm answer finds its few
@@ -18,6 +18,7 @@ import os
 import sys
 
 from memtool.errors import MemtoolError
+from memtool.memory import fields
 from memtool.store import cache
 from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
 from memtool.store.git import GitError
@@ -117,37 +118,6 @@ def authors(repository: Repository, commits: set[str]) -> dict[str, tuple[str, i
     return found
 
 
-def signed_by_git(
-    repository: Repository, commits: set[str], trusted_at: str, allowed_signers: str
-) -> set[str]:
-    """Return the commits with a good signature by a key that the trusted commit allows."""
-    import tempfile
-
-    keys = repository.git.run(
-        "cat-file", "blob", f"{trusted_at}:{allowed_signers}", allowed=(0, 128)
-    )
-    if not keys or not commits:
-        return set()
-    with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
-        file.write(keys)
-        file.flush()
-        # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
-        settings: Mapping[str, str] = {
-            "gpg.program": "false",
-            "gpg.openpgp.program": "false",
-            "gpg.x509.program": "false",
-            "gpg.ssh.program": "ssh-keygen",
-            "gpg.ssh.allowedSignersFile": file.name,
-        }
-        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        answer = repository.git.run(
-            *options, "log", "--no-walk=unsorted", "--stdin", "--format=%H %G?",
-            stdin="\n".join(sorted(commits)).encode() + b"\n",
-        )  # fmt: skip
-    rows = (row.split() for row in answer.decode().splitlines())
-    return {commit for commit, verdict in rows if verdict == "G"}
-
-
 KIND = "citations 4"
 SECTIONS = {**ROW_SECTIONS, "newer": "B"}
 """`newer` is a table by itself, or nothing: what later commits touched goes before all else."""
@@ -157,11 +127,11 @@ TABLE = "table-"
 """How the names of files begin that hold the rows of a commit."""
 KEPT = 4
 """Files of each sort that stay: those last made, since branches and worktrees share the cache."""
-SIGNED_KIND, FILE_KIND = "signed 1", "file 1"
+PROOFS_KIND, FILE_KIND = "proofs 1", "file 1"
 FILE = "file-"
 """How the names of files begin that hold one small file of a commit."""
-SIGNED = "signed-"
-"""How the names of files begin that hold which commits an allowed key has signed."""
+PROOFS = "proofs-"
+"""How the names of files begin that hold who signed which versions of memories."""
 
 
 class Citation(Value):
@@ -219,8 +189,8 @@ class Basis(Value):
         return cache.digest(self.trusted_at, self.allowed_signers)
 
     @property
-    def signed_name(self) -> str:
-        return SIGNED + self.trust
+    def proofs_name(self) -> str:
+        return PROOFS + self.trust
 
 
 def folder(repository: Repository) -> str:
@@ -285,15 +255,6 @@ def table_of(basis: Basis) -> ProvenanceTable:
         return ProvenanceTable(memoryview(made(basis)))
 
 
-def signed(basis: Basis, commits: set[str]) -> set[str]:
-    """Return the commits that are signed by a key that the trusted commit allows."""
-    text = cache.read(os.path.join(basis.folder, basis.signed_name), SIGNED_KIND) or b""
-    known = {line[:-2]: line[-1] == "+" for line in text.decode().splitlines()}
-    if not commits <= known.keys():
-        known = ask_signed(basis, commits - known.keys(), known)
-    return {commit for commit in commits if known[commit]}
-
-
 def file_at(
     repository: Repository, commit: str, path: str, read: Callable[[], bytes | None]
 ) -> bytes | None:
@@ -307,7 +268,9 @@ def file_at(
     return kept[1:] if kept[:1] == b"+" else None
 
 
-TRUST_LEVELS = ("local", "committed", "trusted", "signed")
+MOST_SIGNERS = 256 * 1024
+"""Bytes of an allowed-signers file that are read."""
+TRUST_LEVELS = fields.TRUST_LEVELS
 SHORT = 10
 """Digits of a commit id where people read it. Fixed, since git's own choice differs by clone."""
 DEFAULT_BRANCHES = (
@@ -318,11 +281,22 @@ DEFAULT_BRANCHES = (
 """Where the remote's default branch is looked for, in this order."""
 
 
+class Proof(Value):
+    """A good signature by a key that the trusted ref allows, and its principal.
+
+    `how` is `commit`, or `signature` for a detached one.
+    """
+
+    how: str
+    by: str
+
+
 class Origin(Value):
     """Where the present bytes of a memory come from. Empty texts and 0 mean: not known.
 
     `is_shallow` says that history was cut off before the commit that wrote it, or that this
-    partial clone does not hold it, `is_first` that it added the file.
+    partial clone does not hold it, `is_first` that it added the file. `proofs` are the signatures
+    by which its trust is `signed`.
     """
 
     commit: str
@@ -331,6 +305,7 @@ class Origin(Value):
     trust: str
     is_shallow: bool = False
     is_first: bool = False
+    proofs: tuple[Proof, ...] = ()
 
 
 LOCAL = Origin("", "", 0, TRUST_LEVELS[0])
@@ -427,21 +402,64 @@ class Witness:
         return {path: row for path in paths if (row := table.row(path)) is not None}
 
     def _lift(self, found: dict[str, Origin], rows: Mapping[str, Citation]) -> None:
-        """Raise what is trusted to signed, where its commit in the trusted ref is."""
-        asked = {path: rows[path].trusted_commit for path, origin in found.items()
-                 if origin.trust == TRUST_LEVELS[2] and rows[path].trusted_commit}  # fmt: skip
+        """Raise what is trusted to signed, where somebody has signed its commit or its claim."""
+        asked = {path: (rows[path].trusted_commit, rows[path].oid)
+                 for path, origin in found.items() if origin.trust == TRUST_LEVELS[2]}  # fmt: skip
         if self.basis is None or not asked:
             return
-        commits = set(asked.values())
-        if self.is_cached:
-            good = signed(self.basis, commits)
-        else:
-            trusted_at = self.basis.trusted_at
-            repository = self.snapshot.repository
-            good = signed_by_git(repository, commits, trusted_at, self.allowed_signers)
-        for path, commit in asked.items():
-            if commit in good:
-                found[path] = found[path].replace(trust=TRUST_LEVELS[3])
+        for path, signatures in proofs(self.basis, asked, is_cached=self.is_cached).items():
+            if signatures:
+                level = TRUST_LEVELS[3]
+                found[path] = found[path].replace(trust=level, proofs=signatures)
+
+
+def proofs(
+    basis: Basis, asked: Mapping[str, tuple[str, str]], *, is_cached: bool
+) -> dict[str, tuple[Proof, ...]]:
+    """Return who signed memories of the trusted ref; `asked` gives commit and blob by path.
+
+    What was asked before is read from the cache, without git or ssh-keygen.
+    """
+    known: dict[str, tuple[Proof, ...]] = {}
+    kept = None
+    if is_cached:
+        kept = cache.read(os.path.join(basis.folder, basis.proofs_name), PROOFS_KIND)
+    for line in (kept or b"").decode().splitlines():
+        key, *texts = line.split("\t")
+        known[key] = tuple(map(Proof, texts[::2], texts[1::2]))
+    keys = {path: f"{commit} {oid}" for path, (commit, oid) in asked.items()}
+    missing = {path: asked[path] for path, key in keys.items() if key not in known}
+    if missing:
+        from memtool.store import signatures  # a warm answer checks none
+
+        repository, at = basis.repository, basis.trusted_at
+        found = signatures.proofs(
+            repository, at, basis.directory,
+            [signatures.Asked(path, oid, commit) for path, (commit, oid) in missing.items()],
+            signers_at(repository, at, basis.allowed_signers, is_cached=is_cached),
+            basis.folder if is_cached else "",
+        )  # fmt: skip
+        for path, given in (found or {}).items():
+            known[keys[path]] = tuple(Proof(how, by) for how, by in given)
+        if is_cached and found is not None:
+            rows = ("\t".join((key, *(t for one in known[key] for t in (one.how, one.by)))) + "\n"
+                    for key in sorted(known))  # fmt: skip
+            text = "".join(rows).encode()
+            cache.keep(basis.folder, basis.proofs_name, PROOFS_KIND, text, KEPT, PROOFS)
+    return {path: known.get(key, ()) for path, key in keys.items()}
+
+
+def signers_at(repository: Repository, commit: str, path: str, *, is_cached: bool) -> bytes:
+    """Return the allowed-signers file of a commit, nothing where it has none or a huge one."""
+
+    def read() -> bytes | None:
+        found = repository.git.run("cat-file", "blob", f"{commit}:{path}", allowed=(0, 128))
+        return found or None
+
+    if not path or not commit:
+        return b""
+    data = file_at(repository, commit, path, read) if is_cached else read()
+    return data if data is not None and len(data) <= MOST_SIGNERS else b""
 
 
 def head_of(repository: Repository) -> str:
@@ -652,12 +670,3 @@ def _texts(row: Citation) -> tuple[str, ...]:
     state = _CUT if row.is_shallow else _FIRST if row.is_first else ""
     return (row.oid, row.commit, row.author, str(row.date), state, row.trusted_oid,
             row.trusted_commit)  # fmt: skip
-
-
-def ask_signed(basis: Basis, commits: set[str], known: dict[str, bool]) -> dict[str, bool]:
-    """Ask whether an allowed key signed some commits, and keep the answers with known ones."""
-    good = signed_by_git(basis.repository, commits, basis.trusted_at, basis.allowed_signers)
-    both = known | {commit: commit in good for commit in commits}
-    text = "".join(f"{commit} {'+' if both[commit] else '-'}\n" for commit in sorted(both))
-    cache.keep(basis.folder, basis.signed_name, SIGNED_KIND, text.encode(), KEPT, SIGNED)
-    return both

@@ -5,7 +5,7 @@ at one and a half times the cost of an interpreter start. Whatever `read_plain` 
 same to `tomllib`: a property test holds it.
 
     # a comment
-    [section]  [section.name]
+    [section]  [section.name]  [[section.list]]
     key = "text"    key = 12    key = 0.5    key = true    key = ["text", "text"]
 """
 
@@ -52,7 +52,7 @@ def read_plain(text: str) -> dict[str, Any] | None:
     """Return the tables of a text, None where it holds anything that is not plain."""
     tables: dict[str, Any] = {}
     table = tables
-    opened = set()
+    opened: set[str] = set()
     for row in text.replace("\r\n", "\n").split("\n"):
         line = row.strip(" \t")
         if not line or line[0] == "#":
@@ -60,18 +60,10 @@ def read_plain(text: str) -> dict[str, Any] | None:
                 return None
             continue
         if line[0] == "[":
-            names = line[1:-1].split(".")
-            # A table that is opened again, or after one inside it, is for tomllib to judge.
-            if line[-1] != "]" or not all(map(_is_bare, names)) or line in opened:
+            found = _begun(tables, line, opened)
+            if found is None:
                 return None
-            opened.add(line)
-            table = tables
-            for name in names:
-                table = table.setdefault(name, {})
-                if not isinstance(table, dict):
-                    return None
-            if table:
-                return None
+            table = found
             continue
         key, equals, rest = line.partition("=")
         key = key.rstrip(" \t")
@@ -80,6 +72,30 @@ def read_plain(text: str) -> dict[str, Any] | None:
             return None
         table[key] = value
     return tables
+
+
+def _begun(tables: dict[str, Any], line: str, opened: set[str]) -> dict[str, Any] | None:
+    """Return the new table that a line in brackets begins, None where it may be none.
+
+    A table that is opened again, or after one inside it, is for tomllib to judge, and so is what
+    lies inside of a list.
+    """
+    is_list = line[:2] == "[["
+    names = (line[2:-2] if is_list else line[1:-1]).split(".")
+    if not line.endswith("]]" if is_list else "]") or not all(map(_is_bare, names)):
+        return None
+    holder: Any = tables
+    for name in names[:-1]:
+        holder = holder.setdefault(name, {})
+        if not isinstance(holder, dict):
+            return None
+    is_again = line in opened
+    opened.add(line)
+    if is_list and (is_again or names[-1] not in holder):
+        holder.setdefault(names[-1], []).append({})
+        return holder[names[-1]][-1]  # type: ignore[no-any-return]
+    table = holder.setdefault(names[-1], {})
+    return None if is_list or is_again or table != {} else table
 
 
 def _is_bare(name: str) -> bool:

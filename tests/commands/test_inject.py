@@ -130,7 +130,7 @@ def test_json_shape(project: Sandbox) -> None:
     assert found["budget"]["used"] == budgets.tokens(block)
     assert list(found["items"][1]) == [
         "id", "tier", "scope", "score", "tokens", "commit", "trust", "drift", "drift_level",
-        "conflicts", "text",
+        "conflicts", "text", "unproven",
     ]  # fmt: skip
     assert all(item["text"] in block for item in found["items"])
     assert found["items"][0]["drift"] is None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EVERY = "type:decision OR type:semantic"
 FIELDS = [
     "id", "title", "type", "category", "status", "confidence", "path", "timestamp", "commit",
-    "trust", "due",
+    "trust", "due", "unproven",
 ]  # fmt: skip
 
 

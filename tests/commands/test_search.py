@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FIELDS = [
     "id", "title", "type", "category", "status", "confidence", "score", "path", "timestamp",
-    "commit", "trust", "due", "snippet", "factors",
+    "commit", "trust", "due", "unproven", "snippet", "factors",
 ]  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def told(sandbox: Sandbox) -> list[tuple[str, str, int, str]]:
 def test_the_table_of_checks() -> None:
     """Each check has a row; every door runs all of them."""
     assert list(CHECKS) == [
-        "schema", "secrets", "silent", "lineage", "claims", "links", "validity",
+        "schema", "secrets", "silent", "lineage", "claims", "links", "owners", "validity",
     ]  # fmt: skip
 
 

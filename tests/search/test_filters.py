@@ -16,17 +16,10 @@ from memtool.memory import timestamps
 from memtool.memory.memory import FieldValue
 from memtool.search import filters
 from memtool.search.features import Facts, governed
-from memtool.search.filters import (
-    FILTERS,
-    IS,
-    governs,
-    is_ruling,
-    matcher,
-    matches,
-    name_matches,
-)
+from memtool.search.filters import FILTERS, IS, is_ruling, matcher
 from memtool.search.query import FILTER_VALUES, parse, with_depth
 from memtool.store.context import Context
+from memtool.store.files import governs, matches, name_matches
 from memtool.store.snapshot import Record, Tree
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from memtool.store.toml import read_plain, set_key
 LINES = (
     "[a]", "[a.b]", "[b]", "[a.b.c]", "k = 1", "k = 0.5", 'k = "text"', "k = true", "j = []",
     'j = ["x", "y z"]', "# note", "", "  k  =  -3 ", "k.l = 1", 'k = "a\\n"', "k = 1 # c", "k = 01",
-    "[[t]]", "k = 'x'", "k = nan", "k = [1]", 'k = ["a,b"]', "[ a ]", "k = 1_0", "j = 1979-05-27",
+    "[[t]]", "[[a]]", "[[a.k]]", "[[b.k]]", "[[a.b]]", "[t]", "[[a.b]", "k = 'x'", "k = nan",
+    "k = [1]", 'k = ["a,b"]', "[ a ]", "k = 1_0", "j = 1979-05-27",
 )  # fmt: skip
 
 
@@ -44,6 +45,7 @@ def test_it_reads_nothing_that_is_no_toml(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "", "# only a comment\n", "[inject]\nbudget_tokens = 500\nthreshold = 0.25\n",
+    '[[trust.rules]]\nmatch = "a"\n[[trust.rules]]\n\n[search]\nlimit = 5\n',
     '[categories.decision]\nttl_days = 0\n', '[trust]\nref = "origin/main"\n',
     'auth = ["login", "sign in"]\n', "[search]\nlimit = 5\n[inject]\ntrust = \"trusted\"",
 ])  # fmt: skip

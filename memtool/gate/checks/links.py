@@ -130,7 +130,7 @@ def _present(content: Content, wanted: Iterable[str]) -> frozenset[str]:
 def _is_there(pattern: str, paths: Sequence[str], top: str) -> bool:
     from bisect import bisect_left
 
-    from memtool.search import filters
+    from memtool.store.files import governs
 
     if top and os.path.lexists(os.path.join(top, pattern)):
         return True
@@ -139,7 +139,7 @@ def _is_there(pattern: str, paths: Sequence[str], top: str) -> bool:
     for path in paths[bisect_left(paths, start) :]:
         if not path.startswith(start):
             return False
-        if filters.governs(clean, path):
+        if governs(clean, path):
             return True
     return not clean  # the top itself
 
