@@ -1,18 +1,21 @@
 """The server: what each request of the Model Context Protocol is answered with.
 
-`transport` knows how requests and answers travel, `call` how a verb is run for a tool.
+`transport` knows how requests and answers travel, `rpc` how a verb is run for a tool.
+
+A host sends the descriptions of all tools with every request to the model. So few are offered
+unless all are asked for, with the first sentence of their help and the arguments that agents use.
 """
 
 from __future__ import annotations
 
 from memtool.cli.main import bug
-from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.inject.block import HOSTS
-from memtool.mcp import call, transport
-from memtool.mcp.call import Answer, ServedRepository
-from memtool.mcp.tools import EFFECTS, Tool, tools
+from memtool.mcp import resources, transport
 from memtool.mcp.transport import Client, Refused
+from memtool.rpc import call
+from memtool.rpc.call import Answer, ServedRepository
+from memtool.rpc.procedures import AGENT, EFFECTS, READ, Procedure, procedures
 from memtool.sessions.model import dict_of
 from memtool.version import __version__
 
@@ -31,18 +34,25 @@ INSTRUCTIONS = (
     "`remember`. Correct with `supersede`: nothing is edited in place. Never write secrets."
 )
 PRIMER = "primer"
-MIME_TYPE = "text/plain"
 AGENTS = tuple(HOSTS)
 ERROR = "memtool/error"
 """The key of the code of a refusal, for programs."""
 NOWHERE = ("no-repository", "no-directory")
 """Codes of a directory that is in no repository."""
+COMMON = ("search", "show", "list", "inject", "remember", "supersede")
+"""The tools that are offered unless all are asked for."""
+
+
+def tools(*, every: bool = False, read_only: bool = False) -> dict[str, Procedure]:
+    """Return the tools by name: the common ones or every one, and of these those that only read."""
+    found = procedures(AGENT, () if every else COMMON)
+    return {name: one for name, one in found.items() if one.effect == READ or not read_only}
 
 
 class Served:
     """What one process serves: the tools, and the repository that they work on."""
 
-    def __init__(self, place: ServedRepository, chosen: dict[str, Tool]) -> None:
+    def __init__(self, place: ServedRepository, chosen: dict[str, Procedure]) -> None:
         self.place = place
         self.is_off = bool(place.env.get("MEMTOOL_OFF"))
         self.tools = {} if self.is_off else chosen
@@ -77,7 +87,7 @@ class Served:
         self.settle(client)
         records, following = self._page(_text(params, "cursor"))
         more = {"nextCursor": following} if following else {}
-        return {"resources": [_resource(record) for record in records], **more}
+        return {"resources": [resources.described(record) for record in records], **more}
 
     def _page(self, cursor: str) -> tuple[list[Record], str]:
         nothing: tuple[list[Record], str] = [], ""
@@ -85,7 +95,7 @@ class Served:
             return nothing
         try:
             context = self.place.open()
-            return call.resource_page(context, cursor) if context.is_begun else nothing
+            return resources.resource_page(context, cursor) if context.is_begun else nothing
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing
@@ -94,11 +104,11 @@ class Served:
     def list_templates(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the one way in which memories are addressed."""
         template = {
-            "uriTemplate": call.TEMPLATE,
+            "uriTemplate": resources.TEMPLATE,
             "name": "memory",
             "title": "A memory by its id",
             "description": "title, citation, keys, what supersedes it, and its text",
-            "mimeType": MIME_TYPE,
+            "mimeType": resources.MIME_TYPE,
         }
         return {"resourceTemplates": [] if self.is_off else [template]}
 
@@ -107,10 +117,10 @@ class Served:
         self.settle(client)
         uri = _text(params, "uri")
         try:
-            text = call.read_resource(self.place.open(), uri)
+            text = resources.read_resource(self.place.open(), uri)
         except MemtoolError as error:
             raise _refused(error) from None
-        return {"contents": [{"uri": uri, "mimeType": MIME_TYPE, "text": text}]}
+        return {"contents": [{"uri": uri, "mimeType": resources.MIME_TYPE, "text": text}]}
 
     def list_prompts(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the primer, which hosts without hooks let their users ask for."""
@@ -141,14 +151,14 @@ class Served:
         begun = _text(argument, "value")
         if named.get("type") == "ref/prompt" and argument.get("name") == "for":
             values = tuple(one for one in AGENTS if one.startswith(begun))
-        elif named.get("uri") == call.TEMPLATE:
+        elif named.get("uri") == resources.TEMPLATE:
             self.settle(client)
             values = self._ids(begun)
-        return {"completion": {"values": list(values), "hasMore": len(values) == call.PAGE}}
+        return {"completion": {"values": list(values), "hasMore": len(values) == resources.PAGE}}
 
     def _ids(self, prefix: str) -> tuple[str, ...]:
         try:
-            return () if self.is_off else call.complete(self.place.open(), prefix)
+            return () if self.is_off else resources.complete(self.place.open(), prefix)
         except MemtoolError:  # nothing to offer
             return ()
 
@@ -202,30 +212,13 @@ def _guarded(handler: transport.Handler) -> transport.Handler:
     return answer
 
 
-def _described(tool: Tool) -> dict[str, Any]:
+def _described(tool: Procedure) -> dict[str, Any]:
     return {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "annotations": {"title": tool.title, "openWorldHint": False, **EFFECTS[tool.effect]},
-    }
-
-
-def _resource(record: Record) -> dict[str, Any]:
-    memory = record.memory
-    described = (
-        f"{memory.type}/{memory.category}",
-        memory.status,
-        f"{memory.confidence} confidence",
-    )
-    return {
-        "uri": call.SCHEME + record.id,
-        "name": record.id,
-        "title": visible(memory.title),
-        "description": ", ".join(described),
-        "mimeType": MIME_TYPE,
-        "annotations": {"lastModified": memory.text("timestamp")},
     }
 
 

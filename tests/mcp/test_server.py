@@ -17,7 +17,7 @@ from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
 from memtool.mcp import transport
-from memtool.mcp.tools import COMMON
+from memtool.mcp.server import COMMON
 from memtool.memory import document
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import numpy as np
 from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from memtool.mcp.call import ServedRepository, call
-from memtool.mcp.tools import tools
+from memtool.mcp.server import tools
+from memtool.rpc.call import ServedRepository, call
 from memtool.search import semantic
 from memtool.store import cache
 

@@ -8,8 +8,20 @@ import pytest
 import memtool
 from memtool.cli.arguments import interface
 from memtool.commands import BY_NAME
-from memtool.mcp.tools import CHOICES, COMMON, EFFECTS, GLOBAL, READ, SETTABLE, Choice, tools
+from memtool.mcp.server import COMMON, tools
 from memtool.memory.fields import BY_NAME as FIELDS
+from memtool.rpc.procedures import (
+    CHOICES,
+    EFFECTS,
+    GLOBAL,
+    HTTP,
+    READ,
+    SETTABLE,
+    Choice,
+    addressed,
+    procedures,
+    worded,
+)
 
 READING = {
     "search", "show", "list", "inject", "why", "log", "blame", "diff", "conflicts", "check",
@@ -22,11 +34,14 @@ NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor", "keep_both"}
 """Parameters that open an editor, read or write files of the caller's choice, or act at large."""
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.verb)
+TOOLS = [choice for choice in CHOICES if choice.tool]
+
+
+@pytest.mark.parametrize("choice", TOOLS, ids=lambda choice: choice.verb)
 def test_a_tool_has_parameters_of_its_verb_in_their_order(choice: Choice):
     """What the table chooses is there, and what is positional comes as the verb takes it."""
     names = [parameter.name for parameter in interface(BY_NAME[choice.verb]).parameters]
-    chosen = [name for name in choice.parameters if name != GLOBAL]
+    chosen = [name for name in choice.tool if name != GLOBAL]
     assert chosen == [name for name in names if name in chosen]
     assert {choice.joined, *choice.inside, *choice.required} - {""} <= set(chosen)
     assert not NEVER & set(chosen)
@@ -34,7 +49,7 @@ def test_a_tool_has_parameters_of_its_verb_in_their_order(choice: Choice):
 
 def test_what_only_reads_is_told_apart():
     """A host may let the reading tools run unasked; it must not take a writing one for such."""
-    assert {choice.verb for choice in CHOICES if choice.effect == READ} == READING
+    assert {choice.verb for choice in TOOLS if choice.effect == READ} == READING
     writing = {parameter for verb in READING for parameter in EVERY[verb].parameters}
     assert not {"commit", "dry_run"} & writing
     assert set(tools(every=True, read_only=True)) == READING
@@ -61,7 +76,7 @@ def test_keys_that_decide_what_counts_cannot_be_set():
     assert not kept & set(SETTABLE)
 
 
-@pytest.mark.parametrize("name", [choice.verb for choice in CHOICES])
+@pytest.mark.parametrize("name", [choice.verb for choice in TOOLS])
 def test_a_schema_says_what_a_call_needs(name: str):
     """Every argument is described, required ones are named, unknown ones are refused."""
     schema = EVERY[name].input_schema
@@ -106,3 +121,52 @@ def test_the_documentation_lists_every_tool():
         names = ", ".join(f"**{n}**" if n in required else n for n in tool.parameters)
         half = reading if tool.effect == READ else writing
         assert f"| `{tool.name}` | {names} | {tool.title} |" in half
+
+
+ROUTES = procedures(HTTP)
+
+
+def test_programs_get_every_parameter_that_a_program_may_give():
+    """All of a verb's own but what needs a terminal; no global memories unless they are served."""
+    assert set(ROUTES["search"].parameters) >= {"query", "offset", "depth", "why_not", "explain"}
+    assert "session-add" in ROUTES
+    kept = {"edit", "format", "global", "write", "fix", "online"}
+    for name, one in ROUTES.items():
+        assert not kept & set(one.parameters), name
+        assert set(one.input_schema["required"]) <= set(one.parameters)
+
+
+def test_what_decides_who_is_trusted_is_no_procedure():
+    """Settings, hosts, hooks, imports, purging and programs are out of reach over HTTP."""
+    absent = {
+        "config",
+        "alias",
+        "install",
+        "uninstall",
+        "hook",
+        "import",
+        "purge",
+        "redact",
+        "eval",
+    }
+    assert not absent & set(ROUTES)
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("--at and --injected do not go together", "`at` and `injected` do not go together"),
+    ("there is no revision '--at=x'", "there is no revision '--at=x'"),
+    ("git log --oneline --all shows the commits", "git log --oneline --all shows the commits"),
+])  # fmt: skip
+def test_a_refusal_names_arguments_and_not_options(text: str, told: str):
+    """What the user wrote and commands for a shell stay as they are."""
+    assert worded(text, EVERY["log"]) == told
+
+
+@pytest.mark.parametrize(("hint", "told"), [
+    ("memtool list --all shows them", "POST /api/list `all` shows them"),
+    ("memtool session add ID, or memtool init", "POST /api/session-add ID, or memtool init"),
+    ("memtool status lists why", "POST /api/status lists why"),
+])  # fmt: skip
+def test_a_hint_over_http_names_a_route(hint: str, told: str):
+    """A command that has a route is told as that; any other one is for a shell."""
+    assert addressed(hint) == told

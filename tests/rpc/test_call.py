@@ -7,9 +7,9 @@ import pytest
 from conftest import Sandbox
 
 from memtool.errors import MemtoolError
-from memtool.mcp import call as calls
-from memtool.mcp.call import Answer, ServedRepository
-from memtool.mcp.tools import tools
+from memtool.mcp.server import tools
+from memtool.rpc import call as calls
+from memtool.rpc.call import Answer, ServedRepository
 
 TOOLS = tools(every=True)
 
@@ -96,9 +96,6 @@ def test_paths_inside_are_taken(tmp_path: Path):
     below.mkdir()
     inside = ["../b.py", "c/**/*.py", ".", "..", str(tmp_path / "d"), "..a", "~a/../b"]
     calls.refuse_outside(str(tmp_path), str(below), inside[:-1])
-
-
-TOOLS = tools(every=True)
 
 
 def place_of(sandbox: Sandbox) -> ServedRepository:
@@ -209,69 +206,3 @@ def test_what_an_agent_writes_is_told_from_what_a_person_says(sandbox: Sandbox):
         memory = sandbox.context().tree().find(answer.structured["id"]).memory
         assert memory.text("agent") == "acme"
         assert memory.items("source") == (kind,)
-
-
-def test_living_heads_are_listed_page_by_page(sandbox: Sandbox):
-    """Every one once, sorted by id; what is superseded, deleted or archived is not."""
-    for number in range(230):
-        sandbox.memory(f"sem-{number:03}", f"Note {number}.\n", type="semantic")
-    sandbox.memory("dec-new", supersedes=("sem-007",))
-    sandbox.memory("sem-100", type="semantic", status="archived")
-    ws = sandbox.context()
-    found: list[str] = []
-    cursor, pages = "", 0
-    while pages == 0 or cursor:
-        records, cursor = calls.resource_page(ws, cursor)
-        found += [record.id for record in records]
-        pages += 1
-    ids = ["dec-new"] + [f"sem-{n:03}" for n in range(230) if n not in (7, 100)]
-    assert found == ids
-    assert pages == 3
-
-
-def test_a_page_goes_on_though_its_last_memory_went(sandbox: Sandbox):
-    """A cursor is a place, not a memory."""
-    paths = [sandbox.memory(f"dec-{number:03}") for number in range(101)]
-    _records, cursor = calls.resource_page(sandbox.context(), "")
-    (sandbox.path / paths[99]).unlink()
-    records, _cursor = calls.resource_page(sandbox.context(), cursor)
-    assert [record.id for record in records] == ["dec-100"]
-
-
-def test_a_memory_is_read_with_what_follows_from_the_others(sandbox: Sandbox):
-    """Whoever reads a superseded memory by its address is told so; hidden marks are shown."""
-    sandbox.memory("dec-old", "Use Redis.\u202e\n")
-    sandbox.memory("dec-new", supersedes=("dec-old",))
-    text = calls.read_resource(sandbox.context(), "memory://dec-old")
-    assert "superseded_by  dec-new" in text
-    assert text.endswith("Use Redis.\\u202e\n")
-
-
-@pytest.mark.parametrize(
-    "uri",
-    ["", "memory://", "dec-a", "memory://dec", "memory://../dec-a", "file:///etc/passwd",
-     "memory:///etc/passwd", "memory://dec-a?x", "memory://DEC-A", "memory://dec-b"],
-)  # fmt: skip
-def test_only_ids_are_addresses(sandbox: Sandbox, uri: str):
-    """No path, no beginning of an id, nothing else."""
-    sandbox.memory("dec-a")
-    with pytest.raises(MemtoolError):
-        calls.read_resource(sandbox.context(), uri)
-
-
-def test_a_cursor_of_somebody_else_is_refused(sandbox: Sandbox):
-    """A wrong page would be worse."""
-    with pytest.raises(MemtoolError, match="is no cursor"):
-        calls.resource_page(sandbox.context(), "../x")
-
-
-def test_ids_are_completed(sandbox: Sandbox):
-    """Those of living heads that begin so, as many as one answer may hold."""
-    for number in range(105):
-        sandbox.memory(f"dec-{number:03}")
-    sandbox.memory("sem-a", type="semantic")
-    ws = sandbox.context()
-    assert calls.complete(ws, "sem") == ("sem-a",)
-    assert calls.complete(ws, "dec-00") == tuple(f"dec-00{n}" for n in range(10))
-    assert calls.complete(ws, "zzz") == ()
-    assert len(calls.complete(ws, "")) == calls.PAGE

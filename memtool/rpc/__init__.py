@@ -1,0 +1,1 @@
+"""Remote procedure calls: the verbs with JSON arguments, for the surfaces of programs."""

@@ -1,0 +1,281 @@
+"""Calls of procedures: JSON arguments into the verb's own, and its value into an answer.
+
+Arguments that do not fit the input schema are refused with one sentence before the verb runs. Every
+call opens the repository again, so that it sees what other processes have changed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+
+from memtool.cli.arguments import Parameter, fit, fit_one, shown
+from memtool.cli.main import bug, undamaged
+from memtool.cli.output import log, visible
+from memtool.commands import _filters, _record
+from memtool.errors import MemtoolError
+from memtool.rpc.procedures import GLOBAL, MOST_ITEMS, SETTABLE, Procedure, is_required, worded
+from memtool.store.context import Context
+from memtool.value import Value, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypeVar
+
+    Shaped = TypeVar("Shaped")
+
+
+def read(procedure: Procedure, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what the verb takes by place and what it takes by name.
+
+    Raises:
+        MemtoolError: something is missing, unknown, of another type, too long, or not allowed.
+    """
+    for name in given:
+        if name not in procedure.parameters:
+            raise _unknown(procedure, name)
+    places: list[Any] = []
+    names: dict[str, Any] = {}
+    for name, parameter in procedure.parameters.items():
+        found = given.get(name)
+        is_absent = found is None or (isinstance(found, str) and not found.strip())
+        if is_required(procedure.choice, parameter) and (is_absent or found == []):
+            raise MemtoolError(f"{name} is missing", hint=f"{name}: {_described(procedure, name)}")
+        value = parameter.default if found is None else _value(procedure, name, parameter, found)
+        if not parameter.is_positional:
+            names[parameter.name] = value
+        elif parameter.is_many:
+            places += value
+        else:
+            places.append(value)
+    return places, names
+
+
+def paths(procedure: Procedure, given: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of a call that name files of the repository."""
+    wanted = [name for name in procedure.choice.inside if name in procedure.parameters]
+    return [path for name in wanted for path in given.get(name) or ()]
+
+
+def refuse_outside(top: str, cwd: str, paths: list[str]) -> None:
+    """Raise MemtoolError where a path leads out of the repository, by itself or through a link."""
+    root = os.path.realpath(top)
+    for path in paths:
+        place = os.path.realpath(os.path.join(cwd, path))
+        if path.startswith("~") or (place != root and not place.startswith(root + os.sep)):
+            raise MemtoolError(
+                f"{path} is not in the repository",
+                hint="name files by their path from the top of the repository",
+                code="outside",
+            )
+
+
+def _value(procedure: Procedure, name: str, parameter: Parameter, found: Any) -> Any:
+    hint = f"{name}: {_described(procedure, name)}"
+    if parameter.name == procedure.choice.contents:
+        text = fit_one(parameter.replace(name="text"), found, name=name, hint=hint)
+        return _allowed(name, text)
+    if parameter.name == procedure.choice.joined:
+        return [_allowed(name, fit_one(parameter, found, name=name, hint=hint))]
+    if not parameter.is_many:
+        return _allowed(name, fit(parameter, found, name=name, hint=hint))
+    if isinstance(found, list) and len(found) > MOST_ITEMS:
+        raise MemtoolError(f"{name} takes {MOST_ITEMS:,} items at most, not {len(found):,}")
+    items = fit(parameter, found, name=name, hint=hint)
+    return tuple(_allowed(name, item) for item in items)
+
+
+def _allowed(name: str, found: Any) -> Any:
+    """Return a value if a tool may take it: some texts are for people alone."""
+    if not isinstance(found, str):
+        return found
+    if found == "-":
+        raise MemtoolError(f"{name} is -, and there is nothing to read", hint="give the text")
+    if name == "set" and found.partition("=")[0] not in SETTABLE:
+        raise MemtoolError(
+            f"{name} takes no {shown(found.partition('=')[0])} here",
+            hint=f"KEY=VALUE with one of {', '.join(SETTABLE)}",
+        )
+    return found
+
+
+def _unknown(procedure: Procedure, name: str) -> MemtoolError:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(procedure.parameters), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(procedure.parameters)}"
+    return MemtoolError(f"{procedure.name} has no argument {shown(name)}", hint=hint)
+
+
+def _described(procedure: Procedure, name: str) -> str:
+    described: str = procedure.input_schema["properties"][name]["description"]
+    return described
+
+
+BLOCK = "inject"
+"""The verb that keeps to a budget of its own, and whose text must end as it ends."""
+MOST_ROWS = 500
+MOST_CHARS = 100_000
+"""What one answer holds at most: more would fill the window of any agent."""
+
+
+class ServedRepository(Value):
+    """Where the memories are that a server serves, and the name of the client that asks.
+
+    `is_structured` asks for the value of an answer beside its text. Some hosts give their model the
+    value in place of the text, which is half as long.
+    """
+
+    directory: str
+    env: Mapping[str, str]
+    is_global: bool = False
+    agent: str = ""
+    is_structured: bool = False
+
+    def open(self, *, is_global: bool = False) -> Context:
+        """Open the repository as it is now. Raises MemtoolError where there is none."""
+        if is_global or self.is_global:
+            context = Context.at_global(self.env)
+        else:
+            context = Context.at(self.directory, self.env)
+        context.agent = self.agent
+        context.is_resident = True
+        return context
+
+
+class Answer(Value):
+    """What a tool answers: the verb's text, its notes, and its value as JSON.
+
+    A refusal has no value but an error for programs.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+    structured: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+def call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
+    """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
+    began, code = time.perf_counter(), ""
+    try:
+        return _call(procedure, given, place)
+    except MemtoolError as error:
+        code = error.code
+        return refusal(error, procedure)
+    except Exception as error:  # noqa: BLE001  # the boundary: a bad call must not end the server
+        wrong = bug(error)
+        code = wrong.code
+        return refusal(wrong, procedure)
+    finally:
+        log("mcp", procedure.name, began, error=code)
+
+
+def refusal(error: MemtoolError, procedure: Procedure) -> Answer:
+    """Return an error as an answer: what is wrong, and what to do next."""
+    body = error_object(error, procedure)
+    text = f"{body['message']}\nhint: {body['hint']}" if error.hint else body["message"]
+    return Answer(str(text), error=body)
+
+
+def error_object(error: MemtoolError, procedure: Procedure) -> dict[str, Any]:
+    """Return an error as programs read it, with arguments named as they give them."""
+    return {
+        "code": error.code,
+        "message": visible(worded(error.message, procedure)),
+        "hint": visible(worded(error.hint, procedure)),
+        "recoverable": error.recoverable,
+    }
+
+
+def _call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
+    def shape(value: Any) -> str:
+        text = procedure.face.render(value)
+        return visible(text if isinstance(text, str) else "".join(text))
+
+    value, text, noted = invoke(procedure, given, place, shape)
+    found, cut = structured(value) if place.is_structured else (None, [])
+    if procedure.name == BLOCK and found is not None:
+        for item in found["items"]:  # the block has their text already; nobody pays for it twice
+            del item["text"]
+    if len(text) > MOST_CHARS and procedure.name != BLOCK:
+        text = text[: text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS]
+        cut.append(f"the text ends here, after {len(text):,} characters; ask for less")
+    return Answer(text, (*noted, *map(visible, cut)), found)
+
+
+def invoke(
+    procedure: Procedure,
+    given: Mapping[str, Any],
+    place: ServedRepository,
+    shape: Callable[[Any], Shaped],
+) -> tuple[Any, Shaped, tuple[str, ...]]:
+    """Run a verb; return its value, what `shape` makes of it, and the notes for the user.
+
+    The answer counts as shown, as that of the command line does. A value may read derived files
+    when it is shaped; where one turns out to be damaged, the verb runs again.
+
+    Raises:
+        MemtoolError: the call does not fit, or the verb refuses.
+    """
+    began = time.perf_counter()
+    places, names = read(procedure, given)
+    context = place.open(is_global=bool(names.pop(GLOBAL, False)))
+    top = context.repository.top or context.repository.git_dir
+    refuse_outside(top, context.cwd, paths(procedure, given))
+    run = procedure.face.run
+    options = _filters.options(context, run, names)
+
+    def ask() -> tuple[Any, Shaped]:
+        value = run(context, *places, **options)
+        return value, shape(value)
+
+    verb = procedure.choice.verb
+    try:
+        with _as_file(procedure, places):
+            value, shaped = undamaged(context, ask)
+    except MemtoolError as error:
+        _filters.pointed(context, error, verb, places)
+        raise
+    if not context.is_dry:
+        _record.note(context, verb.partition(" ")[0], value, (time.perf_counter() - began) * 1000)
+    return value, shaped, tuple(map(visible, context.notes))
+
+
+@contextmanager
+def _as_file(procedure: Procedure, places: list[Any]) -> Iterator[None]:
+    """Let a text that was given in place of a file be one, which only this user may read."""
+    if not procedure.choice.contents:
+        yield
+        return
+    import tempfile  # a text that is a file is rare
+
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
+        file.write(places[0])
+        file.flush()
+        places[0] = file.name
+        yield
+
+
+def structured(value: object) -> tuple[dict[str, Any], list[str]]:
+    """Return the value in its JSON shape, nothing invisible left in it, and what was cut off."""
+    whole: dict[str, Any] = plain(value)
+    cut = []
+    for name, rows in whole.items():
+        if isinstance(rows, list) and len(rows) > MOST_ROWS:
+            cut.append(f"{name}: the first {MOST_ROWS} of {len(rows):,}")
+            whole[name] = rows[:MOST_ROWS]
+    found: dict[str, Any] = _visible(whole)
+    return found, cut
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _visible(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_visible(item) for item in value]
+    return value
