@@ -41,7 +41,7 @@ LAYERS = (
 )
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
-    "modules": 232,
+    "modules": 252,  # programs call verbs (rpc), people look at them in a browser (web)
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,
