@@ -306,6 +306,11 @@ def bytes_of(top: str, path: str) -> bytes | None:
         ) from None
 
 
+def way_back(path: str) -> str:
+    """Return the hint by which a file that was cut off becomes what HEAD has."""
+    return f"git checkout HEAD -- {shlex.quote(path)} brings back the whole file"
+
+
 def with_way_back(context: Context, problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return problems whose hint says so where HEAD has a whole memory in place of what is here.
 
@@ -323,7 +328,7 @@ def with_way_back(context: Context, problems: Iterable[Problem]) -> tuple[Proble
             document.read(data, path, context.settings.categories)
             whole.add(path)
     return tuple(
-        one.replace(hint=f"git checkout HEAD -- {shlex.quote(one.path)} brings back the whole file")
+        one.replace(hint=way_back(one.path))
         if one.path in whole and one.code in CUT_OFF else one
         for one in found
     )  # fmt: skip

@@ -84,7 +84,10 @@ def take_over(context: Context, so: str = "answers are not counted") -> None:
     from memtool.store import ledger  # imports SQLite
 
     try:
-        ledger.fold(context.repository.cache_dir)
+        if ledger.fold(context.repository.cache_dir):
+            context.notes.append(
+                f"{ledger.NAME} was damaged and is {ledger.ASIDE} now: what is counted begins again"
+            )
     except MemtoolError as error:
         context.notes.append(f"the latest {so}: {error}")
 

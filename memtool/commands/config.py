@@ -281,6 +281,10 @@ def _shown(value: Setting) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
+_SWITCHES = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
+"""What a person may write for a switch; the file has TOML's words."""
+
+
 def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
     """Read a value from the command line as the option's type. Raises MemtoolError."""
     wanted = type(option.default)
@@ -293,7 +297,7 @@ def _typed(option: Option, key: str, text: str) -> Scalar | tuple[str, ...]:
     value: Scalar = text
     try:
         if wanted is bool:
-            value = {"true": True, "false": False}[text.lower()]
+            value = _SWITCHES[text.lower()]
         elif wanted in (int, float):
             value = wanted(text)
     except (ValueError, KeyError):

@@ -61,7 +61,7 @@ class SessionSide(Value):
 class SessionDiff(Value):
     """Two sessions side by side; what both have counts once.
 
-    `messages` counts those that were taken from the same lines, as in a fork.
+    `messages` counts those that were taken from the same lines, and what was said before a fork.
     """
 
     messages: int
@@ -100,7 +100,7 @@ def session_diff(context: Context, a: str, b: str) -> SessionDiff:
         raise MemtoolError(f"{a} and {b} are the same session", hint="memtool session list")
     one, other = (_Held(sessions, name) for name in names)
     return SessionDiff(
-        messages=len(one.origins & other.origins),
+        messages=len(one.lines & other.lines),
         findings=tuple(one.said[key] for key in sorted(one.said.keys() & other.said.keys())),
         files=tuple(sorted(one.files & other.files)),
         a=one.without(other),
@@ -112,10 +112,12 @@ class _Held:
     """What a session holds that can be compared."""
 
     def __init__(self, sessions: Sessions, name: str) -> None:
-        sessions.head(name)  # a damaged one is refused
-        messages, _torn = sessions.messages(name)
-        self.name, self.count = name, len(messages)
-        self.origins = {one.origin for one in messages if one.origin}
+        head = sessions.head(name)  # a damaged one is refused
+        owned = [(name, one) for one in sessions.messages(name)[0]]
+        owned = [*lifecycle.before(sessions, head), *owned]
+        messages = [one for _owner, one in owned]
+        self.name = name
+        self.lines = {one.origin or (owner, one.number) for owner, one in owned}
         self.files = {path for one in messages for path in one.files}
         self.failed = [one.call for one in lifecycle.failures(messages) if not one.fixed_by]
         known = findings.known(sessions, name).findings
@@ -125,7 +127,7 @@ class _Held:
         """Return what this one has and the other has not."""
         return SessionSide(
             id=self.name,
-            messages=self.count - len(self.origins & other.origins),
+            messages=len(self.lines - other.lines),
             findings=tuple(text for key, text in self.said.items() if key not in other.said),
             files=tuple(sorted(self.files - other.files)),
             failed=tuple(call for call in self.failed if call not in other.failed),

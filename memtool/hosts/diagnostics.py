@@ -21,7 +21,7 @@ from functools import partial
 from importlib.util import cache_from_source
 
 from memtool import version
-from memtool.authoring.tree import ATTRIBUTES_NAME, with_way_back
+from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, way_back, with_way_back
 from memtool.errors import MemtoolError
 from memtool.hosts import contracts, git, pre_commit
 from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
@@ -29,6 +29,7 @@ from memtool.hosts.edits import Hook
 from memtool.hosts.install import Host, Site
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.document import MAX_BYTES
 from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import UNKNOWN
 from memtool.search.features import Facts, governed
@@ -416,10 +417,33 @@ def _memories(context: Context) -> Sign:
     problems = with_way_back(context, tree.problems)
     wrong = [one for one in problems if one.severity == "error"]
     if not wrong:
+        short = _cut_off(context)
+        if short:
+            more = f", and {len(short) - 1} more" if len(short) > 1 else ""
+            what = f"{short[0]} ends before the text that it has in HEAD does{more}"
+            return _sign("memories", WARNING, what, way_back(short[0]))
         return _sign("memories", GOOD, f"{len(tree.records)} can be read")
     first = f"{wrong[0].path}: {wrong[0].message}"
     more = f", and {len(wrong) - 1} more (memtool check)" if len(wrong) > 1 else ""
     return _sign("memories", BROKEN, first + more, wrong[0].hint)
+
+
+def _cut_off(context: Context) -> list[str]:
+    """Return the files of memories that are only the beginning of what HEAD has there."""
+    repository = context.repository
+    head = "" if repository.is_bare else repository.git.head()
+    if not head:
+        return []
+    changed = [path for letters, path in repository.git.status(context.directory)
+               if "M" in letters and path.endswith(".md")]  # fmt: skip
+    stored = provenance.blobs(repository, head, *changed) if changed else {}
+    whole = repository.git.blobs([*stored.values()], MAX_BYTES)
+    found = []
+    for path, data in zip(stored, whole, strict=True):
+        here = bytes_of(repository.top, path) or b""
+        if len(here) < len(data) and data.startswith(here):
+            found.append(path)
+    return found
 
 
 def _drift(context: Context) -> Sign:
@@ -459,7 +483,15 @@ def _known(record: Record, masked: Collection[str]) -> tuple[object, ...]:
 def _ledger(context: Context) -> Sign:
     with ledger.reading(context.repository.cache_dir) as opened:
         answers, _since = opened.answers()
-    return _sign("ledger", GOOD, f"{answers} answers noted")
+    text = f"{answers} answers noted"
+    aside = os.path.join(context.repository.cache_dir, ledger.ASIDE)
+    if os.path.exists(aside):
+        since = timestamps.date(int(os.stat(aside).st_ctime))
+        what = f"{text} since {since}, when a damaged one was put aside"
+        return _sign(
+            "ledger", WARNING, what, "memtool maintain --weekly --apply removes it after a day"
+        )
+    return _sign("ledger", GOOD, text)
 
 
 MOST_DAMAGED = 5

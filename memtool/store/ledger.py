@@ -105,7 +105,8 @@ INJECTING = ("inject", "hook-start", "hook-edit")
 FIRST_PLACES = 3
 """Results of a search that count as used; who sees more looks through a list."""
 PATIENCE_S = 5.0
-_ASIDE = ".broken"
+ASIDE = f"{NAME}.broken"
+"""What a ledger that is no database becomes."""
 _UNREACHABLE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -311,12 +312,12 @@ class Ledger:
         return sorted(found.values(), key=lambda act: (-act.moment, act.operation))
 
 
-def fold(directory: str, *, is_patient: bool = True) -> None:
+def fold(directory: str, *, is_patient: bool = True) -> bool:
     """Take the notes of the spool over, and renew the counts of accesses.
 
-    `directory` is the cache directory of the repository.
-    Each note is taken over exactly once, whoever is killed on the way. A ledger that is no database
-    is put aside. Where another process is at it, a patient caller waits and others leave it to it.
+    `directory` is the cache directory of the repository. Each note is taken over exactly once,
+    whoever is killed on the way. Where another process is at it, a patient caller waits and others
+    leave it to it. Return whether the ledger was no database and was put aside.
 
     Raises:
         MemtoolError: the ledger cannot be written.
@@ -324,7 +325,7 @@ def fold(directory: str, *, is_patient: bool = True) -> None:
     try:
         handle = os.open(os.path.join(directory, SPOOL_FOLDER), os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        return
+        return False
     except OSError as error:
         raise _refusal(error) from None
     try:
@@ -337,12 +338,14 @@ def fold(directory: str, *, is_patient: bool = True) -> None:
                 raise
             _put_aside(directory)
             _fold(directory)
+            return True
     except BlockingIOError:
-        return
+        return False
     except (OSError, sqlite3.Error) as error:
         raise _refusal(error) from None
     finally:
         os.close(handle)
+    return False
 
 
 @contextmanager
@@ -509,7 +512,7 @@ def _is_unreachable(error: sqlite3.DatabaseError) -> bool:
 
 def _put_aside(directory: str) -> None:
     path = os.path.join(directory, NAME)
-    os.replace(path, path + _ASIDE)
+    os.replace(path, os.path.join(directory, ASIDE))
     for beside in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             os.unlink(path + beside)

@@ -253,7 +253,12 @@ def test_a_broken_ledger_is_put_aside(ready: Sandbox) -> None:
     assert signs(ready)["repository", "ledger"].state == BROKEN
     mended = doctor(ready.context(), fix=True)
     assert "put a broken ledger aside: statistics begin anew" in mended.mended
+    aside = signs(ready)["repository", "ledger"]
+    assert (aside.state, "when a damaged one was put aside" in aside.detail) == (WARNING, True)
+    (place / "ledger.db.broken").unlink()
     assert signs(ready)["repository", "ledger"].state == GOOD
+    (place / "ledger.db").write_bytes(b"no database at all, but long enough to be looked at\n" * 9)
+    assert "is ledger.db.broken now: what is counted begins again" in ready.run("stats").stderr
 
 
 def test_a_cache_that_tells_other_than_the_files_is_made_anew(
@@ -345,6 +350,11 @@ def test_a_memory_that_was_cut_off_is_in_the_last_commit(ready: Sandbox) -> None
         for verb in ("status", "check"):
             done = ready.run(verb)
             assert (done.returncode, sign.hint in done.stdout + done.stderr) == (1, True)
+    path.write_bytes(data[:-5])  # a memory still, and nothing that check refuses
+    short = signs(ready)["repository", "memories"]
+    assert (short.state, short.hint) == (WARNING, sign.hint)
+    path.write_bytes(data + b"More.\n")
+    assert signs(ready)["repository", "memories"].state == GOOD
     ready.git(*sign.hint.split()[1:5])
     assert path.read_bytes() == data
     assert signs(ready)["repository", "memories"].detail == "1 can be read"

@@ -10,7 +10,13 @@ from conftest import Sandbox
 
 from memtool.commands.capture import capture
 from memtool.commands.doctor import doctor
-from memtool.commands.session import session_add, session_end, session_list, session_start
+from memtool.commands.session import (
+    session_add,
+    session_end,
+    session_fork,
+    session_list,
+    session_start,
+)
 from memtool.commands.session_data import (
     render,
     session_delete,
@@ -228,3 +234,12 @@ def test_a_diff_shows_what_both_have_and_what_each_has_alone(sandbox: Sandbox) -
     for name in ("one", "two"):
         sandbox.run("capture", "-", "--session", name, stdin=lines)
     assert session_diff(sandbox.context(), "one", "two").messages == 2
+
+
+def test_what_was_said_before_a_fork_is_in_both(sandbox: Sandbox) -> None:
+    """The fork has its parent's messages up to there, and the parent goes on alone."""
+    first = session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    fork = session_fork(sandbox.context(), first).id
+    session_add(sandbox.context(), first, "One more.", reopen=True)
+    found = session_diff(sandbox.context(), fork, first)
+    assert (found.messages, found.a.messages, found.b.messages) == (2, 0, 1)
