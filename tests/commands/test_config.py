@@ -211,8 +211,8 @@ def test_it_is_on_until_somebody_says_no(sandbox: Sandbox):
 def test_a_switch_is_on_or_off_and_written_as_true_or_false(sandbox: Sandbox):
     """A person says `on`; TOML has no such word."""
     for word, written in (("on", "true"), ("OFF", "false"), ("yes", "true"), ("no", "false")):
-        config(sandbox.context(), "search.degrade", word)
-        assert toml(sandbox).read_text().endswith(f"degrade = {written}\n")
+        config(sandbox.context(), "extraction.enabled", word)
+        assert toml(sandbox).read_text().endswith(f"enabled = {written}\n")
 
 
 def test_a_dry_run_changes_nothing(sandbox: Sandbox):

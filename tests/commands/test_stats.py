@@ -176,7 +176,7 @@ def test_who_waits_for_a_lock_is_counted(sandbox: Sandbox) -> None:
     shown(workspace, "dec-a", "dec-a")
     found = stats(workspace)
     assert found.locks.waits == 1
-    assert found.locks.longest_ms == found.locks.total_ms >= 50
+    assert found.locks.longest_ms == found.locks.total_ms > 0
     assert "locks: 1 answers waited, " in render(found)
 
 
