@@ -23,9 +23,10 @@ from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from memtool.search.drift_verdict import DriftQuestion
+    from memtool.store.commit_files import CommitFiles
     from memtool.store.provenance import Witness
     from memtool.store.repository import Repository
     from memtool.store.snapshot import Record, Tree
@@ -62,7 +63,10 @@ class DriftWitness:
         self._qualities: dict[str, str] = {}
         self._bases: dict[str, tuple[str, str]] = {}
         self._table: RowTable | None = None
+        self._rows: dict[str, list[str]] = {}
+        """Those that are in no table of HEAD yet: of an older one that still hold, and new ones."""
         self._is_read = False
+        self._head: CommitFiles | None = None
 
     @cached_property
     def _witness(self) -> Witness:
@@ -73,31 +77,45 @@ class DriftWitness:
         return self._witness.is_cached and not self._since and not self._is_worktree
 
     def __call__(self, record: Record) -> Drift | None:
-        """Return what became of the files of a memory, None where it names none."""
-        if not governed(record):
-            return None
-        self._look(record)
-        return self._known.get(record.path)
+        """Return what became of the files of a memory, None where it names none.
+
+        What was looked at until now is kept.
+        """
+        if governed(record):
+            self.expect((record,))
+        self._keep()
+        return self._known.get(record.path) if governed(record) else None
 
     def quality(self, record: Record) -> str:
         """Return whether the commits and files that a memory cites resolve.
 
         That is `resolved`, `unresolved`, or empty where it cites none, or nobody can tell.
         """
-        self._look(record)
+        self.expect((record,))
         return self._qualities.get(record.path, "")
 
-    def _look(self, record: Record) -> None:
-        """Look at a memory, or at all of a small tree; nothing of one that cites no code."""
-        if record.path in self._known or not _cites_code(record) or self._witness.basis is None:
+    def expect(self, records: Iterable[Record]) -> None:
+        """Look at memories that will be asked for together, or at all of a small tree.
+
+        What was found of a few is kept later, since ranking asks for one after the other.
+        """
+        wanted = [one for one in records if one.path not in self._known and _cites_code(one)]
+        if not wanted or self._witness.basis is None:
             return
-        if self._kept(record) is None:
-            is_small = len(self._tree.ids) <= FEW and self._is_cached
-            self._look_at(self._tree.records if is_small else [record])
+        if any(self._kept(one) is None for one in wanted):
+            is_small = len(self._tree.records) <= FEW and self._is_cached
+            if is_small:
+                self._look_at(self._tree.records)
+                self._keep()
+            else:
+                self._look_at(wanted)
 
     def level(self, record: Record) -> str:
         """Return the level of a memory, `same` where it names no files."""
-        found = self(record)
+        if not governed(record):
+            return SAME
+        self.expect((record,))
+        found = self._known.get(record.path)
         return SAME if found is None else found.level
 
     def of(self, records: Iterable[Record]) -> dict[str, Drift]:
@@ -105,7 +123,9 @@ class DriftWitness:
 
         What was not known before is kept.
         """
-        return self._look_at(one for one in records if governed(one))
+        found = self._look_at(one for one in records if governed(one))
+        self._keep()
+        return found
 
     def _look_at(self, records: Iterable[Record]) -> dict[str, Drift]:
         basis = self._witness.basis
@@ -130,8 +150,10 @@ class DriftWitness:
             asked = [one for one in asked if one.base]
             fresh: dict[str, tuple[Drift, set[str]]] = {}
             if asked:
-                head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
-                fresh = drift_verdict.judge(basis.repository, head, asked)
+                if self._head is None:
+                    is_worktree = self._is_worktree
+                    self._head = CommitFiles(basis.repository, basis.head, is_worktree=is_worktree)
+                fresh = drift_verdict.judge(basis.repository, self._head, asked)
             cited = drift_verdict.qualities(basis, asked) if asked else {}
             rows = {one.path: _row(one, *fresh[one.path], *cited[one.path]) for one in asked}
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
@@ -143,9 +165,7 @@ class DriftWitness:
             found |= {
                 one.path: _unbased(one, is_committed=origins[one.path] != LOCAL) for one in unbased
             }
-            if self._is_cached and rows:
-                held = {} if self._table is None else self._table.rows()
-                self._keep(held | rows)
+            self._rows |= rows if self._is_cached else {}
         self._known |= found
         return found
 
@@ -167,8 +187,10 @@ class DriftWitness:
         if not self._is_read:
             self._is_read = True
             self._table = self._read()
+        row = self._rows.get(record.path)
         try:
-            row = None if self._table is None else self._table.row(record.path)
+            if self._table is not None:
+                row = self._table.row(record.path)
         except CorruptCache:
             self._table = row = None
         if row is None or row[0] != record.oid:
@@ -191,12 +213,8 @@ class DriftWitness:
         try:
             return _table(cache.mapped(os.path.join(self._folder, self._name(basis.head))))
         except CorruptCache:
-            pass
-        rows = self._older()
-        if not rows:
+            self._rows = self._older()
             return None
-        self._keep(rows)
-        return self._table
 
     def _older(self) -> dict[str, list[str]]:
         """Return the rows of an older table that still hold."""
@@ -223,11 +241,15 @@ class DriftWitness:
                 continue
         return {}
 
-    def _keep(self, rows: Mapping[str, list[str]]) -> None:
+    def _keep(self) -> None:
+        """Write what no table has yet; all at once, since a table is written as a whole."""
+        if not self._rows:
+            return
         basis = self._witness.basis
         assert basis is not None
+        rows = ({} if self._table is None else self._table.rows()) | self._rows
         data = cache.pack(KIND, (), cache.row_sections(rows), GUARDED_BY_ROW)
-        self._table = _table(memoryview(data))
+        self._table, self._rows = _table(memoryview(data)), {}
         cache.write(self._folder, self._name(basis.head), data, KEPT)
 
     @property

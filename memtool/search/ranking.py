@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memtool.index.reader import IndexReader
     from memtool.memory.lifecycle import Pace
     from memtool.memory.memory import Memory
+    from memtool.search.drift import DriftWitness
     from memtool.search.features import Facts
     from memtool.store.config import Config
 
@@ -120,10 +121,10 @@ class Situation(Value):
     """What is asked, beside its words: by which files, in which kind of question, and so on.
 
     `companions` are the files that change together with `files`, which were not named. `words` is
-    the text as `facts.flat` gives it. `trust` and `drift` tell the level of a record, `quality`
-    whether what it cites resolves; None where it counts for nothing. `accesses` tells how often an
-    id was shown, None where nobody counts; that counts with `access` (0 to 0.2), and, where
-    `is_counting` says so, slows the `fading`.
+    the text as `facts.flat` gives it. `trust` tells the level of a record, `drift` what became of
+    the files that it names, and whether what it cites resolves; None where it counts for nothing.
+    `accesses` tells how often an id was shown, None where nobody counts; that counts with `access`
+    (0 to 0.2), and, where `is_counting` says so, slows the `fading`.
     """
 
     files: tuple[str, ...] = ()
@@ -131,8 +132,7 @@ class Situation(Value):
     words: str = ""
     kinds: frozenset[str] = frozenset()
     trust: Callable[[Record], str] | None = None
-    drift: Callable[[Record], str] | None = None
-    quality: Callable[[Record], str] | None = None
+    drift: DriftWitness | None = None
     accesses: Callable[[str], int] | None = None
     access: float = 0.0
     fading: Fading = lifecycle.USUAL
@@ -221,11 +221,11 @@ def _trust(record: Record, _facts: Facts, at: Situation) -> float:
 
 
 def _drift(record: Record, _facts: Facts, at: Situation) -> float:
-    return DRIFTED if at.drift is not None and at.drift(record) == BROKEN else 1.0
+    return DRIFTED if at.drift is not None and at.drift.level(record) == BROKEN else 1.0
 
 
 def _source(record: Record, _facts: Facts, at: Situation) -> float:
-    quality = "" if at.quality is None else at.quality(record)
+    quality = "" if at.drift is None else at.drift.quality(record)
     if quality:
         return QUALITY[quality]
     named = (source.partition(":")[0] for source in record.memory.items("source"))

@@ -615,9 +615,8 @@ def situation(
     config = scope.config
     access = config.number("search.access")
     is_counting = ranking.is_counting(config)
-    drift, quality = (scope.drift.level, scope.drift.quality) if scope.drift else (None, None)
     at = ranking.situation(text, files).replace(
-        fading=ranking.fading_of(config), trust=scope.trust, drift=drift, quality=quality
+        fading=ranking.fading_of(config), trust=scope.trust, drift=scope.drift
     )
     if files and matches and scope.companions is not None:
         at = at.replace(companions=scope.companions(files))
@@ -652,6 +651,8 @@ def _best_hits(
         for place, match in enumerate(matches)
     ]
     reach.sort(reverse=True)
+    if at.drift is not None:  # the first ones are opened in any case
+        at.drift.expect([matches[place].record for _highest, place in reach[:most]])
     hits: list[Hit] = []
     scores: list[float] = []
     for highest, place in reach:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from memtool.memory import drift as rules
 from memtool.store.files import read_regular
 from memtool.store.snapshot import blob_hash
+from memtool.value import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,16 +45,6 @@ class CommitFiles:
         self.own: dict[str, bytes] = {}
         if is_worktree:
             self._take_worktree(repository)
-        self.oids = {path: oid for path, (mode, oid) in self.entries.items() if mode in REGULAR}
-        self.order = sorted(self.entries)
-        self.by_oid: dict[str, list[str]] = {}
-        self.by_name: dict[str, list[str]] = {}
-        self.by_folder: dict[str, list[str]] = {}
-        for path in sorted(self.oids):
-            folder, _slash, name = path.rpartition("/")
-            self.by_oid.setdefault(self.oids[path], []).append(path)
-            self.by_name.setdefault(name, []).append(path)
-            self.by_folder.setdefault(folder, []).append(path)
 
     def _take_worktree(self, repository: Repository) -> None:
         blob_id = blob_hash(repository.object_format)
@@ -69,6 +60,29 @@ class CommitFiles:
                 self.own[oid] = data
                 self.entries[path] = (REGULAR[0], oid)
 
+    @cached_property
+    def oids(self) -> dict[str, str]:
+        """The blob of each file that is neither a link nor a submodule."""
+        return {path: oid for path, (mode, oid) in self.entries.items() if mode in REGULAR}
+
+    @cached_property
+    def order(self) -> list[str]:
+        """All paths, sorted."""
+        return sorted(self.entries)
+
+    @cached_property
+    def _alike(self) -> tuple[dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]:
+        """The files by blob, by name and by folder, which only a gone file asks for."""
+        by_oid: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
+        by_folder: dict[str, list[str]] = {}
+        for path in sorted(self.oids):
+            folder, _slash, name = path.rpartition("/")
+            by_oid.setdefault(self.oids[path], []).append(path)
+            by_name.setdefault(name, []).append(path)
+            by_folder.setdefault(folder, []).append(path)
+        return by_oid, by_name, by_folder
+
     def below(self, start: str) -> Iterator[str]:
         """Yield the paths that begin with a text."""
         at = bisect_left(self.order, start)
@@ -80,8 +94,9 @@ class CommitFiles:
         """Return the files that a gone one may have become: of its bytes, its name, its folder."""
         folder, _slash, name = path.rpartition("/")
         ending = posixpath.splitext(name)[1]
-        beside = [one for one in self.by_folder.get(folder, ()) if one.endswith(ending)]
-        found = (self.by_oid.get(oid, ()), self.by_name.get(name, ()), beside)
+        by_oid, by_name, by_folder = self._alike
+        beside = [one for one in by_folder.get(folder, ()) if one.endswith(ending)]
+        found = (by_oid.get(oid, ()), by_name.get(name, ()), beside)
         return list(dict.fromkeys(one for those in found for one in those))[:MOST_CANDIDATES]
 
 

@@ -20,6 +20,8 @@ from memtool.commands.stats import stats
 from memtool.commands.status import status
 from memtool.errors import MemtoolError
 from memtool.memory import drift as rules
+from memtool.store import cache
+from memtool.store.commit_files import CommitFiles
 
 PAGES = "def fetch_pages():\n    return 1\n\n\ndef other():\n    return 2\n"
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
@@ -199,6 +201,32 @@ def test_it_is_the_same_with_and_without_the_table(code: Sandbox) -> None:
     code.commit("three")
     assert drift(code.context(), all=True) == drift(code.context(MEMTOOL_NO_CACHE="1"), all=True)
     assert levels(code) == {"dec-lines": "broken", "dec-name": "broken", "dec-moved": "touched"}
+
+
+def test_a_search_after_a_commit_looks_at_it_once(
+    code: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a large tree only what may be shown is looked at: one list of files, and one new table."""
+    monkeypatch.setattr("memtool.search.drift.FEW", 0)
+    drift(code.context())
+    broken(code)
+    done = []
+    listed, written = CommitFiles.__init__, cache.write
+
+    def listing(self: CommitFiles, *args: object, **options: object) -> None:
+        done.append("listed")
+        listed(self, *args, **options)  # type: ignore[arg-type]
+
+    def writing(folder: str, *args: object) -> str:
+        done.extend(["written"] * folder.endswith("drift"))
+        return written(folder, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CommitFiles, "__init__", listing)
+    monkeypatch.setattr(cache, "write", writing)
+    hits = search(code.context(), "title", limit=2).results
+    assert done == ["listed", "written"]
+    assert search(code.context(), "title", limit=2).results == hits
+    assert done == ["listed", "written"]
 
 
 def test_a_broken_memory_is_marked_and_ranked_a_little_lower(code: Sandbox) -> None:
