@@ -228,10 +228,10 @@ class Git:
             "ls-tree", *options, "-z", "--full-tree", revision, "--", *paths, allowed=allowed
         )
         found = []
-        for row in answer.split(b"\0")[:-1]:
-            meta, _tab, raw = row.partition(b"\t")
-            mode, kind, oid = meta.decode().split()
-            found.append(TreeEntry(os.fsdecode(raw), mode, kind, oid))
+        for row in os.fsdecode(answer).split("\0")[:-1]:
+            meta, _tab, path = row.partition("\t")
+            mode, kind, oid = meta.split()
+            found.append(TreeEntry(path, mode, kind, oid))
         return found
 
     def ls_files(self, *paths: str, options: Sequence[str] = ()) -> list[IndexEntry]:
