@@ -30,8 +30,9 @@ OTHER = "caches"
 WRITING = (
     "new", "remember", "supersede", "confirm", "pin", "unpin", "deprecate", "archive", "forget",
     "restore", "undo", "purge", "resolve", "promote", "curate", "digest", "import", "migrate",
+    "sign",
 )  # fmt: skip
-"""The verbs that write memories, and may commit them."""
+"""The verbs that write memories or their signatures, and may commit them."""
 _UNITS = ("B", "KiB", "MiB", "GiB")
 _STEP = 1024
 
