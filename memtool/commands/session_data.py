@@ -191,9 +191,11 @@ def session_prune(context: Context, *, older_than: str = "", dry_run: bool = Fal
     """
     sessions = store.opened(context)
     before = _moment(context, older_than) if older_than else None
-    with usage_log.act(context, "session-purge", dry_run=dry_run) as act:
-        done = retention.prune(sessions, before=before, dry_run=dry_run)
-        act.subjects = done.ids
+    done = retention.prune(sessions, before=before, dry_run=True)
+    if done.ids and not dry_run:
+        with usage_log.act(context, "session-purge", *done.ids) as act:
+            done = retention.prune(sessions, before=before)
+            act.subjects = done.ids
     context.notes.extend(done.wrong)
     return Freed(done.ids, done.freed, done.size, dry_run)
 

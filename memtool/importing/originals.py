@@ -88,8 +88,10 @@ def original(path: str, top: str) -> Original:
 
 
 def tail(path: str) -> str:
-    """Return the last two parts of a path."""
-    return "/".join(path.replace(os.sep, "/").strip("/").split("/")[-2:])
+    """Return the last two parts of a path; one that has no more stays as it is."""
+    whole = path.replace(os.sep, "/")
+    parts = whole.strip("/").split("/")
+    return "/".join(parts[-2:]) if len(parts) > 2 else whole
 
 
 def located(path: str) -> str:

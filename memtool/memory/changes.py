@@ -27,6 +27,7 @@ KINDS: dict[str, str] = {
     "forgotten": "it was deleted softly",
     "restored": "deprecating, archiving or forgetting it was undone",
     "redacted": "spans of its claim became [REDACTED:kind], and nothing else",
+    "faded": "nobody used it on its first day as a candidate, so it counts less",
     "edited": "other keys or its body changed; silent where a confirmed claim did",
     "moved": "its file lies elsewhere, or it got another id",
     "unreadable": "its file can no longer be read as a memory",
@@ -41,6 +42,7 @@ BODY = "body"
 
 _ORDER = {kind: number for number, kind in enumerate(KINDS)}
 _PUT_AWAY = {"deprecated": "deprecated", "archived": "archived", "deleted": "forgotten"}
+_FADING = frozenset({"importance", "faded"})
 _TOLD_OTHERWISE = frozenset({"id", "status"})
 
 Detail = str | bool | tuple[str, ...]
@@ -68,7 +70,8 @@ class Change(Value):
 
     `by` (superseded: an id; confirmed and forgotten: a person), `reason`, `from` (moved: the old
     path; put away or restored: the old status), `from_id` (moved: the old id), `supersedes`
-    (added), `keys` (edited, redacted: keys, and `body`), `silent` (edited), `fault` (unreadable).
+    (added), `keys` (edited, faded, redacted: keys, and `body`), `silent` (edited), `fault`
+    (unreadable).
     """
 
     kind: str
@@ -174,7 +177,9 @@ def _edits(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
     edited = tuple(key for key in keys if key not in redacted)
     if redacted:
         yield _change("redacted", after, keys=redacted)
-    if edited:
+    if _FADING.issuperset(edited) and "faded" in edited and new.table("faded"):
+        yield _change("faded", after, keys=edited)
+    elif edited:
         silent = old.status != "candidate" and any(map(is_claim, edited))
         yield _change("edited", after, keys=edited, silent=silent)
 

@@ -176,6 +176,7 @@ def test_a_candidate_fades_once(store: Sandbox):
     store.run("maintain", "--nightly", "--apply")
     memory = store.context().tree().by_id["sem-unseen"].memory
     assert (memory.importance, memory.table("faded")["was"]) == (0.4, "0.5")
+    assert store.json("log", "sem-unseen")["events"][0]["kind"] == "faded"
     later = store.json("maintain", "--nightly", MEMTOOL_NOW="2026-03-04T12:00:00Z")
     assert later["steps"] == []
 

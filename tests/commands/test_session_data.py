@@ -115,6 +115,8 @@ def test_old_sessions_are_deleted_together(sandbox: Sandbox) -> None:
     assert [one.id for one in gone] == [old]
     pruned = session_prune(sandbox.context(), older_than="2025-02-01", dry_run=True)
     assert pruned.ids == (old,)
+    assert session_prune(sandbox.context()).ids == ()  # no act either
+    assert "session-purge" not in sandbox.run("log", "--audit").stdout
     assert session_delete(sandbox.context(), older_than="2026-01-01").sessions[0].id == old
     assert [row.id for row in session_list(sandbox.context()).sessions] == [new]
     assert session_delete(sandbox.context(), broken).sessions[0].id == broken

@@ -130,6 +130,8 @@ def test_a_directory_is_no_file_of_lines(tmp_path):
     """Where a file is needed, a directory is refused with a hint."""
     with pytest.raises(MemtoolError, match="not a plain file"):
         list(jsonl.drafts(str(tmp_path), "/nowhere"))
+    with pytest.raises(MemtoolError, match=r"^/dev/zero cannot be read"):
+        list(jsonl.drafts("/dev/zero", "/nowhere"))
 
 
 @pytest.mark.parametrize("pair", ["status", "=a", "status=", "colour=a", "x-=a", "status=."])
