@@ -68,8 +68,8 @@ def doctor(
 
     Of the repository: git, settings, the trusted ref, limits that this worktree would widen,
     whether a file can be written and how much room is left, a lock that was left behind, memories
-    that cannot be read (and whether the last commit has them whole), drift, index, ledger,
-    sessions, hooks, the merge driver, and what hooks failed at of late.
+    that cannot be read (and whether the last commit has them whole), those due for review, drift,
+    index, ledger, sessions, hooks, the merge driver, and what hooks failed at of late.
 
     Example:
         memtool doctor

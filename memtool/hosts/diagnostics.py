@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from importlib.util import cache_from_source
+from importlib.util import cache_from_source, find_spec
 
 from memtool import version
 from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, way_back, with_way_back
@@ -241,6 +241,7 @@ def of_memtool(context: Context) -> Iterator[Sign]:
         yield Sign("memtool", "byte code", WARNING, detail, hint)
     else:
         yield Sign("memtool", "byte code", GOOD, "compiled")
+    yield _extras(context)
     if context.env.get("MEMTOOL_OFF"):
         yield Sign("memtool", "switch", WARNING, "MEMTOOL_OFF is set: agents get nothing")
 
@@ -248,8 +249,8 @@ def of_memtool(context: Context) -> Iterator[Sign]:
 def of_repository(context: Context) -> Iterator[Sign]:
     """Check git, settings, the trusted ref, index, ledger, sessions and hooks."""
     yield _git(context)
-    checks = (_settings, _trusted, _limits, _storage, _lock, _memories, _drift, _index, _ledger,
-              _sessions, hooks, _merge_driver, _log)  # fmt: skip
+    checks = (_settings, _trusted, _limits, _storage, _lock, _memories, _due, _drift, _index,
+              _ledger, _sessions, hooks, _merge_driver, _log)  # fmt: skip
     for check in checks:
         yield _result(check, context)
 
@@ -327,6 +328,26 @@ def _launcher(context: Context) -> Sign:
     ):
         return Sign("memtool", "command", WARNING, f"{place} runs another Python than this memtool")
     return Sign("memtool", "command", GOOD, place)
+
+
+EXTRAS = {"semantic": "model2vec", "purge": "git_filter_repo"}
+"""What is installed only where somebody wants it, and a package by which it is known."""
+
+
+def _extras(context: Context) -> Sign:
+    """Look which extras are installed, and whether one is missing that the user's settings need."""
+    here = [name for name, package in EXTRAS.items() if find_spec(package) is not None]
+    try:
+        wanted = context.own_settings.text("search.semantic")
+    except MemtoolError:  # settings that cannot be read are a sign of their own
+        wanted = ""
+    if wanted and "semantic" not in here:
+        detail = f"search.semantic names {wanted}, and memtool[semantic] is not installed"
+        return Sign("memtool", "extras", WARNING, detail, 'pip install "memtool[semantic]"')
+    absent = [name for name in EXTRAS if name not in here]
+    parts = [f"{', '.join(here)} installed"] * bool(here)
+    parts += [f"{', '.join(absent)} not installed"] * bool(absent)
+    return Sign("memtool", "extras", GOOD if here else ABSENT, "; ".join(parts))
 
 
 def _git(context: Context) -> Sign:
@@ -444,6 +465,18 @@ def _cut_off(context: Context) -> list[str]:
         if len(here) < len(data) and data.startswith(here):
             found.append(path)
     return found
+
+
+def _due(context: Context) -> Sign:
+    """Count the memories that somebody should look at again."""
+    tree = context.tree()
+    facts = Facts(tree, context.now, context.settings.categories, dict)
+    found = [one for one in facts.due() if facts.is_current(one)]
+    if found:
+        text = f"{len(found)} of {len(tree.records)} memories are due for review"
+        hint = "memtool list is:due, then memtool confirm ID or memtool archive ID"
+        return _sign("due", WARNING, text, hint)
+    return _sign("due", GOOD, "no memory is due for review")
 
 
 def _drift(context: Context) -> Sign:

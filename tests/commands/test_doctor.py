@@ -398,3 +398,21 @@ def test_details_are_shown_when_asked_for(ready: Sandbox) -> None:
     assert "| " not in ready.run("doctor").stdout
     assert ready.run("doctor", "-v").stdout.count("works: ") > 1
     assert ready.run("status", "-v").returncode == 2
+
+
+def test_what_is_due_and_an_extra_that_is_missing_are_seen(
+    ready: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A review is asked for by its count; an extra is missed only where a setting needs it."""
+    found = signs(ready)
+    assert (found["memtool", "extras"].state, found["repository", "due"].state) == (GOOD, GOOD)
+    ready.memory("sem-old", type="semantic", category="warning", timestamp="2024-01-01T00:00:00Z")
+    monkeypatch.setattr(diagnostics, "find_spec", lambda _name: None)
+    found = signs(ready)
+    assert found["memtool", "extras"].state == ABSENT
+    sign = found["repository", "due"]
+    assert (sign.state, sign.detail) == (WARNING, "1 of 2 memories are due for review")
+    assert "memtool list is:due" in sign.hint
+    assert ready.run("--global", "config", "search.semantic", "~/model").returncode == 0
+    sign = signs(ready)["memtool", "extras"]
+    assert (sign.state, sign.hint) == (WARNING, 'pip install "memtool[semantic]"')
