@@ -95,8 +95,15 @@ VERBS: tuple[Verb, ...] = (
     Verb("curate", "learn", "how candidates fit in with the memories that stand"),
     Verb("digest", "learn", "the living memories of a category on one page"),
     Verb("maintain", "learn", "merge, archive and look after memories, as one commit"),
-    Verb("import", "move", "take over ADRs, PEPs, agent files or JSON lines", "import_"),
-    Verb("migrate", "move", "lead the memories to the newest format", "import_"),
+    Verb(
+        "import",
+        "move",
+        "take over ADRs, PEPs, agent files, JSON or another tool's store",
+        "import_",
+    ),
+    Verb(
+        "migrate", "move", "lead the memories to the newest format, or take over a store", "import_"
+    ),
     Verb("export", "move", "write the memories as JSON lines", "import_"),
 )
 """Every verb in the order of the help page. Rows are explicit: importing registers nothing."""

@@ -11,11 +11,12 @@ from memtool.authoring import draft, write
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
-from memtool.importing import base, jsonl, originals
+from memtool.importing import base, claude_mem, jsonl, originals
 from memtool.importing.base import Target
+from memtool.importing.entries import Asked
 from memtool.importing.originals import ForeignRecord
 from memtool.index import index
-from memtool.memory import schema
+from memtool.memory import lifecycle, schema
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
@@ -27,7 +28,7 @@ from memtool.search.scope import scope_of
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
 from memtool.store.provenance import SHORT
-from memtool.store.snapshot import is_memory_path
+from memtool.store.snapshot import Record, is_memory_path
 from memtool.upkeep import migration
 from memtool.upkeep.commit import is_interrupted
 from memtool.upkeep.migration import StepDone
@@ -41,6 +42,18 @@ IMPORTERS: dict[str, tuple[str, str]] = {
 }
 """Modules of importing, and their functions from a path and the repository's top to drafts; JSON
 lines take more than these."""
+STORES: dict[str, tuple[str, str]] = {
+    "json": ("json_stores", "drafts"),
+    "mcp-memory": ("json_stores", "graph_drafts"),
+    "mem0": ("json_stores", "mem0_drafts"),
+    "beads": ("beads", "drafts"),
+    "claude-mem": ("claude_mem", "drafts"),
+    "markdown": ("notes", "drafts"),
+    "basic-memory": ("notes", "basic_memory_drafts"),
+    "memory-bank": ("notes", "memory_bank_drafts"),
+    "serena": ("notes", "serena_drafts"),
+}
+"""The same for stores of other tools; theirs get what is asked for in place of the top."""
 MOST_STDIN = 256 << 20
 """Most bytes that are read from stdin."""
 
@@ -134,40 +147,63 @@ def _imported_text(imported: Imported) -> str:
 
 def import_(
     context: Context,
-    from_: Literal["adr", "pep", "claude", "jsonl"],
+    from_: Literal[
+        "adr",
+        "pep",
+        "claude",
+        "jsonl",
+        "json",
+        "mcp-memory",
+        "mem0",
+        "beads",
+        "claude-mem",
+        "markdown",
+        "basic-memory",
+        "memory-bank",
+        "serena",
+    ],
     path: str,
     *,
     map: tuple[str, ...] = (),
     set: tuple[str, ...] = (),
+    project: str = "",
     redact: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> Imported:
-    """Take over decision records, PEPs, agent files or JSON lines as memories.
+    """Take over decision records, agent files, JSON, or the store of another tool as memories.
 
     Doing it again changes nothing: every record keeps its id. A record that has changed since is
     named with the command that supersedes its memory; no memory is ever overwritten. Whatever
     record cannot be taken is named too, such as one with a secret, and the others are written.
 
     A JSON line needs no --map for what it has under the keys of a memory, such as source,
-    confidence and importance; what does not fit there is left out and named.
+    confidence and importance; what does not fit there is left out and named. Of the stores of other
+    tools fields, dates and relations are mapped by tables, which docs/import.md shows; what has no
+    place is named with its number. What a model wrote there unreviewed (mem0, claude-mem) becomes a
+    candidate of low confidence; --set status=confirmed vouches for all of it.
 
     Imported memories do not expire, as they stood in their old home without end; --set
     temporal_class=long_term or medium_term has somebody look at them again.
 
     Example:
         memtool import adr docs/adr --commit
+        memtool import basic-memory ~/basic-memory --dry-run
+        memtool import claude-mem ~/.claude-mem --project shop
         memtool import jsonl records.jsonl.gz --map status=meta.status --set domain=billing
         memtool export tag:auth | memtool --global import jsonl -
 
     Args:
         from_: what the records are: adr (MADR, Nygard's form, log4brains), pep, claude (CLAUDE.md,
-            AGENTS.md and GEMINI.md) or jsonl
+            AGENTS.md and GEMINI.md), jsonl, json (a list, or a table such as {"version": 2,
+            "memories": [...]}), markdown (with a front matter, also of schema_version 1 and 2), or
+            the tool that a store is of
         path: the file or directory, inside or outside of the repository; - reads JSON lines from
             stdin
-        map: for jsonl, where a key of a memory is found, as FIELD=JSON.PATH; also body and
+        map: where a key of a memory is found in JSON or a store, as FIELD=JSON.PATH; also body and
             superseded_by; may be repeated
         set: a key for every memory as KEY=VALUE, in place of what the records say; may be repeated
+        project: for claude-mem, whose entries are wanted; those of the repository's name without it
         redact: put [REDACTED:kind] in the place of secrets and personal data
         commit: commit all of them, in one commit
         dry_run: say what would be written, write nothing
@@ -182,6 +218,10 @@ def import_(
         allowed=allowlist(context.settings),
         redacts=redact,
     )
+    if project and from_ != "claude-mem":
+        raise MemtoolError(
+            f"--project is for claude-mem, {from_} has no projects", hint="leave --project out"
+        )
     is_stdin = path == "-"
     if is_stdin and from_ != "jsonl":
         raise MemtoolError(
@@ -189,7 +229,7 @@ def import_(
             hint=f"memtool import {from_} PATH, or ./- for a file of that name",
         )
     place = jsonl.STDIN.path if is_stdin else originals.located(os.path.join(context.cwd, path))
-    drafts = _drafts(context, from_, place, map, is_stdin=is_stdin)
+    drafts = _drafts(context, from_, place, map, project, is_stdin=is_stdin)
     plan = base.plan(_of_project(context, drafts), place, target)
     if not plan.found and not plan.problems:
         raise MemtoolError(
@@ -197,6 +237,7 @@ def import_(
             hint=f"memtool import {from_} PATH wants {_WANTED[from_]}",
             code="no-records",
         )
+    _tell_expired(context, plan.placed)
     done = None
     paths = [one.path for one in plan.placed]
     if paths and not dry_run:
@@ -205,6 +246,8 @@ def import_(
             where = jsonl.STDIN.shown if is_stdin else originals.tail(place)
             subject = f"memory: import {len(paths)} from {where}"[:72]
             done = commit_files(context.repository, paths, subject, {"Memory-Import": from_})
+    if from_ == "claude-mem":
+        context.notes += filter(None, [claude_mem.unseen(place)])
     if commit and plan.unchanged and not dry_run:
         _tell_uncommitted(context)
     return Imported(
@@ -220,8 +263,31 @@ def import_(
 
 
 def migrate(
-    context: Context, *, to: int = 0, commit: bool = False, dry_run: bool = False
-) -> Migrated:
+    context: Context,
+    from_: Literal[
+        "",
+        "adr",
+        "pep",
+        "claude",
+        "jsonl",
+        "json",
+        "mcp-memory",
+        "mem0",
+        "beads",
+        "claude-mem",
+        "markdown",
+        "basic-memory",
+        "memory-bank",
+        "serena",
+    ] = "",
+    path: str = "",
+    *,
+    to: int = 0,
+    project: str = "",
+    redact: bool = False,
+    commit: bool = False,
+    dry_run: bool = False,
+) -> Migrated | Imported:
     """Show what leads the memories to the newest format of this version; with --commit, do it.
 
     The format of all memories of a repository is one number in the config.toml of the memory
@@ -230,15 +296,43 @@ def migrate(
     where files lie; what a memory claims stays as it is. It is one commit, which git revert takes
     back, and done again it changes nothing.
 
+    With FROM and PATH another tool's store is taken over, as memtool import does: shown first, and
+    with --commit written, as one commit.
+
     Example:
         memtool migrate
         memtool migrate --commit
+        memtool migrate beads .beads/issues.jsonl
 
     Args:
+        from_: take over a store of this kind, as memtool import does
+        path: its file or directory
         to: the format to lead to, the newest without it
+        project: for claude-mem, whose entries are wanted; those of the repository's name without it
+        redact: put [REDACTED:kind] in the place of secrets and personal data of a store
         commit: do what is planned, as one commit
         dry_run: only show it, even with --commit
     """
+    if from_:
+        if to or not path:
+            raise MemtoolError(
+                "--to is a format of memtool's own memories"
+                if to
+                else f"where is the {from_} store?",
+                hint=f"memtool migrate {from_} PATH",
+            )
+        if not commit:
+            context.is_dry = True
+            context.notes.append("nothing is written; the same with --commit does it")
+        is_shown = dry_run or not commit
+        return import_(
+            context, from_, path, project=project, redact=redact, commit=commit, dry_run=is_shown
+        )
+    if project or redact:
+        raise MemtoolError(
+            "--project and --redact are for the store of another tool",
+            hint="memtool migrate FROM PATH, as memtool import has them",
+        )
     context.repository.refuse_bare("run memtool in a clone or linked worktree")
     context.refuse_absent()
     if commit and not dry_run:
@@ -248,6 +342,18 @@ def migrate(
         context.notes.append("an earlier run was interrupted; --commit takes back what it wrote")
     found = migration.plan(context, to)
     return Migrated(found.old, found.new, found.steps, dry_run=dry_run)
+
+
+def _tell_expired(context: Context, placed: Iterable[Record]) -> None:
+    """Note how many memories have expired already by what their records say."""
+    categories = context.settings.categories
+    states = [lifecycle.state(one.memory, context.now, categories) for one in placed]
+    count = states.count(lifecycle.EXPIRED)
+    if count:
+        context.notes.append(
+            f"{count:,} of them expired by what their store says, and are found with is:expired"
+            " alone; --set temporal_class=medium_term has somebody look at them instead"
+        )
 
 
 def _tell_uncommitted(context: Context) -> None:
@@ -266,26 +372,45 @@ _WANTED = {
     "pep": "a directory of files that begin with PEP:, Title: and Status:",
     "claude": "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
     "jsonl": "a file with one JSON object a line, plain or .gz, or - for stdin",
+    "json": "a JSON document with a list of entries, or a directory of them",
+    "mcp-memory": "the memory.json of the MCP memory server, with entities and relations",
+    "mem0": "a JSON document with the memories of mem0",
+    "beads": "the issues.jsonl of beads, or a directory that has it",
+    "claude-mem": "the claude-mem.db of claude-mem, its directory, or a JSON export",
+    "markdown": "a directory of markdown files with a front matter",
+    "basic-memory": "a directory of notes of basic-memory",
+    "memory-bank": "a directory memory-bank with files such as activeContext.md",
+    "serena": "a directory .serena/memories with markdown files",
 }
 
 
 def _drafts(
-    context: Context, from_: str, place: str, pairs: tuple[str, ...], *, is_stdin: bool
+    context: Context,
+    from_: str,
+    place: str,
+    pairs: tuple[str, ...],
+    project: str,
+    *,
+    is_stdin: bool,
 ) -> Iterable[ForeignRecord | Problem]:
     top = context.repository.top
     if from_ == "jsonl":
         data = _filters.read_stdin(MOST_STDIN) if is_stdin else None
         categories = context.settings.categories
         return jsonl.drafts(place, top, pairs, categories=categories, stdin=data)
-    if pairs:
+    if pairs and from_ in IMPORTERS:
         raise MemtoolError(
-            f"--map is for jsonl, {from_} records have names of their own",
+            f"--map is for JSON and stores of other tools, {from_} records have names of their own",
             hint="--set KEY=VALUE sets a key of every memory",
         )
-    module, name = IMPORTERS[from_]
-    drafts: Callable[[str, str], Iterable[ForeignRecord | Problem]]
+    module, name = (IMPORTERS | STORES)[from_]
+    drafts: Callable[[str, Any], Iterable[ForeignRecord | Problem]]
     drafts = getattr(import_module(f"memtool.importing.{module}"), name)
-    return drafts(place, top)
+    if from_ in IMPORTERS:
+        return drafts(place, top)
+    chosen = jsonl.field_map(pairs, {})
+    asked = Asked(top, tuple(context.settings.categories), context.now, project, chosen)
+    return drafts(place, asked)
 
 
 def _of_project(

@@ -16,6 +16,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from memtool.gate.checks import secrets
+from memtool.gate.checks.schema import hidden_characters
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord
 from memtool.memory import document, ids, schema, timestamps
@@ -74,7 +75,8 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
             problems.append(record)
     unread = len({(p.path, p.line) for p in problems if p.severity == "error"})
     found = len(drafts) + unread
-    drafts = _admitted(_unique(drafts, problems), target, problems)
+    drafts = [_visible(draft, problems) for draft in _unique(drafts, problems)]
+    drafts = _admitted(drafts, target, problems)
     cited = _cited(drafts, path, target)
     built = _built(_named(drafts, cited, target.tree, problems), cited, target, problems)
     placed = []
@@ -127,6 +129,25 @@ def _unique(drafts: list[ForeignRecord], problems: list[Problem]) -> list[Foreig
         if first[draft.key] is not draft
     ]
     return list(first.values())
+
+
+def _visible(draft: ForeignRecord, problems: list[Problem]) -> ForeignRecord:
+    """Return a draft without the characters of its text that no reader sees, and no gate takes."""
+    hidden = [] if draft.is_exact else [one for one in hidden_characters(draft.body) if one[2]]
+    if not hidden:
+        return draft
+    text = draft.body.replace("\r\n", "\n")
+    unseen = {char for char in set(text) if any(one[2] for one in hidden_characters(f"a{char}"))}
+    kept = "".join(char for char in text if char not in unseen)
+    kinds = ", ".join(sorted({name for _line, name, _is_error in hidden})[:3])
+    problems.append(
+        draft.problem(
+            "hidden-character",
+            f"it holds what no reader sees, which is left out: {kinds}",
+            severity="warning",
+        )
+    )
+    return draft.replace(body=kept)
 
 
 def _admitted(
@@ -266,10 +287,11 @@ def _memory(draft: ForeignRecord, links: Fields, cited: Fields, overrides: Field
         fields["title"] = originals.line(title, originals.TITLE_LENGTH)
     header = len(document.write(Memory(fields=fields, body="")))
     where = draft.original.shown
-    text = originals.cut(originals.body(draft.body), document.MAX_BYTES - header, where)
+    text = originals.body(draft.body)
     memory = Memory(fields=fields, body=text)
-    # The gate takes no memory without a text: of such a record the title is all there is.
-    return memory if memory.has_text else memory.replace(body=f"{memory.title}\n")
+    if not memory.has_text:  # the gate takes no memory without: of such a record the title is one
+        text = f"{memory.title}\n" + (f"\n{text}" if text else "")
+    return memory.replace(body=originals.cut(text, document.MAX_BYTES - header, where))
 
 
 def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
@@ -293,13 +315,14 @@ def _links(
     ids = _ids(drafts)
     older = _older(drafts, ids, tree, warnings)
     links: dict[str, Fields] = {}
+    known = set(ids.values())
     for draft in drafts:
         found: Fields = {}
         if "supersedes" in draft.fields or older[draft.id]:
             found["supersedes"] = older[draft.id]
         for relation in RELATIONS[1:]:
             if relation in draft.fields:
-                found[relation] = _related(draft, relation, ids, warnings)
+                found[relation] = _related(draft, relation, ids, known, tree, warnings)
         links[draft.key] = found
     return links
 
@@ -364,13 +387,20 @@ def _names(draft: ForeignRecord, relation: str) -> tuple[str, ...]:
 
 
 def _related(
-    draft: ForeignRecord, relation: str, ids: Mapping[str, str], warnings: list[Problem]
+    draft: ForeignRecord,
+    relation: str,
+    ids: Mapping[str, str],
+    known: Collection[str],
+    tree: Tree,
+    warnings: list[Problem],
 ) -> tuple[str, ...]:
+    """Return ids of relations; a record of a store names nothing that is in neither place."""
     found = []
     for name in _names(draft, relation):
-        id_ = ids.get(name, name)
-        if schema.is_id(id_):
-            found.append(id_)
+        id_ = ids.get(name) or (name if draft.is_exact else originals.as_id(name, "rec"))
+        is_there = id_ in known or id_ in tree.by_id
+        if is_there or (draft.is_exact and schema.is_id(id_)):
+            found += [id_] if id_ != draft.id else []
         else:
             warnings.append(_dangling(draft, name, relation))
     return tuple(dict.fromkeys(found))

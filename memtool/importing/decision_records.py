@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord, Original
-from memtool.memory import ids, schema, strict
+from memtool.memory import ids, schema
 from memtool.memory.memory import Fields, FieldValue, Section, sections
 from memtool.memory.schema import Problem
 from memtool.value import Value
@@ -73,7 +73,7 @@ def _is_record_name(name: str) -> bool:
 
 def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
     lines = text.split("\n")
-    front, first = _front_matter(lines)
+    front, first = originals.front_matter(lines)
     body_lines = lines[first:]
     title, status, body = _read(body_lines)
     status = _from_front(front).joined(status)
@@ -103,24 +103,6 @@ def _adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
         names=_names(place, named),
         superseded_by=_targets(status.superseded_by, folder),
     )
-
-
-def _front_matter(lines: list[str]) -> tuple[Fields, int]:
-    """Return the front matter, and how many lines it takes; none is read line by line.
-
-    Front matter of others is often not YAML (`status: [ADR-5](5.md)`), so what is not is read as
-    plain `key: value` lines.
-    """
-    if lines[0].rstrip() != "---":
-        return {}, 0
-    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
-    if not end:
-        return {}, 0
-    try:
-        return strict.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
-    except strict.NotStrict:
-        pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
-        return {key.strip(): rest.strip(" \"'") for key, colon, rest in pairs if colon}, end + 1
 
 
 def _joined(value: FieldValue) -> str:

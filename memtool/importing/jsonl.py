@@ -17,12 +17,12 @@ from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.importing import originals
+from memtool.importing.json_values import NoValueError, at_path, of_first_designs, value_of
 from memtool.importing.originals import ForeignRecord, Original
-from memtool.memory import ids, schema, timestamps
+from memtool.memory import ids, schema
 from memtool.memory.fields import (
     BY_NAME,
     DEFAULT_CATEGORIES,
-    LIST_KINDS,
     OWN_PREFIX,
     REQUIRED,
     order,
@@ -36,7 +36,8 @@ MAX_LINE_BYTES = 4 << 20
 """A line above this length is passed over unread; a memory holds 64 KB."""
 _GZIP = b"\x1f\x8b"
 PSEUDO_FIELDS = ("body", "superseded_by")
-DEFAULT_MAP: dict[str, tuple[str, ...]] = {
+FieldMap = dict[str, tuple[str, ...]]
+DEFAULT_MAP: FieldMap = {
     "id": ("id",),
     "title": ("title",),
     "body": ("text", "body", "content"),
@@ -46,22 +47,8 @@ DEFAULT_MAP: dict[str, tuple[str, ...]] = {
 }
 """Where fields are looked for without --map: the first name that an object has. All other keys of a
 memory are looked for under their own name."""
-FIRST_DESIGNS = {
-    "emotional_resonance": "x-emotional-resonance",
-    "context_type": "x-context-type",
-    "problem_solution": "x-problem-solution",
-}
-"""Keys of the first designs of agent memories that have no effect here, and the key of the user's
-own that keeps each. A numeric confidence becomes one of three, and stays as x-confidence."""
-CONFIDENCE_FROM = (("high", 0.8), ("medium", 0.5), ("low", 0.0))
-"""The least number, of 0 to 1, for each confidence."""
 STDIN = Original("/dev/stdin", "", "stdin")
 _MAP_HINT = "name another place with --map FIELD=JSON.PATH"
-FieldMap = dict[str, tuple[str, ...]]
-
-
-class _NoValue(ValueError):
-    """A value that its key cannot hold; the message is one clause."""
 
 
 def drafts(
@@ -94,7 +81,7 @@ def drafts(
                 yield row
                 continue
             has_records = True
-            unused -= {name for name in unused if _found(row, chosen[name]) is not None}
+            unused -= {name for name in unused if at_path(row, chosen[name]) is not None}
             if not pairs and _is_exported(row):
                 yield _exact(source, number, row)
             else:
@@ -110,13 +97,13 @@ def drafts(
         )
 
 
-def field_map(pairs: Sequence[str]) -> FieldMap:
-    """Return the default map changed by `FIELD=JSON.PATH` pairs.
+def field_map(pairs: Sequence[str], known: FieldMap = DEFAULT_MAP) -> FieldMap:
+    """Return a map, by default the usual one, changed by `FIELD=JSON.PATH` pairs.
 
     Raises:
         MemtoolError: a pair has no `=`, or names what no memory has.
     """
-    chosen = dict(DEFAULT_MAP)
+    chosen = dict(known)
     for pair in pairs:
         name, equals, path = pair.partition("=")
         if not equals or not path.strip("."):
@@ -157,6 +144,21 @@ def _objects(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int
         if not isinstance(row, dict):
             row = _problem(source, number, "not-json", f"it is no JSON object: {fault}")
         yield number, row
+
+
+def objects(source: Original) -> Iterator[tuple[int, Any]]:
+    """Yield each line of a file that is not blank with its number: a dict, or what is wrong.
+
+    Raises:
+        MemtoolError: the file cannot be read, or holds no lines at all.
+    """
+    try:
+        file = originals.open_plain(source)
+    except OSError as error:
+        raise _no_lines(source, f"cannot be read: {error.strerror}") from None
+    source = source.replace(is_compressed=file.peek(2)[:2] == _GZIP)
+    with file:
+        yield from _objects(source, file)
 
 
 def _lines(source: Original, plain: BufferedReader[Any]) -> Iterator[tuple[int, bytes | Problem]]:
@@ -238,22 +240,22 @@ def _record(
     """Yield the draft of a row, or the problem that it has; warnings may come before it."""
     fields: Fields = {}
     for name, paths in chosen.items():
-        value = _found(row, paths)
+        value = at_path(row, paths)
         try:
             if value is not None:
-                fields[name] = _value(name, value)
-        except _NoValue as error:
+                fields[name] = value_of(name, value)
+        except NoValueError as error:
             yield Problem(source.shown, number, "bad-value", f"{name}: {error}", _MAP_HINT)
             return
     for name in sorted(row.keys() - chosen.keys()):
         fitting = _own_value(name, row[name], categories)
-        if isinstance(fitting, _NoValue):
+        if isinstance(fitting, NoValueError):
             what = f"{name}: {fitting}; it is left out"
             hint = f"--map {name}=JSON.PATH names another place, --set {name}=VALUE sets it"
             yield Problem(source.shown, number, "bad-value", what, hint, severity="warning")
         elif fitting is not None:
             fields[name] = fitting
-    fields = _of_first_designs(row) | fields
+    fields = of_first_designs(row) | fields
     body = str(fields.pop("body", ""))
     newer = fields.pop("superseded_by", ())
     name = str(fields.pop("id", ""))
@@ -276,75 +278,15 @@ def _record(
     yield draft.replace(superseded_by=newer if isinstance(newer, tuple) else ())
 
 
-def _of_first_designs(row: dict[str, Any]) -> Fields:
-    """Return what a row has of the keys of the first designs, under keys of the user's own."""
-    found: Fields = {}
-    for name, own in {**FIRST_DESIGNS, "confidence": "x-confidence"}.items():
-        value = row.get(name)
-        if value in (None, "", [], {}) or (name == "confidence" and not _is_share(value)):
-            continue
-        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-        found[own] = originals.line(text, schema.MAX_LINE)
-    return found
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
 def _draft(
     source: Original, number: int, key: str, id_: str, fields: Fields, body: str
 ) -> ForeignRecord:
     return ForeignRecord(key, id_, fields, body, source, (number, number), part=key)
 
 
-def _found(row: dict[str, Any], paths: Sequence[str]) -> Any:
-    """Return the first value that one of the paths leads to and that is not empty, or None."""
-    for path in paths:
-        value = row[path] if path in row else _at(row, path.split("."))
-        if value not in (None, "", [], {}):
-            return value
-    return None
-
-
-def _at(value: Any, steps: Sequence[str]) -> Any:
-    for step in steps:
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isascii() and step.isdigit() and len(step) < 6:
-            value = value[int(step)] if int(step) < len(value) else None
-        else:
-            return None
-    return value
-
-
-def _value(name: str, value: Any) -> FieldValue:
-    """Return a JSON value as its key wants it. Raises _NoValue where the shapes do not fit."""
-    field = BY_NAME.get(name)
-    kind = field.kind if field else "line"
-    if name == "superseded_by" or kind in LIST_KINDS:
-        return _items(value)
-    if kind == "mapping":
-        if not isinstance(value, dict):
-            raise _NoValue("is a table")
-        return {str(key): _scalar(item) for key, item in value.items()}
-    if name == "body":
-        if not isinstance(value, str):
-            raise _NoValue("is text")
-        return value
-    if kind == "moment":
-        return _moment(value)
-    if isinstance(value, list) and kind == "line":
-        value = ", ".join(_items(value))
-    if name == "confidence" and _is_share(value):
-        return next(word for word, least in CONFIDENCE_FROM if value >= least)
-    text = _scalar(value)
-    if kind in ("choice", "category"):
-        return text if name == "status" else text.lower()
-    return originals.line(text, 10 * schema.MAX_LINE) if kind == "line" else text
-
-
-def _own_value(name: str, value: Any, categories: Collection[str]) -> FieldValue | _NoValue | None:
+def _own_value(
+    name: str, value: Any, categories: Collection[str]
+) -> FieldValue | NoValueError | None:
     """Return what is found under a name that may be a key of memtool, or why it does not fit.
 
     None stands for a name of another meaning, and for a key without a value.
@@ -353,36 +295,11 @@ def _own_value(name: str, value: Any, categories: Collection[str]) -> FieldValue
     if value in (None, "", [], {}) or (field is None and not name.startswith(OWN_PREFIX)):
         return None
     try:
-        found = _value(name, value)
-    except _NoValue as error:
+        found = value_of(name, value)
+    except NoValueError as error:
         return error
     fault = schema.value_fault(field, found, categories) if field else ""
-    return _NoValue(originals.line(fault, 200)) if fault else found
-
-
-def _items(value: Any) -> tuple[str, ...]:
-    parts = value if isinstance(value, list) else _scalar(value).split(",")
-    texts = [_scalar(part) for part in parts]
-    urls = ("http://", "https://")
-    return tuple(
-        dict.fromkeys(f"url:{text}" if text.startswith(urls) else text for text in texts if text)
-    )
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value).strip()
-    raise _NoValue("is one value, not a list or table")
-
-
-def _moment(value: Any) -> str:
-    """Return a date, a moment or the seconds (or milliseconds) since 1970 as RFC 3339."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e14:
-        return timestamps.render(int(value if abs(value) < 1e11 else value / 1000))
-    text = _scalar(value)
-    return originals.moment(text) or text
+    return NoValueError(originals.line(fault, 200)) if fault else found
 
 
 def row(record: Record, *, has_body: bool = True) -> dict[str, Any]:

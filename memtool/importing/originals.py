@@ -17,7 +17,7 @@ from io import BufferedReader
 
 from memtool import value
 from memtool.errors import MemtoolError
-from memtool.memory import schema, timestamps
+from memtool.memory import schema, strict, timestamps
 from memtool.memory.fields import STATUSES
 from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
@@ -36,6 +36,8 @@ CODES: dict[str, str] = {
     "unknown-state": "a state that no record is known to have; it becomes a candidate",
     "unused-map": "a --map path that no record has",
     "duplicate-record": "the same record twice; the first one counts",
+    "empty-entry": "an entry of a store that says nothing",
+    "left-out": "what a store has, and a memory has no place for",
 }
 """Problems that only importing finds, next to those of `memory.schema`."""
 
@@ -116,6 +118,16 @@ def texts(
     Links, hidden directories and those of dependencies are passed over. A file or directory that
     cannot be read is a problem.
     """
+    for source in files(path, top, is_wanted):
+        if isinstance(source, Problem):
+            yield source
+            continue
+        text = _read_text(source)
+        yield text if isinstance(text, Problem) else (source, text)
+
+
+def files(path: str, top: str, is_wanted: Callable[[str], bool]) -> Iterator[Original | Problem]:
+    """Yield the file itself, or the wanted files below a directory, by path, as `texts` does."""
     path = located(path)
     refused: list[OSError] = []
     is_folder = os.path.isdir(path)
@@ -128,10 +140,7 @@ def texts(
         reason = f"it cannot be read: {os.strerror(error.errno or 0)}"
         place = original(str(error.filename), top).shown
         yield Problem(place, 0, "unreadable", reason, "give yourself permission to read it")
-    for place in sorted(found):
-        source = original(place, top)
-        text = _read_text(source)
-        yield text if isinstance(text, Problem) else (source, text)
+    yield from (original(place, top) for place in sorted(found))
 
 
 def _read_text(source: Original) -> str | Problem:
@@ -166,6 +175,24 @@ def open_plain(source: Original) -> BufferedReader:
         os.close(handle)
         raise OSError(0, "it is not a plain file")
     return open(handle, "rb")
+
+
+def front_matter(lines: list[str]) -> tuple[Fields, int]:
+    """Return the front matter, and how many lines it takes; none is read line by line.
+
+    Front matter of others is often not YAML (`status: [ADR-5](5.md)`), so what is not is read as
+    plain `key: value` lines.
+    """
+    if lines[0].rstrip() != "---":
+        return {}, 0
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+    if not end:
+        return {}, 0
+    try:
+        return strict.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
+    except strict.NotStrict:
+        pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
+        return {key.strip(): rest.strip(" \"'") for key, colon, rest in pairs if colon}, end + 1
 
 
 def facts(repository: Repository, path: str) -> tuple[str, dict[str, str]]:

@@ -1,0 +1,579 @@
+"""Entries: what other stores keep of one memory, and what each key of theirs becomes here.
+
+Tables say how stores call what a memory has, and what their words mean. A value that its key cannot
+hold is left out with a warning, and so is a key that has no place; the entry is taken all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from memtool.importing import originals
+from memtool.importing.json_values import (
+    CONFIDENCE_FROM,
+    NoValueError,
+    as_number,
+    as_text,
+    at_path,
+    items_of,
+    moment_of,
+    parts_of,
+    shown,
+    value_of,
+)
+from memtool.importing.originals import ForeignRecord, Original
+from memtool.memory import ids, schema, timestamps
+from memtool.memory.fields import (
+    BY_NAME,
+    DEFAULT_CATEGORIES,
+    LIST_KINDS,
+    OWN_PREFIX,
+    RELATIONS,
+    TYPES,
+)
+from memtool.memory.memory import Fields, FieldValue
+from memtool.memory.schema import Problem
+from memtool.value import Value
+
+CLOCK_SLACK_S = 300
+"""Clocks of two machines differ; only what is later than this counts as the future."""
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "id": ("id", "_id", "memory_id", "uuid", "uid", "key"),
+    "title": ("title", "headline", "name", "subject", "summary"),
+    "body": ("content", "text", "memory", "body", "data", "value", "narrative", "description"),
+    "type": ("type", "memory_type", "kind", "entity_type"),
+    "category": ("category", "context_type"),
+    "status": ("status", "state"),
+    "timestamp": ("timestamp", "created_at", "created", "date", "created_at_epoch", "time"),
+    "confidence": ("confidence", "confidence_score", "certainty"),
+    "importance": ("importance", "importance_weight", "importance_score", "weight", "salience"),
+    "tags": ("tags", "semantic_tags", "labels", "keywords", "categories", "concepts", "topics"),
+    "files": ("files", "related_files", "file_paths", "files_modified"),
+    "domain": ("domain", "knowledge_domain"),
+    "feature": ("feature", "component"),
+    "trigger_phrases": ("trigger_phrases", "triggers"),
+    "question_types": ("question_types",),
+    "aliases": ("aliases",),
+    "valid_from": ("valid_from",),
+    "valid_through": ("valid_through", "valid_until", "expires_at", "expiration_date", "expires"),
+    "temporal_class": ("temporal_class", "temporal_relevance"),
+    "fade_rate": ("fade_rate", "decay_rate"),
+    "action_required": ("action_required",),
+    "awaiting": ("awaiting",),
+    "task_id": ("task_id",),
+    "iteration": ("iteration",),
+    "error_signature": ("error_signature",),
+    "environment": ("environment",),
+    "agent": ("agent", "agent_id"),
+    "session": ("session", "session_id", "run_id", "memory_session_id"),
+    "privacy": ("privacy",),
+    "scope": ("scope",),
+    "source": ("source", "sources", "source_url", "url", "provenance"),
+    "supersedes": ("supersedes", "replaces"),
+    "superseded_by": ("superseded_by", "replaced_by"),
+    "related_to": (
+        "related_to", "related", "related_memories", "related_ids", "links", "linked_memories",
+        "associations", "see_also", "relations", "relationships", "edges",
+    ),
+    "resolves": ("resolves",),
+    "derived_from": ("derived_from", "source_memories", "consolidated_from"),
+    "parent": ("parent", "parent_id"),
+    "blocked_by": ("blocked_by", "depends_on"),
+}  # fmt: skip
+"""For each key of a memory, how stores call it: the first that says something counts, of lists all
+do. Names are compared in snake_case, so that createdAt is created_at."""
+OWN: dict[str, tuple[str, ...]] = {
+    "x-emotional-resonance": ("emotional_resonance",),
+    "x-context-type": ("context_type",),
+    "x-problem-solution": ("problem_solution", "problem_solution_pair"),
+    "x-confidence": ("confidence", "confidence_score", "certainty"),
+    "x-updated": ("updated_at", "updated", "modified", "modified_at"),
+    "x-accesses": ("access_count", "accesses", "usage_count"),
+    "x-last-accessed": ("last_accessed", "last_accessed_at", "last_surfaced"),
+    "x-strength": ("strength", "decay_score", "retrieval_weight", "stability"),
+    "x-user": ("user_id", "user"),
+    "x-assignee": ("assignee",),
+    "x-external-ref": ("external_ref",),
+    "x-due": ("due_at", "due"),
+}
+"""What is kept as a key of the user's own, without an effect, under which names stores have it."""
+UNTOLD = frozenset({
+    "schema_version", "version", "format", "hash", "content_hash", "embedding", "embeddings",
+    "vector", "score", "similarity", "metadata", "attributes", "excluded", "reasoning",
+    "exclude_from_retrieval", "awaiting_implementation", "awaiting_decision", "resolved_by",
+    "child_ids", "children", "blocks", "immutable",
+})  # fmt: skip
+"""Names that are no memory's business, or have an effect of their own; none is told as left out."""
+MERGED = ("metadata", "attributes")
+"""Tables in an entry whose keys count as those of the entry, unless it has them itself."""
+TYPE_WORDS: dict[str, tuple[str, str]] = {
+    **{word: (word, "") for word in TYPES},
+    **dict.fromkeys(("adr", "choice", "rationale"), ("decision", "")),
+    "architecture": ("semantic", "architecture"),
+    **dict.fromkeys(
+        ("pattern", "convention", "practice", "technical", "procedure", "procedural", "how_to"),
+        ("semantic", "pattern"),
+    ),
+    **dict.fromkeys(
+        ("preference", "personal", "style", "rule", "user", "feedback"), ("semantic", "preference")
+    ),
+    **dict.fromkeys(
+        ("warning", "gotcha", "pitfall", "security_alert", "security_note"),
+        ("semantic", "warning"),
+    ),
+    **dict.fromkeys(
+        ("discovery", "insight", "breakthrough", "learning", "observation", "research"),
+        ("semantic", "discovery"),
+    ),
+    **dict.fromkeys(
+        ("error", "bug", "bugfix", "fix", "incident", "debug", "debugging", "solution",
+         "problem_solution", "episode", "event"),
+        ("episodic", "error"),
+    ),
+    **dict.fromkeys(("change", "feature", "refactor", "file_change"), ("episodic", "file_change")),
+    **dict.fromkeys(
+        ("task", "todo", "progress", "plan", "goal", "unresolved", "milestone", "technical_state",
+         "working", "task_progress", "epic", "chore", "question", "spike", "story", "active"),
+        ("state", "task_progress"),
+    ),
+}  # fmt: skip
+"""Type and category for the words by which stores say what an entry is; all else is semantic."""
+STATUS_WORDS = {"expired": "archived", "inactive": "archived", "invalid": "deprecated",
+                "forgotten": "archived", "true": "confirmed", "verified": "confirmed"}  # fmt: skip
+CONFIDENCE_WORDS = {"very_high": "high", "certain": "high", "verified": "high",
+                    "moderate": "medium", "tentative": "low", "uncertain": "low",
+                    "very_low": "low"}  # fmt: skip
+IMPORTANCE_WORDS = {"critical": "1", "very_high": "0.9", "high": "0.8", "medium": "0.5",
+                    "normal": "0.5", "low": "0.2", "very_low": "0.1"}  # fmt: skip
+TEMPORAL_WORDS = {"persistent": "eternal", "permanent": "eternal", "session": "short_term",
+                  "temporary": "ephemeral"}  # fmt: skip
+RELATION_WORDS: dict[str, str] = {
+    **{name: name for name in RELATIONS},
+    **dict.fromkeys(("replaces", "obsoletes"), "supersedes"),
+    **dict.fromkeys(("superseded_by", "replaced_by", "obsoleted_by"), "superseded_by"),
+    **dict.fromkeys(("part_of", "child_of", "belongs_to", "subtask_of", "parent_child"), "parent"),
+    **dict.fromkeys(
+        ("depends_on", "requires", "needs", "waits_for", "conditional_blocks"), "blocked_by"
+    ),
+    **dict.fromkeys(
+        ("based_on", "discovered_from", "extracted_from", "consolidated_from"), "derived_from"
+    ),
+    **dict.fromkeys(("fixes", "solves", "closes", "answers"), "resolves"),
+}
+"""The relation for each word by which stores name one; all other words mean related_to."""
+INVERSE = {"resolved_by": "resolves", "child_ids": "parent", "children": "parent",
+           "blocks": "blocked_by"}  # fmt: skip
+"""Names of lists that say of other entries what those do not say themselves."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SENTENCE = re.compile(r"[.!?](?=\s|$)")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_HEADING = re.compile(r"#{1,6}\s+(.*)")
+MOST_TITLE = 90
+"""Characters of a title that is made of the first sentence of a text."""
+
+
+class Asked(Value):
+    """What a store is imported for: the top of the repository, its categories, the clock.
+
+    `project` is the one whose entries are wanted, where a store has several; empty for that of the
+    repository. `places` says where keys are found that the tables know nothing of.
+    """
+
+    top: str
+    categories: Collection[str] = tuple(DEFAULT_CATEGORIES)
+    now: int = 0
+    project: str = ""
+    places: Mapping[str, Sequence[str]] = {}
+
+
+class StoreEntry(Value):
+    """An entry of a store: its values by name, where it is, and what holds where it says nothing.
+
+    `names` are other names by which entries refer to it.
+    """
+
+    values: Mapping[str, Any]
+    original: Original
+    lines: tuple[int, int] = (1, 1)
+    defaults: Mapping[str, str] = {}
+    names: tuple[str, ...] = ()
+    part: str = ""
+
+
+def records(
+    entries: Sequence[StoreEntry | Problem], asked: Asked
+) -> Iterator[ForeignRecord | Problem]:
+    """Yield the record of each entry, and problems and warnings where they belong.
+
+    At the end comes a warning for each name that has no place, with the number of its entries.
+    """
+    wholes = [
+        entry.replace(values=_placed(entry.values, asked))
+        if isinstance(entry, StoreEntry)
+        else entry
+        for entry in entries
+    ]
+    most = _scale(entry for entry in wholes if isinstance(entry, StoreEntry))
+    told = _told_by_others([entry for entry in wholes if isinstance(entry, StoreEntry)])
+    left: dict[tuple[str, str], int] = {}
+    for entry in wholes:
+        if isinstance(entry, Problem):
+            yield entry
+            continue
+        for name in _unknown(entry.values):
+            left[entry.original.shown, name] = left.get((entry.original.shown, name), 0) + 1
+        yield from _record(entry, asked, most, told)
+    for (place, name), count in sorted(left.items()):
+        many = "1 entry has" if count == 1 else f"{count:,} entries have"
+        shown = originals.line(name, 60)
+        what = f"{many} {shown}, which no memory has; it is left out"
+        hint = f"--map x-{shown.replace('_', '-')}={shown} keeps it"
+        yield Problem(place, 0, "left-out", what, hint, severity="warning")
+
+
+def snake(name: str) -> str:
+    """Return a name in snake_case."""
+    return _CAMEL.sub("_", name).lower().replace("-", "_").replace(" ", "_")
+
+
+def _placed(values: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    """Return the values of an entry by names that the tables know, and those that were mapped."""
+    own = _merged(values)
+    for name, paths in asked.places.items():
+        found = at_path(values, paths)
+        found = at_path(own, paths) if found is None else found
+        for path in paths if found is not None else ():
+            own.pop(snake(path.partition(".")[0]), None)
+        own |= {} if found is None else {snake(name): found}
+    return own
+
+
+def _merged(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an entry by names in snake_case, with those of its tables below them."""
+    own = {snake(str(name)): value for name, value in values.items()}
+    for table in MERGED:
+        inner = own.get(table)
+        if isinstance(inner, dict):
+            own = {snake(str(name)): value for name, value in inner.items()} | own
+    return own
+
+
+def _scale(entries: Iterator[StoreEntry]) -> float:
+    """Return the number that means most important: 1, but 10 or 100 where most are above 1."""
+    found = [as_number(first(entry.values, NAMES["importance"])) for entry in entries]
+    numbers = sorted(number for number in found if number is not None)
+    if not numbers or numbers[len(numbers) // 2] <= 1:
+        return 1.0
+    return 10.0 if numbers[-1] <= 10 else 100.0
+
+
+def _told_by_others(entries: Sequence[StoreEntry]) -> dict[str, dict[str, list[str]]]:
+    """Return the relations of entries that only other entries name, by name and relation."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for entry in entries:
+        name = as_text(first(entry.values, NAMES["id"]))
+        for key, relation in INVERSE.items():
+            for other in _names(entry.values.get(key)) if name else ():
+                found.setdefault(other, {}).setdefault(relation, []).append(name)
+    return found
+
+
+def _unknown(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of an entry that have no place, or whose place another name has taken."""
+    taken = {name for key in ("title", "body") for name in _others(values, NAMES[key])}
+    for name, value in values.items():
+        has_place = (
+            name in UNTOLD or name.startswith("x_") or (name in _KNOWN and name not in taken)
+        )
+        if not has_place and not _is_silent(value):
+            yield name
+
+
+_KNOWN = frozenset().union(*NAMES.values(), *OWN.values())
+
+
+def _others(values: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the names that say something else than the first one that says anything."""
+    said = [name for name in names if not _is_silent(values.get(name))]
+    return [name for name in said[1:] if values[name] != values[said[0]]]
+
+
+def _record(
+    entry: StoreEntry, asked: Asked, most: float, told: Mapping[str, Mapping[str, Sequence[str]]]
+) -> Iterator[ForeignRecord | Problem]:
+    values = entry.values
+    body = _body(values)
+    title = as_text(first(values, NAMES["title"])) or title_of(body)
+    name = as_text(first(values, NAMES["id"]))
+    if not (title.strip() or body.strip()):
+        what = "the entry says nothing; it is left out"
+        place, line = entry.original.shown, entry.lines[0]
+        yield Problem(place, line, "empty-entry", what, "", severity="warning")
+        return
+    fields: Fields = {}
+    for key, value in _values(entry, asked, most):
+        if isinstance(value, NoValueError):
+            what = f"{key}: {value}; it is left out"
+            hint = f"--set {key}=VALUE sets it for all"
+            place, line = entry.original.shown, entry.lines[0]
+            yield Problem(place, line, "bad-value", what, hint, severity="warning")
+        else:
+            fields[key] = value
+    for relation, others in told.get(name, {}).items():
+        fields[relation] = tuple(dict.fromkeys((*_listed(fields.get(relation)), *others)))
+    newer = _listed(fields.pop("superseded_by", ()))
+    prefix = ids.TYPE_PREFIX.get(str(fields["type"]), "rec")
+    key = name or f"{title} {originals.digest(body)}"
+    yield ForeignRecord(
+        key=key,
+        id=originals.as_id(name or ids.slug(title), prefix),
+        fields=fields | {"title": originals.line(title, originals.TITLE_LENGTH)},
+        body=body,
+        original=entry.original,
+        lines=entry.lines,
+        names=entry.names,
+        superseded_by=newer,
+        part=entry.part or key,
+    )
+
+
+def _values(
+    entry: StoreEntry, asked: Asked, most: float
+) -> Iterator[tuple[str, FieldValue | NoValueError]]:
+    """Yield each key that an entry has something for, with its value or why it does not fit."""
+    yield from _derived(entry, asked)
+    for key, names in NAMES.items():
+        if key in ("id", "title", "body", "type", "category"):
+            continue
+        found = _all(entry.values, names) if key in LISTS else first(entry.values, names)
+        if _is_silent(found):
+            continue
+        try:
+            yield from _fitting(key, found, asked, most)
+        except NoValueError as error:
+            yield key, error
+    yield from _own(entry.values)
+
+
+def _derived(entry: StoreEntry, asked: Asked) -> Iterator[tuple[str, str]]:
+    """Yield what follows from words of an entry, and what holds where it says nothing."""
+    values = entry.values
+    type_, category = _kind(values, entry.defaults)
+    yield "type", type_
+    if category in asked.categories:
+        yield "category", category
+    for key in ("status", "confidence"):
+        if key in entry.defaults:
+            yield key, entry.defaults[key]
+    if as_text(values.get("exclude_from_retrieval")) == "true":
+        yield "status", "archived"
+    for what in ("decision", "implementation"):
+        if as_text(values.get(f"awaiting_{what}")) == "true":
+            yield "awaiting", what
+
+
+def _own(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield keys of the user's own: what has no effect here, and what was one of these already."""
+    for own, names in OWN.items():
+        found = first(values, names)
+        if _is_silent(found) or (own == "x-confidence" and as_number(found) is None):
+            continue
+        if own == "x-updated":
+            if found == first(values, NAMES["timestamp"]):
+                continue
+            found = moment_of(found) if isinstance(found, str | int | float) else found
+        line = found if isinstance(found, str) else json.dumps(found, sort_keys=True)
+        yield own, originals.line(line, schema.MAX_LINE)
+    for name, found in values.items():
+        own = name.replace("_", "-")
+        if own.startswith(OWN_PREFIX) and len(own) > len(OWN_PREFIX):
+            yield own, originals.line(as_text(found), schema.MAX_LINE)
+
+
+def _is_silent(value: Any) -> bool:
+    return value in (None, "", [], {})
+
+
+LISTS = frozenset(
+    {name for name, field in BY_NAME.items() if field.kind in LIST_KINDS} | {"superseded_by"}
+)
+"""Keys that hold lists, of which all names of a store are joined."""
+
+
+def _fitting(key: str, found: Any, asked: Asked, most: float) -> Iterator[tuple[str, FieldValue]]:
+    """Yield what a value becomes, mostly one key. Raises NoValueError where nothing fits."""
+    if key in RELATIONS or key == "superseded_by":
+        yield from _relations(key, found)
+        return
+    outside: list[str] = []
+    if key == "importance":
+        value: FieldValue = _importance(found, most)
+    elif key == "files":
+        paths = {one: _path(one, asked.top) for one in items_of(found)}
+        value = tuple(dict.fromkeys(filter(None, paths.values())))
+        outside = [one for one, path in paths.items() if not path]
+    else:
+        value = _CONVERTERS.get(key, lambda found: value_of(key, found))(found)
+    if outside:
+        shown_ = originals.line(", ".join(outside), 200)
+        yield from _fitting(key, list(value), asked, most)
+        raise NoValueError(f"{shown_} is outside of the repository")
+    if value in ("", ()):
+        return
+    fault = schema.value_fault(BY_NAME[key], value, asked.categories)
+    if fault:
+        raise NoValueError(originals.line(fault, 200))
+    if key == "timestamp" and timestamps.parse(str(value)) > asked.now + CLOCK_SLACK_S:
+        raise NoValueError(f"{value} is in the future")
+    yield key, value
+
+
+def _word(found: Any) -> str:
+    return snake(as_text(found))
+
+
+def _status(found: Any) -> str:
+    word = _word(found)
+    return STATUS_WORDS.get(word) or originals.state(word.replace("_", " ")) or "candidate"
+
+
+def _confidence(found: Any) -> str:
+    """Return a level: of a number up to 1, or else of 10 or 100, or of a word."""
+    number = as_number(found)
+    if number is None:
+        return CONFIDENCE_WORDS.get(_word(found), _word(found))
+    number /= 1 if number <= 1 else 10 if number <= 10 else 100
+    return next(level for level, least in CONFIDENCE_FROM if number >= least)
+
+
+def _importance(found: Any, most: float) -> str:
+    number = as_number(found)
+    if number is None:
+        return IMPORTANCE_WORDS.get(_word(found), as_text(found))
+    return f"{round(number / most, 4):g}"
+
+
+def _tags(found: Any) -> tuple[str, ...]:
+    lines = (originals.line(item.lstrip("#"), 100) for item in items_of(found))
+    return tuple(dict.fromkeys(filter(None, lines)))[: schema.MAX_ITEMS]
+
+
+def _moment(found: Any) -> str:
+    """Return a moment; seconds since 1970 may be text, as in a front matter."""
+    text = as_text(found)
+    is_number = text.isascii() and text.isdigit() and 9 <= len(text) <= 13
+    return moment_of(int(text) if is_number else found)
+
+
+def _when(found: Any) -> str:
+    """Return a moment, or a day as it is: the end of a day is another moment than its beginning."""
+    return as_text(found) if _DAY.fullmatch(as_text(found)) else moment_of(found)
+
+
+def _sources(found: Any) -> tuple[str, ...]:
+    return tuple(one for one in items_of(found) if not schema.source_fault(one))
+
+
+_CONVERTERS: dict[str, Callable[[Any], FieldValue]] = {
+    "status": _status,
+    "confidence": _confidence,
+    "temporal_class": lambda found: TEMPORAL_WORDS.get(_word(found), _word(found)),
+    "tags": _tags,
+    "source": _sources,
+    "timestamp": _moment,
+    "valid_from": _when,
+    "valid_through": _when,
+}
+"""Keys whose values need more than the form of their kind."""
+
+
+def _path(text: str, top: str) -> str:
+    """Return a path from the top of the repository, empty for one that lies outside."""
+    if os.path.isabs(text):
+        text = os.path.relpath(text, os.path.realpath(top)).replace(os.sep, "/")
+    text = text.removeprefix("./")
+    return text if schema.is_inside(text) and schema.is_line(text) else ""
+
+
+def _relations(key: str, found: Any) -> Iterator[tuple[str, FieldValue]]:
+    """Yield relations: names, or tables of a name and the kind of the relation."""
+    by_relation: dict[str, list[str]] = {}
+    for one in found if isinstance(found, list) else [found]:
+        relation, target = key, one
+        if isinstance(one, dict):
+            values = _merged(one)
+            kind = as_text(first(values, ("type", "relation", "relation_type", "relationship")))
+            relation = RELATION_WORDS.get(snake(kind), key)
+            target = first(values, ("id", "target", "target_id", "to", "memory_id", "name"))
+        for name in _names(target):
+            by_relation.setdefault(relation, []).append(name)
+    for relation, names in by_relation.items():
+        yield relation, tuple(dict.fromkeys(names))[: schema.MAX_ITEMS]
+
+
+def _names(value: Any) -> list[str]:
+    parts = value if isinstance(value, list) else as_text(value).split(",")
+    return [text for text in (as_text(part).strip("[] ") for part in parts) if text]
+
+
+def _listed(value: FieldValue | None) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _kind(values: Mapping[str, Any], defaults: Mapping[str, str]) -> tuple[str, str]:
+    """Return type and category, from the first word that says either."""
+    words = [snake(as_text(values.get(name))) for name in (*NAMES["type"], *NAMES["category"])]
+    known = [TYPE_WORDS[word] for word in words if word in TYPE_WORDS]
+    type_ = known[0][0] if known else defaults.get("type", "semantic")
+    categories = [word for word in words if word in DEFAULT_CATEGORIES]
+    categories += [category for _type, category in known if category]
+    return type_, (categories or [defaults.get("category", "")])[0]
+
+
+def _body(values: Mapping[str, Any]) -> str:
+    """Return the text of an entry, with why it was kept where it says so."""
+    found = first(values, NAMES["body"])
+    body = found if isinstance(found, str) else shown(found)
+    why = as_text(values.get("reasoning"))
+    if why and why not in body:
+        body = f"{body.rstrip()}\n\nWhy it was kept: {why}"
+    return body
+
+
+def title_of(body: str) -> str:
+    """Return a title for a text: its first heading, or its first sentence, cut at a word."""
+    line = next((row.strip() for row in body.split("\n") if row.strip()), "")
+    heading = _HEADING.fullmatch(line)
+    line = (heading[1] if heading else line).strip("*_ ").removeprefix("- ")
+    end = _SENTENCE.search(line)
+    sentence = line[: end.start()] if end and end.start() > 2 else line
+    if len(sentence) <= MOST_TITLE:
+        return sentence
+    cut = sentence[: MOST_TITLE - 1]
+    return f"{cut.rpartition(' ')[0] or cut}…"
+
+
+def first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the first value that says something under one of the names, or None."""
+    return next(
+        (values[name] for name in names if values.get(name) not in (None, "", [], {})), None
+    )
+
+
+def _all(values: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """Return the items under all of the names."""
+    found: list[Any] = []
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, list):
+            found += value
+        elif isinstance(value, str):
+            found += parts_of(value)
+        elif value is not None and value != {}:
+            found.append(value)
+    return found

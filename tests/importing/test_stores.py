@@ -1,0 +1,448 @@
+"""Stores of other tools: ten records of each kind, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Sandbox
+
+from memtool.commands.import_ import IMPORTERS, STORES, Imported, import_, migrate
+from memtool.importing.entries import INVERSE, NAMES, OWN
+
+DATA = Path(__file__).parent / "data" / "stores"
+EXPECTED = DATA / "expected"
+SETS: list[tuple[str, str, str, int]] = [
+    ("json", "list.json", "list", 10),
+    ("json", "versioned.json", "versioned", 10),
+    ("json", "schema.json", "schema", 10),
+    ("markdown", "markdown", "markdown", 10),
+    ("mcp-memory", "mcp-memory.jsonl", "mcp-memory", 10),
+    ("mem0", "mem0.json", "mem0", 9),
+    ("beads", "beads.jsonl", "beads", 9),
+    ("claude-mem", "claude-mem.json", "claude-mem", 9),
+    ("basic-memory", "basic-memory", "basic-memory", 9),
+    ("memory-bank", "memory-bank", "memory-bank", 10),
+    ("serena", "serena", "serena", 10),
+]
+"""Kind, place below the data, name of what is expected, and how many memories come of ten records;
+what is missing is there to be left out."""
+each_set = pytest.mark.parametrize(("kind", "place", "name", "count"), SETS, ids=str)
+
+
+def taken(sandbox: Sandbox, kind: Any, path: Path | str, **options: Any) -> Imported:
+    """Import a store; of claude-mem the entries of a project named shop."""
+    if kind == "claude-mem":
+        options.setdefault("project", "shop")
+    return import_(sandbox.context(**options.pop("env", {})), kind, str(path), **options)
+
+
+def written(sandbox: Sandbox, done: Imported) -> str:
+    """The problems and the files of an import as one text."""
+    rows = [f"{one.severity}: {one.text()}" for one in done.problems]
+    paths = sorted(one["path"] for one in done.memories)
+    files = [f"=== {path}\n{(sandbox.path / path).read_text()}" for path in paths]
+    return "\n".join([*rows, *files])
+
+
+@each_set
+def test_each_kind_becomes_the_expected_memories(
+    sandbox: Sandbox, kind: str, place: str, name: str, count: int
+):
+    """Fields, dates and relations are where the tables of docs/import.md say, byte for byte."""
+    done = taken(sandbox, kind, DATA / place)
+    found = written(sandbox, done)
+    place_ = EXPECTED / f"{name}.txt"
+    if os.environ.get("MEMTOOL_GOLDEN") == "write":
+        EXPECTED.mkdir(exist_ok=True)
+        place_.write_text(found)
+    assert found == place_.read_text()
+    assert (done.written, done.skipped) == (count, 0)
+
+
+@each_set
+def test_importing_again_changes_nothing(
+    sandbox: Sandbox, kind: str, place: str, name: str, count: int
+):
+    """A second import finds every memory unchanged, on another day too."""
+    taken(sandbox, kind, DATA / place)
+    again = taken(sandbox, kind, DATA / place, env={"MEMTOOL_NOW": "2027-01-01T00:00:00Z"})
+    assert (again.written, again.unchanged, again.skipped) == (0, count, 0)
+
+
+@each_set
+def test_the_gate_takes_what_was_imported(
+    sandbox: Sandbox, kind: str, place: str, name: str, count: int
+):
+    """No file has an error, and no relation leads nowhere or in a circle."""
+    taken(sandbox, kind, DATA / place)
+    tree = sandbox.context().tree()
+    assert len(tree.records) == count
+    assert not tree.problems
+    assert not tree.lineage.dangling()
+    assert not tree.lineage.cycles()
+    problems = sandbox.json("check")["problems"]
+    codes = {one["code"] for one in problems}
+    assert codes <= {"no-such-file", "missing-section"}
+    assert not [one for one in problems if one["severity"] == "error"]
+
+
+def test_a_store_in_the_repository_is_cited_with_its_lines(sandbox: Sandbox):
+    """The source names the file, the lines of the entry and the commit."""
+    sandbox.write("notes/list.json", (DATA / "list.json").read_bytes())
+    head = sandbox.commit()
+    taken(sandbox, "json", sandbox.path / "notes/list.json")
+    record = sandbox.context().tree().find("auth-cookies")
+    (source,) = record.memory.items("source")
+    text = (DATA / "list.json").read_text().split("\n")
+    first, last = (int(part[1:]) for part in source.partition("#")[2].partition("@")[0].split("-"))
+    assert json.loads("\n".join(text[first - 1 : last]).rstrip(","))["id"] == "auth-cookies"
+    assert source.endswith(f"@{head[:10]}")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A database of claude-mem with the rows of the export."""
+    place = tmp_path / ".claude-mem" / "claude-mem.db"
+    place.parent.mkdir()
+    rows = json.loads((DATA / "claude-mem.json").read_text())
+    held = sqlite3.connect(place)
+    held.executescript((DATA / "claude-mem.sql").read_text())
+    for table, section in (("observations", "observations"), ("session_summaries", "summaries")):
+        for row in rows[section]:
+            names = ", ".join(row)
+            marks = ", ".join("?" for _name in row)
+            held.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+    held.commit()
+    held.close()
+    return place
+
+
+def test_a_database_gives_the_memories_of_its_export(sandbox: Sandbox, database: Path):
+    """The same ids, keys and texts, so that one after the other adds nothing."""
+    done = taken(sandbox, "claude-mem", database.parent)
+    assert done.written == 9
+    again = taken(sandbox, "claude-mem", DATA / "claude-mem.json")
+    assert (again.written, again.unchanged) == (0, 9)
+
+
+def test_a_database_in_use_is_read_and_left_alone(sandbox: Sandbox, database: Path):
+    """A lock keeps nobody from reading, no file is made beside it, and a log is noted."""
+    writer = sqlite3.connect(database, isolation_level=None)
+    writer.execute("BEGIN EXCLUSIVE")
+    before = database.read_bytes(), sorted(database.parent.iterdir())
+    assert taken(sandbox, "claude-mem", database, dry_run=True).written == 9
+    assert (database.read_bytes(), sorted(database.parent.iterdir())) == before
+    writer.close()
+    Path(f"{database}-wal").write_bytes(b"something")
+    context = sandbox.context()
+    import_(context, "claude-mem", str(database), project="shop", dry_run=True)
+    assert "stop claude-mem and import again" in context.notes[-1]
+
+
+def test_entries_of_another_project_stay_where_they_are(sandbox: Sandbox, database: Path):
+    """By default the repository's name counts; where nothing has it, the projects are named."""
+    done = sandbox.run("import", "claude-mem", str(database))
+    assert done.returncode == 2
+    assert "has nothing of the project project, but of blog, shop" in done.stderr
+    assert done.stderr.endswith("hint: memtool import claude-mem PATH --project shop\n")
+    answer = sandbox.json("import", "claude-mem", str(database), "--project", "blog")
+    assert [one["id"] for one in answer["memories"]] == ["claude-mem-obs-7"]
+    told = [one["message"] for one in answer["problems"]]
+    assert told == ["entries of the project shop (9) left out: --project NAME takes another one"]
+
+
+ENDLESS = (
+    "CREATE VIEW observations AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) "
+    "SELECT id FROM n"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"SQLite format 3\0garbage", "cannot be read: file is not a database"),
+        ("CREATE TABLE a (b)", "is a database, but not one of claude-mem"),
+        (ENDLESS, "is a database, but not one of claude-mem"),
+    ],
+)  # fmt: skip
+def test_a_database_of_another_kind_is_refused(
+    sandbox: Sandbox, tmp_path: Path, data: bytes | str, said: str
+):
+    """Damage, other tables and endless views end with one sentence."""
+    place = tmp_path / "some.db"
+    if isinstance(data, bytes):
+        place.write_bytes(data)
+    else:
+        held = sqlite3.connect(place)
+        held.execute(data)
+        held.close()
+    done = sandbox.run("import", "claude-mem", str(place))
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_what_a_model_wrote_unreviewed_is_a_candidate(sandbox: Sandbox):
+    """Somebody vouches for it with --set, for all of it at once."""
+    taken(sandbox, "mem0", DATA / "mem0.json")
+    statuses = {one.memory.status for one in sandbox.context().tree().records}
+    assert statuses == {"candidate"}
+    other = taken(sandbox, "mem0", DATA / "mem0.json", set=("status=confirmed",), dry_run=True)
+    assert other.written == 0
+    assert other.unchanged == 0
+    said = "is still candidate, the record became confirmed"
+    assert sum(said in one.message for one in other.problems) == 9
+
+
+def test_the_page_of_stores_names_each_kind_and_key():
+    """docs/import.md has a row for every FROM and shows every name that a store may use."""
+    page = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
+    names = [*STORES, *IMPORTERS, *OWN, *INVERSE]
+    names += [name for known in (*NAMES.values(), *OWN.values()) for name in known]
+    assert [name for name in names if f"`{name}`" not in page] == []
+
+
+def entries(sandbox: Sandbox, *rows: Any, **options: Any) -> Imported:
+    """Import rows as a JSON list."""
+    sandbox.write("in.json", json.dumps(rows))
+    return taken(sandbox, "json", sandbox.path / "in.json", **options)
+
+
+def codes(done: Imported) -> list[tuple[str, str]]:
+    return [(one.code, one.severity) for one in done.problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "said"),
+    [
+        ('[{"id":"one","content":"A."},{"id":"two","con', 1, "broken here"),
+        ('{"memories":[{"id":"one","content":"A."}],"v":', 1, "broken here"),
+        ('[{"id":"one","content":"A."},]', 1, "a comma too many"),
+        ('[{"id":"one","content":"A."} {"id":"two"}]', 1, "a comma or ] is expected"),
+        ('[{"id":"one","content":"A."}] more', 1, "something follows the document"),
+        ('{"memories":{"one":{"content":"A."},2:{}}}', 1, "broken here"),
+        ('"text"', 0, "no JSON list or table"),
+        ("12", 0, "no JSON list or table"),
+        ("", 0, "the file is empty"),
+        ("[" * 100_000, 0, "too many levels"),
+        (f'[{{"content":{"9" * 5_000}}}]', 0, "a number of too many digits"),
+    ],
+)
+def test_a_torn_document_gives_what_stands_before_the_tear(
+    sandbox: Sandbox, text: str, written: int, said: str
+):
+    """The rest is one problem with its line; the exit code is 1."""
+    sandbox.write("in.json", text)
+    done = taken(sandbox, "json", sandbox.path / "in.json")
+    assert (done.written, done.skipped, done.exit_code) == (written, 1, 1)
+    assert said in done.problems[0].message
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "[1, 2, null]", '{"version": 2}', '{"memories": []}'])
+def test_a_document_without_entries_is_named(sandbox: Sandbox, text: str):
+    """There is nothing to import, and the hint says what would be."""
+    sandbox.write("in.json", text)
+    done = sandbox.run("import", "json", "in.json")
+    assert done.returncode == 2
+    assert "there is no record in in.json" in done.stderr
+
+
+def test_a_document_that_is_too_large_is_refused_unread(sandbox: Sandbox):
+    """A hundred megabytes are named with the way that has no limit."""
+    place = sandbox.write("in.json", b"[")
+    with place.open("r+b") as file:
+        file.truncate(100 << 20)
+    done = sandbox.run("import", "json", "in.json")
+    assert done.returncode == 2
+    assert "in.json is larger than 64 MB" in done.stderr
+    assert "memtool import jsonl records.jsonl" in done.stderr
+
+
+def test_entries_by_their_ids_and_in_named_lists(sandbox: Sandbox):
+    """A table of entries and lists such as `decisions` are stores as well."""
+    sandbox.write("in.json", json.dumps({
+        "version": "1.0", "memories": {"m-one": {"content": "By id."}},
+        "decisions": ["Use RQ for jobs."], "warnings": [{"id": "w-1", "text": "Mind the gap."}],
+        "counts": [1, 2], "archived": [{"id": "old-1", "content": "Long gone."}],
+    }))  # fmt: skip
+    done = taken(sandbox, "json", sandbox.path / "in.json")
+    found = {one.memory.title: one.memory for one in sandbox.context().tree().records}
+    assert found["By id"].id == "m-one"
+    assert found["Use RQ for jobs"].type == "decision"
+    assert found["Mind the gap"].text("category") == "warning"
+    assert found["Long gone"].status == "archived"
+    assert codes(done) == [("left-out", "warning")]
+    assert "counts (2) left out" in done.problems[0].message
+
+
+def test_one_bad_value_costs_no_entry(sandbox: Sandbox):
+    """Each value that does not fit is a warning, and the text is taken."""
+    done = entries(sandbox, {
+        "id": "bad", "content": "It holds.", "confidence": "extreme", "importance": -3,
+        "tags": {"a": 1}, "type": ["x"], "status": {"a": 2}, "fade_rate": "fast",
+        "valid_through": "never", "temporal_class": "always",
+        "created_at": "the other day", "iteration": "one", "supersedes": [{"x": 1}],
+        "files": ["a.py", "../x", "/etc/hosts"],
+    })  # fmt: skip
+    assert done.written == 1
+    assert {code for code, _severity in codes(done)} == {"bad-value"}
+    assert done.exit_code == 0
+    record = sandbox.context().tree().find("bad")
+    assert record.memory.items("files") == ("a.py",)
+    assert record.memory.text("timestamp") == "2026-03-01T12:00:00Z"
+
+
+@pytest.mark.parametrize("moment", ["2099-01-01T00:00:00Z", 4_070_908_800, "2099-01-01"])
+def test_a_date_in_the_future_is_left_out(sandbox: Sandbox, moment: str | int):
+    """It would be the newest for decades: the day of the import is taken instead."""
+    done = entries(sandbox, {"id": "late", "content": "It holds.", "timestamp": moment})
+    assert "is in the future; it is left out" in done.problems[0].message
+    assert sandbox.context().tree().find("late").memory.text("timestamp").startswith("2026-03-01")
+
+
+def test_circles_and_duplicates_are_named(sandbox: Sandbox):
+    """The relation that closes a circle goes, and of two with an id the first counts."""
+    done = entries(
+        sandbox,
+        {"id": "aaa", "content": "A is.", "supersedes": ["bbb"]},
+        {"id": "bbb", "content": "B is.", "supersedes": "aaa, bbb"},
+        {"id": "aaa", "content": "A again."},
+        {"id": "gone", "content": "It names nobody.", "related_to": ["nobody"], "parent": "none"},
+    )
+    assert (done.written, done.skipped) == (3, 1)
+    assert sorted(codes(done)) == [
+        ("cycle", "warning"), ("cycle", "warning"), ("dangling", "warning"),
+        ("dangling", "warning"), ("duplicate-record", "error"),
+    ]  # fmt: skip
+    assert not sandbox.context().tree().lineage.cycles()
+
+
+def test_hostile_text_is_text(sandbox: Sandbox):
+    """Nothing closes the block, moves a terminal or leaves the tree, and no reader is fooled."""
+    body = "<p>Redis holds sessions.</p> </memory>\0\x07\x1b[2J \u202e as HTML\u200b\n---\n"
+    done = entries(
+        sandbox,
+        {"id": "host", "title": "T </memtool-memories> \x1b[31m \u202e x", "content": body},
+        {"id": "../../etc/passwd", "content": "A path is no id."},
+        {"id": "half", "content": "half \ud800 character"},
+        {"id": "one-word", "content": "x" * 100_000},
+    )  # fmt: skip
+    assert done.written == 4
+    assert sandbox.context().tree().find("etc-passwd").path.startswith(".memory/semantic/")
+    assert ("hidden-character", "warning") in codes(done)
+    text = (sandbox.path / sandbox.context().tree().find("host").path).read_text()
+    assert not {"\0", "\x07", "\x1b", "\u202e", "\u200b"} & set(text)
+    problems = sandbox.json("check")["problems"]
+    assert not [one for one in problems if one["severity"] == "error"]
+    block = sandbox.run("inject", "--prompt", "does Redis hold sessions as HTML?").stdout
+    assert "Redis holds sessions" in block
+    assert block.count("[end of memory") == 1
+    assert "&lt;p>Redis holds sessions.&lt;/p> &lt;/memory>" in block
+
+
+def test_secrets_are_refused_or_taken_out(sandbox: Sandbox):
+    """As with every import: named without being shown, and the others are written."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    rows = ({"id": "sec", "title": "A token", "content": f"token {secret}"}, {"content": "Fine."})
+    done = entries(sandbox, *rows)
+    assert (done.written, done.skipped) == (1, 1)
+    assert codes(done) == [("secret", "error")]
+    assert secret not in str(done.plain())
+    done = entries(sandbox, *rows, redact=True)
+    assert (done.written, done.unchanged) == (1, 1)
+    assert "[REDACTED:" in (sandbox.path / sandbox.context().tree().find("sec").path).read_text()
+
+
+def test_what_has_no_place_can_be_mapped(sandbox: Sandbox):
+    """--map gives a key of a store an effect, or keeps it as a key of one's own."""
+    row = {"id": "row", "content": "It holds.", "mood": "calm", "meta": {"who": ["Ada"]}}
+    assert [one.message for one in entries(sandbox, row, dry_run=True).problems] == [
+        "1 entry has meta, which no memory has; it is left out",
+        "1 entry has mood, which no memory has; it is left out",
+    ]
+    done = entries(sandbox, row, map=("x-mood=mood", "domain=meta.who.0"))
+    assert done.problems == ()
+    memory = sandbox.context().tree().find("row").memory
+    assert (memory.text("x-mood"), memory.text("domain")) == ("calm", "Ada")
+
+
+def test_numbers_above_one_are_parts_of_ten_or_a_hundred(sandbox: Sandbox):
+    """The scale of importance is that of most entries; one that is off is left out."""
+    entries(
+        sandbox, *({"id": f"ten-{n}", "content": f"No {n}.", "importance": n} for n in (2, 5, 10))
+    )
+    found = [one.memory.importance for one in sandbox.context().tree().records]
+    assert sorted(found) == [0.2, 0.5, 1.0]
+    rows = ({"id": f"one-{n}", "content": f"At {n}.", "importance": n / 10} for n in (2, 3, 90))
+    done = entries(sandbox, *rows)
+    assert [one.message for one in done.problems] == [
+        "importance: 9 is not between 0 and 1; it is left out"
+    ]
+
+
+def test_what_expired_in_its_store_is_counted(sandbox: Sandbox):
+    """Mapped decay may end a memory long ago, which is said with the way to keep it."""
+    context = sandbox.context()
+    import_(context, "json", str(DATA / "schema.json"), dry_run=True)
+    assert context.notes[-1].startswith("2 of them expired by what their store says")
+
+
+def test_folders_are_read_without_leaving_them(sandbox: Sandbox, tmp_path: Path):
+    """Links, pictures and binary files are passed over or named; nothing outside is read."""
+    outside = tmp_path / "outside.md"
+    outside.write_text("# Secret\n\nNobody shall read this.\n")
+    folder = sandbox.path / "notes"
+    sandbox.write("notes/good.md", "# Good\n\nIt holds.\n")
+    sandbox.write("notes/binary.md", b"\x00\x01\x02")
+    sandbox.write("notes/latin.md", b"caf\xe9")
+    sandbox.write("notes/picture.png", b"\x89PNG")
+    (folder / "link.md").symlink_to(outside)
+    (folder / "loop").symlink_to(folder)
+    done = taken(sandbox, "basic-memory", folder)
+    assert (done.written, done.skipped) == (1, 2)
+    assert sorted(codes(done)) == [
+        ("left-out", "warning"), ("not-utf8", "error"), ("not-utf8", "error")
+    ]  # fmt: skip
+    assert "Nobody shall" not in sandbox.run("search", "nobody shall read").stdout
+
+
+def test_migrate_names_a_store_and_plans_first(sandbox: Sandbox):
+    """migrate FROM PATH shows what import would write; --commit writes it as one commit."""
+    sandbox.write("readme", "a shop\n")
+    sandbox.commit("begin")
+    planned = sandbox.run("migrate", "beads", str(DATA / "beads.jsonl"))
+    assert planned.stdout.startswith("9 found: 9 would be written")
+    assert "nothing is written; the same with --commit does it" in planned.stderr
+    assert not sandbox.context().tree().records
+    answer = sandbox.json("migrate", "beads", str(DATA / "beads.jsonl"), "--commit")
+    assert answer["written"] == 9
+    assert sandbox.git("rev-parse", "HEAD").strip() == answer["commit"]
+    again = migrate(sandbox.context(), "beads", str(DATA / "beads.jsonl"), commit=True)
+    assert isinstance(again, Imported)
+    assert (again.written, again.unchanged, again.commit) == (0, 9, None)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("migrate beads", "where is the beads store?"),
+        ("migrate beads x --to 1", "--to is a format of memtool's own memories"),
+        ("migrate --redact", "--project and --redact are for the store of another tool"),
+        ("migrate mem1 x", "did you mean mem0?"),
+        ("import json x --project y", "--project is for claude-mem, json has no projects"),
+        ("import adr . --map a=b", "adr records have names of their own"),
+        ("import serena nowhere", "cannot be read: No such file or directory"),
+        ("import claude-mem .", "there is no claude-mem.db in"),
+        ("import mem0 -", "mem0 records are not read from stdin"),
+    ],
+)
+def test_a_wrong_call_gets_one_sentence(sandbox: Sandbox, call: str, said: str):
+    """With the next command, and exit code 2."""
+    done = sandbox.run(*call.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "\nhint: " in done.stderr
