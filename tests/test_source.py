@@ -41,7 +41,9 @@ LAYERS = (
 )
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
-    "modules": 252,  # programs call verbs (rpc), people look at them in a browser (web)
+    # Programs call verbs (rpc), people look at them in a browser (web); formats lead to the next
+    # (upkeep/migration), and stores of other tools are taken over (six in importing).
+    "modules": 259,
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,

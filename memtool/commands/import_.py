@@ -13,7 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
 from memtool.importing import base, claude_mem, jsonl, originals
 from memtool.importing.base import Target
-from memtool.importing.entries import Asked
+from memtool.importing.entries import StoreRequest
 from memtool.importing.originals import ForeignRecord
 from memtool.index import index
 from memtool.memory import lifecycle, schema
@@ -409,7 +409,7 @@ def _drafts(
     if from_ in IMPORTERS:
         return drafts(place, top)
     chosen = jsonl.field_map(pairs, {})
-    asked = Asked(top, tuple(context.settings.categories), context.now, project, chosen)
+    asked = StoreRequest(top, tuple(context.settings.categories), context.now, project, chosen)
     return drafts(place, asked)
 
 

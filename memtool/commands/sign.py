@@ -62,6 +62,7 @@ def sign(
         dry_run: say what would be signed, write nothing
     """
     context.repository.refuse_bare("sign in a clone with a worktree")
+    context.refuse_newer()
     if not 0 < len(id) <= MOST_SIGNED:
         what = f"{len(id)} memories at once" if id else "nothing to sign"
         raise MemtoolError(f"{what}: 1 to {MOST_SIGNED} are signed in one call",

@@ -85,7 +85,9 @@ def problems(
     return tuple(sorted(found, key=lambda p: (p.path, p.line, p.code, p.message, p.hint)))
 
 
-STRICT_CODES = frozenset({"hidden-character", "secret", "personal-data", "silent-edit", "removed"})
+STRICT_CODES = frozenset(
+    {"hidden-character", "secret", "personal-data", "silent-edit", "removed", "unowned"}
+)
 """Errors of a tree of any format, also of one that is newer."""
 
 

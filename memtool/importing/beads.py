@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memtool.importing import originals
-from memtool.importing.entries import RELATION_WORDS, Asked, StoreEntry, snake
+from memtool.importing.entries import RELATION_WORDS, StoreEntry, StoreRequest, snake
 from memtool.importing.json_stores import Rows, left_out, read_files
 from memtool.importing.json_values import as_text, moment_of
 from memtool.importing.originals import ForeignRecord, Original
@@ -41,7 +41,7 @@ _TOLD = frozenset({
 })  # fmt: skip
 
 
-def drafts(path: str, asked: Asked) -> Iterator[ForeignRecord | Problem]:
+def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the records of a file, or of the folder `.beads`, also where the one above is named."""
     places = (os.path.join(path, ".beads", _FILE), os.path.join(path, _FILE))
     found = next(filter(os.path.isfile, places), path)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from memtool.errors import MemtoolError
 from memtool.importing import entries, originals
-from memtool.importing.entries import Asked, StoreEntry
+from memtool.importing.entries import StoreEntry, StoreRequest
 from memtool.importing.json_stores import UNREVIEWED, Rows, left_out, read_files
 from memtool.importing.json_values import as_text, parts_of
 from memtool.importing.originals import ForeignRecord, Original
@@ -34,7 +34,7 @@ _MAGIC = b"SQLite format 3\0"
 _NAME = "claude-mem.db"
 
 
-def drafts(path: str, asked: Asked) -> Iterator[ForeignRecord | Problem]:
+def drafts(path: str, asked: StoreRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the records of a database, of an export, or of the folder with the database.
 
     Raises:
@@ -66,7 +66,7 @@ def drafts(path: str, asked: Asked) -> Iterator[ForeignRecord | Problem]:
     yield from entries.records(list(_of_project(found, source, asked)), asked)
 
 
-def _of_rows(rows: Rows, source: Original, asked: Asked) -> Iterator[StoreEntry | Problem]:
+def _of_rows(rows: Rows, source: Original, asked: StoreRequest) -> Iterator[StoreEntry | Problem]:
     """Yield the entries of an export."""
     found: list[tuple[str, Mapping[str, Any], tuple[int, int]]] = []
     left: dict[str, int] = {}
@@ -82,7 +82,9 @@ def _of_rows(rows: Rows, source: Original, asked: Asked) -> Iterator[StoreEntry 
 
 
 def _of_project(
-    found: list[tuple[str, Mapping[str, Any], tuple[int, int]]], source: Original, asked: Asked
+    found: list[tuple[str, Mapping[str, Any], tuple[int, int]]],
+    source: Original,
+    asked: StoreRequest,
 ) -> Iterator[StoreEntry | Problem]:
     """Yield the entries of the project that is asked for; how many others have is told."""
     wanted = asked.project or os.path.basename(os.path.realpath(asked.top))

@@ -177,7 +177,7 @@ MOST_TITLE = 90
 """Characters of a title that is made of the first sentence of a text."""
 
 
-class Asked(Value):
+class StoreRequest(Value):
     """What a store is imported for: the top of the repository, its categories, the clock.
 
     `project` is the one whose entries are wanted, where a store has several; empty for that of the
@@ -206,7 +206,7 @@ class StoreEntry(Value):
 
 
 def records(
-    entries: Sequence[StoreEntry | Problem], asked: Asked
+    entries: Sequence[StoreEntry | Problem], asked: StoreRequest
 ) -> Iterator[ForeignRecord | Problem]:
     """Yield the record of each entry, and problems and warnings where they belong.
 
@@ -241,7 +241,7 @@ def snake(name: str) -> str:
     return _CAMEL.sub("_", name).lower().replace("-", "_").replace(" ", "_")
 
 
-def _placed(values: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+def _placed(values: Mapping[str, Any], asked: StoreRequest) -> dict[str, Any]:
     """Return the values of an entry by names that the tables know, and those that were mapped."""
     own = _merged(values)
     for name, paths in asked.places.items():
@@ -304,7 +304,10 @@ def _others(values: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def _record(
-    entry: StoreEntry, asked: Asked, most: float, told: Mapping[str, Mapping[str, Sequence[str]]]
+    entry: StoreEntry,
+    asked: StoreRequest,
+    most: float,
+    told: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Iterator[ForeignRecord | Problem]:
     values = entry.values
     body = _body(values)
@@ -343,7 +346,7 @@ def _record(
 
 
 def _values(
-    entry: StoreEntry, asked: Asked, most: float
+    entry: StoreEntry, asked: StoreRequest, most: float
 ) -> Iterator[tuple[str, FieldValue | NoValueError]]:
     """Yield each key that an entry has something for, with its value or why it does not fit."""
     yield from _derived(entry, asked)
@@ -360,7 +363,7 @@ def _values(
     yield from _own(entry.values)
 
 
-def _derived(entry: StoreEntry, asked: Asked) -> Iterator[tuple[str, str]]:
+def _derived(entry: StoreEntry, asked: StoreRequest) -> Iterator[tuple[str, str]]:
     """Yield what follows from words of an entry, and what holds where it says nothing."""
     values = entry.values
     type_, category = _kind(values, entry.defaults)
@@ -405,7 +408,9 @@ LISTS = frozenset(
 """Keys that hold lists, of which all names of a store are joined."""
 
 
-def _fitting(key: str, found: Any, asked: Asked, most: float) -> Iterator[tuple[str, FieldValue]]:
+def _fitting(
+    key: str, found: Any, asked: StoreRequest, most: float
+) -> Iterator[tuple[str, FieldValue]]:
     """Yield what a value becomes, mostly one key. Raises NoValueError where nothing fits."""
     if key in RELATIONS or key == "superseded_by":
         yield from _relations(key, found)

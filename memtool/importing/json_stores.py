@@ -16,7 +16,7 @@ from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.importing import entries, jsonl, originals
-from memtool.importing.entries import RELATION_WORDS, Asked, StoreEntry, snake
+from memtool.importing.entries import RELATION_WORDS, StoreEntry, StoreRequest, snake
 from memtool.importing.json_values import as_text
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
@@ -138,24 +138,24 @@ Drafts = Iterator[ForeignRecord | Problem]
 Rows = Iterable[JsonRow | Problem]
 
 
-def drafts(path: str, asked: Asked) -> Drafts:
+def drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield the entries of any JSON document, or of each document below a folder."""
     return read_files(path, asked, lambda found, source: _generic(found, source, {}))
 
 
-def mem0_drafts(path: str, asked: Asked) -> Drafts:
+def mem0_drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield the memories of an export of mem0: what a model drew from conversations."""
     return read_files(path, asked, lambda found, source: _generic(found, source, UNREVIEWED))
 
 
-def graph_drafts(path: str, asked: Asked) -> Drafts:
+def graph_drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield the entities of the MCP memory server's knowledge graph, with their relations."""
     return read_files(path, asked, _graph, is_lines=True)
 
 
 def read_files(
     path: str,
-    asked: Asked,
+    asked: StoreRequest,
     read: Callable[[Rows, Original], Iterator[StoreEntry | Problem]],
     *,
     is_lines: bool = False,
@@ -178,7 +178,7 @@ def read_files(
         yield from entries.records(list(read(found, source)), asked)
 
 
-def _files(path: str, asked: Asked, ends: tuple[str, ...]) -> Iterator[Original | Problem]:
+def _files(path: str, asked: StoreRequest, ends: tuple[str, ...]) -> Iterator[Original | Problem]:
     place = originals.located(path)
     if not os.path.isdir(place):
         yield originals.original(place, asked.top)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memtool.importing import agents, entries, originals
-from memtool.importing.entries import RELATION_WORDS, Asked, StoreEntry, snake
+from memtool.importing.entries import RELATION_WORDS, StoreEntry, StoreRequest, snake
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
 from memtool.memory.schema import Problem
@@ -30,23 +30,23 @@ _NO_NOTES = ("readme", "_")
 Drafts = Iterator[ForeignRecord | Problem]
 
 
-def drafts(path: str, asked: Asked) -> Drafts:
+def drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield memories that are markdown with a front matter, of `schema_version` 1, 2 or none."""
     return _each(path, asked, _memory)
 
 
-def basic_memory_drafts(path: str, asked: Asked) -> Drafts:
+def basic_memory_drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield the notes of a project of basic-memory."""
     return _each(path, asked, _note)
 
 
-def serena_drafts(path: str, asked: Asked) -> Drafts:
+def serena_drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield the memories of Serena, of the folder `.serena/memories` or the one that has it."""
     inside = os.path.join(path, ".serena", "memories")
     return _each(inside if os.path.isdir(inside) else path, asked, _serena)
 
 
-def memory_bank_drafts(path: str, asked: Asked) -> Drafts:
+def memory_bank_drafts(path: str, asked: StoreRequest) -> Drafts:
     """Yield the sections of a memory bank, of its folder or the one that has it."""
     names = ("memory-bank", "memory_bank", ".memory-bank", "cline_docs")
     places = (os.path.join(path, name) for name in names)
@@ -58,7 +58,7 @@ def memory_bank_drafts(path: str, asked: Asked) -> Drafts:
 
 def _each(
     path: str,
-    asked: Asked,
+    asked: StoreRequest,
     read: Callable[[Original, dict[str, Any], str, str], StoreEntry | Problem],
 ) -> Drafts:
     """Yield the record of each file: `read` gets its front matter, its title and its text."""
@@ -88,7 +88,7 @@ def _said(values: Any) -> dict[str, Any]:
 
 
 def _texts(
-    path: str, asked: Asked, found: list[StoreEntry | Problem]
+    path: str, asked: StoreRequest, found: list[StoreEntry | Problem]
 ) -> Iterator[tuple[Original, str]]:
     """Yield the notes of a folder; what cannot be read goes to `found`, and so do other files."""
     others: dict[str, int] = {}

@@ -41,7 +41,8 @@ WRITING = (
     "confirm dec-a", "pin dec-a", "unpin dec-a", "deprecate dec-a", "archive dec-a",
     "forget dec-a --why gone", "restore dec-a", "undo dec-a", "purge", "redact .memory",
     "init", "config search.limit 5", "auto off", "alias add db database", "resolve",
-    "digest pattern", "curate", "promote", "maintain --apply", "import adr .", "migrate",
+    "digest pattern", "curate", "promote", "sign dec-a", "maintain --apply",
+    "import adr .", "migrate",
     "new semantic Anything --body Something --dry-run",
 )  # fmt: skip
 
