@@ -146,11 +146,11 @@ def render(done: CaptureReport) -> str:
 
 def _source(context: Context, transcript: str, host: str, session: str) -> Transcript:
     """Return the transcript that is named, opened. Raises MemtoolError where it is none."""
-    from memtool.sessions.capture import Transcript, name_for
+    from memtool.sessions.capture import Transcript
     from memtool.sessions.transcripts import reader
 
     tops = (context.repository.top, os.path.dirname(context.repository.common_dir))
-    id_ = name_for(store.opened(context), host or "session", session) if session else ""
+    id_ = store.opened(context).named(host or "session", session) if session else ""
     if transcript == "-":  # it is read twice
         return Transcript(io.BytesIO(_filters.read_stdin(MOST_STDIN)), "", tops, host, id_)
     path = os.path.realpath(os.path.join(context.cwd, transcript))

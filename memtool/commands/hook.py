@@ -71,7 +71,8 @@ def hook(
     after its context was lost, gets the primer; a prompt gets the memories that answer it or govern
     the files it names; an edit gets the decisions and warnings that govern the file. No session
     is shown a memory twice unless it changed. The end of a turn, of a session, and a compaction
-    hand the transcript on. Where a host runs the hooks of a project and of the user, one of them
+    hand the transcript on. When a command fails, the state of the worktree is noted, so that it can
+    be run again as it was. Where a host runs the hooks of a project and of the user, one of them
     answers.
 
     An agent is never disturbed: whatever goes wrong, within two seconds the command has printed
@@ -130,11 +131,12 @@ def _reply(
     contract, given = event.contract, event.given
     if context.is_off or given.client not in ("", contract.host):
         return None
-    if contract.meaning in _READING and context.is_begun:
+    if contract.meaning in (*_READING, contracts.FAILURE) and context.is_begun:
         is_noted = given.session and given.digest and not event.is_dry
         cache, now = context.repository.cache_dir, int(time.time())
         if is_noted and contracts.is_twin(cache, contract, given, now):
             return None
+    if contract.meaning in _READING and context.is_begun:
         _narrow(context, given)
     return _REPLIES.get(contract.meaning)
 
@@ -299,10 +301,24 @@ def _close(context: Context, event: HookCall) -> None:
     background.capture_hook(context, event.contract.host, given.session, given.transcript, name)
 
 
+def _fail(context: Context, event: HookCall) -> None:
+    """Note what the worktree is when a command fails: no transcript tells that later."""
+    context.refuse_absent()
+    given = event.given
+    if event.is_dry or not given.error or not context.is_capturing:
+        return
+    from memtool.sessions import failure_state
+
+    place = given.cwd or context.cwd
+    host = event.contract.host
+    failure_state.note(context, host, given.session, given.command, given.error, place)
+
+
 _REPLIES: dict[str, Callable[[Context, HookCall], Injected | None]] = {
     contracts.START: _start,
     contracts.PROMPT: _prompt,
     contracts.EDIT: _edit,
+    contracts.FAILURE: _fail,
     contracts.COMPACT: _close,  # a session that goes on afterwards starts again
     contracts.STOP: _close,
     contracts.END: _close,

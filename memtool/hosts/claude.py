@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from memtool.hosts import edits
-from memtool.hosts.contracts import EDIT
+from memtool.hosts.contracts import EDIT, FAILURE
 from memtool.hosts.edits import ConfigEdit, Prompt, command_files, skill_file
 from memtool.hosts.install import Host, Site, home_of, hooks
 
 LOCAL = "settings.local.json"
 """Settings of one user for one project: a level of its own, which is looked at, never written."""
-MATCHERS = {EDIT: "Edit|Write|MultiEdit|NotebookEdit"}
+MATCHERS = {EDIT: "Edit|Write|MultiEdit|NotebookEdit", FAILURE: "Bash"}
 ALLOWED: dict[str, str | bool] = {
     "allowed-tools": "Bash(memtool:*)",
     "disable-model-invocation": True,

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
-IGNORED = "ignored"
+FAILURE, IGNORED = "failure", "ignored"
 """What an event means: a session begins (or goes on after its context was lost), the user asks,
 the agent changed files, the context is about to be compacted, a turn is over, a session is over;
-or nothing."""
+a command of the agent failed; or nothing."""
 RESUME, OPEN = "resume", "open"
 """The source of a session that goes on with the context that it had; and of one that may do so, for
 all that its host knows."""
@@ -76,6 +76,7 @@ CONTRACTS: tuple[Contract, ...] = (
     Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC),
     Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC),
     Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC),
+    Contract("claude", "post-tool-use-failure", "PostToolUseFailure", FAILURE),
     Contract("claude", "pre-compact", "PreCompact", COMPACT),
     Contract("claude", "stop", "Stop", STOP),
     Contract("claude", "session-end", "SessionEnd", END),
@@ -141,7 +142,8 @@ class Given(Value):
     `agent` names the subagent in which the event happened, which has a context of its own.
     `source` says why a session starts: startup, resume, clear, compact. `files` are written as the
     host writes them. `client` is the host that runs a hook which may be another's, where it says;
-    `digest` is that of all that was sent.
+    `digest` is that of all that was sent. `command` is the command line that failed, `error` what
+    the tool said.
     """
 
     session: str = ""
@@ -153,6 +155,8 @@ class Given(Value):
     source: str = ""
     client: str = ""
     digest: str = ""
+    command: str = ""
+    error: str = ""
 
 
 def most_tokens(host: str) -> int:
@@ -188,7 +192,17 @@ def read(data: bytes) -> Given:
         source=_text(event.get("source"))[:MOST_NAME],
         client="cursor" if "cursor_version" in event else "",
         digest=digest(data),
+        **_failure(event),
     )
+
+
+def _failure(event: dict[str, Any]) -> dict[str, str]:
+    """Return the command that failed and what the tool said; none where a user stopped it."""
+    error, given = _text(event.get("error")), event.get("tool_input")
+    command = _text(given.get("command")) if isinstance(given, dict) else ""
+    if not (error and command) or event.get("is_interrupt"):
+        return {}
+    return {"command": command, "error": error}
 
 
 def _prompt(text: str) -> str:

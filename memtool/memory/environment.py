@@ -95,7 +95,10 @@ def _paths(word: str) -> tuple[str, ...]:
 def write_environment(found: FailureEnvironment) -> str:
     """Return the lines of an environment; what decides over running it again is said if unknown."""
     facts = dict(found.facts)
-    argv = json.dumps(found.argv, ensure_ascii=False) if found.argv else found.lack or UNKNOWN
+    # What cannot be shown is escaped: whoever makes a space of it would change a word.
+    is_shown = all(word.isprintable() for word in found.argv)
+    words = json.dumps(found.argv, ensure_ascii=not is_shown)
+    argv = words if found.argv else found.lack or UNKNOWN
     known = {
         "argv": argv,
         "cwd": found.cwd or UNKNOWN,

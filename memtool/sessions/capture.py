@@ -13,9 +13,9 @@ from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
-from memtool.sessions import journal, lifecycle, retention, store
+from memtool.sessions import failure_state, journal, lifecycle, retention, store
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import Head, Message, hashed_id, id_of_host, read_row
+from memtool.sessions.model import Head, Message, read_row
 from memtool.sessions.store import MESSAGES, Exists, Sessions, clean_row, clean_texts
 from memtool.sessions.transcripts import reader
 from memtool.sessions.transcripts.reader import Mark, Reading
@@ -85,7 +85,7 @@ def capture(
     is_new = False
     if not id_ or id_ not in sessions.ids():
         read = _read(transcript, None)
-        id_ = id_ or name_for(sessions, read.host, read.session or _name(transcript))
+        id_ = id_ or sessions.named(read.host, read.session or _name(transcript))
         if id_ not in sessions.ids():
             read = _kept(sessions, id_, read)
             if not read.messages and retention.deleted_at(sessions, id_):
@@ -155,6 +155,7 @@ def _continued(
     """
     rows = _rows(journal.parse(marks.whole())[0])
     read, new, number = _new(sessions, transcript, id, rows)
+    new = failure_state.attached(sessions.folder(id), new)
     kept: list[Message] = []
     notes: dict[str, None] = {}
     for start in range(0, len(new), AT_ONCE):
@@ -184,12 +185,6 @@ def _capture(
 ) -> Capture:
     future = sum(one.moment > now + FUTURE_S for one in messages)
     return Capture(id, read.host, tuple(messages), read.broken, future, is_new)
-
-
-def name_for(sessions: Sessions, host: str, given: str) -> str:
-    """Return the name for the id that a host gave its session, never one that is a secret."""
-    is_clean = sessions.clean(given) == given
-    return id_of_host(host, given) if is_clean else hashed_id(host, given)
 
 
 def _name(transcript: Transcript) -> str:

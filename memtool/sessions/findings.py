@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
 
-RULES = "rules-4"
+RULES = "rules-5"
 """Changes whenever the same messages would give other findings."""
 WORTH_SHARE = 20
 """A session is read again when a twentieth of it is new."""

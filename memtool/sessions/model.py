@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     V = TypeVar("V", bound=Value)
 
+CUT = " …"
+"""Ends a call that was too long to be kept whole."""
 FOLDER = "sessions"
 """Where they all are, below the directory of private files in the git directory."""
 
@@ -170,6 +172,8 @@ class Message(Value):
     """Paths that it touched, from the top of the repository where they lie below it."""
     origin: str = ""
     """Names the line of the transcript that it came from."""
+    state: str = ""
+    """What the worktree was when a command failed, as lines of an Environment; empty if unknown."""
 
 
 def read_message(row: Mapping[str, Any]) -> Message | None:

@@ -22,6 +22,7 @@ from memtool.gate import contradictions, near_duplicates
 from memtool.gate.near_duplicates import content_of
 from memtool.inject import session_seen
 from memtool.memory import ids, lifecycle, timestamps
+from memtool.memory.environment import SECTION
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.memory.schema import is_inside
@@ -483,7 +484,8 @@ def _sections(finding: Finding, head: Head | None) -> Iterable[str]:
     yield f"Command={_code(finding.field('command') or NO_COMMAND)}"
     yield f"Failure={_code(finding.field('failure'))}"
     yield f"Changes={_code(finding.field('changes') or NO_CHANGES)}"
-    yield f"Environment=Seen in session {finding.session}{branch}."
+    seen = f"Seen in session {finding.session}{branch}."
+    yield f"{SECTION}={seen}\n\n{finding.field('environment')}".rstrip()
     yield f"Fix={finding.field('fix')}."
 
 

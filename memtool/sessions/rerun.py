@@ -40,7 +40,7 @@ from memtool.search.verification import (
     CommandRun,
     TraceRun,
 )
-from memtool.sessions import supervisor
+from memtool.sessions import failure_state, supervisor
 from memtool.sessions.extract.error_fix import failure_key, failure_of
 from memtool.sessions.model import printable
 from memtool.sessions.store import clean_texts
@@ -191,22 +191,22 @@ def carry_out(context: Context, planned: RerunPlan, allowed: Allowlist) -> Trace
         MemtoolError: git is missing.
     """
     if planned.obstacle:
-        return _result(planned, CANNOT_RUN, planned.obstacle, ())
+        return _result(context, planned, CANNOT_RUN, planned.obstacle, ())
     sweep()
     first = _run(context, planned, planned.commit, allowed)
     if first.outcome == UNRUNNABLE:
-        return _result(planned, CANNOT_RUN, first.detail, (first,))
+        return _result(context, planned, CANNOT_RUN, first.detail, (first,))
     if first.outcome != ALIKE:
-        return _result(planned, GONE, f"at the recorded commit {first.detail}", (first,))
+        return _result(context, planned, GONE, f"at the recorded commit {first.detail}", (first,))
     if planned.head == planned.commit:
-        return _result(planned, NOT_FIXED, "HEAD is the recorded commit", (first,))
+        return _result(context, planned, NOT_FIXED, "HEAD is the recorded commit", (first,))
     second = _run(context, planned, planned.head, allowed)
     verdict = {ALIKE: NOT_FIXED, PASSED: FIXED, OTHER: CHANGED, UNRUNNABLE: HOLDS}[second.outcome]
-    return _result(planned, verdict, f"at HEAD {second.detail}", (first, second))
+    return _result(context, planned, verdict, f"at HEAD {second.detail}", (first, second))
 
 
 def _result(
-    planned: RerunPlan, verdict: str, detail: str, runs: tuple[CommandRun, ...]
+    context: Context, planned: RerunPlan, verdict: str, detail: str, runs: tuple[CommandRun, ...]
 ) -> TraceRun:
     known = planned.environment
     stated = {
@@ -225,9 +225,21 @@ def _result(
         signature=runs[0].signature if runs else "",
         seconds=round(sum(run.seconds for run in runs), 2),
         environment={key: value for key, value in stated.items() if value},
-        differs=(),
+        differs=tuple(_differences(context, known)) if runs else (),
         runs=runs,
     )
+
+
+def _differences(context: Context, known: FailureEnvironment) -> Iterator[str]:
+    """Yield what of the surroundings is otherwise here and now than where it failed."""
+    then = dict(known.facts)
+    if not then:
+        return
+    deadline = time.monotonic() + failure_state.BUDGET_S
+    for key, text in failure_state.facts_of(context, known.cwd, deadline).items():
+        if then.get(key, text) != text:
+            is_lock = key.startswith("lock ")
+            yield f"{printable(key)} has changed" if is_lock else f"{key} {text}, then {then[key]}"
 
 
 def shown(environment: FailureEnvironment) -> str:

@@ -24,9 +24,12 @@ from memtool.redaction.find import NOTHING, Allowlist, allowlist, find, redact
 from memtool.sessions import journal
 from memtool.sessions.journal import MessagesPart, Writer
 from memtool.sessions.model import (
+    CUT,
     FOLDER,
     Head,
     Message,
+    hashed_id,
+    id_of_host,
     is_id,
     json_row,
     line,
@@ -93,6 +96,11 @@ class Sessions(Value):
     def path(self, id: str, name: str) -> str:
         """Return the path of a file of a session, such as `FINDINGS`. Raises as `folder` does."""
         return os.path.join(self.folder(id), name)
+
+    def named(self, host: str, given: str) -> str:
+        """Return the name for the id that a host gave its session, never one that is a secret."""
+        is_clean = self.clean(given) == given
+        return id_of_host(host, given) if is_clean else hashed_id(host, given)
 
     def clean(self, text: str) -> str:
         """Return a text without secrets. Raises MemtoolError where it is too long to search."""
@@ -493,7 +501,7 @@ def _cleaned(message: Message, clean: dict[str, str], most: int) -> Message:
 
 def cut(line: str) -> str:
     """Return a line that is not too long to say what a tool was called with."""
-    return line if len(line) <= MOST_CALL else f"{line[:MOST_CALL]} …"
+    return line if len(line) <= MOST_CALL else line[:MOST_CALL] + CUT
 
 
 def clean_texts(texts: set[str], allowed: Allowlist = NOTHING) -> dict[str, str]:

@@ -174,6 +174,7 @@ class Git:
         allowed: Iterable[int] = (0,),
         env: Mapping[str, str] | None = None,
         with_hooks: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> bytes:
         """Run git and return its stdout.
 
@@ -183,9 +184,9 @@ class Git:
 
         Raises:
             GitError: the exit status is not allowed.
-            MemtoolError: git is not installed, or did not answer within a minute.
+            MemtoolError: git is not installed, or did not answer in time.
         """
-        done = self._run(args, stdin, env, with_hooks=with_hooks)
+        done = self._run(args, stdin, env, with_hooks=with_hooks, timeout_s=timeout_s)
         if done.status not in allowed:
             raise self.failed(args, done.status, done.stderr)
         return done.stdout
@@ -197,13 +198,14 @@ class Git:
         env: Mapping[str, str] | None = None,
         *,
         with_hooks: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> Done:
         full_env = (self.user_env if with_hooks else self.env) | dict(env or {})
         from memtool.store import process  # warm answers need no git
 
         argv = self._argv(args, hardening={} if with_hooks else HARDENING)
         try:
-            return process.run(argv, full_env, stdin or b"", None if with_hooks else TIMEOUT_S)
+            return process.run(argv, full_env, stdin or b"", None if with_hooks else timeout_s)
         except OSError as error:  # TimeoutError among them
             raise unstarted(args[0], error) from None
 
@@ -211,9 +213,11 @@ class Git:
         """Run git and return its one line of output, without the line feed."""
         return self.run(*args, allowed=allowed).decode(errors="surrogateescape").rstrip("\n")
 
-    def rows(self, *args: str, env: Mapping[str, str] | None = None) -> list[bytes]:
+    def rows(
+        self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
+    ) -> list[bytes]:
         """Run a command that parts its answer by NUL, and return the parts that are not empty."""
-        return [row for row in self.run(*args, env=env).split(b"\0") if row]
+        return [row for row in self.run(*args, env=env, timeout_s=timeout_s).split(b"\0") if row]
 
     def names(self, *args: str, env: Mapping[str, str] | None = None) -> list[str]:
         """Run a command that lists paths with `-z`, and return them in its order."""
@@ -244,11 +248,17 @@ class Git:
             found.append(IndexEntry(os.fsdecode(raw), mode, oid, stage, tag == "S"))
         return found
 
-    def status(self, *paths: str) -> list[tuple[str, str]]:
-        """Return the two letters and the path of each file that differs from HEAD or is new."""
+    def status(
+        self, *paths: str, untracked: str = "all", timeout_s: float = TIMEOUT_S
+    ) -> list[tuple[str, str]]:
+        """Return the two letters and the path of each file that differs from HEAD or is new.
+
+        With `normal` a new directory stands for all that is in it.
+        """
         rows = self.rows(
-            "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *paths
-        )
+            "status", "--porcelain", "-z", f"--untracked-files={untracked}", "--no-renames", "--",
+            *paths, timeout_s=timeout_s,
+        )  # fmt: skip
         return [(row[:2].decode(), os.fsdecode(row[3:])) for row in rows]
 
     def diff_raw(self, *args: str, env: Mapping[str, str] | None = None) -> list[RawChange]:

@@ -15,7 +15,7 @@ import sys
 from memtool.errors import MemtoolError
 from memtool.store import files
 from memtool.store.config import POINTER_NAME
-from memtool.store.git import LOCATION_VARIABLES, Git, GitError
+from memtool.store.git import LOCATION_VARIABLES, TIMEOUT_S, Git, GitError
 from memtool.value import cached_property, digest
 
 TYPE_CHECKING = False
@@ -480,10 +480,14 @@ class _NoGit(Git):
         allowed: Iterable[int] = (0,),
         env: Mapping[str, str] | None = None,
         with_hooks: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> bytes:
         """Run git; a caller who takes 1 for `there is none`, or asks what there is, gets that."""
         try:
-            return super().run(*args, stdin=stdin, allowed=allowed, env=env, with_hooks=with_hooks)
+            return super().run(
+                *args, stdin=stdin, allowed=allowed, env=env, with_hooks=with_hooks,
+                timeout_s=timeout_s,
+            )  # fmt: skip
         except GitError:
             if 1 in allowed or args[0] in _LISTINGS:
                 return b""

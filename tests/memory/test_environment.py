@@ -72,6 +72,7 @@ def test_without_a_state_only_the_words_are_known() -> None:
         FailureEnvironment(lack="unknown"),
         FailureEnvironment(lack=NEEDS_SHELL, exit=2, commit="b" * 64),
         FailureEnvironment(lack=REDACTED),
+        WHOLE.replace(argv=("a\u202eb", "\x07", "\n")),
         WHOLE.replace(diff="c" * 64, facts=(("untracked", "3"), ("os", "linux"))),
     ],
 )

@@ -433,6 +433,16 @@ def test_somebody_at_a_terminal_is_asked(
     assert (done.returncode == 0) == is_run
 
 
+def test_what_is_otherwise_here_is_said(traces: Traces) -> None:
+    """Another machine, or another lock file, may be why a failure does not come again."""
+    traces.sandbox.write("go.sum", "x\n")
+    traces.trace(**{"os": "plan9", "arch": os.uname().machine, "lock go.sum": "a" * 64})
+    found = traces.run()
+    system = os.uname().sysname.lower()
+    assert found.differs == (f"os {system}, then plan9", "lock go.sum has changed")
+    assert found.environment["os"] == "plan9"
+
+
 @pytest.mark.parametrize(
     ("ids", "options", "code"),
     [

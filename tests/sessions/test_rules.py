@@ -252,7 +252,8 @@ def test_nothing_that_cannot_be_shown_gets_into_a_finding():
     (one,) = extract(
         talk(("broken: make\x07", odd), ("edit: a.py", "ok"), ("run: make\x07", "ok")), "ses-a"
     )
-    assert all(text.isprintable() for text in (one.content, one.title, *dict(one.fields).values()))
+    texts = [one.content, one.title, *dict(one.fields).values()]
+    assert all(line.isprintable() for text in texts for line in text.split("\n"))
 
 
 def test_who_changes_their_mind_plainly_needs_one_word_in_common():

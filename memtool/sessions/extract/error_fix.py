@@ -10,9 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memtool.memory.environment import (
+    MARK,
+    REDACTED,
+    UNKNOWN,
+    FailureEnvironment,
+    environment_of_line,
+    read_environment,
+    write_environment,
+)
 from memtool.sessions.extract.scene import Scene, ToolRun
 from memtool.sessions.extract.sentences import MOST_FILES
-from memtool.sessions.model import RESOLVED, Finding
+from memtool.sessions.model import CUT, RESOLVED, Finding, printable
 from memtool.value import Value, digest
 
 MOST_TEXT = 16_000
@@ -110,6 +119,9 @@ def short(path: str) -> str:
     return "/".join(path.split("/")[-2:]) if path.startswith("/") else path
 
 
+_EXIT_CODE = re.compile(
+    r"\A(?:Error: )?(?:exit code|Exit code|Process exited with code):? (\d{1,3})\b"
+)
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "0x"),
     (re.compile(r"(?:[\w.@+~-]*/)+(?=[\w.@+~-])"), ""),
@@ -259,6 +271,7 @@ def _fixed(
         "changes": changes or ", ".join(named) or settings,
         "fix": fix[0].upper() + fix[1:],
         "error_signature": failure.signature,
+        "environment": _environment(failed, failure),
     }
     what = failure.what.replace("`", "'")
     yield scene.finding(
@@ -271,6 +284,25 @@ def _fixed(
         files=files,
         fields=fields,
     )
+
+
+def _environment(failed: ToolRun, failure: Failure) -> str:
+    """Return what is known of the run that failed, as lines: what nobody saw is unknown."""
+    call, state = failed.call.call, failed.answer.state
+    try:
+        found = read_environment(state)
+    except ValueError:  # the row was damaged
+        state = ""
+    if not state:
+        found = environment_of_line(call)
+        if MARK in call:
+            found = FailureEnvironment(lack=REDACTED)
+        elif call.endswith(CUT):
+            found = FailureEnvironment(lack=UNKNOWN)
+    code = _EXIT_CODE.search(failed.answer.text[:300])
+    status = found.exit if found.exit is not None or code is None else int(code[1])
+    key = failure_key(printable(failure.signature))
+    return write_environment(found.replace(exit=status, failure=key))
 
 
 def _newly_set(before: str, after: str) -> str:
