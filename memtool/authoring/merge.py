@@ -101,12 +101,10 @@ def finish(
                 left.append(f"{path} {one}")
                 continue
             if not dry_run:
-                try:
+                with files.naming(other.path for other in done):
                     files.replace(repository.top, path, one.text.encode(), expected=before)
                     if path in stages:
                         repository.git.run("add", "--force", "--", path)
-                except MemtoolError as error:
-                    raise files.partly(error, [other.path for other in done]) from None
             done.append(one)
     if left and not done:
         more = f"; so are {len(left) - 1} more" if len(left) > 1 else ""

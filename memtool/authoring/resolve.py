@@ -153,7 +153,7 @@ def settle_all(
         replaced.setdefault(winner, set()).update(gained)
     settled: list[Settled] = []
     for winner, losers in replaced.items():
-        try:
+        with files.naming(_written(settled), commit=commit):
             one = keep(
                 context,
                 memories[winner],
@@ -163,9 +163,6 @@ def settle_all(
                 dry_run=dry_run,
                 is_pinned=_is_pinned(winner, losers, memories, found),
             )
-        except MemtoolError as error:
-            written = [] if dry_run else [one.id for one in settled]
-            raise files.partly(error, written, commit=commit) from None
         settled.append(one)
     return settled
 
@@ -275,14 +272,16 @@ def _split_tree(
             new_id, new_path, renamed = _renamed(context, data, record.path, dry_run=dry_run)
             done = None
             if not dry_run:
-                try:
+                with files.naming(_written(settled), commit=commit):
                     done = _moved(context, record, new_id, new_path, commit=commit)
-                except MemtoolError as error:
-                    raise files.partly(error, [one.id for one in settled], commit=commit) from None
             paths = () if dry_run else (record.path, new_path)
             both, text = (first.id, new_id), renamed.decode()
             settled.append(Settled(both, BOTH, new_id, new_path, done, paths, text, dry_run))
     return settled
+
+
+def _written(settled: list[Settled]) -> list[str]:
+    return [one.id for one in settled if not one.dry_run]
 
 
 def _moved(

@@ -89,13 +89,11 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
         )
     if not dry_run:
         written: list[str] = []
-        for path, data in planned.items():
-            try:
+        with files.naming(written):
+            for path, data in planned.items():
                 before = bytes_of(repository.top, path)
                 files.replace(repository.top, path, data, expected=before)
-            except MemtoolError as error:
-                raise files.partly(error, written) from None
-            written.append(path)
+                written.append(path)
     done = None
     if commit and planned and not dry_run:
         done = commit_files(repository, list(planned), "memory: begin", {})

@@ -129,10 +129,8 @@ def _curated(
     titles = {record.id: record.memory.title for record in alive}
     changed: list[str] = []
     for number, action in enumerate(actions if apply else ()):
-        try:
+        with files.naming(before.id for before in actions[:number]):
             changed.append(_applied(context, action))
-        except MemtoolError as error:
-            raise files.partly(error, [before.id for before in actions[:number]]) from None
     steps = tuple(
         CurationStep(a.do, a.id, titles[a.id], a.to, titles.get(a.to, ""), a.why, apply)
         for a in actions

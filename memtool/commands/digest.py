@@ -83,11 +83,9 @@ def digest(
             _refuse_nothing(plan, is_named=bool(category))
         pages: list[DigestChange] = []
         for plan in planned:
-            try:
+            new = [page.id for page in pages if page.change != UNCHANGED and not dry_run]
+            with files.naming(new):
                 pages.append(written(context, plan, dry_run=dry_run))
-            except MemtoolError as error:
-                new = [page.id for page in pages if page.change != UNCHANGED and not dry_run]
-                raise files.partly(error, new) from None
     done = None
     if commit and not dry_run:
         done = committed(context, pages)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
+from memtool.memory.changes import stem
 from memtool.sessions import findings, manager, model, store
 from memtool.sessions import promote as promotion
 from memtool.sessions.model import Finding
@@ -97,7 +98,8 @@ def promote(
         preset: how much evidence is needed, by default the setting promote.preset
         auto: as an automatic run does it: nothing while capture.auto is off, and of the memories
             that are there only candidates are strengthened
-        commit: commit the memories, and nothing else
+        commit: commit the memories, also those that an earlier promotion left uncommitted, and
+            nothing else
         dry_run: say what would be promoted, write nothing
     """
     is_last = auto and bool(session) and context.is_promoting
@@ -162,8 +164,8 @@ def _promoted(
         with usage_log.act(context, "promote", *named, dry_run=dry_run or not wanted) as act:
             repeats: Repeats = "leave" if auto else "strengthen"
             made = _made(context, sessions, wanted, repeats, dry_run=dry_run)
-            if commit and made and not dry_run:
-                done = promotion.commit(context, tuple(made.values()))
+            if commit and not dry_run:
+                done = _committed(context, sessions, tuple(made.values()))
             act.subjects = tuple(name for one in made.values() for name in (one.finding, one.id))
         if writes:
             _note_denied(context, judged, made)
@@ -191,14 +193,26 @@ def _made(
     """
     made: dict[str, Made] = {}
     for one in promotion.by_moment(wanted):
-        try:
+        with files.naming([] if dry_run else [before.id for before in made.values()]):
             candidate = promotion.make(context, sessions, one, repeats, dry_run=dry_run)
-        except MemtoolError as error:
-            written = [] if dry_run else [before.id for before in made.values()]
-            raise files.partly(error, written) from None
         if candidate is not None:
             made[one.finding.id] = candidate
     return made
+
+
+def _committed(context: Context, sessions: store.Sessions, made: tuple[Made, ...]) -> str | None:
+    """Commit what was made, and what an earlier run made and no commit has; None for nothing."""
+    new = {stem(path): path
+           for letters, path in context.repository.git.status(context.directory)
+           if letters == "??"}  # fmt: skip
+    ids = {one.id for one in made}
+    rows = {row.memory: row for row in promotion.promotions(sessions) if row.is_new} if new else {}
+    left = [Made(rows[id_].finding, id_, path, is_new=True)
+            for id_, path in new.items() if id_ in rows and id_ not in ids]  # fmt: skip
+    if left:
+        names = ", ".join(one.id for one in left)
+        context.notes.append(f"promoted before, and committed now: {names}")
+    return promotion.commit(context, (*made, *left)) if made or left else None
 
 
 def _note_denied(context: Context, judged: Sequence[Judged], made: Mapping[str, Made]) -> None:

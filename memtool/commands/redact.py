@@ -197,13 +197,11 @@ def _write(
     written = (
         ["git's index"] if may_stage and any(new.new.found for _, new in found.values()) else []
     )
-    for name, (side, _index) in found.items():
-        if side.new.found:
-            try:
+    with files.naming(written):
+        for name, (side, _index) in found.items():
+            if side.new.found:
                 files.replace(top, name, side.new.data, expected=side.data)
-            except MemtoolError as error:
-                raise files.partly(error, written) from None
-            written.append(name)
+                written.append(name)
 
 
 def _paths(

@@ -416,6 +416,26 @@ def partly(error: MemtoolError, done: Iterable[str], *, commit: bool = False) ->
     return error
 
 
+def naming(done: Iterable[str], *, commit: bool = False) -> _Naming:
+    """Return a block: an error that ends it also names what `done` holds by then, see `partly`."""
+    return _Naming(done, commit=commit)
+
+
+class _Naming:
+    """Adds to an error what was done before it."""
+
+    def __init__(self, done: Iterable[str], *, commit: bool) -> None:
+        self._done = done
+        self._commit = commit
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, MemtoolError):
+            partly(error, self._done, commit=self._commit)
+
+
 class _DiskErrors:
     """Turns what the operating system refuses into one sentence for the user."""
 

@@ -140,8 +140,10 @@ def test_what_was_promoted_before_the_disk_refused_is_named(
     (first,) = memories(sandbox)
     assert done.returncode == 2
     assert f"no space; written before that: {first.stem}\n" in done.stderr
-    assert sandbox.run("promote").returncode == 0
-    assert len(memories(sandbox)) == 2
+    done = sandbox.run("promote", "--commit")
+    assert f"promoted before, and committed now: {first.stem}\n" in done.stderr
+    assert len(sandbox.git("ls-files", ".memory").split()) == len(memories(sandbox)) == 2
+    assert sandbox.json("promote", "--commit")["commit"] is None
 
 
 def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox):
