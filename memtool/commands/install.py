@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from memtool.errors import MemtoolError
 from memtool.hosts.install import Host, Installed, InstallPlan
 from memtool.hosts.install import render_installed as render
 from memtool.store.context import Context
@@ -18,6 +19,7 @@ def install(
     all: bool = False,
     user: bool = False,
     mcp: bool = False,
+    codeowners: str | None = None,
     yes: bool = False,
     dry_run: bool = False,
 ) -> Installed:
@@ -33,7 +35,9 @@ def install(
     git: a pre-commit and a pre-merge-commit hook run memtool check --staged, and a post-merge
     hook tells what a merge brought. A hook of yours is kept and runs first. A merge driver joins
     what two branches did to one memory, key by key; .gitattributes names it. Other clones need it
-    too: hooks and drivers are not committed.
+    too: hooks and drivers are not committed. With --codeowners the forge asks these owners for a
+    review where the folders of trust rules (without any: of decisions) or the settings of the gate
+    change; the lines stand at the end of CODEOWNERS, to be committed, and uninstall removes them.
 
     pre-commit: for those who use that framework, in place of git. The hook memtool-check is added
     to .pre-commit-config.yaml, whose comments and order stay; a file that pre-commit itself does
@@ -44,6 +48,7 @@ def install(
 
     Example:
         memtool install git
+        memtool install git --codeowners @your-org/payments --dry-run
         memtool install claude --dry-run
         memtool install --all --yes
 
@@ -52,16 +57,23 @@ def install(
         all: every host in use: its program is on the path, or this project or you have files of it
         user: for all projects of yours, instead of for this one
         mcp: also the MCP server
+        codeowners: with git, who must review memories: @ORG/TEAM, @USER or an address
         yes: change files that others wrote without asking
         dry_run: show what would be done, change nothing
     """
     from memtool.hosts import AGENTS, GIT, agent, git, install
 
     names = install.names_of(context, host, every=all, user=user, verb="install")
+    if codeowners is not None and GIT not in names:
+        raise MemtoolError(
+            "--codeowners belongs to git", hint="memtool install git --codeowners @ORG/TEAM"
+        )
 
     def plan_of(name: str) -> InstallPlan:
         if name == GIT:
-            return git.install(context.repository, context.directory)
+            plan = git.install(context.repository, context.directory)
+            steps = [] if codeowners is None else git.with_code_owners(context, codeowners)
+            return InstallPlan((*plan.steps, *steps), plan.notes)
         host = agent(name)
         return host.install(host.site(context, is_user=user), with_server=mcp)
 
@@ -93,8 +105,9 @@ def uninstall(
 
     Settings get back the bytes that they had, files and directories that memtool made are removed,
     and hooks of git that were there before get their names back; the setting of the merge driver
-    goes, the attribute stays. What memtool did not write is left alone. On a terminal the changes
-    are shown first; without one, files that others write too change only with --yes.
+    and the lines for code owners go, the attribute stays. What memtool did not write is left alone.
+    On a terminal the changes are shown first; without one, files that others write too change only
+    with --yes.
 
     Example:
         memtool uninstall git

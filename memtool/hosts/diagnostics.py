@@ -35,11 +35,12 @@ from memtool.memory.drift import UNKNOWN
 from memtool.search.features import Facts, governed
 from memtool.search.scope import drift_in
 from memtool.sessions import retention, store
-from memtool.store import commits, files, ledger, provenance
+from memtool.store import commits, files, ledger, provenance, signatures
 from memtool.store import config as config_file
 from memtool.store.config import STRICT, strictness
 from memtool.store.context import UPGRADE, Context
 from memtool.store.snapshot import Record
+from memtool.store.trust_rules import SIGNED, rule_of
 from memtool.value import Value
 
 LIMIT_S = 10
@@ -253,6 +254,8 @@ def of_repository(context: Context) -> Iterator[Sign]:
               _ledger, _sessions, hooks, _merge_driver, _log)  # fmt: skip
     for check in checks:
         yield _result(check, context)
+    if _has_rules(context):
+        yield _result(_owners, context)
 
 
 def _result(check: Callable[[Context], Sign], context: Context) -> Sign:
@@ -378,6 +381,74 @@ def _trusted(context: Context) -> Sign:
     if not commit:
         return _sign("trusted ref", GOOD, "none: there is no remote")
     return _sign("trusted ref", GOOD, commit[: provenance.SHORT])
+
+
+def _has_rules(context: Context) -> bool:
+    try:
+        return bool(context.settings.rules or context.trust_rules)
+    except MemtoolError:
+        return False  # which the check of the settings has told
+
+
+MOST_NAMED = 3
+"""Owners, lines or memories that one sentence names."""
+
+
+def _owners(context: Context) -> Sign:
+    """Look whether the trust rules can be fulfilled: a trusted ref, signers, a key of each owner.
+
+    Then count the memories of the trusted ref that a rule wants signed and no owner signed.
+    """
+    rules = context.trust_rules
+    if not context.has_trusted_ref:
+        detail = f"{len(context.settings.rules)} trust rules hold nowhere: there is no trusted ref"
+        return _sign("owners", WARNING, detail, "git fetch, or memtool config trust.ref REF")
+    signing = [rule for rule in rules if rule.require == SIGNED]
+    if not signing:
+        return _sign("owners", GOOD, f"{len(rules)} rules of the trusted ref want no signature")
+    repository, settings = context.repository, context.trust_settings
+    signatures.refuse_without_keygen(repository.git.env)
+    trusted = provenance.resolve_trusted(repository, settings.text("trust.ref"))
+    path = settings.text("trust.allowed_signers")
+    data = provenance.signers_at(repository, trusted, path, is_cached=context.is_cached)
+    if not data:
+        named = f"{path} is not in the trusted ref" if path else "trust.allowed_signers is not set"
+        hint = "commit a file of lines `ann@example.org ssh-ed25519 AAAA…`, and name it there"
+        return _sign("owners", BROKEN, f"rules want signatures, and {named}", hint)
+    signers = signatures.read_signers(data)
+    strangers = [
+        owner for rule in signing for owner in rule.owners
+        if not any(files.name_matches(owner, one) for one in signers.principals)
+    ]  # fmt: skip
+    faults = [f"line {number} of {path} is no key" for number in signers.bad_lines]
+    faults += [f"{owner} is no principal of {path}" for owner in dict.fromkeys(strangers)]
+    if faults:
+        more = f" and {len(faults) - MOST_NAMED} more" if len(faults) > MOST_NAMED else ""
+        hint = f"git show {trusted[: provenance.SHORT]}:{path}"
+        return _sign("owners", WARNING, "; ".join(faults[:MOST_NAMED]) + more, hint)
+    unsigned = _unsigned(context)
+    if unsigned:
+        detail = f"{len(unsigned)} memories of the trusted ref are not signed as their rule wants"
+        hint = f"memtool sign {' '.join(unsigned[:MOST_NAMED])} --commit, as an owner"
+        return _sign("owners", WARNING, detail, hint)
+    detail = f"{len(rules)} rules, {len(signers.principals)} principals, nothing unsigned"
+    return _sign("owners", GOOD, detail)
+
+
+def _unsigned(context: Context) -> list[str]:
+    """Return the ids of memories that the trusted ref holds and an owner should have signed."""
+    tree = index.open(context)
+    ruled = [
+        (record, rule) for record in tree.records
+        if (rule := rule_of(context.trust_rules, record.memory, record.path)) is not None
+        and rule.require == SIGNED
+    ]  # fmt: skip
+    origins = context.origins(tree, [record for record, _rule in ruled])
+    trusted = provenance.TRUST_LEVELS[2:]
+    return [
+        record.id for record, rule in ruled
+        if origins[record.path].trust in trusted and rule.gap(origins[record.path])
+    ]  # fmt: skip
 
 
 def _limits(context: Context) -> Sign:

@@ -1,4 +1,4 @@
-"""Git as a host: hooks that run the gate before commits, and a driver that merges memories.
+"""Git as a host: hooks that run the gate, a driver that merges memories, lines for code owners.
 
 A hook of the user is kept: it is renamed, and ours runs it first, with the same arguments and
 input. Uninstalling renames it back, so every byte is as before. Hooks that all repositories share
@@ -8,11 +8,15 @@ runs once.
 The merge driver is a setting of the clone, beside an attribute that all clones share. What it runs
 may be gone one day: then git's own text merge is run, since a driver that only fails leaves one
 side in the worktree, without a mark that the other is missing.
+
+The lines for code owners stand between two marks at the end of the file that the forge reads, where
+they win over lines before them. Who owns is never guessed.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -22,6 +26,7 @@ from memtool.authoring.tree import ATTRIBUTES_NAME, bytes_of, with_attributes
 from memtool.errors import MemtoolError
 from memtool.hosts import pre_commit
 from memtool.hosts.install import FileStep, InstallPlan, bytes_at
+from memtool.store.context import Context
 from memtool.store.repository import Repository
 
 TYPE_CHECKING = False
@@ -74,7 +79,7 @@ def install(repository: Repository, directory: str) -> InstallPlan:
 
 
 def uninstall(repository: Repository) -> InstallPlan:
-    """Plan to remove our hooks and driver, and to put back the hooks that were there before.
+    """Plan to remove our hooks, driver and lines, and put back the hooks that were there before.
 
     The attribute stays: it is shared with clones that have the driver, and harmless without.
     """
@@ -88,7 +93,7 @@ def uninstall(repository: Repository) -> InstallPlan:
                 steps.append(FileStep("rename", path + KEPT, path))
     if driver_of(repository):
         steps.append(_setting(repository, ("--remove-section", DRIVER)))
-    return InstallPlan(tuple(steps))
+    return InstallPlan((*steps, *without_code_owners(repository.top)))
 
 
 def driver_of(repository: Repository) -> str:
@@ -173,3 +178,112 @@ def script(name: str) -> bytes:
     """Return the hook of a name, for the Python that runs now."""
     text = templates.read(f"hooks/{name}")
     return text.replace("@PYTHON@", shlex.quote(sys.executable)).encode()
+
+
+OWNER_FILES = (
+    ".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS",
+    ".gitea/CODEOWNERS", ".forgejo/CODEOWNERS",
+)  # fmt: skip
+"""Where forges look for code owners, in the order of GitHub; a new file is the second."""
+_OWNERS_BEGIN = "# >>> memtool: who must review changes of memories"
+_OWNERS_END = "# <<< memtool"
+_OWNER = re.compile(r"@[A-Za-z0-9][\w.-]*(/[\w.-]+)*|[\w.+-]+@[\w-]+(\.[\w-]+)+")
+
+
+def with_code_owners(context: Context, owners: str) -> list[FileStep]:
+    """Plan to let the forge ask some owners where memories of trust rules, or the gate, change.
+
+    Raises:
+        MemtoolError: these are no names that a forge knows, or the file cannot be read.
+    """
+    names = owners.replace(",", " ").split()
+    wrong = [name for name in names if not _OWNER.fullmatch(name)]
+    if wrong or not names:
+        what = f"{wrong[0]!r} is no code owner" if wrong else "nobody is named as code owner"
+        raise MemtoolError(what, hint="memtool install git --codeowners @ORG/TEAM, or @USER, or an "
+                           "address; several with commas between them")  # fmt: skip
+    top = context.repository.top
+    there = (name for name in OWNER_FILES if os.path.lexists(os.path.join(top, name)))
+    name = next(there, OWNER_FILES[1])
+    path, before = os.path.join(top, name), _owner_file(top, name)
+    rows = [f"{place} {' '.join(names)}" for place in _owned_places(context, name)]
+    block = "\n".join([_OWNERS_BEGIN, *rows, _OWNERS_END])
+    rest = _without_owners(before) if before is not None else None
+    if rest is None:
+        after = f"{block}\n"
+    elif rest.endswith("\n"):
+        after = f"{rest}{block}\n"
+    else:  # without a line feed at the end there is none after ours either
+        after = f"{rest}\n{block}"
+    data = after.encode("utf-8", "surrogateescape")
+    if data == before:
+        return []
+    return [FileStep("edit", path, data=data, before=before)]
+
+
+def _owned_places(context: Context, name: str) -> list[str]:
+    """Return what code owners own, as their file writes it: what a rule may be about, and the gate.
+
+    A forge knows paths alone: a rule about tags, categories or ids owns the memory directory.
+    """
+    directory = context.directory
+    places = []
+    for rule in context.settings.rules or context.trust_rules:
+        terms = dict(rule.terms)
+        if "path" in terms:
+            places += [f"/{path}" for path in terms["path"]]
+        elif "type" in terms:
+            places += [f"/{directory}/{type_}/" for type_ in terms["type"]]
+        elif terms:
+            places.append(f"/{directory}/")
+    places = places or [f"/{directory}/decision/"]
+    signers = context.settings.text("trust.allowed_signers")
+    places += [f"/{context.config_path}", f"/{ATTRIBUTES_NAME}", *([f"/{signers}"] * bool(signers))]
+    places.append(f"/{name}")
+    if f"/{directory}/" in places:
+        inside = f"/{directory}/"
+        places = [one for one in places if one == inside or not one.startswith(inside)]
+    return [one.replace(" ", "\\ ") for one in dict.fromkeys(places)]
+
+
+def without_code_owners(top: str) -> list[FileStep]:
+    """Return the steps that take our lines out again; a file that held nothing else goes."""
+    steps = []
+    for name in OWNER_FILES:
+        path = os.path.join(top, name)
+        before = bytes_at(path)
+        if before is None or _OWNERS_BEGIN.encode() not in before:
+            continue
+        rest = _without_owners(before)
+        if rest is None:
+            steps.append(FileStep("remove", path, target=top, before=before))
+        elif rest.encode("utf-8", "surrogateescape") != before:
+            data = rest.encode("utf-8", "surrogateescape")
+            steps.append(FileStep("own", path, data=data, before=before))
+    return steps
+
+
+def _without_owners(data: bytes) -> str | None:
+    """Return the text of a file without our lines, None where it holds nothing else."""
+    text = data.decode("utf-8", "surrogateescape")
+    before, begin, rest = text.partition(_OWNERS_BEGIN)
+    if not begin:
+        return text
+    _ours, end, after = rest.partition(_OWNERS_END)
+    if not end or (before and not before.endswith("\n")):
+        return text  # somebody edited the marks
+    if not before and after == "\n":
+        return None
+    return before.removesuffix("\n") if not after else before + after.removeprefix("\n")
+
+
+def _owner_file(top: str, name: str) -> bytes | None:
+    path = os.path.join(top, name)
+    data = bytes_at(path)
+    if data is None and os.path.lexists(path):
+        raise MemtoolError(
+            f"{name} is no file that can be read, or it is a link",
+            hint=f"make {name} a file of its own, or remove it",
+            code="broken-settings",
+        )
+    return data

@@ -13,10 +13,12 @@ before a key ended stays good; who has a stolen key writes any moment, so its li
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import json
 import os
 import tempfile
+from itertools import pairwise
 
 from memtool.errors import MemtoolError
 from memtool.memory import document, timestamps
@@ -142,6 +144,39 @@ def signed_by(repository: Repository, commits: set[str], signers: bytes) -> dict
         )  # fmt: skip
     rows = (row.split(" ", 2) for row in answer.decode(errors="replace").splitlines())
     return {commit: principal for commit, verdict, principal in rows if verdict == "G"}
+
+
+class Signers(Value):
+    """What an allowed-signers file says: all principals, and the lines that name no key, from 1."""
+
+    principals: tuple[str, ...]
+    bad_lines: tuple[int, ...]
+
+
+def read_signers(data: bytes) -> Signers:
+    """Read an allowed-signers file as far as it goes; ssh-keygen passes over what is wrong."""
+    names: list[str] = []
+    bad = []
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if any(_is_key(kind, key) for kind, key in pairwise(words)):
+            names += words[0].strip('"').split(",")
+        else:
+            bad.append(number)
+    return Signers(tuple(dict.fromkeys(names)), tuple(bad))
+
+
+def _is_key(kind: str, key: str) -> bool:
+    """Tell whether two words are a kind of key, and such a key."""
+    if not kind.startswith(("ssh-", "ecdsa-", "sk-")):
+        return False
+    try:
+        data = binascii.a2b_base64(key, strict_mode=True)
+    except ValueError:
+        return False
+    return data.startswith(len(kind).to_bytes(4, "big") + kind.encode()) and len(data) > 32
 
 
 def is_signature_path(path: str, directory: str) -> bool:

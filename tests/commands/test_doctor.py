@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Sandbox
+from conftest import Keyring, Sandbox
 
 from memtool.commands.doctor import doctor, render
 from memtool.commands.install import install
@@ -416,3 +416,46 @@ def test_what_is_due_and_an_extra_that_is_missing_are_seen(
     assert ready.run("--global", "config", "search.semantic", "~/model").returncode == 0
     sign = signs(ready)["memtool", "extras"]
     assert (sign.state, sign.hint) == (WARNING, 'pip install "memtool[semantic]"')
+
+
+def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
+    """No ref, no signers, a line that is no key, an owner without one, and unsigned memories."""
+    rules = '[[trust.rules]]\nmatch = "type:decision"\nowners = ["ann@example.org"]\n'
+    assert ("repository", "owners") not in signs(ready)
+
+    def owners() -> tuple[str, str]:
+        ready.commit()
+        ready.git("update-ref", "refs/remotes/origin/main", "HEAD")
+        sign = signs(ready)["repository", "owners"]
+        return sign.state, sign.detail
+
+    ready.write(".memory/config.toml", rules)
+    assert signs(ready)["repository", "owners"].detail == (
+        "1 trust rules hold nowhere: there is no trusted ref"
+    )
+    assert owners() == (BROKEN, "rules want signatures, and trust.allowed_signers is not set")
+    ready.write(".memory/config.toml", f'[trust]\nallowed_signers = "keys"\n{rules}')
+    assert owners() == (BROKEN, "rules want signatures, and keys is not in the trusted ref")
+    ready.write("keys", b"\xff\nann@example.org ssh-ed25519 AAAA\n" + keyring.line("bob").encode())
+    state, detail = owners()
+    assert state == WARNING
+    assert detail.split("; ") == [
+        "line 1 of keys is no key", "line 2 of keys is no key",
+        "ann@example.org is no principal of keys",
+    ]  # fmt: skip
+    ready.write("keys", "# people\n\n" + keyring.line("ann", 'namespaces="git,memtool"'))
+    state, detail = owners()
+    assert (state, detail) == (
+        WARNING, "1 memories of the trusted ref are not signed as their rule wants"
+    )  # fmt: skip
+    sign = signs(ready)["repository", "owners"]
+    id_ = sign.hint.split()[2]
+    assert ready.run("sign", id_, "--key", keyring.path("ann")).returncode == 0
+    assert owners() == (GOOD, "1 rules, 1 principals, nothing unsigned")
+    empty = ready.path.parent / "empty"
+    empty.mkdir()
+    git = shutil.which("git")
+    assert git is not None
+    (empty / "git").symlink_to(git)
+    found = signs(ready, PATH=str(empty))["repository", "owners"]
+    assert (found.state, "ssh-keygen is not on the PATH" in found.detail) == (BROKEN, True)

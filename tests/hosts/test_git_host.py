@@ -257,3 +257,85 @@ def test_the_driver_is_not_named_where_no_memories_are(sandbox: Sandbox) -> None
     (sandbox.path / ".memory").rmdir()
     install(sandbox.context(), "git")
     assert not (sandbox.path / ".gitattributes").exists()
+
+
+OWNED = """\
+# >>> memtool: who must review changes of memories
+/.memory/decision/ @shop/payments
+/.memory/config.toml @shop/payments
+/.gitattributes @shop/payments
+/CODEOWNERS @shop/payments
+# <<< memtool
+"""
+
+
+@pytest.mark.parametrize(
+    "before", [None, b"", b"\n", b"* @ada\n", b"* @ada", b"* @ada\r\n", b"\xff"]
+)
+def test_lines_for_code_owners_come_and_go(sandbox: Sandbox, before: bytes | None) -> None:
+    """They are at the end, once; taken out, every byte is as before."""
+    path = sandbox.path / "CODEOWNERS"
+    if before is not None:
+        path.write_bytes(before)
+    install(sandbox.context(), "git", codeowners="@shop/payments", yes=True)
+    during = path.read_bytes()
+    assert during.endswith((OWNED.rstrip("\n").encode(), OWNED.encode()))
+    assert install(sandbox.context(), "git", codeowners="@shop/payments").steps == ()
+    install(sandbox.context(), "git", codeowners="@shop/payments,ada@example.org", yes=True)
+    assert path.read_bytes().count(b"/.memory/decision/ @shop/payments ada@example.org\n") == 1
+    assert path.read_bytes().count(b">>> memtool") == 1
+    uninstall(sandbox.context(), "git")
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_the_file_that_the_forge_reads_gets_the_lines(sandbox: Sandbox) -> None:
+    """Its first place counts, lines of others stay, and the folders are those of the rules."""
+    sandbox.write(".github/CODEOWNERS", "* @ada\n")
+    sandbox.write("docs/CODEOWNERS", "* @bob\n")
+    sandbox.write(".memory/config.toml", """\
+[trust]
+allowed_signers = "keys/signers"
+[[trust.rules]]
+match = "type:decision,state tag:x"
+require = "signed"
+[[trust.rules]]
+match = "path:.memory/semantic/2026-01"
+require = "trusted"
+""")  # fmt: skip
+    planned = install(sandbox.context(), "git", codeowners="@ada", dry_run=True)
+    assert "change .github/CODEOWNERS" in planned.steps
+    added = [row for row in planned.diff.splitlines() if row.startswith("+/")]
+    assert added == [
+        "+/.memory/decision/ @ada", "+/.memory/state/ @ada", "+/.memory/semantic/2026-01 @ada",
+        "+/.memory/config.toml @ada", "+/.gitattributes @ada", "+/keys/signers @ada",
+        "+/.github/CODEOWNERS @ada",
+    ]  # fmt: skip
+    with pytest.raises(MemtoolError, match=r"\.github/CODEOWNERS is not memtool's alone"):
+        install(sandbox.context(), "git", codeowners="@ada")
+    assert (sandbox.path / ".github/CODEOWNERS").read_text() == "* @ada\n"
+
+
+def test_a_rule_that_is_no_folder_owns_all_memories(sandbox: Sandbox) -> None:
+    """Forges know paths only, so less would not be what the rule says."""
+    sandbox.write(".memory/config.toml",
+                  '[[trust.rules]]\nmatch = "tag:x"\nrequire = "signed"\n')  # fmt: skip
+    install(sandbox.context(), "git", codeowners="@ada", yes=True)
+    rows = (sandbox.path / "CODEOWNERS").read_text().splitlines()[1:-1]
+    assert rows == ["/.memory/ @ada", "/.gitattributes @ada", "/CODEOWNERS @ada"]
+
+
+@pytest.mark.parametrize("team", ["", " ", "payments", "@", "@a b", "@a\n* @eve", "a@b", "@a #x"])
+def test_who_owns_is_not_guessed(sandbox: Sandbox, team: str) -> None:
+    """Nobody, or what no forge takes for a name, changes nothing."""
+    with pytest.raises(MemtoolError, match="code owner"):
+        install(sandbox.context(), "git", codeowners=team, yes=True)
+    assert not (sandbox.path / "CODEOWNERS").exists()
+
+
+def test_a_link_for_code_owners_is_refused(sandbox: Sandbox) -> None:
+    """What it leads to may be anybody's; another host has no such lines."""
+    (sandbox.path / "CODEOWNERS").symlink_to("elsewhere")
+    with pytest.raises(MemtoolError, match="or it is a link"):
+        install(sandbox.context(), "git", codeowners="@ada", yes=True)
+    with pytest.raises(MemtoolError, match="belongs to git"):
+        install(sandbox.context(), "claude", codeowners="@ada", yes=True)
