@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memtool.index import index
+from memtool.inject.effective_lineage import EffectiveLineage, standing
 from memtool.memory import timestamps
 from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import CHANGED, UNKNOWN, Drift, reason
@@ -117,9 +118,12 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
     }
     grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
     origin = origins[record.path]
-    state = Facts(tree, context.now, categories, dict).state(record)
+    facts = Facts(tree, context.now, categories, dict)
     drift, verification = drifted.get(record.path), checked[record.id]
     lacking = unproven(context, record, origin)
+    least = context.strict_settings.text("inject.trust")
+    weighed = standing(tree, witness, least, categories, context.trust_rules)
+    known = (facts.state(record), facts.is_due(record), lacking, origins, drifted, verification)
     return Why(
         id=record.id,
         title=record.memory.title,
@@ -132,46 +136,100 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
         unproven=lacking,
         drift=drift.level if drift else "",
         verdict=verification.verdict,
-        advice=_advice(tree, record, state, origin.trust, lacking, drift, verification),
+        advice=_Judgement(tree, weighed, record, *known).advice(),
         sources=grounds,
     )
 
 
-def _advice(
-    tree: Tree,
-    record: Record,
-    state: str,
-    trust: str,
-    lacking: str,
-    drift: Drift | None,
-    verification: Verification,
-) -> str:
-    """Return whether a person may act on a memory, by the worst that is known of it."""
-    worst = next((f"{one.source}: {one.detail}" for one in verification.sources
-                  if STATUSES[one.status][0] == verification.verdict), "")  # fmt: skip
-    advice = "it may be acted on: its sources resolve, and none of its files is broken"
-    if not tree.lineage.is_head(record.id):
-        newer = ", ".join(tree.lineage.heads_of(record.id))
-        advice = f"do not act on it: {newer} has replaced it"
-    elif record.memory.status == "deprecated" or state != ALIVE:
-        what = record.memory.status if state == ALIVE else state
-        advice = f"do not act on it: it is {what}"
-    elif drift is not None and drift.level == DRIFTED:
-        correction = f"memtool supersede {record.id} TITLE corrects it"
-        advice = f"look before you act on it: {reason(drift)}; {correction}"
-    elif verification.verdict == BROKEN:
-        advice = f"look before you act on it: {worst}"
-    elif record.memory.status == "candidate":
-        advice = f"ask before you act on it: nobody has confirmed it (memtool confirm {record.id})"
-    elif lacking:
-        advice = f"ask before you act on it: {lacking}"
-    elif trust == LOCAL.trust:
-        advice = "ask before you act on it: no commit has it as it is here"
-    elif verification.verdict == WEAK:
-        advice = f"act on it with care: {worst}"
-    elif verification.verdict != SOUND:
-        advice = "it may be acted on; it rests on somebody's word, which nothing here can prove"
-    return advice
+class _Judgement(Value):
+    """What is known of a memory and of those that it rests on; `origins` and `drifted` by path."""
+
+    tree: Tree
+    standing: EffectiveLineage
+    record: Record
+    state: str
+    is_due: bool
+    unproven: str
+    origins: dict[str, Origin]
+    drifted: dict[str, Drift]
+    verification: Verification
+
+    def advice(self) -> str:
+        """Return whether a person may act on the memory, by the worst that is known of it."""
+        for doubts, words in (
+            (self.refusals(), "do not act on it"),
+            (self.breaks(), "look before you act on it"),
+            (self.doubts(), "ask before you act on it"),
+            (self.cautions(), "act on it with care"),
+        ):
+            found = next(doubts, "")
+            if found:
+                return f"{words}: {found}"
+        if self.verification.verdict != SOUND:
+            return "it may be acted on; it rests on somebody's word, which nothing here can prove"
+        return "it may be acted on: its sources resolve, and none of its files is broken"
+
+    def refusals(self) -> Iterator[str]:
+        newer = self.standing.lineage.heads_of(self.record.id)
+        if not newer:
+            yield "memories replace each other in a circle (memtool check)"
+        elif len(newer) > 1:
+            yield f"{' and '.join(newer)} have replaced it (memtool conflicts)"
+        elif newer[0] != self.record.id:
+            yield f"{newer[0]} has replaced it"
+        if self.record.memory.status == "deprecated" or self.state != ALIVE:
+            yield f"it is {self.record.memory.status if self.state == ALIVE else self.state}"
+
+    def breaks(self) -> Iterator[str]:
+        drift = self.drifted.get(self.record.path)
+        correction = f"memtool supersede {self.record.id} TITLE corrects it"
+        if drift is not None and drift.level == DRIFTED:
+            yield f"{reason(drift)}; {correction}"
+        if self.verification.verdict == BROKEN:
+            yield f"{self.worst_source()}; {correction}"
+
+    def doubts(self) -> Iterator[str]:
+        id_, origin = self.record.id, self.origins[self.record.path]
+        for one in self.standing.disputes.get(id_, ()):
+            if id_ in self.tree.lineage.predecessors(one):
+                yield f"{one} is to replace it, and is trusted less"
+            else:
+                yield f"it is to replace {one}, which is trusted more"
+        for one in self.standing.rivals(id_):
+            both = self.record.memory, self.tree.by_id[one].memory
+            named = [id_ for memory in both for id_ in memory.items("conflicts_accepted")]
+            if one not in named and id_ not in named:
+                yield f"{one} replaces the same memory (memtool conflicts)"
+        if self.record.memory.status == "candidate":
+            yield f"nobody has confirmed it (memtool confirm {id_})"
+        if self.unproven:
+            yield self.unproven
+        if origin.trust == LOCAL.trust:
+            yield "no commit has it as it is here"
+
+    def cautions(self) -> Iterator[str]:
+        if self.verification.verdict == WEAK:
+            yield self.worst_source()
+        for id_ in self.record.memory.items("derived_from"):
+            base = self.tree.by_id.get(id_)
+            drift = None if base is None else self.drifted.get(base.path)
+            if base is not None and not self.tree.lineage.is_head(id_):
+                yield f"it is derived from {id_}, which was replaced"
+            elif drift is not None and drift.level == DRIFTED:
+                yield f"it is derived from {id_}, and {reason(drift)}"
+        drift = self.drifted.get(self.record.path)
+        if drift is not None and drift.level == CHANGED:
+            yield f"{reason(drift)}; memtool confirm {self.record.id} says that it still holds"
+        if self.is_due:
+            yield f"its review is due (memtool confirm {self.record.id})"
+
+    def worst_source(self) -> str:
+        """Return the source that gave the verdict, and why."""
+        return next(
+            f"{one.source}: {one.detail}"
+            for one in self.verification.sources
+            if STATUSES[one.status][0] == self.verification.verdict
+        )
 
 
 def render(why: Why) -> str:

@@ -292,3 +292,38 @@ def test_the_last_line_says_whether_to_act_on_it(sandbox: Sandbox) -> None:
     answer = sandbox.json("why", "dec-a")
     assert (answer["drift"], answer["verdict"]) == ("broken", "sound")
     assert answer["advice"] == advice(sandbox)
+
+
+def test_what_is_around_a_memory_counts_as_well(sandbox: Sandbox) -> None:
+    """What replaces it, stands beside it, lies under it; what changed by half; what is due."""
+    sandbox.write("a.py", "def fetch_page():\n    return 1\n")
+    sandbox.write("b.py", "one = 1\ntwo = 2\n")
+    sandbox.memory("dec-a", "`fetch_page` is called.\n", files=("a.py",))
+    sandbox.memory("dec-b", "It rests on a.\n", derived_from=("dec-a",))
+    sandbox.memory("dec-c", files=("b.py",))
+    sandbox.memory("sem-d", type="semantic", category="warning", timestamp="2025-01-01T00:00:00Z")
+    sandbox.memory("dec-old")
+    sandbox.memory("dec-left", "The left side.\n", supersedes=("dec-old",))
+    sandbox.memory("dec-right", "The right one.\n", supersedes=("dec-old",))
+    sandbox.memory("dec-x", supersedes=("dec-y",))
+    sandbox.memory("dec-y", supersedes=("dec-x",))
+    sandbox.commit()
+    sandbox.write("a.py", "def get_page():\n    return 1\n")
+    sandbox.write("b.py", "one = 1\nthree = 3\n")
+    sandbox.commit()
+    assert {id_: advice(sandbox, id_) for id_ in ("dec-b", "dec-c", "sem-d")} == {
+        "dec-b": "act on it with care: it is derived from dec-a, and fetch_page is no longer in "
+        "a.py",
+        "dec-c": "act on it with care: 50 % of b.py has changed; memtool confirm dec-c says that "
+        "it still holds",
+        "sem-d": "act on it with care: its review is due (memtool confirm sem-d)",
+    }
+    assert {id_: advice(sandbox, id_) for id_ in ("dec-old", "dec-left", "dec-x")} == {
+        "dec-old": "do not act on it: dec-left and dec-right have replaced it (memtool conflicts)",
+        "dec-left": "ask before you act on it: dec-right replaces the same memory (memtool "
+        "conflicts)",
+        "dec-x": "do not act on it: memories replace each other in a circle (memtool check)",
+    }
+    sandbox.memory("dec-new", supersedes=("dec-c",))
+    assert advice(sandbox, "dec-c").endswith(": dec-new is to replace it, and is trusted less")
+    assert advice(sandbox, "dec-new").endswith(": it is to replace dec-c, which is trusted more")
