@@ -11,6 +11,7 @@ from memtool.authoring import draft, write
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
+from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.importing import base, claude_mem, jsonl, originals
 from memtool.importing.base import Target
 from memtool.importing.entries import StoreRequest
@@ -215,6 +216,7 @@ def import_(
         overrides=_overrides(context, set) | ({"scope": "global"} if context.is_global else {}),
         categories=context.settings.categories,
         now=context.now,
+        threshold=context.settings.number(THRESHOLD_KEY),
         allowed=allowlist(context.settings),
         redacts=redact,
     )

@@ -15,12 +15,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.schema import hidden_characters
 from memtool.importing import originals
 from memtool.importing.originals import ForeignRecord
 from memtool.memory import document, ids, schema, timestamps
-from memtool.memory.fields import RELATIONS, is_mutable
+from memtool.memory.fields import RELATIONS, Category, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import Problem
 from memtool.redaction import find as redaction
@@ -42,14 +43,16 @@ _HINTS = {
 class Target(Value):
     """Where records go. `tool` names the importer, `overrides` wins over the keys of records.
 
-    A record with a secret that is not `allowed` is refused, or with `redacts` imported without it.
+    `threshold` is the likeness from which one repeats another. A record with a secret that is not
+    `allowed` is refused, or with `redacts` imported without it.
     """
 
     tree: Tree
     tool: str
     overrides: Fields
-    categories: Collection[str]
+    categories: Mapping[str, Category]
     now: int
+    threshold: float
     allowed: Allowlist = NOTHING
     redacts: bool = False
 
@@ -78,7 +81,14 @@ def plan(records: Iterable[ForeignRecord | Problem], path: str, target: Target) 
     drafts = [_visible(draft, problems) for draft in _unique(drafts, problems)]
     drafts = _admitted(drafts, target, problems)
     cited = _cited(drafts, path, target)
-    built = _built(_named(drafts, cited, target.tree, problems), cited, target, problems)
+    named = _named(drafts, cited, target.tree, problems)
+    faults: list[Problem] = []
+    built = _built(named, cited, target, faults)
+    said = _without_repetitions(named, built, target, problems)
+    if len(said) < len(named):  # relations lead elsewhere by now
+        faults = []
+        built = _built(said, cited, target, faults)
+    problems += faults
     placed = []
     unchanged = 0
     entries = (entry.path for entry in target.tree.snapshot.entries)
@@ -249,6 +259,62 @@ def _is_foreign(draft: ForeignRecord, cited: Fields, tree: Tree) -> bool:
     return not own & theirs and existing.memory.body != originals.body(draft.body)
 
 
+def _without_repetitions(
+    drafts: list[ForeignRecord],
+    built: Sequence[tuple[ForeignRecord, Memory]],
+    target: Target,
+    problems: list[Problem],
+) -> list[ForeignRecord]:
+    """Return the drafts without those that say what another one or a memory of the tree says.
+
+    The gate would refuse them. Relations to one that goes lead to the one that stays.
+    """
+    by_id = target.tree.by_id
+    new = {
+        f"{draft.id}.md": draft
+        for draft, memory in built
+        if memory.id not in by_id and not draft.is_exact
+    }
+    records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in by_id]
+    judged = [record for record in records if record.path in new]
+    if not judged:
+        return drafts
+    near = near_duplicates.among([*target.tree.records, *records])
+    found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
+    stays: dict[str, str] = {}
+    for record, twin in zip(judged, found, strict=True):
+        if twin is None or (twin.record.path in new and _age(record) < _age(twin.record)):
+            continue
+        other = twin.record
+        stays[record.id] = other.id
+        how = "the same" if twin.is_exact else f"nearly ({twin.likeness:.2f}) the same"
+        shown = redaction.redact(other.memory.title, redaction.find(other.memory.title))
+        problems.append(
+            new[record.path].problem(
+                "duplicate",
+                f"{record.id} says {how} as {other.id}, {shown!r}; it is left out",
+                near_duplicates.hint(other.id, is_exact=twin.is_exact),
+                severity="warning",
+            )
+        )
+    gone = {draft.id: draft for draft in drafts if draft.id in stays}
+    heirs: dict[str, list[str]] = {}
+    for id_, draft in gone.items():
+        heir = stays[id_]
+        while heir in stays:  # each is younger than the one that it repeats
+            heir = stays[heir]
+        heirs.setdefault(heir, []).extend((draft.id, draft.key, *draft.names))
+    return [
+        draft.replace(names=(*draft.names, *heirs.get(draft.id, ())))
+        for draft in drafts
+        if draft.id not in gone
+    ]
+
+
+def _age(record: Record) -> tuple[int, str]:
+    return record.memory.timestamp, record.id
+
+
 def _built(
     drafts: list[ForeignRecord],
     cited: dict[str, Fields],
@@ -305,6 +371,8 @@ def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | No
         return draft.problem(first.code, first.message, hint)
     except UnicodeEncodeError:
         return draft.problem("not-utf8", "it holds half of a character", "correct the record")
+    if not (memory.has_text or draft.is_exact or memory.status == "candidate"):
+        return draft.problem("no-text", "it says no more than a heading", "give it a text")
     return None if same else draft.problem("bad-value", "it would not read back as it is", "")
 
 
