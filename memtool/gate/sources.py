@@ -505,10 +505,11 @@ def scan(context: Context) -> HistoryScan:
         for (oid, path), data in zip(unseen, contents, strict=True):
             text = Text(path, oid, data.decode(errors="replace"))
             found = find(text.text, allowed)
-            if found:
+            told = secrets.unexpected(path, found, directory, settings)
+            if told:
                 where = _where(git, oid, directory)
-                problems.extend(secrets.problems(text.replace(where=where), found))
-            else:
+                problems.extend(secrets.problems(text.replace(where=where), told))
+            elif not found:
                 verdicts.add(oid)
         verdicts.save()
     commits = git.line("rev-list", "--all", "--full-history", "--", directory).split()

@@ -116,9 +116,14 @@ def _gaps(witness: Witness, rules: Sequence[TrustRule]) -> Gaps:
     """Return what says what a memory lacks to fulfil its trust rule."""
     from memtool.store import trust_rules  # most projects have none
 
+    known: dict[str, str] = {}
+
     def gap(record: Record) -> str:
-        rule = trust_rules.rule_of(rules, record.memory, record.path)
-        return "" if rule is None else rule.gap(witness.origins([record])[record.path])
+        if record.path not in known:
+            rule = trust_rules.rule_of(rules, record.memory, record.path)
+            origin = None if rule is None else witness.origins([record])[record.path]
+            known[record.path] = "" if rule is None or origin is None else rule.gap(origin)
+        return known[record.path]
 
     return gap
 

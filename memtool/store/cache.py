@@ -388,3 +388,42 @@ def code_version(rooms: Collection[str], *given: object) -> str:
                 status = entry.stat()
                 rows.append(f"{room}/{entry.name} {status.st_size} {status.st_mtime_ns}")
     return digest(*rows)
+
+
+class TextRows:
+    """Rows of texts by a key, in one small file that grows: read once, and looked through as bytes.
+
+    No key or text holds a tab or a line feed. Without a folder nothing is kept.
+    """
+
+    def __init__(self, folder: str, name: str, kind: str, most: int, prefix: str) -> None:
+        """Take where the file is; `most` files that begin with `prefix` stay there."""
+        self._place = (folder, name, kind)
+        self._room = (most, prefix)
+        kept = read(os.path.join(folder, name), kind) if folder else None
+        self._rows = b"\n" + (kept or b"")
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def get(self, key: str) -> tuple[str, ...] | None:
+        """Return the texts of a key, None where it has no row."""
+        if key not in self._known:
+            at = self._rows.find(f"\n{key}\t".encode())
+            if at < 0:
+                return None
+            row = self._rows[at + 1 : self._rows.index(b"\n", at + 1)]
+            self._known[key] = tuple(row.decode().split("\t")[1:-1])
+        return self._known[key]
+
+    def add(self, found: Mapping[str, Sequence[str]]) -> None:
+        """Add rows, and keep them with those that are there."""
+        if not found:
+            return
+        rows = set(filter(None, self._rows.split(b"\n")))
+        for key, texts in found.items():
+            self._known[key] = tuple(texts)
+            rows.add("\t".join([key, *texts, ""]).encode())
+        data = b"".join(row + b"\n" for row in sorted(rows))
+        self._rows = b"\n" + data
+        folder, name, kind = self._place
+        if folder:
+            keep(folder, name, kind, data, *self._room)

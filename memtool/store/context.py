@@ -266,6 +266,11 @@ class Context:
         entries = git.ls_tree(revision, path, recursive=False, allowed=(0, 128))
         return next(git.blobs([entries[0].oid], toml.MOST_BYTES)) if entries else None
 
+    def directory_at(self, commit: str) -> str:
+        """Return the memory directory of a commit. Raises MemtoolError where it names none."""
+        data = self.stored_file(config_file.POINTER_NAME, commit)
+        return config_file.DEFAULT_DIRECTORY if data is None else directory_named_by(data)
+
     @property
     def config_path(self) -> str:
         """The settings file, relative to the top."""
@@ -361,16 +366,20 @@ class Context:
         return self._settings_at(default, "the remote's default branch") if default else None
 
     def _settings_at(self, default: str, place: str) -> Config:
-        """Return the settings that a commit holds; where they cannot be read, the defaults."""
+        """Return the settings that a commit holds; where they cannot be read, the defaults.
+
+        They lie where that commit itself says so: no branch moves them out of sight.
+        """
         from memtool.store.provenance import file_at
 
-        path = self.config_path
-        data = (
-            file_at(self.repository, default, path, lambda: self.stored_file(path, default))
-            if self.is_cached
-            else self.stored_file(path, default)
-        )
+        def read() -> bytes | None:
+            return self.stored_file(f"{self.directory_at(default)}/{name}", default)
+
+        name = config_file.CONFIG_NAME
         try:
+            data = (
+                file_at(self.repository, default, ":settings", read) if self.is_cached else read()
+            )
             return config_file.DEFAULTS if data is None else config_file.parse(data, default)
         except MemtoolError as error:
             self.notes.append(f"settings of {place} are passed over: {error}")

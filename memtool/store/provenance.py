@@ -20,7 +20,14 @@ import sys
 from memtool.errors import MemtoolError
 from memtool.memory import fields
 from memtool.store import cache
-from memtool.store.cache import GUARDED_BY_ROW, ROW_SECTIONS, CorruptCache, RowTable, Sections
+from memtool.store.cache import (
+    GUARDED_BY_ROW,
+    ROW_SECTIONS,
+    CorruptCache,
+    RowTable,
+    Sections,
+    TextRows,
+)
 from memtool.store.git import GitError
 from memtool.store.repository import branch_commit, head_commit, named_commit
 from memtool.value import Value, cached_property
@@ -338,6 +345,7 @@ class Witness:
         self.allowed_signers = allowed_signers
         self.is_cached = is_cached
         self._table: ProvenanceTable | None = None
+        self._proofs: TextRows | None = None
 
     @cached_property
     def basis(self) -> Basis | None:
@@ -407,46 +415,42 @@ class Witness:
                  for path, origin in found.items() if origin.trust == TRUST_LEVELS[2]}  # fmt: skip
         if self.basis is None or not asked:
             return
-        for path, signatures in proofs(self.basis, asked, is_cached=self.is_cached).items():
-            if signatures:
-                level = TRUST_LEVELS[3]
-                found[path] = found[path].replace(trust=level, proofs=signatures)
+        if self._proofs is None:
+            room = self.basis.folder if self.is_cached else ""
+            self._proofs = TextRows(room, self.basis.proofs_name, PROOFS_KIND, KEPT, PROOFS)
+        rows_of = self._proofs
+        missing = [
+            (path, *key) for path, key in asked.items() if rows_of.get(" ".join(key)) is None
+        ]
+        if missing:
+            rows_of.add(_ask_proofs(self.basis, missing, is_cached=self.is_cached))
+        for path, key in asked.items():
+            texts = rows_of.get(" ".join(key))
+            if texts:
+                signatures = tuple(map(Proof, texts[::2], texts[1::2]))
+                found[path] = found[path].replace(trust=TRUST_LEVELS[3], proofs=signatures)
 
 
-def proofs(
-    basis: Basis, asked: Mapping[str, tuple[str, str]], *, is_cached: bool
-) -> dict[str, tuple[Proof, ...]]:
-    """Return who signed memories of the trusted ref; `asked` gives commit and blob by path.
+def _ask_proofs(
+    basis: Basis, missing: Iterable[tuple[str, str, str]], *, is_cached: bool
+) -> dict[str, tuple[str, ...]]:
+    """Return who signed versions of memories; each is path, commit and blob.
 
-    What was asked before is read from the cache, without git or ssh-keygen.
+    A row is known by commit and blob, and gives how and by whom, in turn.
     """
-    known: dict[str, tuple[Proof, ...]] = {}
-    kept = None
-    if is_cached:
-        kept = cache.read(os.path.join(basis.folder, basis.proofs_name), PROOFS_KIND)
-    for line in (kept or b"").decode().splitlines():
-        key, *texts = line.split("\t")
-        known[key] = tuple(map(Proof, texts[::2], texts[1::2]))
-    keys = {path: f"{commit} {oid}" for path, (commit, oid) in asked.items()}
-    missing = {path: asked[path] for path, key in keys.items() if key not in known}
-    if missing:
-        from memtool.store import signatures  # a warm answer checks none
+    from memtool.store import signatures  # a warm answer checks none
 
-        repository, at = basis.repository, basis.trusted_at
-        found = signatures.proofs(
-            repository, at, basis.directory,
-            [signatures.Asked(path, oid, commit) for path, (commit, oid) in missing.items()],
-            signers_at(repository, at, basis.allowed_signers, is_cached=is_cached),
-            basis.folder if is_cached else "",
-        )  # fmt: skip
-        for path, given in (found or {}).items():
-            known[keys[path]] = tuple(Proof(how, by) for how, by in given)
-        if is_cached and found is not None:
-            rows = ("\t".join((key, *(t for one in known[key] for t in (one.how, one.by)))) + "\n"
-                    for key in sorted(known))  # fmt: skip
-            text = "".join(rows).encode()
-            cache.keep(basis.folder, basis.proofs_name, PROOFS_KIND, text, KEPT, PROOFS)
-    return {path: known.get(key, ()) for path, key in keys.items()}
+    asked = [signatures.Asked(path, oid, commit) for path, commit, oid in missing]
+    repository, at = basis.repository, basis.trusted_at
+    signers = signers_at(repository, at, basis.allowed_signers, is_cached=is_cached)
+    room = basis.folder if is_cached else ""
+    found = signatures.proofs(repository, at, basis.directory, asked, signers, room)
+    if found is None:
+        return {}  # nobody can look here, which another time may be otherwise
+    return {
+        f"{one.commit} {one.oid}": tuple(text for pair in found[one.path] for text in pair)
+        for one in asked
+    }
 
 
 def signers_at(repository: Repository, commit: str, path: str, *, is_cached: bool) -> bytes:

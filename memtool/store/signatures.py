@@ -143,7 +143,8 @@ def signed_by(repository: Repository, commits: set[str], signers: bytes) -> dict
             stdin="\n".join(sorted(commits)).encode() + b"\n",
         )  # fmt: skip
     rows = (row.split(" ", 2) for row in answer.decode(errors="replace").splitlines())
-    return {commit: principal for commit, verdict, principal in rows if verdict == "G"}
+    return {commit: principal for commit, verdict, principal in rows
+            if verdict == "G" and principal.isprintable()}  # fmt: skip
 
 
 class Signers(Value):
@@ -242,21 +243,18 @@ def _verified(
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return who signed which claim in which blob; each is checked once, by the same signers."""
     name = f"{_PREFIX}{cache.digest(signers.decode(errors='surrogateescape'))}"
-    kept = cache.read(os.path.join(room, name), _KIND) if room else None
-    rows = (row.split("\t") for row in (kept or b"").decode().splitlines())
-    known = {(oid, claim): tuple(names) for oid, claim, *names in rows}
-    missing = [(oid, one) for oid, one in pairs if (oid, one.claim) not in known]
+    rows = cache.TextRows(room, name, _KIND, _KEPT, _PREFIX)
+    missing = [(oid, one) for oid, one in pairs if rows.get(f"{oid} {one.claim}") is None]
     if missing:
         texts = repository.git.blobs([oid for oid, _one in missing], MOST_BYTES)
         with tempfile.TemporaryDirectory(prefix="memtool-signers-") as place:
             listed = os.path.join(place, "signers")
             _put(listed, signers)
-            for (oid, one), data in zip(missing, texts, strict=True):
-                known[oid, one.claim] = tuple(_checked(repository, one, data, place, listed))
-        if room:
-            lines = ("\t".join((*key, *known[key])) + "\n" for key in sorted(known))
-            cache.keep(room, name, _KIND, "".join(lines).encode(), _KEPT, _PREFIX)
-    return known
+            rows.add({
+                f"{oid} {one.claim}": tuple(_checked(repository, one, data, place, listed))
+                for (oid, one), data in zip(missing, texts, strict=True)
+            })  # fmt: skip
+    return {(oid, one.claim): rows.get(f"{oid} {one.claim}") or () for oid, one in pairs}
 
 
 def _checked(

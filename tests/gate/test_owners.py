@@ -286,3 +286,19 @@ def test_what_came_with_the_trusted_ref_is_no_change_of_the_branch(ruled: Sandbo
     ruled.memory("dec-old", "Sessions live in Redis.\n", status="pinned")
     ruled.commit()
     assert paths(ruled) == ["dec-old.md"]
+
+
+def test_addresses_of_owners_may_stand_where_they_are_named(sandbox: Sandbox) -> None:
+    """The settings and the signers are there to name people; a memory is not."""
+    address = "ann.miller@" + "acme-payments.com"
+    rules = RULES.replace("ann@example.org", address).replace('"signers"', '".memory/signers"')
+    sandbox.write(".memory/config.toml", rules)
+    sandbox.write(".memory/signers", f"{address} ssh-ed25519 AAAA\n")
+    sandbox.commit()
+    assert check(sandbox.context()).problems == ()
+    assert check(sandbox.context(), history=True).problems == ()
+    sandbox.write(".memory/other", f"{address}\n")
+    assert [one.path for one in check(sandbox.context()).problems] == [".memory/other"]
+    sandbox.write(".memory/config.toml", f"# {address}\n")
+    found = {one.path for one in check(sandbox.context()).problems}
+    assert found == {".memory/config.toml", ".memory/other", ".memory/signers"}

@@ -132,6 +132,18 @@ def test_rules_of_a_worktree_hold_nowhere(ruled: Sandbox) -> None:
     assert "trust.rules are those of the trusted ref" in done.stderr
 
 
+def test_a_branch_moves_the_rules_nowhere(ruled: Sandbox) -> None:
+    """With another memory directory those of the trusted ref hold as before."""
+    ruled.git("config", "commit.gpgSign", "false")
+    ruled.write(".memtool.toml", 'directory = "notes"\n')
+    ruled.git("mv", ".memory", "notes")
+    (ruled.path / "notes/config.toml").unlink()
+    ruled.commit()
+    text = block(ruled)
+    assert "[UNPROVEN] its rule wants it signed by ann@example.org, it is committed" in text
+    assert block(ruled, MEMTOOL_NO_CACHE="1") == text
+
+
 def test_without_a_trusted_ref_no_rule_holds_and_that_is_said(sandbox: Sandbox) -> None:
     """It is said once, beside the answer."""
     sandbox.write(".memory/config.toml", RULES)

@@ -18,7 +18,6 @@ from memtool.memory import changes
 from memtool.memory.schema import Problem
 from memtool.store import config as config_file
 from memtool.store import provenance, signatures, snapshot, trust_rules
-from memtool.store.context import directory_named_by
 from memtool.store.provenance import SHORT
 from memtool.store.trust_rules import SIGNED, TrustRule, rule_of
 from memtool.value import Value
@@ -85,8 +84,7 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
     base = start or trusted
     if not base:
         return None
-    pointer = context.stored_file(config_file.POINTER_NAME, base)
-    directory = config_file.DEFAULT_DIRECTORY if pointer is None else directory_named_by(pointer)
+    directory = context.directory_at(base)
     settings = _settings(context, base, f"{directory}/{config_file.CONFIG_NAME}")
     rules = settings.rules
     gate = trust_rules.gate_rule(rules)

@@ -14,6 +14,7 @@ from memtool.errors import MemtoolError
 from memtool.gate.content import Content, Text
 from memtool.memory.schema import Problem
 from memtool.store import cache
+from memtool.store.config import CONFIG_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +49,18 @@ def check(content: Content) -> Iterator[Problem]:
         found = detectors.find(text.text, allowed)
         if not found:
             verdicts.add(text.oid)
-        yield from problems(text, found)
+        yield from problems(text, unexpected(text.path, found, content.directory, content.settings))
     verdicts.save()
+
+
+def unexpected(
+    path: str, found: Sequence[Detection], directory: str, settings: Config
+) -> Sequence[Detection]:
+    """Drop the addresses of owners and signers, in the two files that are there to name them."""
+    named = {settings.text("trust.allowed_signers")}
+    if settings.rules:
+        named.add(f"{directory}/{CONFIG_NAME}")
+    return [one for one in found if one.kind != "email"] if path in named else found
 
 
 def problems(text: Text, found: Sequence[Detection]) -> Iterator[Problem]:
