@@ -316,7 +316,8 @@ def _drift(row: list[str]) -> Drift:
 def _unbased(record: Record, *, is_committed: bool) -> Drift:
     cut = "this clone ends before the commit that wrote it"
     why = cut if is_committed else "not committed yet"
-    files = tuple(FileDrift(path, path, UNKNOWN, "", why) for path in governed(record))
+    named = dict.fromkeys(governed(record))
+    files = tuple(FileDrift(path, path, UNKNOWN, "", why) for path in named)
     return Drift(UNKNOWN, "", files)
 
 

@@ -308,7 +308,8 @@ def stood(
     for base in dict.fromkeys(base for base, _path in order):
         paths = [path for other, path in order if other == base]
         try:
-            rows = {one.path: one.oid for one in repository.git.ls_tree(base, *paths)}
+            listed = repository.git.ls_tree(base, *paths, recursive=False, with_folders=True)
+            rows = {one.path: one.oid for one in listed}
         except GitError:  # not even its folders are here
             found |= {(base, path): ("", ABSENT, 0) for path in paths}
             continue

@@ -22,7 +22,7 @@ from memtool.search.drift_verdict import (
     known_commits,
     stood,
 )
-from memtool.store.commit_files import BlobTexts, CommitFiles
+from memtool.store.commit_files import SUBMODULE, BlobTexts, CommitFiles
 from memtool.store.evidence import LEAVES
 from memtool.store.provenance import LOCAL, SHORT
 from memtool.store.reachability import MISSING, REACHED, UNKNOWN, UNREACHABLE, commit_states
@@ -363,8 +363,11 @@ def _files(
         row = CheckedSource(text, "file", REACHED, "", then, commit=one.base)
         info = there.get((one.base, file))
         count = len(texts.rows(info[0])) if info and source.lines and info[1] == "blob" else 0
+        is_submodule = head.entries.get(file, ("",))[0] == SUBMODULE
         if one.base not in known:
             row = row.replace(status=UNKNOWN, detail=f"commit {cut} is not in this clone")
+        elif info is None and is_submodule:  # git cannot say what of another repository was there
+            row = row.replace(status=UNKNOWN, detail=f"{file} is a submodule", now=file)
         elif info is None:
             row = row.replace(status=MISSING, detail=f"{file} was not there at {cut}")
         elif info[1] == ABSENT:

@@ -224,10 +224,19 @@ class Git:
         return [os.fsdecode(row) for row in self.rows(*args, env=env)]
 
     def ls_tree(
-        self, revision: str, *paths: str, recursive: bool = True, allowed: Iterable[int] = (0,)
+        self,
+        revision: str,
+        *paths: str,
+        recursive: bool = True,
+        with_folders: bool = False,
+        allowed: Iterable[int] = (0,),
     ) -> list[TreeEntry]:
-        """Return what a revision holds at some paths, or below them; all of it without any."""
-        options = ("-r",) if recursive else ()
+        """Return what a revision holds at some paths, or below them; all of it without any.
+
+        `with_folders` also gives the folders above what is found. Without it git leaves out a
+        folder that is asked for together with a file of it.
+        """
+        options = ("-r",) * recursive + ("-t",) * with_folders
         answer = self.run(
             "ls-tree", *options, "-z", "--full-tree", revision, "--", *paths, allowed=allowed
         )

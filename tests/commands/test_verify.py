@@ -218,6 +218,7 @@ def test_a_clone_that_lacks_history_is_not_proof_of_a_lie(code: Sandbox, option:
     code.write("src/own.py", "one\ntwo\n")
     code.memory("dec-commit", source=(f"commit:{first}",))
     code.memory("dec-file", source=("file:src/own.py#L1-L2",))
+    code.memory("dec-folder", source=("file:src",))
     code.memory("dec-never", source=(f"commit:{'f' * 40}",))
     code.commit("two")
     code.write("src/own.py", "one\nsecond\n")
@@ -234,14 +235,18 @@ def test_a_clone_that_lacks_history_is_not_proof_of_a_lie(code: Sandbox, option:
 
 
 def test_bad_input_gets_a_sentence(code: Sandbox) -> None:
-    """Unknown ids and revisions, paths out of the repository, links and binary files."""
+    """Unknown ids and revisions, paths out of the repository, links, submodules, binary files."""
     (code.path / "link").symlink_to("src/lines.py")
     code.write("bytes", b"\0\1")
     for number, path in enumerate(
         ("link", "bytes", ".git/config", "src/lines.py/below", "x" * 300)
     ):
         code.memory(f"dec-{number}0", source=(f"file:{path}#L1-L2",))
+    code.memory("dec-sub", source=("file:sub",))
     code.commit("two")
+    code.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+    code.git("commit", "--quiet", "-m", "sub")
+    assert statuses(code)["file:sub"] == "unknown"
     assert set(statuses(code).values()) <= {"ok", "missing", "unknown"}
     for call in (lambda: verify(code.context(), "dec-nowhere"),
                  lambda: verify(code.context(), at="--output=x")):  # fmt: skip
