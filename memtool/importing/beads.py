@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memtool.importing import originals
-from memtool.importing.entries import RELATION_WORDS, StoreEntry, StoreRequest, snake
+from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
 from memtool.importing.json_stores import Rows, left_out, read_files
 from memtool.importing.json_values import as_text, moment_of
 from memtool.importing.originals import ForeignRecord, Original
@@ -128,7 +128,7 @@ def _edges(value: dict[str, Any], dates: Mapping[str, int]) -> Iterator[tuple[st
             yield "superseded_by", other
         else:
             yield (
-                RELATION_WORDS.get("blocked_by" if kind == "blocks" else kind, "related_to"),
+                relation_of("blocked_by" if kind == "blocks" else kind, "related_to"),
                 other,
             )
 

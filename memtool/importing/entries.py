@@ -23,6 +23,7 @@ from memtool.importing.json_values import (
     moment_of,
     parts_of,
     shown,
+    table_of,
     value_of,
 )
 from memtool.importing.originals import ForeignRecord, Original
@@ -46,8 +47,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "id": ("id", "_id", "memory_id", "uuid", "uid", "key"),
     "title": ("title", "headline", "name", "subject", "summary"),
     "body": ("content", "text", "memory", "body", "data", "value", "narrative", "description"),
-    "type": ("type", "memory_type", "kind", "entity_type"),
-    "category": ("category", "context_type"),
+    "type": ("type", "memory_type", "kind", "entity_type", "content_type"),
+    "category": ("category", "context_type", "memory_category"),
     "status": ("status", "state"),
     "timestamp": ("timestamp", "created_at", "created", "date", "created_at_epoch", "time"),
     "confidence": ("confidence", "confidence_score", "certainty"),
@@ -70,7 +71,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "error_signature": ("error_signature",),
     "environment": ("environment",),
     "agent": ("agent", "agent_id"),
-    "session": ("session", "session_id", "run_id", "memory_session_id"),
+    "session": ("session", "session_id", "run_id", "memory_session_id",
+                "conversation_id"),
     "privacy": ("privacy",),
     "scope": ("scope",),
     "source": ("source", "sources", "source_url", "url", "provenance"),
@@ -92,7 +94,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "x-context-type": ("context_type",),
     "x-problem-solution": ("problem_solution", "problem_solution_pair"),
     "x-confidence": ("confidence", "confidence_score", "certainty"),
-    "x-updated": ("updated_at", "updated", "modified", "modified_at"),
+    "x-updated": ("updated_at", "updated", "last_updated", "modified", "modified_at"),
     "x-accesses": ("access_count", "accesses", "usage_count"),
     "x-last-accessed": ("last_accessed", "last_accessed_at", "last_surfaced"),
     "x-strength": ("strength", "decay_score", "retrieval_weight", "stability"),
@@ -241,6 +243,11 @@ def snake(name: str) -> str:
     return _CAMEL.sub("_", name).lower().replace("-", "_").replace(" ", "_")
 
 
+def relation_of(word: str, usual: str) -> str:
+    """Return the relation that a word such as `part_of` or `is part of` means, else the usual."""
+    return RELATION_WORDS.get(snake(word).removeprefix("is_"), usual)
+
+
 def _placed(values: Mapping[str, Any], asked: StoreRequest) -> dict[str, Any]:
     """Return the values of an entry by names that the tables know, and those that were mapped."""
     own = _merged(values)
@@ -258,6 +265,8 @@ def _merged(values: Mapping[str, Any]) -> dict[str, Any]:
     own = {snake(str(name)): value for name, value in values.items()}
     for table in MERGED:
         inner = own.get(table)
+        if isinstance(inner, str) and inner.startswith("{"):
+            inner = table_of(inner)
         if isinstance(inner, dict):
             own = {snake(str(name)): value for name, value in inner.items()} | own
     return own
@@ -311,7 +320,7 @@ def _record(
 ) -> Iterator[ForeignRecord | Problem]:
     values = entry.values
     body = _body(values)
-    title = as_text(first(values, NAMES["title"])) or title_of(body)
+    title = as_text(first(values, NAMES["title"])) or _titled(values, body)
     name = as_text(first(values, NAMES["id"]))
     if not (title.strip() or body.strip()):
         what = "the entry says nothing; it is left out"
@@ -343,6 +352,13 @@ def _record(
         superseded_by=newer,
         part=entry.part or key,
     )
+
+
+def _titled(values: Mapping[str, Any], body: str) -> str:
+    """Return a title for an entry without one; of a pair of key and value, the key begins it."""
+    key = as_text(values.get("key")) if "value" in values else ""
+    made = title_of(body)
+    return f"{key}: {made}" if key and made and values.get("id") else made or key
 
 
 def _values(
@@ -513,7 +529,7 @@ def _relations(key: str, found: Any) -> Iterator[tuple[str, FieldValue]]:
         if isinstance(one, dict):
             values = _merged(one)
             kind = as_text(first(values, ("type", "relation", "relation_type", "relationship")))
-            relation = RELATION_WORDS.get(snake(kind), key)
+            relation = relation_of(kind, key)
             target = first(values, ("id", "target", "target_id", "to", "memory_id", "name"))
         for name in _names(target):
             by_relation.setdefault(relation, []).append(name)
@@ -532,7 +548,10 @@ def _listed(value: FieldValue | None) -> tuple[str, ...]:
 
 def _kind(values: Mapping[str, Any], defaults: Mapping[str, str]) -> tuple[str, str]:
     """Return type and category, from the first word that says either."""
-    words = [snake(as_text(values.get(name))) for name in (*NAMES["type"], *NAMES["category"])]
+    said = [snake(as_text(values.get(name))) for name in (*NAMES["type"], *NAMES["category"])]
+    # Of `user_preference` and `preference_food` one part says it.
+    words = [part for word in said for part in (word, *word.split("_")[::-1])]
+    words = [part if part in TYPE_WORDS else part.removesuffix("s") for part in words]
     known = [TYPE_WORDS[word] for word in words if word in TYPE_WORDS]
     type_ = known[0][0] if known else defaults.get("type", "semantic")
     categories = [word for word in words if word in DEFAULT_CATEGORIES]

@@ -16,7 +16,7 @@ from typing import Any
 
 from memtool.errors import MemtoolError
 from memtool.importing import entries, jsonl, originals
-from memtool.importing.entries import RELATION_WORDS, StoreEntry, StoreRequest, snake
+from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
 from memtool.importing.json_values import as_text
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
@@ -329,7 +329,7 @@ def _entity(
     for start, end, word in edges:
         if start != name:
             continue
-        relation = RELATION_WORDS.get(snake(word), "related_to")
+        relation = relation_of(word, "related_to")
         lines.append(f"- {word} {end}")
         if end in known:
             told.setdefault(relation, []).append(end)

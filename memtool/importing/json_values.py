@@ -64,6 +64,15 @@ def parts_of(text: str) -> list[Any]:
     return [part for part in (one.strip() for one in text.split(",")) if part]
 
 
+def table_of(text: str) -> dict[str, Any]:
+    """Return a table that is written as the text of JSON; an empty one where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def as_text(value: Any) -> str:
     """Return a scalar as text, empty for None, lists and tables."""
     if value is None or isinstance(value, list | dict | tuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memtool.importing import agents, entries, originals
-from memtool.importing.entries import RELATION_WORDS, StoreEntry, StoreRequest, snake
+from memtool.importing.entries import StoreEntry, StoreRequest, relation_of, snake
 from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import ids
 from memtool.memory.schema import Problem
@@ -26,6 +26,9 @@ _RELATION = re.compile(
 _MENTION = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|([^\]]*))?\]\]")
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
 _TITLE = re.compile(r"#\s+(.*\S)\s*")
+_DATED = re.compile(
+    r"\[?(\d{4}-\d\d-\d\d)[^\]\s]*(?:[ T]\d\d:\d\d(?::\d\d)?)?\]?[\s:\u2013\u2014-]*(\S.*)"
+)
 _NO_NOTES = ("readme", "_")
 Drafts = Iterator[ForeignRecord | Problem]
 
@@ -159,7 +162,7 @@ def _note(source: Original, front: dict[str, Any], title: str, body: str) -> Sto
             continue
         edge = _RELATION.match(line)
         word = (edge[1] or edge[2] or edge[3] or "") if edge else ""
-        relation = RELATION_WORDS.get(snake(word), "related_to")
+        relation = relation_of(word, "related_to")
         targets = [edge[4]] if edge else [one[1] for one in _MENTION.finditer(line)]
         for target in targets:
             told.setdefault(relation, []).append(target.strip())
@@ -210,24 +213,33 @@ def _kind_of(words: list[str]) -> str:
 
 
 def _bank(source: Original, text: str) -> Iterator[StoreEntry]:
-    """Yield the sections of a file of a memory bank; what its name says holds for all of them."""
+    """Yield the sections of a file of a memory bank; what its name says holds for all of them.
+
+    A heading that begins with a day, as those of a decision log do, is of that day.
+    """
     name = os.path.splitext(os.path.basename(source.path))[0]
     words = snake(name).replace("_", " ").split()
     kind = _kind_of([*words, name.lower()])
-    for part in agents.parts(text, os.path.basename(source.path)):
-        own_title = [one for one in part.headings if _squeezed(one) == _squeezed(name)]
-        title = own_title[0] if own_title else " ".join(words).capitalize()
-        shown = [one for one in part.headings if one not in own_title]
-        own = _kind_of(" ".join(shown).lower().split()) if shown else kind
+    parts = agents.parts(text, os.path.basename(source.path))
+    tops = {part.headings[0] for part in parts if part.headings}
+    is_titled = len(tops) == 1 and any(len(part.headings) > 1 for part in parts)
+    title = tops.pop() if is_titled else " ".join(words).capitalize()
+    for part in parts:
+        inner = [one for one in part.headings if one != title and _squeezed(one) != _squeezed(name)]
+        if inner and _squeezed(inner[-1]) == "tableofcontents":
+            continue
+        own = _kind_of(" ".join(inner).lower().split()) if inner else kind
+        dated = _DATED.fullmatch(inner[-1]) if inner else None
+        shown = [*inner[:-1], dated[2]] if dated else inner
         values = {
-            "id": ids.slug(" ".join([title, *shown]), 90),
+            "id": ids.slug(" ".join([title, *inner]), 90),
             "title": " > ".join([title, *shown]),
             "content": part.text,
             "type": own if kind == "pattern" or own == "decision" else kind,
+            "date": dated[1] if dated else "",
         }
-        yield StoreEntry(
-            values, source, (part.first_line, part.last_line), part="" if source.name else title
-        )
+        span = part.first_line, part.last_line
+        yield StoreEntry(values, source, span, part="" if source.name else title)
 
 
 def _squeezed(name: str) -> str:

@@ -283,6 +283,29 @@ def test_entries_by_their_ids_and_in_named_lists(sandbox: Sandbox):
     assert "counts (2) left out" in done.problems[0].message
 
 
+def test_pairs_parts_of_words_and_tables_as_text_are_understood(sandbox: Sandbox):
+    """What stores in the wild do: key and value, compound types, metadata as the text of JSON."""
+    done = entries(
+        sandbox,
+        {"id": "pair", "key": "editor.tabs", "value": "two spaces",
+         "memory_type": "user_preferences"},
+        {"id": "meta", "text": "Mind the lock.", "conversationId": "c-1",
+         "metadata": '{"confidence": 0.7, "type": "gotchas"}'},
+        {"id": "torn", "text": "No table.", "metadata": '{"confidence": '},
+    )  # fmt: skip
+    assert done.problems == ()
+    pair, meta, torn = (
+        sandbox.context().tree().find(name).memory for name in ("pair", "meta", "torn")
+    )
+    assert (pair.title, pair.text("category")) == ("editor.tabs: two spaces", "preference")
+    assert (meta.text("category"), meta.confidence, meta.text("session")) == (
+        "warning",
+        "medium",
+        "c-1",
+    )
+    assert (torn.type, torn.text("session")) == ("semantic", "")
+
+
 def test_one_bad_value_costs_no_entry(sandbox: Sandbox):
     """Each value that does not fit is a warning, and the text is taken."""
     done = entries(sandbox, {
