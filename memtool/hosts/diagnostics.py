@@ -404,6 +404,9 @@ def _owners(context: Context) -> Sign:
         detail = f"{len(context.settings.rules)} trust rules hold nowhere: there is no trusted ref"
         return _sign("owners", WARNING, detail, "git fetch, or memtool config trust.ref REF")
     signing = [rule for rule in rules if rule.require == SIGNED]
+    if not rules:
+        detail = f"{len(context.settings.rules)} trust rules are not in the trusted ref yet"
+        return _sign("owners", WARNING, detail, "they hold once they are merged and fetched")
     if not signing:
         return _sign("owners", GOOD, f"{len(rules)} rules of the trusted ref want no signature")
     repository, settings = context.repository, context.trust_settings

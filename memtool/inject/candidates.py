@@ -220,6 +220,14 @@ class Eligibility(Value):
         """Return what a memory lacks to fulfil its trust rule; empty where it does, or has none."""
         return "" if self.standing.gaps is None else self.standing.gaps(record)
 
+    def rank(self, record: Record, trust: str) -> int:
+        """Return how far a memory is trusted, from 0; not as signed, if not by whom its rule wants.
+
+        So it does not stand beside what an owner has signed, to take its place or to say the same.
+        """
+        found = TRUST_LEVELS.index(trust)
+        return min(found, 2) if found and self.unproven(record) else found
+
     def drift_of(self, record: Record) -> Drift | None:
         """Return what became of the files of a memory, None where it names none."""
         return None if self.drift is None else self.drift(record)
@@ -265,7 +273,7 @@ class Eligibility(Value):
 
 def most_trusted_first(record: Record, grounds: Eligibility) -> tuple[float | str, ...]:
     """Return the sort key by trust, then most important first, then newest, then by id."""
-    rank = 0 if grounds.trust is None else TRUST_LEVELS.index(grounds.trust(record))
+    rank = 0 if grounds.trust is None else grounds.rank(record, grounds.trust(record))
     return (-rank, -record.memory.importance, -record.memory.timestamp, record.id)
 
 

@@ -42,6 +42,8 @@ class EffectiveLineage(Value):
     disputes: dict[str, tuple[str, ...]]
     unproven: dict[str, tuple[str, ...]]
     gaps: Gaps | None = None
+    below: frozenset[str] = frozenset()
+    """What does not fulfil its rule, or that of what it would replace, and so replaces nothing."""
 
     def rivals(self, id_: str) -> tuple[str, ...]:
         """Return the other heads of the forks that a memory is in."""
@@ -58,9 +60,12 @@ class EffectiveLineage(Value):
 
     def marks(self, id_: str) -> tuple[str, ...]:
         """Return the warnings that a memory is shown with."""
+        disputed = self.disputes.get(id_)
+        is_below = disputed is not None and not self.below.isdisjoint({id_, *disputed})
+        why = "not proven as a rule wants it" if is_below else "less trusted"
         table = (
             ("[CONFLICT] with {}: they replace the same memory", self.rivals(id_)),
-            ("[DISPUTED] with {}: the newer one is less trusted", self.disputes.get(id_)),
+            (f"[DISPUTED] with {{}}: the newer one is {why}", disputed),
             ("[UNPROVEN] replaces {}, not yet in the trusted ref", self.unproven.get(id_)),
         )
         return tuple(text.format(_named(ids)) for text, ids in table if ids)
@@ -94,6 +99,7 @@ def standing(
     weak = [record for record in newer if RANK[trust[record.id]] < RANK[best]]
     committed = _committed_edges(tree, witness, weak, categories)
     refused: dict[str, set[str]] = {}
+    below: set[str] = set()
     unproven: dict[str, tuple[str, ...]] = {}
     for new, olds in sorted(edges.items()):
         own = {old: max(trust[new], committed.get((new, old), trust[new]), key=RANK.__getitem__)
@@ -101,7 +107,9 @@ def standing(
         lost = {old for old, level in own.items() if _outranks(trust[old], level, least)}
         if rules:
             olds_there = (old for old in own if old in tree.by_id)
-            lost |= _unfulfilled(rules, tree, new, olds_there, origins)
+            held = _unfulfilled(rules, tree, new, olds_there, origins)
+            below.update([new] if held else [])
+            lost |= held
         if lost:
             refused[new] = lost
         kept = sorted(old for old, level in own.items() if old not in lost and level == "committed")
@@ -109,7 +117,8 @@ def standing(
             unproven[new] = tuple(kept)
     lineage = tree.lineage.without(refused) if refused else tree.lineage
     forks = _forks({tree.lineage, lineage})
-    return EffectiveLineage(lineage, forks, _disputes(lineage, forks, refused), unproven, gaps)
+    disputes = _disputes(lineage, forks, refused)
+    return EffectiveLineage(lineage, forks, disputes, unproven, gaps, frozenset(below))
 
 
 def _gaps(witness: Witness, rules: Sequence[TrustRule]) -> Gaps:

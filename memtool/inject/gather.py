@@ -575,7 +575,10 @@ def trust_caps(
     """
     own = sides[0]
     project = [one for one in chosen if one.scope == own.grounds.scope]
-    ranks = {one.record.path: RANK[own.origins[one.record.path].trust] for one in project}
+    ranks = {
+        one.record.path: own.grounds.rank(one.record, own.origins[one.record.path].trust)
+        for one in project
+    }
     best = max(ranks.values(), default=0)
     is_pinned = any(one.tier == PINNED for one in project)
     below = min(best, 1) if is_pinned else best

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from memtool.index.analyzer import is_stop, terms
 from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, Gates, verdict
-from memtool.inject.effective_lineage import RANK
 from memtool.search import scope
 from memtool.value import cached_property
 
@@ -141,7 +140,7 @@ def choose(
     `shown` are in the block already: neither they nor what says the same is shown again. `origins`
     is by path, and knows the candidates and what `grounds.beside` gives for them.
     """
-    weighed = _in_their_place(candidates, origins)
+    weighed = _in_their_place(candidates, grounds, origins)
     kept, dropped = _sift(weighed, grounds, origins, threshold, shown, grounds.gates.looked_at)
     kept = _digests_first(kept, grounds.gates.digest_threshold)
     listed: dict[str, Candidate] = {}
@@ -162,14 +161,14 @@ def choose(
 
 
 def _in_their_place(
-    candidates: Sequence[Candidate], origins: Mapping[str, Origin]
+    candidates: Sequence[Candidate], grounds: Eligibility, origins: Mapping[str, Origin]
 ) -> list[Candidate]:
     """Return what was found with no score above that of what is more trusted and more relevant.
 
     What a file says of itself (triggers, importance, dates, a pin) then outweighs no relevance of
     what git vouches for more. What came by score is in that order again.
     """
-    ranks = [RANK[origins[one.record.path].trust] for one in candidates]
+    ranks = [grounds.rank(one.record, origins[one.record.path].trust) for one in candidates]
     if any(one.score is None for one in candidates) or len(set(ranks)) < 2:
         return list(candidates)  # nobody asked for them, or all are trusted alike
     placed: list[tuple[float, int, str, Candidate]] = []
@@ -309,9 +308,10 @@ def _sift(
             or _staleness(candidate, grounds)
             or grounds.distrust(trust)
         )
-        turns.append((-RANK[trust], number))
+        own_rank = grounds.rank(candidate.record, trust)
+        turns.append((-own_rank, number))
         if not reasons[number]:
-            for rank in range(RANK[trust] + 1):
+            for rank in range(own_rank + 1):
                 bests[rank] = max(bests.get(rank, 0.0), _score(candidate))
     so_far = _Kept(shown, grounds)
     place = 0

@@ -433,6 +433,10 @@ def test_trust_rules_are_looked_at(ready: Sandbox, keyring: Keyring) -> None:
     assert signs(ready)["repository", "owners"].detail == (
         "1 trust rules hold nowhere: there is no trusted ref"
     )
+    ready.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert signs(ready)["repository", "owners"].detail == (
+        "1 trust rules are not in the trusted ref yet"
+    )
     assert owners() == (BROKEN, "rules want signatures, and trust.allowed_signers is not set")
     ready.write(".memory/config.toml", f'[trust]\nallowed_signers = "keys"\n{rules}')
     assert owners() == (BROKEN, "rules want signatures, and keys is not in the trusted ref")

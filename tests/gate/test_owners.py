@@ -302,3 +302,35 @@ def test_addresses_of_owners_may_stand_where_they_are_named(sandbox: Sandbox) ->
     sandbox.write(".memory/config.toml", f"# {address}\n")
     found = {one.path for one in check(sandbox.context()).problems}
     assert found == {".memory/config.toml", ".memory/other", ".memory/signers"}
+
+
+def test_a_partial_clone_says_that_it_cannot_know(ruled: Sandbox) -> None:
+    """Where the memory that was removed is not here, nobody is told that no rule was about it."""
+    ruled.git("rm", "--quiet", ".memory/decision/2026-02/dec-old.md")
+    ruled.git("commit", "--quiet", "-m", "gone\n\nPurges: dec-old")
+    ruled.git("config", "uploadpack.allowFilter", "true")
+    ruled.git("clone", "--quiet", "--filter=blob:limit=150", f"file://{ruled.path}", "far")
+    clone = Sandbox(ruled.path / "far", ruled.env)
+    with pytest.raises(MemtoolError, match="this partial clone does not hold"):
+        unowned(clone)
+
+
+def test_a_memory_that_moves_or_cannot_be_read_is_owned_as_well(ruled: Sandbox) -> None:
+    """Neither another place, nor a link, nor garbage takes it out of the hands of its owner."""
+    path = ".memory/decision/2026-02/dec-old.md"
+    ruled.git("mv", path, ".memory/dec-old.md")
+    ruled.commit()
+    assert paths(ruled) == ["dec-old.md", "dec-old.md"]
+    ruled.git("reset", "--quiet", "--hard", "base")
+    (ruled.path / path).unlink()
+    (ruled.path / path).symlink_to("elsewhere")
+    ruled.commit()
+    assert paths(ruled) == ["dec-old.md"]
+    ruled.git("reset", "--quiet", "--hard", "base")
+    ruled.write(path, b"\x00garbage")
+    ruled.commit()
+    assert paths(ruled) == ["dec-old.md"]
+    ruled.git("tag", "--force", "base")
+    ruled.git("rm", "--quiet", path)
+    ruled.git("commit", "--quiet", "-m", "gone")
+    assert paths(ruled) == ["dec-old.md"]

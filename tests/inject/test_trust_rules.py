@@ -74,6 +74,19 @@ def test_a_decision_that_no_owner_signed_replaces_nothing(
     assert "signed by ann@example.org" in item["unproven"]
 
 
+def test_another_signer_does_not_stand_for_an_owner(ruled: Sandbox, keyring: Keyring) -> None:
+    """What says nearly the same gives way to what the owner signed, however well it fits."""
+    words = "Sessions live in {} since web processes come and go and nobody keeps them in memory.\n"
+    ruled.memory("dec-ann", words.format("Redis"), title="Sessions live somewhere")
+    ruled.commit()
+    keyring.sign_as(ruled, "bob")
+    ruled.memory("dec-aaa", words.format("files"), title="Sessions live somewhere")
+    ruled.commit()
+    publish(ruled)
+    items = ruled.json("inject", "--prompt", "do sessions live in files?", "--explain")["items"]
+    assert "dec-ann" in [item["id"] for item in items]
+
+
 def test_an_owner_replaces_it(ruled: Sandbox) -> None:
     """Once the trusted ref holds what ann has signed, the older one is gone."""
     ruled.memory("dec-files", "Sessions live in files, not in Redis.\n",
@@ -95,7 +108,7 @@ def test_a_memory_of_another_type_does_not_replace_it_either(ruled: Sandbox) -> 
     publish(ruled)
     text = block(ruled)
     assert "dec-redis@" in text
-    assert "[DISPUTED]" in text
+    assert "[DISPUTED] with sem-files: the newer one is not proven as a rule wants it" in text
 
 
 @pytest.mark.parametrize("change", ["archive", "remove", "retag"])

@@ -218,6 +218,8 @@ def _demands(held: Protection, categories: Iterable[str]) -> Iterator[Demand]:
 
     def ruling(memory: Memory | None, path: str) -> list[TrustRule]:
         rule = rule_of(held.rules, memory, path)
+        if rule is None and memory is None:
+            rule = held.gate  # nobody can tell which one is about it
         return [rule] if rule is not None and rule.require == SIGNED else []
 
     def before(path: str) -> list[Version]:
@@ -269,7 +271,15 @@ def _versions(held: Protection, categories: frozenset[str]) -> dict[tuple[str, s
         and (path in changed or changes.stem(path) in ids)
         for entry in entries
     }
-    return found | snapshot.of_blobs(repository, wanted - found.keys(), categories)
+    found |= snapshot.of_blobs(repository, wanted - found.keys(), categories)
+    if any(version.fault == snapshot.ABSENT for version in found.values()):
+        raise MemtoolError(
+            "this partial clone does not hold the memories that the range changed, so nobody can "
+            "tell which rules are about them",
+            hint="git fetch --refetch --no-filter brings all of it",
+            code="shallow",
+        )
+    return found
 
 
 def _is_act(olds: Sequence[Version], new: Version | None) -> bool:
