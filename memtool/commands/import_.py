@@ -114,6 +114,8 @@ def _migrated_text(done: Migrated) -> str:
     if not done.steps:
         return f"the memories have format {done.old}: nothing to migrate"
     rows = [f"from format {done.old} to {done.new}:"]
+    if done.old == done.new:
+        rows = [f"files of an older format than {done.new}, as from a branch that was merged:"]
     for step in done.steps:
         files = "1 file" if len(step.files) == 1 else f"{len(step.files):,} files"
         rows.append(f"  {step.name}: {files}")
@@ -296,7 +298,7 @@ def migrate(
     directory; none means 1. Memories of a newer format than this version knows are read as far as
     it can read them, and never written. A migration changes keys that may change, settings, and
     where files lie; what a memory claims stays as it is. It is one commit, which git revert takes
-    back, and done again it changes nothing.
+    back, and done again it changes nothing but files that a merge brought from an older branch.
 
     With FROM and PATH another tool's store is taken over, as memtool import does: shown first, and
     with --commit written, as one commit.

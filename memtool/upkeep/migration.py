@@ -3,7 +3,8 @@
 One number says it for the whole tree: `format = N` in its settings; none means 1. A step changes
 keys of memories that may change, the settings, and where files lie; it never touches a claim, so
 confirmed memories stay what they are. All steps together become one commit, and `git revert` takes
-it back.
+it back. Steps that were taken are taken again, for files that a merge brought from a branch that
+had not taken them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ AGAIN = "memtool migrate --commit"
 
 
 class FormatStep(Value):
-    """What leads to the next format; done twice it changes no more than done once.
+    """What leads to the next format. On a file of that or any later format it changes nothing.
 
     `keys` returns new values for keys of a memory, None to drop one. `place` returns where its file
     lies below the memory directory, of the path where it is; its name stays. `settings` returns the
@@ -127,15 +128,14 @@ def plan(context: Context, to: int) -> MigrationPlan:
         MemtoolError: the format is not known, or a file cannot be read and so not be migrated.
     """
     old, new = context.settings.format, goal(context, to)
-    if old == new:
+    if new == 1:
         return MigrationPlan(old, new)
     files = _read(context)
     path = context.config_path
     before = bytes_of(context.repository.top, path)
     text = (before or b"").decode()
     done = []
-    for number in range(old, new):
-        step = STEPS[number - 1]
+    for number, step in enumerate(STEPS[: new - 1], 1):
         names = [one.path for one in files]
         try:
             taken = [
@@ -145,10 +145,15 @@ def plan(context: Context, to: int) -> MigrationPlan:
             ]
         except document.Unreadable as error:
             raise _unreadable(error.problems[0]) from None
-        text = toml.set_key(step.settings(text) if step.settings else text, "format", number + 1)
-        done.append(StepDone(step.name, (path, *taken)))
-    settings = FileEdit(path, before, text.encode())
-    edits = [settings, *(edit for one in files for edit in one.edits())]
+        if number >= old:
+            text = toml.set_key(
+                step.settings(text) if step.settings else text, "format", number + 1
+            )
+            taken = [path, *taken]
+        if taken:  # of earlier steps: a branch was merged that had not taken them
+            done.append(StepDone(step.name, tuple(taken)))
+    edits = [edit for one in files for edit in one.edits()]
+    edits += [FileEdit(path, before, text.encode())] if new > old else []
     _refuse_broken(edits, config_file.parse(text.encode(), path).categories)
     # What is new is there before what is old goes away; the number comes last.
     edits.sort(key=lambda edit: (edit.path == path, edit.after is None, edit.path))

@@ -95,17 +95,37 @@ def test_every_format_leads_to_every_later_one(store: Sandbox, old: int, new: in
     assert (again["steps"], again["commit"]) == ([], None)
 
 
-@pytest.mark.parametrize("number", range(1, NEWEST))
-def test_a_step_that_is_done_twice_changes_no_more(store: Sandbox, number: int):
-    """On a tree whose number was set back, a step finds nothing left to change but the number."""
-    store.json("migrate", "--to", str(number + 1), "--commit")
+def test_no_step_changes_what_has_a_later_format(store: Sandbox):
+    """On a migrated tree whose number was set back, all steps together change the number alone."""
+    store.json("migrate", "--commit")
     before = tree_of(store)
-    store.write(".memory/config.toml", toml.set_key(
-        (store.path / ".memory/config.toml").read_text(), "format", number))  # fmt: skip
+    text = (store.path / ".memory/config.toml").read_text()
+    store.write(".memory/config.toml", toml.set_key(text, "format", 1))
     store.commit("set back")
-    answer = store.json("migrate", "--to", str(number + 1), "--commit")
-    assert [step["files"] for step in answer["steps"]] == [[".memory/config.toml"]]
+    answer = store.json("migrate", "--commit")
+    assert [step["files"] for step in answer["steps"]] == [[".memory/config.toml"]] * 3
     assert tree_of(store) == before
+
+
+def test_files_of_an_older_branch_are_migrated_after_the_merge(store: Sandbox):
+    """A branch from before brings files and edits of the old format; migrate finds them again."""
+    store.git("branch", "old")
+    store.json("migrate", "--commit")
+    store.git("switch", "--quiet", "old")
+    store.memory("sta-late", type="state", category="warning", importance="0.5")
+    store.run("archive", "sem-c", "--commit")
+    store.commit("meanwhile")
+    store.git("switch", "--quiet", "main")
+    store.git("merge", "--quiet", "--no-edit", "old")
+    assert store.context().tree().find("sem-c").memory.status == "archived"
+    answer = store.json("migrate", "--commit")
+    assert (answer["from"], answer["to"]) == (NEWEST, NEWEST)
+    late = ".memory/state/2026-02/sta-late.md"
+    assert [step["files"] for step in answer["steps"]] == [
+        [late], [late], [".memory/state/sta-late.md"]
+    ]  # fmt: skip
+    assert (store.path / ".memory/state/sta-late.md").exists()
+    assert store.json("migrate", "--commit")["commit"] is None
 
 
 def test_many_steps_are_the_same_as_one_by_one(store: Sandbox):
