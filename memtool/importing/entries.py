@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -234,7 +235,8 @@ def records(
         many = "1 entry has" if count == 1 else f"{count:,} entries have"
         shown = originals.line(name, 60)
         what = f"{many} {shown}, which no memory has; it is left out"
-        hint = f"--map x-{shown.replace('_', '-')}={shown} keeps it"
+        mapped = shlex.quote(f"x-{ids.slug(shown)}={shown}")
+        hint = f"--map {mapped} keeps it"
         yield Problem(place, 0, "left-out", what, hint, severity="warning")
 
 
@@ -256,7 +258,8 @@ def _placed(values: Mapping[str, Any], asked: StoreRequest) -> dict[str, Any]:
         found = at_path(own, paths) if found is None else found
         for path in paths if found is not None else ():
             own.pop(snake(path.partition(".")[0]), None)
-        own |= {} if found is None else {snake(name): found}
+        if found is not None:
+            own[NAMES.get(name, (snake(name),))[0]] = found
     return own
 
 

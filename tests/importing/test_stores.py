@@ -391,10 +391,12 @@ def test_what_has_no_place_can_be_mapped(sandbox: Sandbox):
         "1 entry has meta, which no memory has; it is left out",
         "1 entry has mood, which no memory has; it is left out",
     ]
-    done = entries(sandbox, row, map=("x-mood=mood", "domain=meta.who.0"))
+    row |= {"title": "Row", "label": "It is so"}
+    done = entries(sandbox, row, map=("x-mood=mood", "domain=meta.who.0", "title=label"))
     assert done.problems == ()
     memory = sandbox.context().tree().find("row").memory
     assert (memory.text("x-mood"), memory.text("domain")) == ("calm", "Ada")
+    assert memory.title == "It is so"
 
 
 def test_numbers_above_one_are_parts_of_ten_or_a_hundred(sandbox: Sandbox):
