@@ -327,7 +327,9 @@ def _factors() -> list[str]:
 def _settings() -> list[str]:
     return [
         "## Settings",
-        "Kept in `config.toml` of the memory directory; `memtool config KEY VALUE` changes one.",
+        ("Kept in `config.toml` of the memory directory; `memtool config KEY VALUE` changes one. "
+        "Written by hand beside them are categories, under `[categories.NAME]`, and trust rules, "
+        "under `[[trust.rules]]` ([For teams](teams.md#8-who-may-decide-what))."),
         _table(
             ("setting", "default", "allowed", "meaning"),
             (

@@ -469,6 +469,7 @@ def _others(repository: Repository, directory: str) -> Iterator[Text]:
     listed = repository.git.names(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", directory
     )
+    hash_blob = blob_hash(repository.object_format)
     for path in sorted(set(listed)):
         if snapshot.is_memory_path(path, directory):
             continue
@@ -476,7 +477,7 @@ def _others(repository: Repository, directory: str) -> Iterator[Text]:
             data = files.read_regular(os.path.join(repository.top, path), MOST_BYTES)
         except OSError:
             continue  # it is gone, or a link, which is reported elsewhere
-        yield Text(path, "", data.decode(errors="replace"))
+        yield Text(path, hash_blob(data), data.decode(errors="replace"))
 
 
 BATCH_BYTES = 8 << 20

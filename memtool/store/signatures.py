@@ -31,10 +31,13 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
     from memtool.memory.memory import Memory
     from memtool.store.repository import Repository
+
+    One = TypeVar("One")
 
 FOLDER = "_signatures"
 ENDING = ".sig"
@@ -43,6 +46,8 @@ KEYGEN = "ssh-keygen"
 MOST_BYTES = 16 * 1024
 """Of a file with a signature; one by an RSA key of 16,384 bits takes a third of it."""
 TIMEOUT_S = 20.0
+BATCH = 50
+"""Signatures that are checked before what was found is kept: half a second's work."""
 _BEGIN = "-----BEGIN SSH SIGNATURE-----"
 _DIGITS = 12
 _KIND, _PREFIX, _KEPT = "verified 1", "verified-", 4
@@ -107,7 +112,7 @@ def proofs(
         return {one.path: () for one in versions}
     if not has_keygen(repository.git.env):
         return None
-    commits = signed_by(repository, {one.commit for one in versions if one.commit}, signers)
+    commits = signed_by(repository, {one.commit for one in versions if one.commit}, signers, room)
     try:
         detached = detached_by(repository, at, directory, versions, signers, room)
     except GitError:
@@ -122,29 +127,53 @@ def proofs(
     return found
 
 
-def signed_by(repository: Repository, commits: set[str], signers: bytes) -> dict[str, str]:
+def signed_by(
+    repository: Repository, commits: set[str], signers: bytes, room: str = ""
+) -> dict[str, str]:
     """Return the principal who signed each commit, for those with a good signature by a signer."""
     if not signers or not commits:
         return {}
+    rows = _rows(room, signers)
+    missing = sorted(commit for commit in commits if rows.get(commit) is None)
     with tempfile.NamedTemporaryFile(prefix="memtool-signers-") as file:
         file.write(signers)
         file.flush()
-        # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
-        settings: Mapping[str, str] = {
-            "gpg.program": "false",
-            "gpg.openpgp.program": "false",
-            "gpg.x509.program": "false",
-            "gpg.ssh.program": KEYGEN,
-            "gpg.ssh.allowedSignersFile": file.name,
-        }
-        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        answer = repository.git.run(
-            *options, "log", "--no-walk=unsorted", "--stdin", "--format=%H %G? %GS",
-            stdin="\n".join(sorted(commits)).encode() + b"\n",
-        )  # fmt: skip
+        for some in _batches(missing):
+            found = _asked_of_git(repository, some, file.name)
+            rows.add({one: [found[one]] if one in found else [] for one in some})
+    known = ((commit, rows.get(commit)) for commit in commits)
+    return {commit: names[0] for commit, names in known if names}
+
+
+def _asked_of_git(repository: Repository, commits: Sequence[str], signers: str) -> dict[str, str]:
+    # Only ssh signatures: the others are good by the keyring of whoever looks, not by the file.
+    settings: Mapping[str, str] = {
+        "gpg.program": "false",
+        "gpg.openpgp.program": "false",
+        "gpg.x509.program": "false",
+        "gpg.ssh.program": KEYGEN,
+        "gpg.ssh.allowedSignersFile": signers,
+    }
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    answer = repository.git.run(
+        *options, "log", "--no-walk=unsorted", "--stdin", "--format=%H %G? %GS",
+        stdin="\n".join(commits).encode() + b"\n",
+    )  # fmt: skip
     rows = (row.split(" ", 2) for row in answer.decode(errors="replace").splitlines())
     return {commit: principal for commit, verdict, principal in rows
             if verdict == "G" and principal.isprintable()}  # fmt: skip
+
+
+def _rows(room: str, signers: bytes) -> cache.TextRows:
+    """Return what is known of commits and claims by the bytes of an allowed-signers file."""
+    name = f"{_PREFIX}{cache.digest(signers.decode(errors='surrogateescape'))}"
+    return cache.TextRows(room, name, _KIND, _KEPT, _PREFIX)
+
+
+def _batches(rows: Sequence[One]) -> Iterator[Sequence[One]]:
+    """Yield some at a time: what is known of these stays known where a hook has no more time."""
+    for at in range(0, len(rows), BATCH):
+        yield rows[at : at + BATCH]
 
 
 class Signers(Value):
@@ -242,17 +271,16 @@ def _verified(
     repository: Repository, pairs: list[tuple[str, Signed]], signers: bytes, room: str
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return who signed which claim in which blob; each is checked once, by the same signers."""
-    name = f"{_PREFIX}{cache.digest(signers.decode(errors='surrogateescape'))}"
-    rows = cache.TextRows(room, name, _KIND, _KEPT, _PREFIX)
+    rows = _rows(room, signers)
     missing = [(oid, one) for oid, one in pairs if rows.get(f"{oid} {one.claim}") is None]
-    if missing:
-        texts = repository.git.blobs([oid for oid, _one in missing], MOST_BYTES)
-        with tempfile.TemporaryDirectory(prefix="memtool-signers-") as place:
-            listed = os.path.join(place, "signers")
-            _put(listed, signers)
+    with tempfile.TemporaryDirectory(prefix="memtool-signers-") as place:
+        listed = os.path.join(place, "signers")
+        _put(listed, signers)
+        for some in _batches(missing):
+            texts = repository.git.blobs([oid for oid, _one in some], MOST_BYTES)
             rows.add({
                 f"{oid} {one.claim}": tuple(_checked(repository, one, data, place, listed))
-                for (oid, one), data in zip(missing, texts, strict=True)
+                for (oid, one), data in zip(some, texts, strict=True)
             })  # fmt: skip
     return {(oid, one.claim): rows.get(f"{oid} {one.claim}") or () for oid, one in pairs}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -242,6 +243,29 @@ def test_a_missing_tool_is_not_remembered(ruled: Sandbox, keyring: Keyring, tmp_
     (folder / "git").symlink_to(git)
     assert ruled.json("show", "dec-redis", PATH=str(folder))["trust"] == "trusted"
     assert trust(ruled) == ANN
+
+
+def test_each_signature_is_checked_once(ruled: Sandbox, keyring: Keyring, tmp_path: Path) -> None:
+    """A trusted ref that moves on asks about nothing that was checked by the same signers."""
+    real, log = shutil.which("ssh-keygen"), tmp_path / "log"
+    fake = tmp_path / "bin/ssh-keygen"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\necho "$2" >> "{log}"\nexec {real} "$@"\n')
+    fake.chmod(0o755)
+    path = f"{fake.parent}:{os.environ['PATH']}"
+    keyring.sign_as(ruled, "bob")
+    sign(ruled, keyring, "ann")
+    ruled.memory("dec-b", "Pages are rendered.\n", title="Pages are rendered")
+    ruled.commit()
+    publish(ruled)
+    assert ruled.json("list", "is:signed", PATH=path)["total"] == 2
+    asked = log.read_text().split()
+    assert sorted(set(asked)) == ["find-principals", "verify"]
+    ruled.write("x", "")
+    ruled.commit()
+    publish(ruled)
+    assert ruled.json("list", "is:signed", PATH=path)["total"] == 2
+    assert log.read_text().split() == asked
 
 
 def test_bad_input_gets_a_sentence(ruled: Sandbox, keyring: Keyring, tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Keyring, Sandbox
+from conftest import Keyring, Sandbox, make_memory
 
 from memtool.errors import MemtoolError
 from memtool.store import config
+from memtool.store.trust_rules import rule_of
 
 RULES = """\
 [trust]
@@ -214,6 +215,25 @@ def test_a_bad_rule_gets_one_sentence(text: str, said: str) -> None:
         config.parse(f"[[trust.rules]]\n{text}\n".encode(), "FILE")
     assert said in str(caught.value)
     assert str(caught.value).startswith("FILE: trust.rules 1 ")
+
+
+@pytest.mark.parametrize(("match", "expected"), [
+    ("type:decision", True), ("type:semantic,decision", True), ("type:semantic", False),
+    ("tag:Auth*", True), ("tag:web", False), ("id:dec-*", True), ("id:dec-b", False),
+    ("category:decision", True), ("path:.memory/decision", True), ("path:/.memory/**/*.md", True),
+    ("path:.memory/semantic", False), ("type:decision tag:auth", True),
+    ("type:decision tag:web", False), ("gate", False),
+])  # fmt: skip
+def test_what_a_rule_matches(match: str, expected: bool) -> None:  # noqa: FBT001  # a table
+    """All filters must fit, of values one; globs as in a search; the first rule that fits holds."""
+    (rule,) = config.parse(
+        f'[[trust.rules]]\nmatch = "{match}"\nrequire = "signed"\n'.encode(), "FILE"
+    ).rules
+    memory = make_memory("dec-a", tags=("auth",))
+    path = ".memory/decision/2026-02/dec-a.md"
+    assert rule.matches(memory, path) is expected
+    other = rule.replace(match="other")
+    assert rule_of((rule, other), memory, path) is (rule if expected else None)
 
 
 def test_rules_must_be_tables() -> None:

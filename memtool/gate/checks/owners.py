@@ -191,7 +191,7 @@ def check(content: Content) -> Iterator[Problem]:
     repository = content.repository
     signatures.refuse_without_keygen(repository.git.env)
     last = _last_commits(held, [one.change for one in demands])
-    signers = signatures.signed_by(repository, set(last.values()), held.signers)
+    signers = signatures.signed_by(repository, set(last.values()), held.signers, held.room)
     claims = [
         signatures.Asked(one.change.path, one.change.after.oid, "")
         for one in demands
