@@ -71,6 +71,8 @@ def sign(
     signatures.refuse_without_keygen(git.user_env)
     tree = write.current(context, dry_run=dry_run)
     records = list({record.id: record for record in map(tree.find, id)}.values())
+    for record in records:
+        write.refuse_deleted(record.memory)
     claims = [(record, _claim(context, record)) for record in records]
     chosen = _key(context, key)
     if dry_run:

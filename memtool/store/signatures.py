@@ -45,6 +45,8 @@ NAMESPACE = "memtool"
 KEYGEN = "ssh-keygen"
 MOST_BYTES = 16 * 1024
 """Of a file with a signature; one by an RSA key of 16,384 bits takes a third of it."""
+MOST_FILES = 100
+"""Signatures of one memory that are looked at: each costs ssh-keygen, and anybody may add some."""
 TIMEOUT_S = 20.0
 BATCH = 50
 """Signatures that are checked before what was found is kept: half a second's work."""
@@ -238,6 +240,7 @@ def detached_by(
     for entry in repository.git.ls_tree(at, f"{directory}/{FOLDER}"):
         if entry.kind == "blob" and is_signature_path(entry.path, directory):
             files.setdefault(id_of(entry.path), []).append(entry.oid)
+    files = {id_: oids[:MOST_FILES] for id_, oids in files.items()}
     wanted = [one for one in versions if stem(one.path) in files]
     if not wanted:
         return {}

@@ -110,6 +110,8 @@ def test_another_claim_is_not_signed(ruled: Sandbox, keyring: Keyring) -> None:
     ruled.write(path.replace("dec-redis", "dec-copy"), (ruled.path / path).read_bytes())
     ruled.commit()
     assert errors(ruled).count("unowned") == 2
+    told = {one.id: one.message for one in check(ruled.context(), range="origin/main..").problems}
+    assert "they are over another claim or memory, or by a key that no signer" in told["dec-copy"]
     publish(ruled)
     assert trust(ruled) == ("trusted", [])
     assert trust(ruled, "dec-copy") == ("trusted", [])

@@ -60,6 +60,8 @@ class Protection(Value):
     signers: bytes
     olds: Mapping[str, tuple[TreeEntry, ...]]
     changes: tuple[OwnedChange, ...]
+    signed: frozenset[str]
+    """The ids for which the end has files with signatures, good or not."""
     is_settled: bool
     """Whether the trusted ref holds the end of the range already."""
 
@@ -135,6 +137,11 @@ def protection(context: Context, start: str, end: str) -> Protection | None:
             for path in set().union(*trees)
         },
         changes=tuple(found),
+        signed=frozenset(
+            signatures.id_of(path)
+            for path in after
+            if signatures.is_signature_path(path, directory)
+        ),
         is_settled=is_settled,
     )
 
@@ -341,6 +348,9 @@ def _problem(
         what = f"commit {commit[:SHORT]} has no good signature of a signer"
     else:
         what = "no commit of the range made it so: a merge went back to it"
+    if one.id in held.signed and not one.is_act and not by:
+        what += ", and no file with its signature is good: they are over another claim or memory, "
+        what += "or by a key that no signer has"
     message = f"it was {done}, which {names} must sign ({rule.match}); {what}"
     hint = "an owner makes that change, with git commit -S; the name of an author proves nothing"
     if not one.is_act:
