@@ -57,7 +57,8 @@ def test_commit_makes_one_commit_of_just_the_memories(sandbox):
 def test_commit_takes_more_files_than_an_argument_list(sandbox, tmp_path):
     """Paths go to git through a pipe, as an argument list has an end."""
     rows = [
-        {"id": f"{'long-name-' * 10}{n:05}", "title": "T", "type": "state"} for n in range(1200)
+        {"id": f"{'long-name-' * 10}{n:05}", "title": f"Word{n} and term{n * 7}", "type": "state"}
+        for n in range(1200)
     ]
     place = tmp_path / "many.jsonl"
     place.write_text("".join(json.dumps(row) + "\n" for row in rows))
