@@ -218,9 +218,10 @@ def import_(
         overrides=_overrides(context, set) | ({"scope": "global"} if context.is_global else {}),
         categories=context.settings.categories,
         now=context.now,
-        threshold=context.settings.number(THRESHOLD_KEY),
         allowed=allowlist(context.settings),
         redacts=redact,
+        # What people wrote down themselves they may mean twice; the gate asks them.
+        threshold=context.settings.number(THRESHOLD_KEY) if from_ in STORES else 0,
     )
     if project and from_ != "claude-mem":
         raise MemtoolError(

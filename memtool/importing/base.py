@@ -43,8 +43,8 @@ _HINTS = {
 class Target(Value):
     """Where records go. `tool` names the importer, `overrides` wins over the keys of records.
 
-    `threshold` is the likeness from which one repeats another. A record with a secret that is not
-    `allowed` is refused, or with `redacts` imported without it.
+    A record with a secret that is not `allowed` is refused, or with `redacts` imported without it.
+    Of records that are more alike than `threshold` one is taken; with 0 none is compared.
     """
 
     tree: Tree
@@ -52,9 +52,9 @@ class Target(Value):
     overrides: Fields
     categories: Mapping[str, Category]
     now: int
-    threshold: float
     allowed: Allowlist = NOTHING
     redacts: bool = False
+    threshold: float = 0
 
 
 class ImportPlan(Value):
@@ -277,7 +277,7 @@ def _without_repetitions(
     }
     records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in by_id]
     judged = [record for record in records if record.path in new]
-    if not judged:
+    if not (judged and target.threshold):
         return drafts
     near = near_duplicates.among([*target.tree.records, *records])
     found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
