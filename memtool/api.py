@@ -21,6 +21,7 @@ from memtool.commands import completion as _completion
 from memtool.commands import config as _config
 from memtool.commands import conflicts as _conflicts
 from memtool.commands import curate as _curate
+from memtool.commands import demo as _demo
 from memtool.commands import diff as _diff
 from memtool.commands import digest as _digest
 from memtool.commands import doctor as _doctor
@@ -85,6 +86,7 @@ class Project(Context):
     stats = _stats.stats
     config = _config.config
     completion = _completion.completion
+    demo = _demo.demo
     schema = _schema.schema
     alias = _alias.alias
     auto = _config.auto

@@ -67,6 +67,7 @@ ERROR_CODES: dict[str, str] = {
     "not-committed": "a file that the memory speaks of differs from HEAD",
     "not-deleted": "the memory is not forgotten, and cannot be purged",
     "not-due": "the memory was forgotten too lately to be purged",
+    "not-empty": "the directory of a demo holds something, or is none",
     "not-here": "the file is left out of this sparse checkout",
     "not-pinned": "the memory is not pinned",
     "not-signed": "ssh-keygen did not sign",

@@ -345,6 +345,7 @@ PROCESSES = """
     check --staged
     hook claude stop --input {}
     init --dry-run
+    demo harbor --dry-run
     status
     stats
     config search.limit 20 --dry-run

@@ -32,7 +32,7 @@ LAYERS = (
     ("sessions",),
     ("importing",),
     ("upkeep",),
-    ("hosts",),
+    ("hosts", "demo"),
     ("commands",),
     ("cli", "api"),
     ("rpc",),

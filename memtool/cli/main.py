@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 SURFACES = {"completion": "memtool.cli.completion", "mcp": "memtool.mcp"}
 """Verbs that need more than a verb knows, and the module that serves them."""
-NO_REPOSITORY = ("schema",)
+NO_REPOSITORY = ("demo", "schema")
 """Verbs that answer without a repository, too."""
 
 
@@ -170,7 +170,9 @@ def _opened(call: Call) -> Context:
         needs_none = call.options.get("user") or call.face.name in NO_REPOSITORY
         if error.code != "no-repository" or not needs_none:
             raise
-        return Context.at_global(os.environ)
+        found = Context.at_global(os.environ)
+        found.cwd = os.path.abspath(call.directory)
+        return found
 
 
 def _answer(context: Context, call: Call) -> Any:

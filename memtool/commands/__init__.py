@@ -29,6 +29,7 @@ class Verb(Value):
 
 VERBS: tuple[Verb, ...] = (
     Verb("init", "start", "make the memory directory of a repository"),
+    Verb("demo", "start", "build the repository of a made-up team, to look around in"),
     Verb("status", "start", "how the memories stand, and what is wrong with them"),
     Verb("stats", "start", "sizes, latencies, and which memories are used"),
     Verb("config", "start", "show or change a setting"),
