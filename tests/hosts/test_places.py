@@ -115,10 +115,9 @@ def test_without_a_home_the_project_can_still_be_set_up(
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     before = files(monorepo.path.parent)
     kept = {k: v for k, v in monorepo.env.items() if not k.startswith("XDG_")}
-    for home, words in (("", "there is no home"), ("~", "there is no home"),
-                        ("/dev/null", "Not a directory")):  # fmt: skip
-        env = {**kept, "HOME": home}
-        there = Sandbox(monorepo.path, env)
+    homes = (("", "there is no home"), ("~", "there is no home"), ("/dev/null", "Not a directory"))
+    for (home, words), place in zip(homes, PLACES, strict=True):
+        there = Sandbox(at(monorepo, place).path, {**kept, "HOME": home})
         install(there.context(), host, mcp=True, yes=True)
         assert files(monorepo.path.parent) != before
         assert answered(there.context(), "claude", "session-start", read(b"{}"), is_dry=True).items
