@@ -220,8 +220,8 @@ def import_(
         now=context.now,
         allowed=allowlist(context.settings),
         redacts=redact,
-        # What people wrote down themselves they may mean twice; the gate asks them.
-        threshold=context.settings.number(THRESHOLD_KEY) if from_ in STORES else 0,
+        is_store=from_ in STORES,
+        threshold=context.settings.number(THRESHOLD_KEY),
     )
     if project and from_ != "claude-mem":
         raise MemtoolError(

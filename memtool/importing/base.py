@@ -44,7 +44,8 @@ class Target(Value):
     """Where records go. `tool` names the importer, `overrides` wins over the keys of records.
 
     A record with a secret that is not `allowed` is refused, or with `redacts` imported without it.
-    Of records that are more alike than `threshold` one is taken; with 0 none is compared.
+    Of the entries of a store only relations to what is there are kept, and of those that are more
+    alike than `threshold` one is taken; records that people wrote are left to the gate.
     """
 
     tree: Tree
@@ -54,7 +55,8 @@ class Target(Value):
     now: int
     allowed: Allowlist = NOTHING
     redacts: bool = False
-    threshold: float = 0
+    is_store: bool = False
+    threshold: float = 1
 
 
 class ImportPlan(Value):
@@ -277,7 +279,7 @@ def _without_repetitions(
     }
     records = [Record(one, f"{one.id}.md", "") for _draft, one in built if one.id not in by_id]
     judged = [record for record in records if record.path in new]
-    if not (judged and target.threshold):
+    if not (judged and target.is_store):
         return drafts
     near = near_duplicates.among([*target.tree.records, *records])
     found = near_duplicates.twins(judged, near, target.threshold, target.now, target.categories)
@@ -324,7 +326,7 @@ def _built(
     """Build and check every memory; again without the refused ones, whose relations go too."""
     while True:
         warnings: list[Problem] = []
-        links = _links(drafts, target.tree, warnings)
+        links = _links(drafts, target, warnings)
         built = []
         for draft in drafts:
             memory = _memory(draft, links[draft.key], cited[draft.key], target.overrides)
@@ -377,20 +379,20 @@ def _fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | No
 
 
 def _links(
-    drafts: Sequence[ForeignRecord], tree: Tree, warnings: list[Problem]
+    drafts: Sequence[ForeignRecord], target: Target, warnings: list[Problem]
 ) -> dict[str, Fields]:
     """Return the relations of each draft by its key; what is left out is a warning."""
     ids = _ids(drafts)
-    older = _older(drafts, ids, tree, warnings)
+    older = _older(drafts, ids, target.tree, warnings)
     links: dict[str, Fields] = {}
-    known = set(ids.values())
+    known = {*ids.values(), *target.tree.by_id} if target.is_store else None
     for draft in drafts:
         found: Fields = {}
         if "supersedes" in draft.fields or older[draft.id]:
             found["supersedes"] = older[draft.id]
         for relation in RELATIONS[1:]:
             if relation in draft.fields:
-                found[relation] = _related(draft, relation, ids, known, tree, warnings)
+                found[relation] = _related(draft, relation, ids, known, warnings)
         links[draft.key] = found
     return links
 
@@ -458,16 +460,14 @@ def _related(
     draft: ForeignRecord,
     relation: str,
     ids: Mapping[str, str],
-    known: Collection[str],
-    tree: Tree,
+    known: Collection[str] | None,
     warnings: list[Problem],
 ) -> tuple[str, ...]:
-    """Return ids of relations; a record of a store names nothing that is in neither place."""
+    """Return ids of a relation, of those that are `known`; None knows all."""
     found = []
     for name in _names(draft, relation):
-        id_ = ids.get(name) or (name if draft.is_exact else originals.as_id(name, "rec"))
-        is_there = id_ in known or id_ in tree.by_id
-        if is_there or (draft.is_exact and schema.is_id(id_)):
+        id_ = ids.get(name) or (name if known is None else originals.as_id(name, "rec"))
+        if id_ in known if known is not None else schema.is_id(id_):
             found += [id_] if id_ != draft.id else []
         else:
             warnings.append(_dangling(draft, name, relation))
