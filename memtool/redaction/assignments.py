@@ -12,13 +12,17 @@ from memtool.redaction.entropy import (
     LEAST_BITS,
     Pattern,
     bits,
+    is_composed,
     is_dense,
     is_hex_or_uuid,
     is_mixed,
     is_named,
+    is_numbered_phrase,
     is_phrase,
+    is_signed,
     is_typed,
     is_wordlike,
+    looks_typed,
 )
 
 TYPE_CHECKING = False
@@ -32,11 +36,11 @@ if TYPE_CHECKING:
 ANNOUNCING = (
     *str.split(
         "pass pwd pw psw kata pin cred login auth secret token jeton geheim chave bearer cookie "
-        "salt dsn jwt webhook key kennwort contrase clave senha hasł haslo wachtwoord lösenord "
+        "salt dsn jwt webhook key psk kennwort contrase clave senha hasł haslo wachtwoord lösenord "
         "adgangskode parola şifre salasana heslo jelszó пароль 密码 密碼 口令 パスワード 비밀번호 "
         "schlüssel clé токен секрет ключ 密钥 令牌 トークン 토큰"
     ),
-    *("log in", "logs in", "pat ", 'pat"', "pat'", "pat`", "pat:", "pat="),
+    *("log in", "logs in", "identified by", "pat ", 'pat"', "pat'", "pat`", "pat:", "pat="),
 )
 """A part of every announcing word: a text without any of these has no such word."""
 
@@ -49,7 +53,9 @@ PERSON_WORDS = (
 
 SHORT_PERSON_WORDS = (
     r"(?<![a-z0-9+/])(?:pw|pass|psw|kata sandi|pin(?: code)?|credentials?|creds?|"
-    r"login|log in|logs in|auth|requirepass|masterauth)(?![a-z0-9+/])"
+    r"login|log in|logs in|auth|psk|(?:bind|root)pw|identified by|requirepass|masterauth)"
+    r"(?![a-z0-9+/])"
+    r"|(?<=-)[a-z]{2,12}pass(?![a-z0-9])"
 )
 """Words of the same kind that are parts of other words, and need their borders."""
 
@@ -86,6 +92,9 @@ NOT_SECRET_BEFORE = frozenset(
 )
 """A word right before the announcing one that makes it harmless: `public key`, `page token`."""
 
+HOLDERS = frozenset(("config", "json", "yaml", "object", "dict", "host", "input"))
+"""Words of these that a dot follows hold what is named behind it: `config.secret_key`."""
+
 NOT_SECRET_AFTER = frozenset(
     str.split(
         "id ids name names hash hashes hashed hashing digest checksum fingerprint thumbprint "
@@ -99,7 +108,7 @@ NOT_SECRET_AFTER = frozenset(
         "updated changed last status state scope scopes audience issuer bucket role arn group "
         "user owner email history table page form screen test tests module method function "
         "handler helper util utils service validator validation check generator cost rounds "
-        "mgr identity"
+        "mgr identity header headers mode"
     )
 )
 """A word of the identifier after the announcing one: `password_hash`, `token_url`, `key id`."""
@@ -150,15 +159,15 @@ GAP = (
 """Between a sign and its value: spaces, a type, or the end of the line and maybe a code fence."""
 
 _ASSIGN = Pattern(
-    r"(?P<tail>[\w.-]{0,30}(?:\[\w{0,10}\])?)[\"'`*\\)\]]{0,4}[ \t]{0,12}"
+    r"(?P<tail>[\w.-]{0,30}(?:\[\w{0,10}\])?)[\"'`*\\)\]]{0,4}[ \t]{0,12}[ \t.\u2026]{0,60}"
     r"(?P<note>\([^()\n\0]{0,40}\)[*`]{0,2}[ \t]{0,2})?"
-    r"(?P<sign>\|\|=?|\?\?=?|:=|=>|->|<-|==|=|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
-    r"|,(?=[^\s,]{16})|\t"
+    r"(?P<sign>\|\|=?|\?\?=?|:[=-]|=>|->|<-|={1,3}|::|:|\|(?=[ \t])|\"[ \t]{0,2},|',|>|-(?= )"
+    r"|,(?=[^\s,]{8})|\t"
     r"|[\u2192\uff1a\u4e3a\u662f\u306f\u2013\u2014])"
     rf"(?P<gap>{GAP})"
     r"(?:[brfuBRFU@$]{1,2}(?=[\"'])|%[qQ](?=\())?"
     r"(?:(?:['\"]{2}\.join|paste0?|concat|CONCAT|[Ss]tring|str|bytes|Buffer\.from|SecretStr|Secret)\(\[?(?=[\"']))?"
-    r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|[\[(]{1,2}[ \t]{0,2}[\"']|\[|\(|<!\[CDATA\[)?"
+    r"(?P<open>\\?[\"'`]{1,3}|[*]{1,2}[`\"']?|[\[(]{1,2}[ \t]{0,2}[\"']|\[{1,2}|\(|<!\[CDATA\[)?"
 )
 QUOTES = ("'", '"')
 """What a text of a list ends with, whose next text is no value of it."""
@@ -171,8 +180,12 @@ _DEFAULT = Pattern(
 """The value of a variable of Terraform."""
 _KUBERNETES = Pattern(r"[\w.-]{0,30}[\"']?\s{0,3}\n[ \t]{1,16}value:[ \t]{0,3}(?P<open>[\"'])?")
 _ATTRIBUTE = Pattern(
-    r"[\w.-]{0,30}\\?[\"'](?:\s{1,4}value\s?=|,\s{0,20}\\?[\"']?value\\?[\"']?\s?[:=])\s{0,2}(?P<open>\\?[\"'])"
+    r"[\w.-]{0,30}(?:\\?[\"'](?:\s{1,4}[\w-]{1,20}=[\"'][^\"'<>\n\0]{0,40}[\"']){0,3}\s{1,4}value\s?="
+    r"|>\s{0,20}<[Vv]alue>|\\?[\"']?,\s{0,20}\\?[\"']?\w{0,12}[Vv]alue\\?[\"']?\s?[:=]"
+    r"|[ \t]{0,2}</\w{1,20}>\s{0,20}(?:<\w{1,20}(?:\s[^<>\n\0]{0,60})?>\s{0,8}){1,3})"
+    r"\s{0,2}(?P<open>\\?[\"'])?"
 )
+"""The value of an attribute, of a pair of arguments, or of the element behind that of the name."""
 _CALLED = Pattern(r"\([ \t]{0,2}(?P<open>[\"'])")
 _CALLS = Pattern(r"(?:\.|\b(?:set|with|use|put|add)_?)[a-z_]{0,20}\Z")
 """Calls that set what they are named after: `.password("…")`, `withToken("…")`."""
@@ -197,11 +210,21 @@ _IS_SET = Pattern(
 )
 _ANSWER = Pattern(
     r"[^\n\0?]{0,40}\?\s{0,3}\n[ \t]{0,4}(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]{1,2})?"
-    r"(?:<?[\w. -]{1,30}>?:[ \t]{1,2})?(?:>[ \t])?(?P<open>[\"'`])?"
+    r"(?:<?[\w. -]{1,30}>?:[ \t]{1,2})?(?:>[ \t])?"
+    r"(?P<words>(?:[A-Za-z']{1,12}[,:!]?[ \t]{1,2}){0,4})(?P<open>[\"'`])?"
     r"(?=[^\s\0]{6,200}[ \t]{0,3}(?:\r?\n|$))"
 )
-"""An answer that is nothing but the password, or the key, that was asked for."""
-_BEHIND = Pattern(r"[ \t]{1,2}(?P<open>[\"'`])?(?=[^\s\0]{0,80}[!@#$%^&*+=?~])")
+"""An answer that ends with the password, or the key, that was asked for."""
+_SHOWN = Pattern(
+    r"[\w.]{0,30}[})\"']{0,3}[ \t]{0,4}\r?\n(?P<open>[\"'])?(?=[^\s\0]{6,200}[ \t]{0,3}(?:\r?\n|$))"
+)
+_SHOWS = Pattern(
+    r"(?:^|\n)[ \t]{0,4}(?:[^\s\0]{0,30}[$#>%][ \t]{0,2}){1,3}"
+    r"(?:(?:echo|printenv|print)\b[ \t(]{1,3})?[\"'${(]{0,3}[\w.]{0,40}\Z"
+)
+"""A variable that is shown at a prompt, and its value on the next line."""
+_BEHIND = Pattern(r"(?:[ \t]{1,3}(?:\d[ \t]|\()?|\()[ \t]{0,2}(?P<open>[\"'`])?(?=[^\s\0]{8,})")
+"""A value right behind a word for a password: in a sentence, in SQL, in the argument of a call."""
 _NEXT = Pattern(r"[ \t]{1,2}([A-Za-z0-9_+/.-]{14,200}={0,2})(?![\w-])")
 """The value right behind its announcement, without a sign."""
 _QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
@@ -227,11 +250,14 @@ DIGITS = frozenset("0123456789")
 SIGNS = DIGITS.union("\"'`\u201c\xab\u201e!@#$%&*=+~?:|")
 _IN_CALL = Pattern(r"\(\s{0,8}[\"'][\w.-]{0,40}\Z")
 _GIVEN = Pattern(
-    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|define|add|secrets?|login \S{1,40}"
-    r"|user \S{1,40})"
+    r"(?:\b(?:with|using|setx|setenv|set|env|arg|export|define|add|secrets?|set -\w{1,4}"
+    r"|login \S{1,40}|user \S{1,40})"
     r"\s{1,2}|(?:^|[\s\[\"'`,])--?)[\w-]{0,40}\Z"
 )
 """Before a word whose value follows after a space only: flags, `set`, `with password …`."""
+
+_NAME_SO_FAR = Pattern(r"[ \t]{0,8}[\w.-]{0,30}\Z")
+"""A line of settings that begins with the name of one: `bindpw …`."""
 
 CLOSES = {
     "\u201c": "\u201d", "\u2018": "\u2019", "\xab": "\xbb", "\u201e": "\u201c", "<![CDATA[": "]]"
@@ -303,17 +329,11 @@ def _assigned(here: Announcement) -> Span | None:
     if match:
         if _is_tail_harmless(match["tail"]):
             return None
-        in_call = match["open"] and _IN_CALL.search(text, max(0, here.start - 48), here.start)
         if match["note"] and HASH_WORDS.search(match["note"].lower()):
             return None
         broken = "\n" in match["gap"]
-        is_next = match["sign"].endswith((",", "\t")) and not in_call
         is_tag = match["sign"] == ">" and bool(match["gap"])
-        span = None if is_tag else _value(match, text, alone=broken)
-        if span and (is_next or match["sign"] in DEFAULTS):
-            value = text[span[0] : span[1]]
-            is_drawn = is_hex_or_uuid(value) or (match["sign"][0] not in QUOTES and is_dense(value))
-            span = span if is_drawn else None  # names in a list, an alternative
+        span = None if is_tag else _listed(here, match, _value(match, text, alone=broken))
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
     for pattern in (_KUBERNETES, _ATTRIBUTE, _CALLED, _DEFAULT):
@@ -327,6 +347,25 @@ def _assigned(here: Announcement) -> Span | None:
     return None
 
 
+def _listed(here: Announcement, match: Match[str], span: Span | None) -> Span | None:
+    """Return the span; of the next field of a row, or an alternative, only if it is drawn."""
+    if span is None:
+        return None
+    text, sign = here.text, match["sign"]
+    line = text.rfind("\n", 0, here.start) + 1
+    in_call = match["open"] and _IN_CALL.search(text, max(0, here.start - 48), here.start)
+    is_next = sign.endswith((",", "\t")) and not in_call
+    if not is_next and (sign not in DEFAULTS or text.startswith("||", line)):
+        return span
+    start, end = span
+    if is_next and not match["open"]:
+        end = start + len(text[start:end].split(sign[-1])[0])
+    value = text[start:end]
+    is_drawn = is_hex_or_uuid(value) or (sign[0] not in QUOTES and is_dense(value))
+    is_drawn = is_drawn or (sign == "," and here.kind == "password" and looks_typed(value))
+    return (start, end) if is_drawn else None
+
+
 def _given(here: Announcement) -> Span | None:
     """Return the span of a value that follows after a space: a flag's, a setting's."""
     lower, start = here.lower, here.start
@@ -334,13 +373,18 @@ def _given(here: Announcement) -> Span | None:
         return None
     line = lower.rfind("\n", 0, start)
     is_setting = here.word in ("requirepass", "masterauth")
-    if not is_setting and not _GIVEN.search(lower, max(0, start - 60, line), start):
+    is_given = is_setting or _GIVEN.search(lower, max(0, start - 60, line), start)
+    is_directive = _NAME_SO_FAR.match(lower, line + 1, start)
+    if not is_given and not is_directive:
         return None
     match = _FLAG.match(here.text, here.end)
     if match is None or _is_tail_harmless(match["tail"]):
         return None
-    span = _value(match, here.text)
-    return span if span and _fits(here, span, sure=True, quoted=bool(match["open"])) else None
+    span = _value(match, here.text, alone=not is_given)
+    if span is None or not _fits(here, span, sure=True, quoted=bool(match["open"])):
+        return None
+    value = here.text[span[0] : span[1]]
+    return span if is_given or looks_typed(value) or is_dense(value) else None
 
 
 def _in_sentence(here: Announcement) -> Span | None:
@@ -352,7 +396,8 @@ def _in_sentence(here: Announcement) -> Span | None:
     if next_word and here.kind != "password":
         value = next_word[1].rstrip(TRAIL)
         near = _WORD_BEFORE.search(lower, max(0, here.start - 16), here.start)
-        is_sure = bool(near and near[1] in SURE_KEYS) or (" " in here.word and _is_sure_key(here))
+        is_request = near is not None and REQUEST_TOKENS.match(f"{near[1]} {here.word}")
+        is_sure = _is_sure_key(here) and here.word != "key" and not is_request
         if (is_sure and is_hex_or_uuid(value)) or is_dense(value):
             return next_word.start(1), next_word.start(1) + len(value)
     at = end
@@ -372,12 +417,24 @@ def _in_sentence(here: Announcement) -> Span | None:
         at = max(match.end("copula"), match.end("colon"))
     span = _quoted(here)
     if span is None:
-        match = _ANSWER.match(text, end)
-        span = _value(match, text, alone=True) if match else None
-        span = span if span and _fits(here, span, sure=True, quoted=True) else None
+        span = _answered(here)
     if span is None and here.kind == "password":
         span = _as_password(here)
     return span
+
+
+def _answered(here: Announcement) -> Span | None:
+    """Return the span of the answer to a question, or of what a prompt shows below a name."""
+    shows = _SHOWS.search(here.text, max(0, here.start - 80), here.start)
+    match = (_SHOWN if shows else _ANSWER).match(here.text, here.end)
+    span = _value(match, here.text, alone=True) if match else None
+    if match is None or span is None or not _fits(here, span, sure=True, quoted=True):
+        return None
+    value = here.text[span[0] : span[1]]
+    is_bare = bool(shows) or not match["words"]
+    return (
+        span if is_bare or is_dense(value) or is_hex_or_uuid(value) or looks_typed(value) else None
+    )
 
 
 def _as_password(here: Announcement) -> Span | None:
@@ -396,7 +453,7 @@ def _as_password(here: Announcement) -> Span | None:
         if span is None:
             continue
         value = text[span[0] : span[1]]
-        if is_typed(value, 8) and is_mixed(value):
+        if looks_typed(value):
             return span
         if pattern is _TO and not DIGITS.isdisjoint(value) and is_typed(value, 8, sure=True):
             return span
@@ -410,13 +467,14 @@ def _quoted(here: Announcement) -> Span | None:
         return None
     span = _value(match, here.text)
     value = here.text[span[0] : span[1]] if span else ""
-    is_next = match.end() - here.end < 4
-    if is_next and here.kind != "password" and is_hex_or_uuid(value) and _is_sure_key(here):
+    is_near = match.end() - here.end < 24
+    if is_near and here.kind != "password" and is_hex_or_uuid(value) and _is_sure_key(here):
         return span
     is_password = here.kind == "password" and not here.word.startswith("pin")
     if is_dense(value, 14):
         return span
-    return span if is_password and is_typed(value, 7) and is_mixed(value) else None
+    is_typed_in = (is_typed(value, 7) and is_mixed(value)) or is_numbered_phrase(value)
+    return span if is_password and is_typed_in else None
 
 
 def _before(here: Announcement) -> Span | None:
@@ -436,7 +494,7 @@ def _before(here: Announcement) -> Span | None:
     if HASH_WORDS.search(here.lower, end, start):
         return None
     if here.kind == "password":
-        good = is_typed(value, 8) and is_mixed(value)
+        good = looks_typed(value)
     else:
         good = is_hex_or_uuid(value) and _is_sure_key(here)
     return (begin, end) if good or is_dense(value) else None
@@ -461,7 +519,7 @@ def _value(match: Match[str], text: str, *, alone: bool = False) -> Span | None:
         alone and text[plain.end() : plain.end() + 1] not in ("", "\n", "\r", "`", '"')
     ):
         return None
-    cut = _CUT.search(plain[0])
+    cut = None if is_signed(plain[0]) else _CUT.search(plain[0])
     value = plain[0][: cut.start()] if cut else plain[0]
     while value and value[-1] in TRAIL and not (value[-1] == ")" and "(" in value):
         value = value[:-1]
@@ -510,20 +568,30 @@ def _announced_from(lower: str, start: int, end: int) -> int | None:
 
 def _is_sure_ending(head: str) -> bool:
     """Return whether a word written together with `key` names a secret key."""
-    return head.endswith(
-        ("api", "access", "secret", "private", "master", "account", "auth", "signing")
-    )
+    return head.endswith(_SURE_ENDINGS)
+
+
+_SURE_ENDINGS = tuple(SURE_KEYS - {"enc"})
 
 
 def _is_taken_back(lower: str, start: int, end: int) -> bool:
     """Return whether the word before makes the announcement harmless: `public key`."""
     word = lower[start:end]
-    if lower.startswith("${", start - 2):
+    if _FILLED_IN.search(lower, max(0, start - 30), start) and not _FALLBACK.match(lower, end):
         return True  # a variable that is filled in, with what to say where it is not set
+    if "arn:" in lower[max(0, start - 100) : start].rpartition(" ")[2]:
+        return True
     if word.rstrip("s").endswith("key") and _PARTED.split(word)[0] in NOT_SECRET_BEFORE:
         return True
     near = _WORD_BEFORE.search(lower, max(0, start - 16), start)
-    return near is not None and near[1] in NOT_SECRET_BEFORE
+    if near is None or (lower[start - 1] == "." and near[1] in HOLDERS):
+        return False
+    return near[1] in NOT_SECRET_BEFORE
+
+
+_FILLED_IN = Pattern(r"\$\{\Z")
+_FALLBACK = Pattern(r"\w{0,30}:?[-=]")
+"""Behind a variable of a shell: the value where it is not set."""
 
 
 def _is_tail_harmless(tail: str) -> bool:
@@ -558,7 +626,7 @@ def _fits_password(here: Announcement, span: Span, *, sure: bool, quoted: bool) 
         return not is_named(value) or value.isalnum()
     if word in WEAK and not quoted:
         return is_typed(value, 8) and is_mixed(value)
-    if quoted and is_phrase(value):
+    if (quoted and is_phrase(value)) or is_numbered_phrase(value):
         return True
     if sure and value.isdigit():
         return 6 <= len(value) <= 9 and len(set(value)) > 2
@@ -577,6 +645,8 @@ def _fits_token(here: Announcement, span: Span, *, sure: bool, quoted: bool) -> 
             return False
         return word.rstrip("s") not in ("salt", "cookie", "webhook") and _is_sure_key(here)
     plain = _is_sure_key(here)
+    if not plain and is_composed(value):
+        return False
     if is_dense(value, 12 if plain and sure else 16):
         return True
     if sure and quoted and len(value) > 31 and bits(value) > LEAST_BITS and not is_wordlike(value):

@@ -177,7 +177,7 @@ _FORMS: tuple[str, ...] = (
         r"web|log|port|arm|x86|win|int|float)[-_]?\d{1,4}(?:[-_.][\w-]{0,16}|[a-z]{0,3}))$"
     ),
     r"[A-Za-z]\d{1,4}$",
-    r":|--?[a-z]|[A-Za-z_][\w.]*=[\w.\[{(<$]",  # a role, a flag, a keyword
+    r":|--?[a-z]|[a-z_]{2,}(?:[A-Z][a-z]+)*\d{0,2}=[\w.\[{(<$]",  # a role, a flag, a keyword
     r"(?i:hmac|pbkdf|argon|bcrypt|scrypt|aes|sha|ecdsa|ed25519|rsa)[-_][\w-]*$",
     r"(?:sha\d{1,3}|md5|h1)[-:]|\{SSHA|pbkdf2",  # a hash
     (
@@ -304,6 +304,11 @@ def is_typed(value: str, least: int = 6, *, sure: bool = False) -> bool:
     )
 
 
+def is_numbered_phrase(value: str) -> bool:
+    """Return whether a value is words and a number that signs join, as a passphrase is."""
+    return " " not in value and is_phrase(value) and any(char.isdigit() for char in value)
+
+
 STOP_WORDS = frozenset(
     str.split(
         "the a an your you please enter must be is are to of not and or in for with this that "
@@ -314,8 +319,11 @@ STOP_WORDS = frozenset(
 
 
 def is_phrase(value: str) -> bool:
-    """Return whether a value is a passphrase: four to eight plain words that make no sentence."""
-    words = _BETWEEN_WORDS.split(value)
+    """Return whether a value is a passphrase: four to ten plain words that make no sentence.
+
+    A number may be among them.
+    """
+    words = [word for word in _BETWEEN_WORDS.split(value) if not word.isdigit()]
     return (
         4 <= len(words) <= 10
         and len(value) <= 100
@@ -337,6 +345,11 @@ def is_mixed(value: str) -> bool:
     )
 
 
+def looks_typed(value: str) -> bool:
+    """Return whether a value looks like a password by itself, whatever is around it."""
+    return (is_typed(value, 8) and is_mixed(value)) or is_numbered_phrase(value)
+
+
 PRIVATE_KEY = "private-key"
 BEGIN = "-----BEGIN "
 DASHES = "-----"
@@ -347,6 +360,7 @@ BREAK = r"(?:(?:\\r)?\\n|[\s>|*#\"'+,;\\]){1,40}"
 LINES = (
     rf"(?:{BREAK}[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{0,200}}){{0,6}}"
     rf"(?:{BREAK}[A-Za-z0-9+/=]{{16,4000}}){{0,600}}"
+    r"(?:\r?\n[ \t>#*+-]{0,12}[A-Za-z0-9+/]{1,15}={0,2}(?=[ \t]{0,4}(?:\r?\n|$)))?"
 )
 
 _LINES = Pattern(LINES)
@@ -391,7 +405,7 @@ MOST_LENGTH = 200
 CANDIDATE = Pattern(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{21,}")
 
 PUBLIC = Pattern(
-    r"(?:sha-?\d{1,3}|md5|h1|blake\w{1,3}|npm|pip|go)[-_:]|"  # checksums
+    r"(?:sha-?\d{1,3}|md5|h1|blake\w{1,3}|npm|pip|go|nonce)[-_:]|"  # checksums
     r"AAAA[BCE]3Nza|AAAAC|AAAAE2V|ssh-|"  # public keys
     r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
     r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which `shapes` knows
@@ -408,19 +422,19 @@ PUBLIC = Pattern(
 """Forms that anybody may see."""
 
 BEFORE = Pattern(
-    r"(?:\b(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision|hash)|"
+    r"(?:(?<![a-z0-9])(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision|hash)|"
     r"sha-?\d{0,2}|sha\d?_\d+|md5|crc\d*|h1|hash(?:es|ed)?|check ?sum|integrity|"
     r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?key|pubkey|"
     r"verif(?:y|ying)[ _-]?key|cursor|offset|(?:page|next|lock|change|client)[ _-]?token|"
     r"nonce|[un]uid|ulid|"
     r"ksuid|nanoid|cuid|guid|"
-    r"[a-z]{0,20}_?ids?|identifier|(?:code_)?challenge|cid|request|trace|span|correlation|address|wallet|"
+    r"[a-z]{0,20}_?ids?(?:-\d)?|identifier|(?:code_)?challenge|cid|request|trace|span|correlation|address|wallet|"
     r"ssh-[a-z0-9-]+|ecdsa-\S+|image|"
     r"signature|sig|sri|cert(?:ificate)?|media|png|jpe?g|gif|font|svg|icon|thumbnail|avatar|"
     r"build|slug|hashed|file|folder|class|function|symbol|branch|nix|store|cache[ _-]?key|"
     r"snapshot|artifact|bundle|chunk|asset|video|document|doc|sheet|"
-    r"base64|data|encoded|payload|sample|alphabet|recipient|stanza)"
-    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|\$|\|1\||\|1\|[a-z0-9+/]{20,40}=?\|)\Z"
+    r"base64|data|encoded|payload|sample|alphabet|recipient|stanza|cluster|channel|video|mint|bh?(?==))"
+    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|did:[a-z0-9]{1,12}:|\$|\|1\||\|1\|[a-z0-9+/]{20,40}=?\|)\Z"
 )
 """The text before a string that is no secret."""
 
@@ -446,7 +460,7 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             continue
         if len(set(token)) <= MOST_ALIKE or bits(token) <= LEAST_BITS:
             continue
-        if is_wordlike(token) or is_camel(token) or _is_composed(token) or is_sequence(token):
+        if is_wordlike(token) or is_camel(token) or is_composed(token) or is_sequence(token):
             continue
         if is_filler(token) or PUBLIC.match(token.lstrip("/")):
             continue
@@ -512,7 +526,7 @@ def _is_recipient(text: str, start: int) -> bool:
     )
 
 
-def _is_composed(token: str) -> bool:
+def is_composed(token: str) -> bool:
     """Return whether a string is composed of words, numbers and hashes, as paths and pod names are.
 
     It is not if the other parts are most of it, or if one of them has enough entropy alone.
@@ -534,8 +548,15 @@ def _is_in_address(text: str, start: int) -> bool:
     """Return whether the word up to here holds `://`, a host with a path, or a digest mark."""
     word = text[max(0, start - 300) : start + 2]
     word = word[max(word.rfind(mark) for mark in " \n\t\"'`<>(|") + 1 :]
-    is_path = word[:1] in "/~" and len(word) > 1
+    is_path = (word[:1] in "/~" and len(word) > 1) or _FILE.match(text, start) is not None
     return is_path or any(mark in word for mark in ("://", "www.", "@sha", "arn:"))
+
+
+_FILE = Pattern(
+    r"(?:[\w.@+-]{1,40}/){1,12}[\w.@+-]{0,80}"
+    r"\.(?:m?[jt]sx?|css|json|html?|map|png|svg|woff2?|py|rb|go|rs|java|md|txt|lock|wasm)(?![\w.])"
+)
+"""A path that ends in the name of a file."""
 
 
 def _is_encoded_text(token: str) -> bool:

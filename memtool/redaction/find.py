@@ -97,6 +97,7 @@ LEADS = frozenset(
 ENDS = ".,;:!?)"
 """What a sentence or a part of one ends with."""
 PRIVATE_KEY = entropy.PRIVATE_KEY
+BARE = "high-entropy"
 NAMED_KINDS = frozenset(kind for detector in DETECTORS[:4] for kind in detector.kinds).union(
     ("email", "iban", "national-id")
 ) - {PRIVATE_KEY, "password", "secret"}
@@ -201,7 +202,7 @@ def _search(text: str) -> list[Span]:
     """
     found = _ranked(text)
     found += _across(text, found)
-    secrets = sorted(span for span in found if not is_personal(span[3]))
+    secrets = sorted(_whole(text, *span) for span in found if not is_personal(span[3]))
     merged: list[tuple[int, int, int, str]] = []
     for span in secrets:
         if merged and span[0] < merged[-1][1]:
@@ -217,6 +218,20 @@ def _search(text: str) -> list[Span]:
                 merged.append(span)
         merged.sort()
     return [(kind, start, end) for start, end, _rank, kind in merged]
+
+
+_PART_BEFORE = Pattern(r"(?<![\w./@-])(?:[A-Za-z0-9_-]{1,40}[.~]){1,3}\Z")
+_PART_BEHIND = Pattern(r"[.~+=%$!^*-]{1,2}(?P<part>[A-Za-z0-9_-]{4,200})(?![@(])")
+
+
+def _whole(text: str, start: int, end: int, rank: int, kind: str) -> tuple[int, int, int, str]:
+    """Return a span with the parts of its token that signs divide from it: none is left over."""
+    if kind == PRIVATE_KEY:
+        return start, end, rank, kind
+    before = _PART_BEFORE.search(text, max(0, start - 90), start) if kind == BARE else None
+    while (behind := _PART_BEHIND.match(text, end)) and joins.is_piece(behind["part"]):
+        end = behind.end()
+    return (before.start() if before else start), end, rank, kind
 
 
 def _ranked(text: str, kinds: Collection[str] = ()) -> list[tuple[int, int, int, str]]:
@@ -264,13 +279,27 @@ def _across_line_ends(
         (joins.celled(text, " "), NUMBER_KINDS),
     ):
         for spans, rank, kind in _in_view(view, kinds):
-            if not _are_several(kind, spans, found):
+            if _is_cut_in_cells(text, kind, spans) or not _are_several(kind, spans, found):
                 for low, high in _without_borders(text, spans):
                     yield low, high, rank, kind
-    for spans, rank, kind in _in_view(joins.unbroken(text)):
+    for spans, rank, kind in _in_view(joins.unbroken(text, _beginnings(found))):
         belonging = _belonging(text, kind, spans, found)
         if len(belonging) > 1:
             yield belonging[0][0], belonging[-1][1], rank, kind
+
+
+def _is_cut_in_cells(text: str, kind: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether an address goes on in the next row of a table."""
+    if kind != "email" or len(spans) != 2:
+        return False
+    return "|" in text[spans[0][1] : spans[1][0]] and _is_cut_address(text, spans)
+
+
+def _beginnings(found: Sequence[tuple[int, int, int, str]]) -> frozenset[int]:
+    """Return where secrets begin that say what they are: no line above goes on there."""
+    return frozenset(
+        low for low, _high, _rank, kind in found if kind in NAMED_KINDS and not is_personal(kind)
+    )
 
 
 def _in_view(
@@ -299,7 +328,7 @@ def _are_several(
     later = {other for low, _high, _rank, other in found if low in starts}
     first, end = spans[0]
     is_head_found = any(low < end and first < high for low, high, _rank, _kind in found)
-    return kind in later or (is_head_found and bool(later - {"high-entropy"}))
+    return kind in later or (is_head_found and bool(later - {BARE}))
 
 
 def _belonging(
@@ -317,7 +346,7 @@ def _belonging(
     if kind == "email":
         return spans if len(spans) == 2 and _is_cut_address(text, spans) else ()
     near = [one for one in found if one[0] < spans[-1][1] and spans[0][0] < one[1]]
-    if _are_several(kind, spans, near) or (kind == "high-entropy" and not near):
+    if _are_several(kind, spans, near) or (kind == BARE and not near):
         return ()
     is_head_found = any(one[0] < spans[0][1] for one in near)
     if kind in NAMED_KINDS and not is_head_found and len(spans) == 2:

@@ -14,7 +14,7 @@ from memtool.redaction.entropy import Pattern, bits, is_wordlike, pair_share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from re import Match
 
     Cut = tuple[int, int, str]
@@ -73,9 +73,9 @@ CONCATENATION = Pattern(
     r"(?<=[^\s\"'`,=(\[{:])(?P<quote>\\?[\"'`])(?P<between>"
     rf"[ \t]{{0,20}}(?P<first>{_OPERATOR})?[ \t]{{0,20}}(?:[\\_]?[ \t]?\r?\n[ \t]{{0,60}})?"
     rf"(?P<second>{_OPERATOR})?[ \t]{{0,20}}[bBrRfFuU@$]{{0,2}}"
-    r"|\.(?:concat|append|plus)\("
+    r"|\)?\s{0,20}\.(?:concat|append|plus|add)\("
     r"|;?[ \t]{0,4}\n[ \t]{0,40}[$@\w.]{1,60}[ \t]{0,4}[.+]=[ \t]{0,4})"
-    r"(?P=quote)(?=[^\s\"'`,)\]}:;])"
+    r"(?P=quote)(?=[^\s\"'`,)\]}:;]| \d)"
 )
 """Two string literals that make one."""
 _JOINING = Pattern(
@@ -94,7 +94,9 @@ MARKED = (
 """Parts of a text that has a cut, its pattern, and what is in its place."""
 
 _PIECE = r"[A-Za-z0-9_+/=.~-]"
-INDENT = Pattern(r"[ \t]{0,60}(?:(?:#{1,3}|//[/!]?|>{1,3}|\*|--|;{1,2})(?![\w-])[ \t]{0,40}){0,6}")
+INDENT = Pattern(
+    r"\+?[ \t]{0,60}(?:(?:#{1,3}|//[/!]?|>{1,3}|\*|--|;{1,2})(?![\w-])[ \t]{0,40}){0,6}"
+)
 """The indent, comment or quote mark of a line."""
 _TAIL = Pattern(rf"(?P<piece>{_PIECE}{{1,400}})(?P<after>[ \t]{{0,4}}.?)")
 _HEAD = Pattern(rf"{_PIECE}{{1,400}}\Z")
@@ -111,7 +113,7 @@ _NUMBER_HEAD = Pattern(
     r"(?!\d{1,2}[.)][ \t]|\d{4}-\d\d-\d\d)[-/.]?\(?[A-Z]{0,4}\d[\dA-Z]{0,30}(?![\w:])"
 )
 """A number that goes on: no item of a list, no day."""
-LINE_END = Pattern(r"(?<=[^\s|,;:!?)\]}>])(?<![>|][-+])\r?\n(?=[^\r\n])")
+LINE_END = Pattern(r"(?<=[^\s|,;:!?)\]}>])(?<![>|][-+])[ \t]{0,2}\r?\n(?=[^\r\n])")
 """A line end behind what may be a word, and another line."""
 _WORD = Pattern(r"[^\s|<>(){}\[\]]{1,400}")
 _NAMED = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:[:(\[{]|[ \t]{1,4}=|=[\"'`]?[^\s=,;)\]}\"'`])")
@@ -170,9 +172,28 @@ def closed(text: str) -> Joined | None:
         cuts += _emphasis(text)
     if "=\n" in text or "=\r\n" in text or "=3D" in text:
         cuts += _quoted_printable(text)
+    if ">" in text or "|" in text:
+        cuts += _folded(text)
     if '"' in text or "'" in text:
         cuts += [(*m.span(), "") for m in CONCATENATION.finditer(text) if _is_one_string(m)]
     return Joined(text, _apart(cuts)) if cuts else None
+
+
+FOLD = Pattern(
+    r":[ \t]{1,4}[>|][-+\d]{0,2}[ \t]{0,4}\r?\n"
+    r"(?P<lines>(?:\+?[ \t]{1,40}[^\s:#-][^\s:]{0,400}[ \t]{0,4}(?:\r?\n|$)){2,40})"
+)
+"""A block of YAML whose lines are one word each."""
+_FOLD_END = Pattern(r"[ \t]{0,4}\r?\n\+?[ \t]{1,40}(?=\S)")
+
+
+def _folded(text: str) -> list[Cut]:
+    """Return the line ends in blocks of YAML whose lines are one word each."""
+    return [
+        (*end.span(), "")
+        for block in FOLD.finditer(text)
+        for end in _FOLD_END.finditer(text, block.start("lines"), block.end("lines"))
+    ]
 
 
 def _emphasis(text: str) -> list[Cut]:
@@ -235,15 +256,18 @@ def _is_between_pieces(match: Match[str]) -> bool:
     return bool(head and tail and is_piece(head[0]) and is_piece(tail["piece"]))
 
 
-def unbroken(text: str) -> Joined | None:
-    """Return the view without line ends between words of which one is no plain word, or None."""
+def unbroken(text: str, starts: Collection[int] = ()) -> Joined | None:
+    """Return the view without line ends between words of which one is no plain word, or None.
+
+    Nothing goes on at one of `starts`.
+    """
     cuts: list[Cut] = []
     for match in LINE_END.finditer(text):
         start, end = match.start(), match.end()
         indent = INDENT.match(text, end)
         end = indent.end() if indent else end
         tail = _WORD.match(text, end)
-        if tail is None or _is_name(text, end):
+        if tail is None or end in starts or _is_name(text, end):
             continue
         if not _PLAIN.match(tail[0]) or _ADDRESSED.search(text, max(0, start - 80), end + 80):
             cuts.append((start, end, ""))
@@ -302,9 +326,28 @@ def numbered(text: str, between: str) -> Joined | None:
     for match in NUMBER_END.finditer(text):
         indent = INDENT.match(text, match.end())
         end = indent.end() if indent else match.end()
-        if _NUMBER_HEAD.match(text, end):
+        if _NUMBER_HEAD.match(text, end) and not _is_row(text, match.start(), end):
             cuts.append((match.start(), end, between))
     return _around(text, cuts)
+
+
+_NUMBERS_BEFORE = Pattern(r"(?:\d{1,12}[ \t]{1,4}){5,}\d*\Z")
+_NUMBERS_BEHIND = Pattern(r"(?:\d{1,12}[ \t]{1,4}){5,}")
+_NUMBER_LINE = Pattern(r"[ \t]{0,20}\d{1,12}[ \t,]{0,4}\r?(?:\n|$)")
+
+
+def _is_row(text: str, end: int, start: int) -> bool:
+    """Return whether a line end is between rows of a table of numbers, or items of a list."""
+    if _NUMBERS_BEFORE.search(text, max(0, end - 80), end) or _NUMBERS_BEHIND.match(text, start):
+        return True
+    above = text.rfind("\n", 0, end) + 1
+    below = text.rfind("\n", 0, start) + 1
+    if not _NUMBER_LINE.match(text, above) or not _NUMBER_LINE.match(text, below):
+        return False
+    before = text.rfind("\n", 0, max(0, above - 1)) + 1
+    behind = text.find("\n", below) + 1
+    is_first = above == 0 or not _NUMBER_LINE.match(text, before)
+    return not is_first or bool(behind and _NUMBER_LINE.match(text, behind))
 
 
 def _is_name(text: str, at: int) -> bool:
@@ -336,6 +379,7 @@ def celled(text: str, between: str) -> Joined | None:
 
     `between` takes the place of the border.
     """
+    text = text.replace("\u2502", "|")
     cuts: list[Cut] = []
     above: list[Match[str]] = []
     at = 0 if "|" in text else len(text)

@@ -463,8 +463,14 @@ MOST_AFTER = 28
 
 
 def is_beside(lower: str, start: int, end: int, names: str) -> bool:
-    """Return whether one of some names (a pattern) stands on the same line, near a place."""
+    """Return whether one of some names (a pattern) stands near a place on the same line.
+
+    It may stand at the end of the line above, which then ends with a question mark, a colon or the
+    sign of a block of YAML.
+    """
     top = lower.rfind("\n", 0, start) + 1
+    if _LABEL_END.search(lower, max(0, top - 8), top):
+        top = lower.rfind("\n", 0, top - 1) + 1
     stop = lower.find("\n", end)
     stop = len(lower) if stop < 0 else stop
     pattern = _NAMES.get(names)
@@ -475,6 +481,7 @@ def is_beside(lower: str, start: int, end: int, names: str) -> bool:
 
 
 _NAMES: dict[str, Pattern] = {}
+_LABEL_END = Pattern(r"[?:][ \t]{0,2}(?:[>|][-+]?)?[ \t]{0,2}\r?\n\Z")
 
 IBAN_LENGTHS = {
     row[:2]: int(row[2:])

@@ -226,11 +226,18 @@ def _address(text: str, at: int) -> tuple[int, int] | None:
         return None
     if is_harmless_address(local.lower(), host, domain["top"].lower()):
         return None
+    line = text.rfind("\n", 0, start) + 1
+    if before.endswith("<") and _MESSAGE.match(text, line):
+        return None
     return start, domain.end()
 
 
 _ATTRIBUTE = Pattern(r"[(\[]|[ \t]?=(?!=)")
 """Behind the attribute of an object that is multiplied, called or assigned to."""
+_MESSAGE = Pattern(
+    r"[ \t>]{0,8}(?i:message-id|references|in-reply-to|content-id|resent-message-id):"
+)
+"""Headers that name messages in the form of an address (RFC 5322, 3.6.4)."""
 _LOGIN = Pattern(
     r"(?:\b(?:ssh|scp|sftp|rsync|mosh|autossh|ssh-copy-id|sshfs)\b|\b(?:Host|HostName|ProxyJump)\b)"
     r"(?:[ \t]{1,3}[^\s@]{1,40}){0,6}[ \t]{1,3}['\"]?\Z"
@@ -301,7 +308,7 @@ def has_card(text: str, _lower: str = "") -> bool:
 _LOCAL = r"[2-9]\d\d[-. ]\d{4}"
 _AREA = rf"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-. ]){_LOCAL}"
 PHONE = Pattern(
-    r"[+(0-9](?<![\w.+/:@#-][+(0-9])(?:"
+    r"[+(0-9](?<![\w.+/:@#-][+(0-9])(?<!\d [0-9])(?:"
     r"(?<=\+)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?\d{1,5}\)?){2,7}+"
     r"|(?<=0)0[1-9]\d{0,2}(?:[ .\-/]{1,2}\(?\d{1,5}\)?){1,6}\d{0,6}"
     rf"|(?<=\+)1[ .-]{_AREA}|(?<=1)[ .-]{_AREA}"
@@ -334,7 +341,7 @@ NUMBER = Pattern(
 SPOKEN = Pattern(
     rf"(?<![a-z0-9])(?:home|work|user|customer|office)?{_NAME}(?:[_ -]?(?:number|num|nr|no"
     rf"|nummer|home|work))?s?"
-    r"(?![a-z0-9_])[^\d\n+]{0,24}\Z"
+    r"(?![a-z0-9_])[^\d\n+]{0,24}(?:(?<=[?:>|-])\s{0,3}\n[^\d\n+]{0,24})?\Z"
 )
 FOLLOWED = Pattern(
     r"[\"'`)*]{0,2}[ \t]{0,2}[,(|:;/\u2013\u2014-]{0,2}[ \t]{0,2}"
@@ -398,7 +405,11 @@ def _is_spelled_phone(number: str) -> bool:
     if number[0] == "+":
         is_long = 8 <= len(digits) <= 15
     elif digits.startswith("00"):
-        is_long = 11 <= len(digits) <= 16 and (digits[2] not in "17" or len(digits) == 13)
+        groups = number.split(" ")
+        keeps_zero = len(groups) < 3 or groups[1][:1] != "0" or groups[0][2:] in ZERO_CODES
+        is_long = (
+            11 <= len(digits) <= 16 and keeps_zero and (digits[2] not in "17" or len(digits) == 13)
+        )
     elif number[0] == "0":
         most = 12 if sum(not char.isdigit() for char in number) == 1 else 11
         is_long = 9 <= len(digits) <= most and not is_sequence(digits)
@@ -410,6 +421,10 @@ def _is_spelled_phone(number: str) -> bool:
     else:
         is_long = len(digits) in (10, 11)
     return is_long and not _is_counted(number) and not _is_fictional(number)
+
+
+ZERO_CODES = frozenset(("39", "225", "241", "242", "378", "379"))
+"""Country codes behind which the zero of an area code stays (national numbering plans)."""
 
 
 def _is_counting(groups: list[str]) -> bool:
@@ -470,6 +485,8 @@ def social_numbers(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             yield "ssn", match.start("number"), match.end("number")
 
 
+CARD_GROUPS = ([4, 6, 5], [4, 6, 4], [4, 3, 3, 3])
+"""How numbers of fewer than 16 digits are grouped; the others are in fours."""
 CARD = Pattern(r"\d(?<![\w.+/-]\d)(?:[ -]?\d){12,18}(?![\w-]|\.\d)")
 
 
@@ -479,7 +496,8 @@ def cards(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
         digits = match[0].replace(" ", "").replace("-", "")
         if " " in match[0] or "-" in match[0]:
             groups = _GROUPS.split(match[0])
-            if not 2 < len(groups) < 6 or len(groups[0]) != 4:
+            sizes = [len(group) for group in groups]
+            if not 2 < len(groups) < 6 or (set(sizes[:-1]) != {4} and sizes not in CARD_GROUPS):
                 continue
         elif len(digits) not in (14, 15, 16):
             continue

@@ -18,6 +18,7 @@ from memtool.redaction.entropy import (
     is_hex_or_uuid,
     is_typed,
     is_wordlike,
+    looks_typed,
 )
 
 TYPE_CHECKING = False
@@ -129,13 +130,32 @@ ROWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", (" -p", " -a", " -w", " -P"),
      (r"\b(?:sshpass|redis-cli|mosquitto_\w{3}|mongo(?:sh|dump)?|ldap\w{3,8}|docker login|"
      r"podman login|"
-     r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login|sqlcmd|psql|cqlsh|influx)\b"
+     r"helm|smbclient|7z|unzip|zip|openssl|az login|oc login|sqlcmd|psql|cqlsh|influx|ipmitool)\b"
      r"[^\n\0|;]{0,80}?"
      r"\s-[pawP][ =]?(?P<quote>[\"']?)(?P<secret>[^\s\0\"'`;|-][^\s\0\"'`;|]{5,80})")),
     ("password", ("-u", "--user", "--proxy-user"),
      r"(?:\s-u[ ]?|--(?:proxy-)?user[ =])[\"']?[\w.@-]{1,40}:(?P<secret>[^\s\0\"'`]{4,100})"),
     ("password", ("-U", "--user="),
      r"\s(?:-U|--user=)[ ]?[\"']?[\w.@\\-]{1,40}%(?P<secret>[^\s\0\"'`]{6,100})"),
+    ("password", ("/user:",), r"/user:[\w.@\\-]{1,60}[ ]{1,3}(?P<secret>[^\s\0\"'`/*]{6,80})"),
+    ("password", ("sqlplus", "rman ", "expdp", "impdp", "sqlldr", ":thin:"),
+     (r"(?:\b(?:sqlplus|rman|expdp|impdp|sqlldr)\b[^\n\0@]{0,60}?\s|:thin:)[\"']?[\w$#]{1,30}/"
+      r"(?P<secret>[^\s\0\"'`/@]{4,80})@")),
+    ("password", ("echo ", "printf "),
+     (r"\b(?:echo|printf)\s{1,3}(?:-\w{1,3}\s{1,3})?[\"']?(?:[\w.-]{1,40}:)?"
+      r"(?P<secret>[^\s\0\"'`|:$]{6,80})[\"']?\s{0,3}\|\s{0,3}"
+      r"(?:sudo\s{1,3}-S|(?:sudo\s{1,3})?\w{0,4}passwd|[^\n\0|]{1,60}-stdin)")),
+    ("password", ("send ",),
+     (r"(?:assword|assphrase)[^\n\0]{0,12}\n\s{0,8}send\s{1,3}(?:--\s{1,3})?[\"']"
+      r"(?P<secret>[^\s\0\"'\\]{6,80})")),
+    ("password", ("]:",),
+     r"(?:^|\n)\[[\w.-]{1,80}\]:\d{2,5}[ \t]{1,8}[\w.@+-]{1,60}:(?P<secret>[^\s\0]{6,100})"),
+    ("password", (" * ",),
+     (r"(?:^|\n)[\"']?[\w.@-]{1,60}[\"']?[ \t]{1,8}\*[ \t]{1,8}[\"']?(?P<secret>[^\s\0\"']{8,80})"
+      r"[\"']?[ \t]{1,8}\*[ \t]{0,4}(?=\r?\n|$)")),
+    ("password", ("ickServ", "ickserv", "NICKSERV"),
+     (r"[Nn]ick[Ss]erv\s{1,3}(?i:identify|register)\s{1,3}(?:\w{1,30}\s{1,3}(?=\S))?"
+      r"(?P<secret>[^\s\0]{6,80})")),
     ("password", ("pass:",), r"\bpass:(?P<secret>[^\s\0\"'`]{5,80})"),
 )  # fmt: skip
 
@@ -162,8 +182,8 @@ WORDED = frozenset({"authorization", "session-cookie", "password"})
 
 
 def has_shape(text: str, _lower: str = "") -> bool:
-    """Return whether a needle of any row is in a text, or the beginning of a key block."""
-    return BEGIN in text or any(needle in text for needle in _NEEDLES)
+    """Return whether a needle of any row is in a text, a call, or the beginning of a key block."""
+    return BEGIN in text or any(needle in text for needle in (*CALLS, *_NEEDLES))
 
 
 def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
@@ -175,9 +195,30 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
             if _is_real(kind, secret):
                 start = match.start(group)
                 yield kind, start, start + len(secret)
+    if any(name in text for name in CALLS):
+        yield from _arguments(text)
     for label, start, end in blocks(text):
         if label == PRIVATE_KEY:
             yield label, start, end
+
+
+CALLS = ("uth", "UTH", "ogin", "redential", "onnect")
+"""Parts of the names of calls that log in."""
+_CALL = Pattern(
+    r"(?:[Aa]uth|AUTH|[Ll]ogin|[Cc]redentials?|[Cc]onnect(?:ion)?)(?:[ ]?=[ ]?)?\("
+    r"(?P<arguments>(?:[^()\n\0\"']{0,40}(?:\"[^\"\n\0]{0,100}\"|'[^'\n\0]{0,100}')){2,5})"
+)
+_ARGUMENT = Pattern(r"(?:\"([^\"]{8,100})\"|'([^']{8,100})')")
+
+
+def _arguments(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of passwords behind a user's name in a call that logs in."""
+    for call in _CALL.finditer(text):
+        for match in _ARGUMENT.finditer(text, call.start("arguments"), call.end()):
+            group = match.lastindex or 0
+            if looks_typed(match[group]):
+                yield "password", *match.span(group)
+                break
 
 
 def _searched_for(text: str) -> list[tuple[str, Pattern]]:

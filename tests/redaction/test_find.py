@@ -518,8 +518,28 @@ HEX = "{h32}"
         ("Benutzer ci, Kennwort {s} steht im Safe", PASSWORD),
         ("host=db port=5432 password={s} sslmode=require", "Winter.b2hkpV"),
         ("key {s}NRAL of the agent", "{h36}"),
+        ("has anybody the wifi password?\nbo: sure, {s}\nann: thanks", PASSWORD),
+        ("$ echo $VPN_PASSWORD\n{s}\n$ exit", PASSWORD),
+        (">>> api_token\n'{s}'\n>>> ", HEX),
+        ("<key>DbPassword</key>\n<string>{s}</string>", PASSWORD),
+        ("<dt>db password</dt><dd>{s}</dd>", PASSWORD),
+        ('<input name="api_secret" type="hidden" value="{s}">', HEX),
+        ("ParameterKey=DbPassword,ParameterValue={s}", PASSWORD),
+        ("name,value,env\nvpn_password,{s},prod\n", PASSWORD),
+        ("vpn password . . . . : {s}", PASSWORD),
+        ("${API_TOKEN:-{s}}", HEX),
+        ("the office passphrase ({s}) is new", "copper-lantern-orbit-maple-71"),
+        ("bindpw {s}\n", PASSWORD),
+        ('requests.get(url, auth=("ci", "{s}"))', PASSWORD),
+        ('new NetworkCredential("ci", "{s}")', PASSWORD),
+        ("echo '{s}' | sudo -S apt update", PASSWORD),
+        ("net use Z: /user:ci {s}", PASSWORD),
+        ("[smtp.acme.io]:587 relay:{s}\n", PASSWORD),
+        ("create role app login password '{s}';", PASSWORD),
+        ("use password {s} for the demo", PASSWORD),
+        ("the token {s} never expires", HEX),
     ],
-)
+)  # fmt: skip
 def test_what_announces_a_secret_may_be_in_another_place(text: str, form: str) -> None:
     """Answers in a chat, rows of SQL and CSV, variables of Terraform, sentences."""
     secret = draw(form) if "{" in form else form
@@ -536,6 +556,13 @@ def test_what_announces_a_secret_may_be_in_another_place(text: str, form: str) -
         "$password = $request->input('password');",
         "write\nanna says so",
         'names = ["api_key", "EVP_PKEY_new_raw_public_key"]',
+        "7424 5862 3656 5230 4235 337\n1821 8154 6712 2965 7216 6562\n5084 904 489 4675 71 40",
+        "".join(f"{number}\n" for number in range(4111, 4999, 37)),
+        "login.connect('db1', 'app', 'shop')\nauth=('user', 'password')",
+        "${TOKEN_TTL:-3600} and ${DB_PASSWORD:?is not set}",
+        "Message-ID: <20261124.k3x9@mail.acme.io>\nReferences: <c2.17@lists.acme.io>",
+        "arn:aws:secretsmanager:eu-west-1:301234567890:secret:prod/db-a8Kd2Q",
+        "_next/static/kZ3Qx9Lm2Vt7Rp5Wb8Nc4/_buildManifest.js",
     ],
 )
 def test_lines_that_only_touch_are_not_read_as_one(text: str) -> None:
