@@ -12,7 +12,7 @@ from memtool.authoring.merge import Finished
 from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settled
 from memtool.commands import _filters
 from memtool.errors import MemtoolError
-from memtool.gate.conflicts import contradictions
+from memtool.gate.conflicts import Conflict, clusters, contradictions
 from memtool.memory.memory import Memory
 from memtool.store.context import Context
 from memtool.store.snapshot import Tree
@@ -40,6 +40,7 @@ def resolve(
     body: str = "",
     why: str = "",
     all: bool = False,
+    each: bool = False,
     keep_both: bool = False,
     commit: bool = False,
     dry_run: bool = False,
@@ -52,7 +53,8 @@ def resolve(
     they are no longer listed as a conflict. The same for a fork and for contrary statements.
 
     --all leaves one memory of each cluster that memtool conflicts lists: the text of the newest,
-    which replaces all the others, in one commit each.
+    which replaces all the others, in one commit each. --each does so in those clusters alone in
+    which one of the memories takes part.
 
     Without --keep, --merge and --keep-both it finishes merges of git: files that are divided in
     lifecycle keys only, such as status and tags, get what both sides did, all of them at once, and
@@ -73,30 +75,27 @@ def resolve(
         body: the text of that new memory, or - to read it from stdin
         why: the reason, required
         all: settle every open conflict, with --keep newer or --keep both
+        each: settle every open conflict of these memories, with --keep newer or --keep both
         keep_both: give one of two memories with the same id a new one
         commit: commit just these files, one commit for each conflict
         dry_run: say what would be done, write nothing
     """
     write.prepare(context, begins=False)
     if keep_both:
-        if keep or merge or body or all:
+        if keep or merge or body or all or each:
             raise MemtoolError(
                 "--keep-both stands alone", hint="memtool resolve ID --keep-both", code="usage"
             )
         return Resolved(tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run)))
-    if not (keep or merge or body or all or why):
+    if not (keep or merge or body or all or each or why):
         finished = unfinished.finish(context, ids, commit=commit, dry_run=dry_run)
         if finished:
             return Resolved((), tuple(finished), dry_run)
     reason = write.one_line(context, why)
-    _refuse_unclear(ids, keep, merge, body, reason, all_=all)
+    _refuse_unclear(ids, keep, merge, body, reason, all_=all, each=each)
     tree = context.tree()
-    if all:
-        found = [
-            conflict
-            for conflict in contradictions(tree, context.now, context.settings.categories)
-            if not conflict.accepted
-        ]
+    if all or each:
+        found = _open(context, tree, {tree.find(id_).id for id_ in ids} if each else None)
         memories = {id_: tree.by_id[id_].memory for one in found for id_ in one.ids}
         return Resolved(
             tuple(
@@ -126,8 +125,32 @@ def resolve(
     return Resolved((settled,))
 
 
+def _open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Conflict]:
+    """Return the open conflicts: all, or those of the clusters of some memories.
+
+    Raises:
+        MemtoolError: one of these memories is in no open conflict.
+    """
+    found = [
+        conflict
+        for conflict in contradictions(tree, context.now, context.settings.categories)
+        if not conflict.accepted
+    ]
+    if wanted is None:
+        return found
+    chosen = [set(one.ids) for one in clusters(found) if wanted.intersection(one.ids)]
+    alone = sorted(wanted.difference(*chosen))
+    if alone:
+        raise MemtoolError(
+            f"{alone[0]} is in no open conflict",
+            hint="memtool conflicts lists what contradicts each other",
+            code="no-conflict",
+        )
+    return [one for one in found if any(ids.issuperset(one.ids) for ids in chosen)]
+
+
 def _refuse_unclear(
-    ids: Sequence[str], keep: str, merge: str, body: str, why: str, *, all_: bool
+    ids: Sequence[str], keep: str, merge: str, body: str, why: str, *, all_: bool, each: bool
 ) -> None:
     """Raise MemtoolError where the options do not say one thing."""
     named = " ".join(ids) or "A B"
@@ -150,6 +173,11 @@ def _refuse_unclear(
         raise MemtoolError(
             "--body is the text of --merge",
             hint=f'memtool resolve {named} --merge TITLE --body TEXT --why "REASON"',
+        )
+    if each and (all_ or not ids or keep not in (NEWER, BOTH)):
+        raise MemtoolError(
+            "--each settles the conflicts of the memories that are named, all in the same way",
+            hint=f'memtool resolve {named} --each --keep newer --why "REASON"',
         )
     if all_ and (ids or keep not in (NEWER, BOTH)):
         raise MemtoolError(

@@ -297,3 +297,41 @@ def test_a_resolved_store_passes_its_own_gate_elsewhere(
     for checked in (other.run("check", "--staged"), other.run("check")):
         assert "duplicate" not in checked.stdout
         assert checked.returncode == 0, checked.stdout
+
+
+def test_each_settles_the_conflicts_of_the_memories_that_are_named(filled: Sandbox):
+    """Several conflicts are settled at once in the same way, and no other is touched."""
+    filled.memory("dec-five", title="Scanners time out after 5 seconds",
+                  body="Scanners time out after 5 seconds.\n")  # fmt: skip
+    filled.memory("dec-eight", title="Scanners time out after 8 seconds",
+                  body="Scanners time out after 8 seconds.\n")  # fmt: skip
+    filled.memory("dec-hot", title="Cache pages for 5 minutes", body="Cache pages for 5 minutes.\n")
+    filled.memory(
+        "dec-cold", title="Cache pages for 9 minutes", body="Cache pages for 9 minutes.\n"
+    )
+    assert open_conflicts(filled) == 3
+    done = resolve(filled.context(), "dec-a", "dec-five", each=True, keep="both", why="tried")
+    assert {frozenset(one.ids) for one in done.resolved} == {
+        frozenset({"dec-a", "dec-b"}), frozenset({"dec-five", "dec-eight"}),
+    }  # fmt: skip
+    assert open_conflicts(filled) == 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "options", "code"),
+    [
+        ((), {"keep": "newer"}, "usage"),
+        (("dec-a",), {"keep": "dec-a"}, "usage"),
+        (("dec-a",), {"keep": "newer", "all": True}, "usage"),
+        (("dec-alone",), {"keep": "newer"}, "no-conflict"),
+    ],
+)
+def test_each_needs_memories_in_conflict(
+    filled: Sandbox, ids: tuple[str, ...], options: dict[str, object], code: str
+):
+    """Without a name nothing is settled, least of all everything."""
+    filled.memory("dec-alone", title="Render pages on the server", body="On the server.\n")
+    with pytest.raises(MemtoolError) as refused:
+        resolve(filled.context(), *ids, each=True, why="so", **options)  # type: ignore[arg-type]
+    assert refused.value.code == code
+    assert open_conflicts(filled) == 1
