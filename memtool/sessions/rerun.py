@@ -13,6 +13,7 @@ Nothing here asks whether it may: `refuse_unattended` and the verb do.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import selectors
 import shlex
@@ -41,7 +42,7 @@ from memtool.search.verification import (
     TraceRun,
 )
 from memtool.sessions import failure_state, supervisor
-from memtool.sessions.extract.error_fix import failure_key, failure_of
+from memtool.sessions.extract.error_fix import failure_key, failure_of, says
 from memtool.sessions.model import printable
 from memtool.sessions.store import clean_texts
 from memtool.store import ledger
@@ -296,6 +297,7 @@ def _run(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) 
             cut = commit[:SHORT]
             return _unrunnable(commit, f"there is no directory {planned.environment.cwd} at {cut}")
         env = _environment(context.env, folder)
+        env |= _imports(env, os.path.realpath(context.repository.top), os.path.realpath(top))
         began = time.monotonic()
         ended = _supervised(planned, directory, env)
         return _judged(planned, commit, ended, time.monotonic() - began, folder, allowed)
@@ -314,6 +316,45 @@ def _environment(base: Mapping[str, str], folder: str) -> dict[str, str]:
     return kept | {key: os.path.join(folder, name) for key, name in own.items()} | {
         "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb",
     }  # fmt: skip
+
+
+_PYTHON_MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
+_IMPORTS = """
+import json, sys
+from importlib import metadata
+top = sys.argv[1]
+found = [path for path in sys.path if path == top or path.startswith(top + "/")]
+for one in metadata.distributions():
+    about = json.loads(one.read_text("direct_url.json") or "{}")
+    if about.get("dir_info", {}).get("editable") and about.get("url") == "file://" + top:
+        found += [top, top + "/src"]
+print(json.dumps(found))
+"""
+PROBE_S = 10.0
+
+
+def _imports(env: Mapping[str, str], top: str, copy: str) -> dict[str, str]:
+    """Return a variable by which Python imports from a copy what it imports from the worktree.
+
+    A project that is installed in editable mode is imported from the worktree, whichever commit a
+    command belongs to: a run would tell of the wrong files.
+    """
+    if not any(os.path.lexists(os.path.join(copy, name)) for name in _PYTHON_MARKS):
+        return {}
+    for program in ("python", "python3"):
+        try:
+            done = subprocess.run(
+                [shutil.which(program, path=env.get("PATH")) or program, "-c", _IMPORTS, top],
+                cwd="/", env=dict(env), stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=PROBE_S, check=True,
+            )  # fmt: skip
+            found = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.SubprocessError):
+            continue
+        paths = [copy + path[len(top) :] for path in dict.fromkeys(found)]
+        there = [path for path in paths if os.path.isdir(path)]
+        return {"PYTHONPATH": os.pathsep.join(there)} if there else {}
+    return {}
 
 
 def _check_out(repository: Repository, top: str, commit: str, env: Mapping[str, str]) -> None:
@@ -470,6 +511,8 @@ def _outcome(
         return UNRUNNABLE, f"a program {_NOT_RUN[status]} (exit code {status})"
     if signature and failure_key(signature) == planned.key:
         return ALIKE, "it fails so"
+    if says(text, planned.signature):
+        return ALIKE, "it fails so, among other things"
     for why, marks in _HINDRANCES:
         if any(mark in text for mark in marks):
             return UNRUNNABLE, why

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from memtool.errors import MemtoolError
 from memtool.redaction.find import NOTHING
 from memtool.search.verification import TraceRun
 from memtool.sessions import rerun
-from memtool.sessions.extract.error_fix import failure_key
+from memtool.sessions.extract.error_fix import failure_key, says
 
 SIGNATURE = "ValueError: no port"
 FAILING = "echo 'ValueError: no port'; exit 1\n"
@@ -277,6 +278,24 @@ def test_two_runs_that_fail_alike_have_one_key() -> None:
     assert failure_key("assert 1 == 2") != failure_key("assert 1 == 3")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("a.py:9:101: E501 Line too long (104 > 100)\nFound 1 error.", True),
+        ("a.py:9:101: E501 Line too\n  long (104 > 100)", True),
+        ("b.py:9:101: E501 Line too long (104 > 100)", False),
+        ("a.py: all is well", False),
+    ],
+)
+def test_an_output_says_more_than_its_last_failure(
+    text: str,
+    is_said: bool,  # noqa: FBT001  # a column
+) -> None:
+    """The words of a signature and the file of its frame suffice; a short word does not."""
+    assert says(text, "E501 Line too long (104 > 100) at lib/a.py:run") == is_said
+    assert not says(f"{text} error", "error")
+
+
 def test_the_next_run_removes_what_a_killed_one_left(traces: Traces, tmp_path: Path) -> None:
     """What is in use stays, and so does what only looks like it."""
     place = tmp_path / "temporary"
@@ -431,6 +450,22 @@ def test_somebody_at_a_terminal_is_asked(
     assert "\x1b[2J" not in shown
     assert ran.exists() == is_run
     assert (done.returncode == 0) == is_run
+
+
+def test_an_editable_install_is_imported_from_the_copy(traces: Traces, tmp_path: Path) -> None:
+    """Else a run would tell of the worktree, whichever commit it is of."""
+    sandbox = traces.sandbox
+    sandbox.write("pyproject.toml", "")
+    sandbox.write("src/shop.py", "raise ValueError('no port')\n")
+    traces.failed = sandbox.commit("a failure")
+    sandbox.write("src/shop.py", "")
+    sandbox.commit("and then")
+    venv.create(tmp_path / "venv", symlinks=True)
+    (site,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
+    (site / "shop.pth").write_text(f"{sandbox.path}/src\n")
+    sandbox.env["PATH"] = f"{tmp_path}/venv/bin:{sandbox.env['PATH']}"
+    traces.trace("python", "-c", "import shop")
+    assert traces.run().verdict == "fixed"
 
 
 def test_what_is_otherwise_here_is_said(traces: Traces) -> None:

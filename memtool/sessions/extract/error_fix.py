@@ -132,12 +132,33 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
 """What differs between two runs that fail alike: addresses, directories, ids, times, lines."""
 
 
+LEAST_SAID = 12
+"""Characters of a signature from which on an output that holds them is of the same failure."""
+
+
 def failure_key(signature: str) -> str:
     """Return 16 hexadecimal digits of a signature, the same for runs that fail alike."""
-    plain = " ".join(signature.split())
+    return digest(_steady(signature).encode(errors="replace"))
+
+
+def says(text: str, signature: str) -> bool:
+    """Tell whether an output holds the words of a signature and the file of its frame.
+
+    A run may fail in several ways, of which another one is the last; and a signature that somebody
+    wrote by hand need not be a line that `failure_of` knows.
+    """
+    what, _at, frame = signature.rpartition(" at ")
+    plain, what = _steady(text), _steady(what or signature)
+    file = _steady(frame.partition(":")[0]) if what != _steady(signature) else ""
+    return len(what) >= LEAST_SAID and what in plain and file in plain
+
+
+def _steady(text: str) -> str:
+    """Return a text in one line, without what differs between two runs that fail alike."""
+    plain = " ".join(text.split())
     for pattern, constant in _VARYING:
         plain = pattern.sub(constant, plain)
-    return digest(plain.encode(errors="replace"))
+    return plain
 
 
 IMPORTANCE = 0.6
