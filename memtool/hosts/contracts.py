@@ -98,6 +98,7 @@ CONTRACTS: tuple[Contract, ...] = (
     Contract("opencode", "session-start", "session.created", START, PLUGIN, '{"text":""}'),
     Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN, '{"text":""}'),
     Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN, '{"text":""}'),
+    Contract("opencode", "failure", "tool.execute.after", FAILURE, silence='{"text":""}'),
     Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
     Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
     Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),

@@ -87,7 +87,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("status", READ, ("at", "as_of")),
     Choice("stats", READ),
     Choice("drift", READ),
-    Choice("verify", READ, withheld=("online",)),
+    Choice("verify", READ, withheld=("online", "run", "yes", "seconds")),
     Choice("review", READ),
     Choice("doctor", READ, withheld=("fix",)),
     Choice("export", READ, joined="filters"),

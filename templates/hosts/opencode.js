@@ -95,6 +95,14 @@ function memory(cwd) {
       const tool_input = { ...args, file_path: args?.filePath ?? args?.file_path }
       return ask("edit", given(id, { tool_name: tool, tool_input }))
     },
+    /** A command ended with an error: memtool looks at the worktree as it is now, and says nothing. */
+    async failure(id, tool, args, result) {
+      const code = result?.metadata?.exit
+      if (tool !== "bash" || !(code > 0)) return
+      const error = `Exit code ${code}\n${result.output ?? ""}`
+      const more = { tool_name: tool, tool_input: { command: args?.command }, error }
+      await ask("failure", { ...given(id, more), cwd: args?.workdir ?? cwd })
+    },
     /** The context is about to be compacted: afterwards the session starts again. */
     async compacting(id) {
       await ask("compacting", given(id))
@@ -198,6 +206,7 @@ async function server(ctx) {
     }),
     "experimental.chat.messages.transform": safely((_input, output) => reveal(output.messages)),
     "tool.execute.after": safely(async (input, output) => {
+      await said.failure(input.sessionID, input.tool, input.args, output)
       const text = await said.edit(input.sessionID, input.tool, input.args)
       if (text) output.output += `\n\n${text}`
     }),

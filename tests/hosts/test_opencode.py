@@ -173,6 +173,26 @@ def test_an_edit_gets_what_governs_the_file(planted: Sandbox) -> None:
     assert "Never log cards." in outputs[1]
 
 
+def test_a_command_that_fails_is_looked_at(planted: Sandbox) -> None:
+    """The worktree is noted as it is then; the model is told nothing, nor asked for what works."""
+    failed = {"output": "ValueError: no", "metadata": {"exit": 3}}
+    worked = {"output": "ok", "metadata": {"exit": 0}}
+    steps = [
+        [1, "tool.execute.after", {"tool": tool, "sessionID": "s-1", "args": {"command": "make"}},
+         output]
+        for tool, output in (("bash", failed), ("bash", worked), ("edit", failed))
+    ]  # fmt: skip
+    heard = play(planted, *steps)["heard"]
+    assert [step["output"]["output"] for step in heard] == [
+        "ValueError: no",
+        "ok",
+        "ValueError: no",
+    ]
+    (path,) = planted.path.glob(".git/memtool/sessions/*/states.jsonl")
+    (row,) = path.read_text().splitlines()
+    assert 'argv: ["make"]\ncwd: .\nexit: 3\n' in json.loads(row)["state"]
+
+
 @pytest.mark.parametrize(
     ("text", "more"),
     [

@@ -251,6 +251,31 @@ def test_what_was_typed_and_what_failed_is_kept(
     proven(client, "secrets kept nowhere")
 
 
+@pytest.mark.parametrize("client", [CLAUDE, OPENCODE], ids=str)
+def test_the_worktree_is_looked_at_when_a_command_fails(
+    client: Client, bare: Sandbox, model: ModelServer
+) -> None:
+    """What it was then stands in the trace, so that the failure can be run again."""
+    bare.write("check.sh", f"grep -q 'return 2' {CHARGE} || {{ echo 'ValueError: no'; exit 3; }}\n")
+    team = planted(bare, client, model)
+    team.git("add", "--all")
+    team.git("commit", "--quiet", "--message", "app: a check, and memtool")
+    failed = team.git("rev-parse", "HEAD").strip()
+    model.play(
+        client.shell("sh check.sh"),
+        *client.edit(team.path / CHARGE, "    return 1", "    return 2"),
+        client.shell("sh check.sh"),
+        "It passes.",
+    )
+    asked(team, client, model, "please go on")
+    captured(team, "ended")
+    assert run(team, "promote", "--preset", "aggressive")
+    (path,) = team.path.glob(".memory/episodic/*/*.md")
+    lines = path.read_text().splitlines()
+    assert 'argv: ["sh", "check.sh"]' in lines
+    assert {"cwd: .", "exit: 3", f"commit: {failed}", "diff: clean"} <= set(lines)
+
+
 @every
 def test_without_memtool_the_agent_works(
     client: Client, bare: Sandbox, model: ModelServer, proven: Proven

@@ -130,7 +130,7 @@ def test_programs_get_every_parameter_that_a_program_may_give():
     """All of a verb's own but what needs a terminal; no global memories unless they are served."""
     assert set(ROUTES["search"].parameters) >= {"query", "offset", "depth", "why_not", "explain"}
     assert "session-add" in ROUTES
-    kept = {"edit", "format", "global", "write", "fix", "online"}
+    kept = {"edit", "format", "global", "write", "fix", "online", "run", "yes"}
     for name, one in ROUTES.items():
         assert not kept & set(one.parameters), name
         assert set(one.input_schema["required"]) <= set(one.parameters)

@@ -31,6 +31,8 @@ def project(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     """A project in Python with a lock file, whose check fails, and ample time to look at it."""
     monkeypatch.setattr(failure_state, "BUDGET_S", 60.0)
     monkeypatch.setattr(failure_state, "VERSION_S", 20.0)
+    for name in rerun.UNATTENDED:  # the tests themselves may run in CI
+        sandbox.env.pop(name, None)
     sandbox.write("pyproject.toml", "[project]\nname = 'a'\n")
     sandbox.write("uv.lock", "version = 1\n")
     sandbox.write("check.sh", "echo 'ValueError: no port'; exit 1\n")
