@@ -23,6 +23,7 @@ from memtool.redaction.entropy import (
     is_typed,
     is_wordlike,
     looks_typed,
+    restlessness,
 )
 
 TYPE_CHECKING = False
@@ -186,9 +187,6 @@ _ATTRIBUTE = Pattern(
     r"\s{0,2}(?P<open>\\?[\"'])?"
 )
 """The value of an attribute, of a pair of arguments, or of the element behind that of the name."""
-_CALLED = Pattern(r"\([ \t]{0,2}(?P<open>[\"'])")
-_CALLS = Pattern(r"(?:\.|\b(?:set|with|use|put|add)_?)[a-z_]{0,20}\Z")
-"""Calls that set what they are named after: `.password("…")`, `withToken("…")`."""
 _FLAG = Pattern(r"(?P<tail>[\w-]{0,20})(?P<gap>[ \t]{1,3})(?P<open>[\"'])?")
 _SENTENCE = Pattern(
     r"(?P<glue>[^\n\0.!?;:=|\"`]{0,60}?)"
@@ -203,11 +201,6 @@ PLACES = frozenset(("at", "on"))
 _SETS = Pattern(r"\b(?:set|sets|change[ds]?|resets?|updated?|rotated?)\b[^\n\0.!?;:=]{0,60}\Z")
 _TO = Pattern(r"[^\n\0.!?;:=|\"`]{0,40}?[ \t]to[ \t]{1,3}(?P<open>[\"'`])?")
 """A password that is set: `I set the root password on HOST to VALUE`."""
-_IS_SET = Pattern(
-    r"[^\n\0.!?;:=|\"`]{0,60}?[ \t](?:auf|in|zu)[ \t]{1,3}(?P<open>[\"'`])?"
-    r"(?=[^\s\0]{6,80}[ \t]{1,3}"
-    r"(?:gesetzt|ge\xe4ndert|gestellt|zur\xfcckgesetzt)\b)"
-)
 _ANSWER = Pattern(
     r"[^\n\0?]{0,40}\?\s{0,3}\n[ \t]{0,4}(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]{1,2})?"
     r"(?:<?[\w. -]{1,30}>?:[ \t]{1,2})?(?:>[ \t])?"
@@ -223,10 +216,12 @@ _SHOWS = Pattern(
     r"(?:(?:echo|printenv|print)\b[ \t(]{1,3})?[\"'${(]{0,3}[\w.]{0,40}\Z"
 )
 """A variable that is shown at a prompt, and its value on the next line."""
-_BEHIND = Pattern(r"(?:[ \t]{1,3}(?:\d[ \t]|\()?|\()[ \t]{0,2}(?P<open>[\"'`])?(?=[^\s\0]{8,})")
-"""A value right behind a word for a password: in a sentence, in SQL, in the argument of a call."""
-_NEXT = Pattern(r"[ \t]{1,2}([A-Za-z0-9_+/.-]{14,200}={0,2})(?![\w-])")
-"""The value right behind its announcement, without a sign."""
+_BESIDE = Pattern(
+    r"(?P<tail>[\w.-]{0,30})"
+    r"(?P<glue>(?:[^\w\n\0]{1,3}(?:%[a-z]|value)\b)?[^\w.\n\0-][^\w\n\0]{0,7}(?:\d[ \t]{1,2})?)?"
+    r"(?P<below>\r?\n[ \t]{0,8})?(?<=[^\w.-])(?=\w)"
+)
+"""Whatever signs stand between a word and the value right behind it."""
 _QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
 _PAIR = Pattern(
     r"[^\n\0.!?;=|]{0,40}?[\"'`*]{0,2}(?<![\w/])[\w.@+-]{2,40}[\"'`*]{0,2}"
@@ -236,7 +231,7 @@ _PAIR = Pattern(
 
 _LEFT = Pattern(
     r"(?:^|[\s(\"'`*\u201c])(?P<value>[^\s\0\"'`\u201c\u201d]{6,200})[\"'`*\u201d]{0,3},?[ \t]{1,2}"
-    r"(?:\(?(?:is|was|as|for|being|are|=|->|[\u2192\u2013\u2014-])[ \t]{1,2}"
+    r"(?:\(?(?:is|was|as|for|being|are|=|->|#|//|[\u2192\u2013\u2014-])[ \t]{1,2}"
     r"(?:[\w'/-]{1,16}[ \t]{1,2}){0,4}|\((?:[\w'/-]{1,16}[ \t]){0,3})[\"'`*]{0,2}[\w.-]{0,12}\Z"
 )
 """The value before its announcement: `… is the password`."""
@@ -316,7 +311,7 @@ def _next_to(here: Announcement) -> Span | None:
     """Return the span of the secret next to an announcement."""
     span = None
     if _has_sign(here.lower[here.end : here.end + 110]):
-        span = _assigned(here) or _given(here) or _in_sentence(here)
+        span = _assigned(here) or _given(here) or _in_sentence(here) or _beside(here)
     if span is None and not DIGITS.isdisjoint(here.lower[max(0, here.start - 160) : here.start]):
         span = _before(here)
     return span
@@ -336,14 +331,11 @@ def _assigned(here: Announcement) -> Span | None:
         span = None if is_tag else _listed(here, match, _value(match, text, alone=broken))
         if span and _fits(here, span, sure=not broken, quoted=bool(match["open"])):
             return span
-    for pattern in (_KUBERNETES, _ATTRIBUTE, _CALLED, _DEFAULT):
+    for pattern in (_KUBERNETES, _ATTRIBUTE, _DEFAULT):
         match = pattern.match(text, here.end)
-        if match and (
-            pattern is not _CALLED or _CALLS.search(here.lower, max(0, here.start - 24), here.start)
-        ):
-            span = _value(match, text)
-            if span and _fits(here, span, sure=True, quoted=True):
-                return span
+        span = _value(match, text) if match else None
+        if span and _fits(here, span, sure=True, quoted=True):
+            return span
     return None
 
 
@@ -392,14 +384,6 @@ def _in_sentence(here: Announcement) -> Span | None:
     if here.word in BARE_VERBS:
         return None
     text, lower, end = here.text, here.lower, here.end
-    next_word = _NEXT.match(text, end)
-    if next_word and here.kind != "password":
-        value = next_word[1].rstrip(TRAIL)
-        near = _WORD_BEFORE.search(lower, max(0, here.start - 16), here.start)
-        is_request = near is not None and REQUEST_TOKENS.match(f"{near[1]} {here.word}")
-        is_sure = _is_sure_key(here) and here.word != "key" and not is_request
-        if (is_sure and is_hex_or_uuid(value)) or is_dense(value):
-            return next_word.start(1), next_word.start(1) + len(value)
     at = end
     for _try in range(3):
         match = _SENTENCE.match(lower, at)
@@ -437,17 +421,39 @@ def _answered(here: Announcement) -> Span | None:
     )
 
 
+def _beside(here: Announcement) -> Span | None:
+    """Return the span of a value right behind its word that says enough by itself."""
+    match = _BESIDE.match(here.text, here.end)
+    if match is None or here.word in BARE_VERBS or _is_tail_harmless(match["tail"]):
+        return None
+    at, glue = match.end(), match["glue"] or ""
+    is_apart = not COMMAS.isdisjoint(glue)
+    plain = _PLAIN.match(here.text, at)
+    value = _CUT.split(plain[0])[0].rstrip(TRAIL) if plain else ""
+    if match["below"] and here.text[at + len(value) : at + len(value) + 1] not in ("", "\r", "\n"):
+        return None
+    if here.kind == "password":
+        good = looks_typed(value) and (restlessness(value) > 0.3 or is_phrase(value))
+    elif is_hex_or_uuid(value):
+        near = _WORD_BEFORE.search(here.lower, max(0, here.start - 16), here.start)
+        is_request = near is not None and REQUEST_TOKENS.match(f"{near[1]} {here.word}")
+        is_sure = here.word != "key" and _is_sure_key(here) and not is_request
+        good = is_sure and not match["below"] and not is_apart
+    else:
+        is_name = is_composed(value) and not _is_sure_key(here)
+        good = not (is_apart or is_name) and is_dense(value, 16 if glue.isspace() else 20)
+    return (at, at + len(value)) if good else None
+
+
+COMMAS = frozenset(",.;?!")
+"""Signs that end a part of a sentence: what is behind them may be another thing."""
+
+
 def _as_password(here: Announcement) -> Span | None:
     """Return the span of what looks like a password where a sentence may have one."""
     text, lower, end = here.text, here.lower, here.end
     is_set = _SETS.search(lower, max(0, here.start - 80), here.start)
-    patterns = [_TO] if is_set else []
-    patterns += [
-        _PAIR,
-        _IS_SET,
-        *([] if here.word in WEAK or here.word.startswith("pin") else [_BEHIND]),
-    ]
-    for pattern in patterns:
+    for pattern in (_TO, _PAIR) if is_set else (_PAIR,):
         match = pattern.match(lower, end)
         span = _value(match, text) if match else None
         if span is None:
@@ -626,7 +632,7 @@ def _fits_password(here: Announcement, span: Span, *, sure: bool, quoted: bool) 
         return not is_named(value) or value.isalnum()
     if word in WEAK and not quoted:
         return is_typed(value, 8) and is_mixed(value)
-    if (quoted and is_phrase(value)) or is_numbered_phrase(value):
+    if is_numbered_phrase(value) or ((quoted or "phrase" in word) and is_phrase(value)):
         return True
     if sure and value.isdigit():
         return 6 <= len(value) <= 9 and len(set(value)) > 2

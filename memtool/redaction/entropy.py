@@ -179,7 +179,7 @@ _FORMS: tuple[str, ...] = (
     r"[A-Za-z]\d{1,4}$",
     r":|--?[a-z]|[a-z_]{2,}(?:[A-Z][a-z]+)*\d{0,2}=[\w.\[{(<$]",  # a role, a flag, a keyword
     r"(?i:hmac|pbkdf|argon|bcrypt|scrypt|aes|sha|ecdsa|ed25519|rsa)[-_][\w-]*$",
-    r"(?:sha\d{1,3}|md5|h1)[-:]|\{SSHA|pbkdf2",  # a hash
+    r"(?:sha\d{1,3}|md5|h1)[-:=]|\{SSHA|pbkdf2",  # a hash
     (
         r"[\w./-]+\.(?:pem|key|crt|cer|p12|pfx|jks|json|ya?ml|toml|txt|py|js|ts|tsx|go|rs|rb|java|"
         r"md|env|ini|cfg|conf|"

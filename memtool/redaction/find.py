@@ -272,8 +272,7 @@ def _across_line_ends(
     if "\n" not in text:
         return
     for view, kinds in (
-        (joins.numbered(text, ""), NUMBER_KINDS),
-        (joins.numbered(text, " "), NUMBER_KINDS),
+        *((view, NUMBER_KINDS) for view in joins.numbered(text)),
         (joins.filled(text), ()),
         (joins.celled(text, ""), ()),
         (joins.celled(text, " "), NUMBER_KINDS),

@@ -70,7 +70,7 @@ ENCODED = Pattern(r"=(?:3D|40|2[0-9A-F]|3[AB]|5F)|(?:=[89A-F][0-9A-F]){2,8}")
 
 _OPERATOR = r"(?:\+{1,2}|\.{1,2}|&|\|\||<>|~|,)"
 CONCATENATION = Pattern(
-    r"(?<=[^\s\"'`,=(\[{:])(?P<quote>\\?[\"'`])(?P<between>"
+    r"(?:(?<=[^\s\"'`,=(\[{:])|(?<=\d ))(?P<quote>\\?[\"'`])(?P<between>"
     rf"[ \t]{{0,20}}(?P<first>{_OPERATOR})?[ \t]{{0,20}}(?:[\\_]?[ \t]?\r?\n[ \t]{{0,60}})?"
     rf"(?P<second>{_OPERATOR})?[ \t]{{0,20}}[bBrRfFuU@$]{{0,2}}"
     r"|\)?\s{0,20}\.(?:concat|append|plus|add)\("
@@ -317,18 +317,20 @@ def filled(text: str) -> Joined | None:
     return _around(text, cuts)
 
 
-def numbered(text: str, between: str) -> Joined | None:
-    """Return the view without line ends inside of numbers in groups; None where there is none.
+def numbered(text: str) -> Iterator[Joined]:
+    """Yield the views without line ends inside of numbers in groups; none where there is none.
 
-    `between` takes their place: nothing where they cut a group, a space where they are between two.
+    Nothing takes the place of what cuts a group, and a space of what stands between two.
     """
-    cuts: list[Cut] = []
+    ends: list[tuple[int, int]] = []
     for match in NUMBER_END.finditer(text):
         indent = INDENT.match(text, match.end())
         end = indent.end() if indent else match.end()
         if _NUMBER_HEAD.match(text, end) and not _is_row(text, match.start(), end):
-            cuts.append((match.start(), end, between))
-    return _around(text, cuts)
+            ends.append((match.start(), end))
+    for between in ("", " "):
+        if view := _around(text, [(start, end, between) for start, end in ends]):
+            yield view
 
 
 _NUMBERS_BEFORE = Pattern(r"(?:\d{1,12}[ \t]{1,4}){5,}\d*\Z")

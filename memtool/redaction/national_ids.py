@@ -146,6 +146,8 @@ def _finland(text: str) -> bool:
 
 def _france(text: str) -> bool:
     digits = text.replace("2A", "19").replace("2B", "18")
+    if not digits.isdecimal():
+        return False
     is_born = 1 <= int(digits[3:5]) <= 12 or 20 <= int(digits[3:5]) <= 42
     return digits[0] in "123478" and is_born and 97 - int(digits[:13]) % 97 == int(digits[13:])
 
@@ -266,7 +268,7 @@ def _south_africa(digits: str) -> bool:
 
 def _spain(text: str) -> bool:
     digits = text[:-1].translate({88: "0", 89: "1", 90: "2"})
-    return text[-1] == DNI[int(digits) % 23]
+    return digits.isdecimal() and text[-1] == DNI[int(digits) % 23]
 
 
 def _sweden(digits: str) -> bool:
@@ -475,7 +477,8 @@ def is_beside(lower: str, start: int, end: int, names: str) -> bool:
     stop = len(lower) if stop < 0 else stop
     pattern = _NAMES.get(names)
     if pattern is None:
-        pattern = _NAMES[names] = Pattern(rf"(?<![^\W_])(?:{names})")
+        spaced = names.replace(" ", "[ _-]")
+        pattern = _NAMES[names] = Pattern(rf"(?<![^\W_])(?:{spaced})")
     before = pattern.search(lower, max(top, start - MOST_BEFORE), start)
     return bool(before or pattern.search(lower, end, min(stop, end + MOST_AFTER)))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from redaction import carriers, corpus
 
 from memtool.errors import MemtoolError
+from memtool.redaction import national_ids
 from memtool.redaction.find import (
     DETECTORS,
     Allowlist,
@@ -235,6 +236,18 @@ def test_a_national_id_is_found_by_its_check(text: str, kind: str) -> None:
         last = {"9": "0", "Z": "A"}.get(number[-1], chr(ord(number[-1]) + 1))
         wrong = found(text.replace("{id}", number[:-1] + last))
         assert "national-id" not in [kind for kind, _text in wrong]
+
+
+def test_no_number_in_the_shape_of_an_id_breaks_its_check() -> None:
+    """A letter that no office gives out is a wrong number, and no failure."""
+    draw_from, signs = random.Random(3), {"9": string.digits, "A": string.ascii_uppercase}
+    for shape, rows in national_ids._SHAPES.items():
+        for letter in string.ascii_uppercase if "A" in shape else "-":
+            chars = [letter if s == "A" else draw_from.choice(signs.get(s, s)) for s in shape]
+            assert [check("".join(chars).translate(PLAIN)) for check, _names in rows]
+
+
+PLAIN = dict.fromkeys(map(ord, " .+/-"))
 
 
 @pytest.mark.parametrize("strategy", ["redact", "hash", "token"])
@@ -537,6 +550,11 @@ HEX = "{h32}"
         ("[smtp.acme.io]:587 relay:{s}\n", PASSWORD),
         ("create role app login password '{s}';", PASSWORD),
         ("use password {s} for the demo", PASSWORD),
+        ("[vpn password] {s}", PASSWORD),
+        ("the vpn password... {s}", PASSWORD),
+        ('log.info("vpn_password=%s", "{s}")', PASSWORD),
+        ("vpn password\n{s}\n", PASSWORD),
+        ("{s}  # vpn password", PASSWORD),
         ("the token {s} never expires", HEX),
     ],
 )  # fmt: skip
