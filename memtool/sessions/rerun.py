@@ -45,7 +45,7 @@ from memtool.sessions import failure_state, supervisor
 from memtool.sessions.extract.error_fix import failure_key, failure_of, says
 from memtool.sessions.model import printable
 from memtool.sessions.store import clean_texts
-from memtool.store import ledger
+from memtool.store import ledger, usage_log
 from memtool.store.context import Context
 from memtool.store.git import LOCATION_VARIABLES, Git
 from memtool.store.provenance import SHORT
@@ -98,6 +98,9 @@ _HINDRANCES: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host",
         "Name or service not known", "EAI_AGAIN", "ENETUNREACH", "ENOTFOUND", "getaddrinfo",
         "network is unreachable", "nodename nor servname",
+    )),
+    ("git has no identity in an empty home", (
+        "Please tell me who you are", "Author identity unknown", "Committer identity unknown",
     )),
     ("the disk is full", ("No space left on device", "ENOSPC")),
 )  # fmt: skip
@@ -260,8 +263,11 @@ def results(context: Context) -> dict[str, RunResult]:
 
     Where the ledger cannot be read a note says so, and there are none.
     """
-    try:
+    if not usage_log.is_kept(context):
+        return {}
+    with suppress(MemtoolError):  # it cannot be written: what it has will do
         ledger.fold(context.repository.cache_dir)
+    try:
         with ledger.reading(context.repository.cache_dir) as held:
             acts = held.acts()
     except MemtoolError as error:
@@ -282,15 +288,20 @@ def moment_of(result: RunResult) -> str:
 
 def _run(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) -> CommandRun:
     """Run a command in a fresh copy of one commit."""
+    try:
+        return _run_copy(context, planned, commit, allowed)
+    except MemtoolError as error:
+        why = error.message
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+    return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {why}")
+
+
+def _run_copy(context: Context, planned: RerunPlan, commit: str, allowed: Allowlist) -> CommandRun:
+    """Run a command as `_run` does. Raises MemtoolError or OSError where no copy can be made."""
     with _folder() as folder:
         top = os.path.join(folder, "tree")
-        try:
-            _check_out(context.repository, top, commit, context.env)
-        except MemtoolError as error:
-            return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {error}")
-        except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            return _unrunnable(commit, f"no copy of commit {commit[:SHORT]} can be made: {reason}")
+        _check_out(context.repository, top, commit, context.env)
         directory = os.path.realpath(os.path.join(top, planned.environment.cwd))
         is_inside = f"{directory}/".startswith(f"{os.path.realpath(top)}/")
         if not is_inside or not os.path.isdir(directory):
@@ -541,8 +552,7 @@ def _folder() -> Iterator[str]:
 
 def sweep() -> None:
     """Remove what killed runs left in the directory for temporary files."""
-    place = tempfile.gettempdir()
-    with suppress(OSError), os.scandir(place) as entries:
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if not entry.name.startswith(PREFIX):
                 continue

@@ -124,6 +124,7 @@ def test_head_is_not_run_again_where_it_is_the_recorded_commit(traces: Traces) -
         (("sh", "-c", "echo \"ModuleNotFoundError: No module named 'x'\"; exit 1"), "cannot run",
          "a module is missing"),
         (("sh", "-c", "echo collected 0 items; exit 5"), "cannot run", "no test was found"),
+        (("git", "commit", "--allow-empty", "-m", "x"), "cannot run", "git has no identity"),
         (("sh", "-c", "exit 5"), "cannot run", "no test was found"),
         (("sh", "-c", "echo 'ok (no tests to run)'"), "cannot run", "no test was found"),
         (("sh", "-c", "echo 'curl: (6) Could not resolve host: x'; exit 6"), "cannot run",
@@ -327,6 +328,54 @@ def test_a_copy_that_cannot_be_made_is_no_verdict(traces: Traces) -> None:
     assert (found.verdict, found.detail.partition(":")[0]) == (
         "cannot run", f"no copy of commit {traces.failed[:10]} can be made",
     )  # fmt: skip
+
+
+def test_without_a_place_for_copies_there_is_no_verdict(
+    traces: Traces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said, and nothing else happens."""
+    traces.trace()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    found = traces.run()
+    assert found.verdict == "cannot run"
+    assert found.detail.endswith("can be made: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("clone", "verdict"),
+    [
+        (("clone", "--quiet", "--depth=1"), "cannot run"),
+        (("clone", "--quiet", "--filter=blob:none"), "cannot run"),
+        (("clone", "--quiet", "--shared"), "fixed"),
+        (("worktree", "add", "--quiet", "--detach"), "fixed"),
+    ],
+)
+def test_every_kind_of_clone_runs_what_it_holds(
+    traces: Traces, clone: tuple[str, ...], verdict: str
+) -> None:
+    """What is not here is not fetched."""
+    sandbox = traces.sandbox
+    sandbox.git("config", "uploadpack.allowFilter", "true")
+    traces.then("exit 0\n")
+    place = sandbox.path.parent / "other"
+    source = () if clone[0] == "worktree" else (f"file://{sandbox.path}",)
+    sandbox.git(*clone, *source, str(place))
+    (place / ".memory").mkdir(exist_ok=True)
+    traces.sandbox = Sandbox(place, sandbox.env)
+    traces.trace()
+    assert traces.run().verdict == verdict
+
+
+def test_objects_may_have_other_names(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A repository of SHA-256 gets a copy of its own kind."""
+    path = tmp_path / "project"
+    path.mkdir()
+    sandbox = Sandbox(path, environment)
+    sandbox.git("init", "--quiet", "--object-format=sha256")
+    (path / ".memory").mkdir()
+    traces = Traces(sandbox)
+    traces.trace()
+    assert traces.run().verdict == "not fixed here"
 
 
 @pytest.mark.slow
