@@ -529,8 +529,9 @@ def _outcome(
             return UNRUNNABLE, why
     if status == _NO_TEST and not signature:
         return UNRUNNABLE, "no test was found"
-    named = f"with {signature}" if signature else f"with exit code {status} and no known failure"
-    return OTHER, f"it fails {named}"
+    if not signature:
+        return UNRUNNABLE, f"it fails with exit code {status}, and nothing that is known says how"
+    return OTHER, f"it fails with {signature}"
 
 
 @contextmanager

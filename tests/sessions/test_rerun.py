@@ -114,7 +114,7 @@ def test_head_is_not_run_again_where_it_is_the_recorded_commit(traces: Traces) -
     [
         (("true",), "does not reproduce", "at the recorded commit it works"),
         (("sh", "-c", "echo 'KeyError: a'; exit 1"), "does not reproduce", "KeyError: a"),
-        (("sh", "-c", "exit 3"), "does not reproduce", "exit code 3 and no known failure"),
+        (("sh", "-c", "exit 3"), "cannot run", "exit code 3, and nothing that is known says how"),
         (("no-such-program-here",), "cannot run", "No such file or directory"),
         (("./check.sh",), "cannot run", "Permission denied"),
         (("sub",), "cannot run", "no-such|No such file"),
@@ -207,7 +207,7 @@ def test_a_command_that_destroys_destroys_a_copy(traces: Traces, tmp_path: Path)
     traces.trace("sh", "-c", script)
     assert traces.run().verdict == "not fixed here"
     traces.trace("rm", "-rf", ".")
-    assert traces.run().verdict == "does not reproduce"
+    assert traces.run().verdict == "cannot run"
     assert (git("for-each-ref"), git("config", "--list", "--local")) == before
     assert git("status", "--porcelain") == "?? .memory/\n"
     assert git("fsck") == ""
