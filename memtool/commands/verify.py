@@ -284,15 +284,20 @@ def render(report: VerifyReport) -> str:
     return "\n".join(lines)
 
 
+_TOLD = {True: "yes", False: "no", None: "unknown"}
+
+
 def _of_trace(one: Verification) -> list[str]:
-    """Return the lines on whether a failure reproduces, and on the runs that were just made."""
-    if one.run is not None:
-        return _of_run(one.run)
-    if one.trace is None:
-        return []
-    if one.trace.result:
-        return [f"  {one.trace.result}, as run on {one.trace.ran[:10]}"]
-    return ["  whether it still fails so is unknown: nothing was run"]
+    """Return the lines on how far a failure is proven, and on the runs that were just made."""
+    trace = one.trace
+    if trace is None:
+        return _of_run(one.run) if one.run is not None else []
+    known = f"{trace.result}, as run on {trace.ran[:10]}" if trace.result else "nothing was run"
+    row = (
+        f"  trace: pointer {_TOLD[trace.pointer]}, current {_TOLD[trace.current]}, "
+        f"reproduces {_TOLD[trace.reproduces]}"
+    )
+    return [row, *_of_run(one.run)] if one.run is not None else [f"{row} ({known})"]
 
 
 def _of_run(run: TraceRun) -> list[str]:
