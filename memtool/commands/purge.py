@@ -40,9 +40,10 @@ class PurgeCandidate(Value):
 
 
 class Purged(Value):
-    """What may go and what went. `along` goes with it, each id with the one that it came from.
+    """What may go and what went. `along` is derived from it, each id with the one it came from.
 
-    `removed` are ids, `sessions` those of private sessions whose messages still hold the words.
+    It goes too where `is_cascade`. `removed` are ids, `sessions` those of private sessions whose
+    messages still hold the words.
     """
 
     forgotten: tuple[PurgeCandidate, ...]
@@ -51,6 +52,7 @@ class Purged(Value):
     removed: tuple[str, ...] = ()
     commit: str | None = None
     dry_run: bool = False
+    is_cascade: bool = False
 
 
 def purge(
@@ -123,6 +125,7 @@ def purge(
             along={one.id: origin for one, origin in along},
             sessions=tuple(findings),
             dry_run=not apply,
+            is_cascade=cascade,
         )
         if not apply or not going:
             return plan
@@ -148,9 +151,10 @@ def render(purged: Purged | Rewritten | Leaked) -> str:
         when = {DUE: "is due", LATER: f"is due on {one.due[:10]}", HELD: f"stays: {one.reason}"}
         why = f" ({one.reason})" if one.state != HELD and one.reason else ""
         rows.append(f"{one.id} {when[one.state]}: forgotten on {one.deleted[:10]}{why}")
-    rows += [f"{id_} was derived from {origin}" for id_, origin in purged.along.items()]
+    lot, also = ("goes with it", " --cascade") if purged.is_cascade else ("stays", "")
+    rows += [f"{id_} {lot}: derived from {origin}" for id_, origin in purged.along.items()]
     if any(one.state == DUE for one in purged.forgotten):
-        rows.append("memtool purge --apply --commit removes what is due; until then: "
+        rows.append(f"memtool purge --apply --commit{also} removes what is due; until then: "
                     "memtool restore ID")  # fmt: skip
     return "\n".join(rows) or "no memory is forgotten"
 

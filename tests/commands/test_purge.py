@@ -77,7 +77,12 @@ def test_cascade_takes_what_was_derived_from_it_alone(forgotten: Sandbox) -> Non
     """Told without it, done with it; findings are withdrawn, messages stay in their session."""
     forgotten.memory("sem-sum", type="semantic", derived_from=("dec-due",))
     forgotten.commit()
-    assert "--cascade also removes" in forgotten.run("purge").stderr
+    told = forgotten.run("purge")
+    assert "--cascade also removes" in told.stderr
+    assert " stays: derived from dec-due\n" in told.stdout
+    told = forgotten.run("purge", "--cascade")
+    assert " goes with it: derived from dec-due\n" in told.stdout
+    assert "--commit --cascade removes" in told.stdout
     done = forgotten.json("purge", "--apply", "--commit", "--cascade")
     assert done["removed"] == ["dec-due", "sem-sum"]
     assert "Purges: dec-due, sem-sum\n" in forgotten.git("log", "-1", "--format=%B")
