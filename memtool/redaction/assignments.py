@@ -427,6 +427,10 @@ def _beside(here: Announcement) -> Span | None:
     if match is None or here.word in BARE_VERBS or _is_tail_harmless(match["tail"]):
         return None
     at, glue = match.end(), match["glue"] or ""
+    if glue in BASE64_SIGNS or (
+        match["below"] and (here.kind != "password" or "." in match["tail"])
+    ):
+        return None
     is_apart = not COMMAS.isdisjoint(glue)
     plain = _PLAIN.match(here.text, at)
     value = _CUT.split(plain[0])[0].rstrip(TRAIL) if plain else ""
@@ -438,13 +442,14 @@ def _beside(here: Announcement) -> Span | None:
         near = _WORD_BEFORE.search(here.lower, max(0, here.start - 16), here.start)
         is_request = near is not None and REQUEST_TOKENS.match(f"{near[1]} {here.word}")
         is_sure = here.word != "key" and _is_sure_key(here) and not is_request
-        good = is_sure and not match["below"] and not is_apart
+        good = is_sure and not is_apart
     else:
         is_name = is_composed(value) and not _is_sure_key(here)
         good = not (is_apart or is_name) and is_dense(value, 16 if glue.isspace() else 20)
     return (at, at + len(value)) if good else None
 
 
+BASE64_SIGNS = frozenset("/+")
 COMMAS = frozenset(",.;?!")
 """Signs that end a part of a sentence: what is behind them may be another thing."""
 
@@ -566,18 +571,14 @@ def _announced_from(lower: str, start: int, end: int) -> int | None:
         if head is None:
             return None
         glued = head.end(1) == start
-        if glued and head[1] not in SURE_KEYS and not _is_sure_ending(head[1]):
+        if glued and head[1] not in SURE_KEYS and not head[1].endswith(_SURE_ENDINGS):
             return None
         start = head.start(1)
     return None if _is_taken_back(lower, start, end) else start
 
 
-def _is_sure_ending(head: str) -> bool:
-    """Return whether a word written together with `key` names a secret key."""
-    return head.endswith(_SURE_ENDINGS)
-
-
 _SURE_ENDINGS = tuple(SURE_KEYS - {"enc"})
+"""Ends of words that name a secret key when `key` is written together with them."""
 
 
 def _is_taken_back(lower: str, start: int, end: int) -> bool:
@@ -668,7 +669,11 @@ def _is_sure_key(here: Announcement) -> bool:
     if not word.rstrip("s").endswith("key"):
         return True
     head = _KEY.split(word)[0]
-    return head in SURE_KEYS or _is_sure_ending(head) or here.text[here.start : here.end].isupper()
+    return (
+        head in SURE_KEYS
+        or head.endswith(_SURE_ENDINGS)
+        or here.text[here.start : here.end].isupper()
+    )
 
 
 def _table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int]]:

@@ -169,7 +169,7 @@ _FORMS: tuple[str, ...] = (
     r"(?P<dotted>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\[.*)?$)",  # an attribute, if made of words
     r"[A-Za-z_]\w*\[",  # a lookup
     r"[-+]?\d[\d_,.]*\s?(?:[a-zA-Z]{1,7}|%)?$",  # a number, maybe with a unit
-    r"v?\d+\.\d+(?:\.\d+)*(?:[-+.][\w.-]+)?$",  # a version
+    r"v?\d+\.\d+(?:\.\d+)*(?:[-+.][\w.+-]+)?$",  # a version
     r"\d{4}-\d\d(?:-\d\d(?:[T ].*)?)?$",  # a date
     (
         r"(?i:(?:sha|md|aes|rsa|hmac|hs|rs|es|ps|argon|ed|utf|base|blake|pbkdf|oauth|tls|ssl|http|"

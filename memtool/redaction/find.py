@@ -281,7 +281,7 @@ def _across_line_ends(
             if _is_cut_in_cells(text, kind, spans) or not _are_several(kind, spans, found):
                 for low, high in _without_borders(text, spans):
                     yield low, high, rank, kind
-    for spans, rank, kind in _in_view(joins.unbroken(text, _beginnings(found))):
+    for spans, rank, kind in _in_view(joins.unbroken(text, _beginnings(text, found))):
         belonging = _belonging(text, kind, spans, found)
         if len(belonging) > 1:
             yield belonging[0][0], belonging[-1][1], rank, kind
@@ -294,10 +294,13 @@ def _is_cut_in_cells(text: str, kind: str, spans: Sequence[tuple[int, int]]) -> 
     return "|" in text[spans[0][1] : spans[1][0]] and _is_cut_address(text, spans)
 
 
-def _beginnings(found: Sequence[tuple[int, int, int, str]]) -> frozenset[int]:
-    """Return where secrets begin that say what they are: no line above goes on there."""
+def _beginnings(text: str, found: Sequence[tuple[int, int, int, str]]) -> frozenset[int]:
+    """Return where secrets begin that say what they are, or that the line above announces."""
     return frozenset(
-        low for low, _high, _rank, kind in found if kind in NAMED_KINDS and not is_personal(kind)
+        low
+        for low, _high, _rank, kind in found
+        if not is_personal(kind)
+        and (kind in NAMED_KINDS or (kind != BARE and text[low - 1 : low] == "\n"))
     )
 
 

@@ -53,14 +53,14 @@ EMPHASIS = Pattern(
 )
 """Marks of emphasis inside of a word; no stars of a glob. The first character is looked for first:
 that is fast."""
-IN_NUMBER = Pattern(r"(?:(?<=\d)|(?<=\d )|(?<=\d-))(?:\*{1,2}|_{1,2}|~~|`)(?=[ -]?\d)")
+IN_NUMBER = Pattern(r"(?:(?<=[\d)])|(?<=\d )|(?<=\d-))(?:\*{1,2}|_{1,2}|~~|`)(?=[ -]?\d)")
 """The same between the groups of a number."""
 OPENING = Pattern(r"_(?<![\w/.-]_)_?(?=[+(\d]|[\w.+-]{1,64}@)")
 CLOSING = Pattern(r"_(?<=[\da-z]_)_?(?![\w/.(-])")
 """Underscores around a number or an address."""
 
-BACKSLASH = Pattern(r"(?<=[^\s\\])\\\r?\n[ \t]{0,40}(?=[^\s\\])")
-"""A line that goes on behind a backslash."""
+BACKSLASH = Pattern(r"(?<=[^\s\\])[\\^]\r?\n[ \t]{0,40}(?=[^\s\\])")
+"""A line that goes on behind a backslash, or a caret as in batch files."""
 
 SOFT_BREAK = Pattern(r"(?<=[^\r\n=])=[ \t]{0,4}\r?\n(?=[^\r\n=])")
 """A line of quoted-printable that goes on (RFC 2045, 6.7)."""
@@ -89,7 +89,7 @@ ESCAPED_END = Pattern(r"(?<!\\)(?:\\r)?\\n")
 UNSEEN = ((("",), INVISIBLE, ""), (("",), SPACES, " "), (("",), HYPHENS, "-"))
 MARKED = (
     (("<br", "<BR"), BREAK, "\n"), (("&", "<wbr"), ENTITIES, ""), (("</",), TAGS, ""),
-    (("\\\n", "\\\r\n"), BACKSLASH, ""), (("\\n",), ESCAPED_END, "\n"),
+    (("\\\n", "\\\r\n", "^\n", "^\r\n"), BACKSLASH, ""), (("\\n",), ESCAPED_END, "\n"),
 )  # fmt: skip
 """Parts of a text that has a cut, its pattern, and what is in its place."""
 
@@ -269,9 +269,18 @@ def unbroken(text: str, starts: Collection[int] = ()) -> Joined | None:
         tail = _WORD.match(text, end)
         if tail is None or end in starts or _is_name(text, end):
             continue
-        if not _PLAIN.match(tail[0]) or _ADDRESSED.search(text, max(0, start - 80), end + 80):
+        is_plain = _PLAIN.match(tail[0]) is not None and not _goes_on(text, start)
+        if not is_plain or _ADDRESSED.search(text, max(0, start - 80), end + 80):
             cuts.append((start, end, ""))
     return _around(text, cuts)
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Return whether a line ends in capitals and digits that may be a piece of a key."""
+    if not text[end - 1].isupper() and not text[end - 1].isdigit():
+        return False
+    head = _HEAD.search(text, max(0, end - 80), end)
+    return head is not None and head[0].isupper() and len(head[0]) > 7 and is_piece(head[0])
 
 
 def _around(text: str, cuts: list[Cut]) -> Joined | None:

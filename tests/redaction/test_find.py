@@ -183,6 +183,10 @@ def test_what_no_detector_was_written_for_is_cleaned(part: str) -> None:
         ("token: {s}", "\xad"), ("token: >-\n  {s}\n", "\n  "), ("TOKEN=3D{s}", "=\n"),
         ("TOKEN={s}", "\\\n  "), ("token: {s}", "**"), ("# token: {s}", "\n# "),
         ("| token | {s} |", " |\n| | "), ("token: {s}", "</b>"), ("token: {s}", "&shy;"),
+        ("set TOKEN={s}\r\n", "^\r\n"), ("$ echo $TOKEN\n{s}\n$", "\n"), ("token: {s}", "  \n"),
+        ("+  token: >-\n+    {s}\n", "\n+    "),
+        ("\u2502 token \u2502 {s} \u2502", " \u2502\n\u2502 \u2502 "),
+        ('t.append("{s}")', '").append("'),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [12, 20, 30])
@@ -580,6 +584,8 @@ def test_what_announces_a_secret_may_be_in_another_place(text: str, form: str) -
         "${TOKEN_TTL:-3600} and ${DB_PASSWORD:?is not set}",
         "Message-ID: <20261124.k3x9@mail.acme.io>\nReferences: <c2.17@lists.acme.io>",
         "arn:aws:secretsmanager:eu-west-1:301234567890:secret:prod/db-a8Kd2Q",
+        "cache and password.\nv2.14.3-rc.1+build.60827793\nDashboard",
+        "wQ0GNCt7Tu/PwD/zgbMnyAnMtP7 is no announcement",
         "_next/static/kZ3Qx9Lm2Vt7Rp5Wb8Nc4/_buildManifest.js",
     ],
 )
