@@ -40,6 +40,8 @@ _LINE = re.compile(r"^(?P<key>[a-z]{2,20}|lock \S.{0,200}?): +(?P<value>\S.*)$")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _DIGEST = re.compile(r"[0-9a-f]{16,64}")
 
+_EXIT = re.compile(r"\s*(?:Error: )?(?:Process )?[Ee]xit(?:ed with)? (?:code|status):? (\d{1,3})\b")
+
 
 class FailureEnvironment(Value):
     """What is known of a run that failed.
@@ -138,6 +140,12 @@ def read_environment(text: str) -> FailureEnvironment:
         failure=_matching("failure", found.pop("failure", ""), _DIGEST),
         facts=tuple(found.items()),
     )
+
+
+def exit_code_of(printed: str) -> int | None:
+    """Return the exit code that what a tool printed begins with, None where it names none."""
+    found = _EXIT.match(printed)
+    return int(found[1]) if found else None
 
 
 def _argv(value: str) -> tuple[tuple[str, ...], str]:

@@ -24,6 +24,7 @@ from memtool.memory.environment import (
     REDACTED,
     FailureEnvironment,
     environment_of_line,
+    exit_code_of,
     write_environment,
 )
 from memtool.sessions import journal, store
@@ -62,7 +63,6 @@ LOCKS = (
 )  # fmt: skip
 MOST_LOCK = 16 << 20
 _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)?(?:[-+.\w]{0,30})")
-_EXIT = re.compile(r"\A\s*(?:Error: )?[Ee]xit(?:ed with)? (?:code|status):? (\d{1,3})\b")
 
 
 def note(
@@ -151,12 +151,11 @@ def observe(
     clean = clean_texts(words, sessions.allowed)
     if any(clean[word] != word for word in words):
         found = FailureEnvironment(lack=REDACTED)
-    code = _EXIT.match(printed)
     commit, diff, untracked = _commit_and_diff(context, deadline)
     facts = {"untracked": str(untracked) if untracked else ""}
     facts |= facts_of(context, found.cwd, deadline)
     return found.replace(
-        exit=int(code[1]) if code else None,
+        exit=exit_code_of(printed),
         commit=commit,
         diff=diff,
         facts=tuple((key, text) for key, text in facts.items() if text),

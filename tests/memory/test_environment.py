@@ -8,6 +8,7 @@ from memtool.memory.environment import (
     REDACTED,
     FailureEnvironment,
     environment_of_line,
+    exit_code_of,
     read_environment,
     write_environment,
 )
@@ -162,3 +163,19 @@ def test_words_that_reach_out_of_the_worktree(
 ) -> None:
     """A copy contains nothing that is done to an absolute path, or above its top."""
     assert WHOLE.replace(argv=argv, cwd="sub").reaches == reaches
+
+
+@pytest.mark.parametrize(
+    ("printed", "code"),
+    [
+        ("Exit code 1\nTraceback", 1),
+        ("Error: Exit code 127", 127),
+        ("Process exited with code 2\nOutput:", 2),
+        ("exit status: 3", 3),
+        ("all is well, exit code 0 they say", None),
+        ("", None),
+    ],
+)
+def test_an_exit_code_stands_at_the_beginning(printed: str, code: int | None) -> None:
+    """Elsewhere it may be somebody's words."""
+    assert exit_code_of(printed) == code

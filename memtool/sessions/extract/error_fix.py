@@ -16,6 +16,7 @@ from memtool.memory.environment import (
     UNKNOWN,
     FailureEnvironment,
     environment_of_line,
+    exit_code_of,
     read_environment,
     write_environment,
 )
@@ -119,17 +120,15 @@ def short(path: str) -> str:
     return "/".join(path.split("/")[-2:]) if path.startswith("/") else path
 
 
-_EXIT_CODE = re.compile(
-    r"\A(?:Error: )?(?:exit code|Exit code|Process exited with code):? (\d{1,3})\b"
-)
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "0x"),
-    (re.compile(r"(?:[\w.@+~-]*/)+(?=[\w.@+~-])"), ""),
-    (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,}){0,4}\b"), "0"),
+    (re.compile(r"(?<![\w.@+~/-])(?:[\w.@+~-]*/)+(?=[\w.@+~-])"), ""),
+    (re.compile(r"\b(?=[0-9a-f-]{0,80}\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,}){0,4}\b"), "0"),
     (re.compile(r"\b\d+(?:\.\d+)?(?= ?(?:ms|s|sec|secs|seconds)\b)"), "0"),
     (re.compile(r"(?<=\bline )\d+|(?<=\w:)\d+(?::\d+)?\b|\d{4,}"), "0"),
 )
-"""What differs between two runs that fail alike: addresses, directories, ids, times, lines."""
+"""What differs between two runs that fail alike: addresses, directories, ids, times, lines. Each is
+looked for from the beginning of a word only, as an output may be one long word."""
 
 
 LEAST_SAID = 12
@@ -320,8 +319,7 @@ def _environment(failed: ToolRun, failure: Failure) -> str:
             found = FailureEnvironment(lack=REDACTED)
         elif call.endswith(CUT):
             found = FailureEnvironment(lack=UNKNOWN)
-    code = _EXIT_CODE.search(failed.answer.text[:300])
-    status = found.exit if found.exit is not None or code is None else int(code[1])
+    status = exit_code_of(failed.answer.text) if found.exit is None else found.exit
     key = failure_key(printable(failure.signature))
     return write_environment(found.replace(exit=status, failure=key))
 
