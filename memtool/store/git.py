@@ -458,7 +458,12 @@ def unstarted(verb: str, error: OSError) -> MemtoolError:
     if isinstance(error, FileNotFoundError):
         return MemtoolError("git is not installed", hint="install git 2.38 or newer", code="git")
     if isinstance(error, TimeoutError):
-        return MemtoolError(f"git {verb} did not answer within {TIMEOUT_S:.0f} s", code="git")
+        return MemtoolError(
+            f"git {verb} did not answer within {TIMEOUT_S:.0f} s",
+            hint="git status shows whether git waits there too, as it does for a pipe in the place "
+            "of a .gitignore or .gitattributes",
+            code="git",
+        )
     # such as an argument that is too long for the system
     reason = os.strerror(error.errno or 0)
     return MemtoolError(f"git {verb} cannot be started: {reason}", code="git")

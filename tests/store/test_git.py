@@ -206,3 +206,12 @@ def test_a_damaged_object_ends_a_reading_with_what_git_says(sandbox: Sandbox) ->
     place.write_bytes(place.read_bytes()[:20])
     with pytest.raises(GitError, match="git cat-file failed"):
         list(git.blobs([oid], 10_000))
+
+
+def test_a_git_that_waits_without_end_is_given_up_with_a_way_to_see_why(sandbox: Sandbox) -> None:
+    """A pipe in the place of .gitignore lets git wait for somebody to write into it."""
+    os.mkfifo(sandbox.path / ".gitignore")
+    git = Git(str(sandbox.path), sandbox.env)
+    with pytest.raises(MemtoolError, match="git ls-files did not answer") as caught:
+        git.run("ls-files", "--others", "--exclude-standard", timeout_s=0.2)
+    assert "pipe in the place of a .gitignore" in caught.value.hint
