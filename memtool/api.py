@@ -46,6 +46,7 @@ from memtool.commands import resolve as _resolve
 from memtool.commands import review as _review
 from memtool.commands import schema as _schema
 from memtool.commands import search as _search
+from memtool.commands import serve as _serve
 from memtool.commands import session as _session
 from memtool.commands import session_data as _session_data
 from memtool.commands import show as _show
@@ -108,6 +109,7 @@ class Project(Context):
     list = _list.list
     show = _show.show
     search = _search.search
+    serve = _serve.serve
     inject = _inject.inject
     eval = _eval.eval
     log = _log.log

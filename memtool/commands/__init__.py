@@ -56,6 +56,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("list", "read", "the memories that match filters"),
     Verb("show", "read", "one memory with everything derived from it"),
     Verb("search", "read", "the memories that answer a question, best first"),
+    Verb("serve", "read", "the memories in a browser, and the verbs over HTTP, on this machine"),
     Verb("inject", "read", "the block of memories that an agent gets"),
     Verb("eval", "read", "how well a search finds what golden queries expect"),
     Verb("log", "prove", "the history of a memory and its lineage, or of all"),

@@ -175,11 +175,16 @@ class Link(Value):
 _parsers: list[MarkdownIt] = []
 
 
+def markdown(*, with_html: bool) -> MarkdownIt:
+    """Return a new parser of bodies; without HTML, tags are text that is shown as it is."""
+    from markdown_it import MarkdownIt  # a search asks for no headings and no links
+
+    return MarkdownIt("commonmark", {"html": with_html}).enable(["table"])
+
+
 def _parser() -> MarkdownIt:
     if not _parsers:
-        from markdown_it import MarkdownIt  # a search asks for no headings and no links
-
-        _parsers.append(MarkdownIt("commonmark", {"html": True}).enable(["table"]))
+        _parsers.append(markdown(with_html=True))
     return _parsers[0]
 
 

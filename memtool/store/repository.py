@@ -618,6 +618,10 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_NO_CACHE": "any text; nothing derived is read or kept: the same answers, slower",
     "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file, and a "
     "hook of an agent says what went wrong",
+    "MEMTOOL_PORT": "the port of memtool serve, in place of 8765",
+    "MEMTOOL_HOST": "localhost, 127.0.0.1 or ::1: where memtool serve listens; nothing beyond",
+    "MEMTOOL_API_URL": "the address on this machine under which memtool serve is reached as well, "
+    "such as the near end of a tunnel: http://localhost:9000",
     "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
     "NO_COLOR": "any text; no colours, which only a terminal gets",
     "TERM": "where it is dumb, or not set, there are no colours either",

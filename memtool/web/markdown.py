@@ -1,0 +1,89 @@
+"""Markdown of a memory as HTML that can do nothing: text from others, shown in our page.
+
+No tag of the text is one of the page, no image is loaded (it is a link), only schemes of the
+allowlist are links, headings go below those of the page. `[[id]]` leads to the memory.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from urllib.parse import urlsplit
+
+from memtool.memory.memory import markdown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+SCHEMES = ("http", "https", "mailto")
+DEEPEST = 6
+SHIFT = 2
+"""Levels by which headings move down: the page has the first, the memory's title the second."""
+_WIKI = re.compile(r"\[\[([a-z0-9][a-z0-9._-]{2,119})\]\]")
+_OUTSIDE = 'rel="noopener noreferrer nofollow"'
+
+
+def html(text: str, to: Callable[[str], str]) -> str:
+    """Return HTML of markdown text; `to` makes an address of a path such as `/m/ID`."""
+    parser: Any = markdown(with_html=False)
+    parser.validateLink = lambda _address: True  # each is judged when it is written
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(DEEPEST, int(token.tag[1]) + SHIFT)}"
+    parser.renderer.rules.update(
+        link_open=lambda found, at, _options, _env: _opened(str(found[at].attrGet("href") or "")),
+        link_close=lambda found, at, _options, _env: _closed(found, at),
+        image=lambda found, at, _options, _env: _image(found[at]),
+        text=lambda found, at, _options, _env: _text(found[at].content, to),
+        fence=lambda found, at, _options, _env: _code(found[at].content),
+        code_block=lambda found, at, _options, _env: _code(found[at].content),
+    )
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def is_link(address: str) -> bool:
+    """Tell whether an address may be a link: it has a scheme of the allowlist, and a host."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    if any(char.isspace() or not char.isprintable() for char in address):
+        return False
+    return parts.scheme in SCHEMES and bool(parts.netloc or parts.scheme == "mailto")
+
+
+def _opened(address: str) -> str:
+    if is_link(address):
+        return f'<a href="{escape(address)}" {_OUTSIDE}>'
+    return f'<span class="ref" title="{escape(address)}">'
+
+
+def _closed(tokens: Any, at: int) -> str:
+    depth, where = 1, at
+    while depth:  # links do not nest, but an image in one has text of its own
+        where -= 1
+        depth += {"link_close": 1, "link_open": -1}.get(tokens[where].type, 0)
+    return "</a>" if is_link(str(tokens[where].attrGet("href") or "")) else "</span>"
+
+
+def _image(token: Any) -> str:
+    address = str(token.attrGet("src") or "")
+    named = escape(token.content or address)
+    if not is_link(address):
+        return f'<span class="ref" title="{escape(address)}">image: {named}</span>'
+    return f'<a href="{escape(address)}" {_OUTSIDE}>image: {named}</a>'
+
+
+def _text(text: str, to: Callable[[str], str]) -> str:
+    parts = _WIKI.split(text)  # every second one is an id
+    return "".join(
+        f'<a href="{escape(to("/m/" + part))}">{part}</a>' if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+
+
+def _code(text: str) -> str:
+    return f'<pre tabindex="0"><code>{escape(text)}</code></pre>\n'

@@ -1,0 +1,72 @@
+"""The search page: what was found, by which factors, and what a gate held back."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from memtool.commands.search import search as searched
+from memtool.memory.fields import STATUSES, TYPES
+from memtool.web.page import MOST_ROWS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from memtool.store.context import Context
+    from memtool.web.page import PageQuery
+
+FACETS = ("type", "category", "status", "trust", "confidence")
+LINKED = ("type", "category", "status", "confidence")
+"""Facets that narrow a search down; trust is asked with `is:`."""
+SHOWN = 25
+
+
+def search(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return the answer to a question with its facets; without a question, the form alone."""
+    words, explain = query.text("q"), query.text("explain") == "1"
+    asked = " ".join(filter(None, [words, *_filters(query)]))
+    values: dict[str, Any] = {
+        "title": f"Search: {words}" if words else "Search",
+        "query": query,
+        "words": words,
+        "asked": asked,
+        "types": TYPES,
+        "statuses": STATUSES,
+        "linked": LINKED,
+        "categories": sorted(context.settings.categories),
+        "explain": explain,
+        "found": None,
+        "facets": {},
+        "notes": [],
+        "more": 0,
+    }
+    if not asked:
+        return values
+    limit, offset = query.number("limit", SHOWN), query.number("offset", 0, 100_000)
+    found = searched(
+        context, asked, limit=limit or MOST_ROWS, offset=offset, explain=explain,
+        at=query.text("at") or None, as_of=query.text("as_of") or None,
+    )  # fmt: skip
+    shown = offset + len(found.results)
+    return values | {
+        "found": found,
+        "facets": _facets(found.results),
+        "notes": [] if explain else [*context.notes],
+        "first": offset,
+        "more": shown if shown < found.total else 0,
+    }
+
+
+def _filters(query: PageQuery) -> list[str]:
+    """Return the filters of the form as a query has them; a value is quoted where it must be."""
+    return [
+        f'{name}:"{value}"' if " " in value else f"{name}:{value}"
+        for name in ("type", "category", "status", "tag", "confidence", "since", "until")
+        for value in query.many(name)
+    ]
+
+
+def _facets(results: tuple[Any, ...]) -> dict[str, list[tuple[str, int]]]:
+    """Return how many of what is shown have each value, by facet, where there are several."""
+    counted = {name: Counter(getattr(one, name) for one in results) for name in FACETS}
+    return {name: counts.most_common() for name, counts in counted.items() if len(counts) > 1}

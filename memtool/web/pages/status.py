@@ -1,0 +1,85 @@
+"""The status page: is all well, what waits for somebody, what happened last."""
+
+from __future__ import annotations
+
+from memtool.commands.log import log
+from memtool.commands.status import status as status_of
+from memtool.errors import MemtoolError
+from memtool.index import index
+from memtool.memory import timestamps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from memtool.commands.status import Status
+    from memtool.store.context import Context
+    from memtool.web.page import PageQuery
+
+LAST = 8
+"""Changes, and ids of one thing that waits, that are shown."""
+MONTHS = 12
+WIDTH, HEIGHT = 240, 40
+"""Of the curve of growth, in pixels."""
+_YEAR_MONTHS = 12
+
+
+def status(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return counts, what waits, problems, the last changes and the last injection."""
+    at = query.text("at") or None
+    found = status_of(context, at=at)
+    notes = [*context.notes]
+    return {
+        "title": "Status",
+        "status": found,
+        "tone": tone(found),
+        "waiting": [
+            (name, ids[:LAST], len(ids), hint) for name, ids, hint in found.waiting() if ids
+        ],
+        "events": log(context, limit=LAST, at=at).events,
+        "injected": _injected(context),
+        "growth": growth(context, at),
+        "notes": notes,
+    }
+
+
+def tone(found: Status) -> tuple[str, str]:
+    """Return how the store is, in a word for the style and in a sentence."""
+    if found.exit_code:
+        return "bad", "Some files are wrong."
+    if any(ids for _name, ids, _hint in found.waiting()) or found.upkeep or found.curation:
+        return "waits", "All files are right; something waits for you."
+    return "good", "All is well, nothing waits."
+
+
+def growth(context: Context, at: str | None) -> dict[str, Any]:
+    """Return how many memories there were at the end of each of the last months, and a curve."""
+    moments = sorted(record.memory.timestamp for record in index.open(context, at).records)
+    year, month = (int(part) for part in timestamps.render(context.now)[:7].split("-"))
+    counts = []
+    for back in range(MONTHS - 1, -1, -1):
+        number = year * _YEAR_MONTHS + month - back  # the month after
+        end = timestamps.start(f"{number // _YEAR_MONTHS:04}-{number % _YEAR_MONTHS + 1:02}-01")
+        name = f"{(number - 1) // _YEAR_MONTHS:04}-{(number - 1) % _YEAR_MONTHS + 1:02}"
+        counts.append((name, _before(moments, end)))
+    most = max(count for _name, count in counts) or 1
+    points = [
+        (round(at * WIDTH / (MONTHS - 1), 1), round(HEIGHT - count * HEIGHT / most, 1))
+        for at, (_name, count) in enumerate(counts)
+    ]
+    return {"counts": counts, "points": points, "width": WIDTH, "height": HEIGHT}
+
+
+def _before(moments: list[int], end: int) -> int:
+    from bisect import bisect_left
+
+    return bisect_left(moments, end)
+
+
+def _injected(context: Context) -> str:
+    """Return the moment of the last injection in this clone; empty where none is known."""
+    try:
+        rows = log(context, injected=True, limit=1).injections or ()
+    except MemtoolError:  # the ledger cannot be read; `doctor` says why
+        return ""
+    return rows[0].moment if rows else ""

@@ -1,0 +1,278 @@
+"""The HTTP API: procedures as routes, with statuses, and the names that other clients know.
+
+`POST /api/VERB` takes the arguments of a verb as a JSON object, `GET` does so for verbs that only
+read, from the address. An answer is `{"value": …, "notes": […]}`, a refusal `{"error": …}` as with
+`--json`. Nothing here knows the server: a call is a function of its arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+from memtool.cli.main import bug
+from memtool.cli.output import log
+from memtool.errors import MemtoolError
+from memtool.rpc.call import ServedRepository, error_object, invoke, structured
+from memtool.rpc.procedures import HTTP, READ, Procedure, addressed, procedures
+from memtool.value import Value
+from memtool.version import __version__
+from memtool.web.security import Denied
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+PROCEDURES = procedures(HTTP)
+QUICK = ("search", "show", "inject")
+"""Reads that answer in milliseconds, whose callers wait for nothing slower."""
+LONG = ("capture", "curate", "digest", "maintain", "promote")
+"""Verbs that answer with a job, unless the caller wants to wait: `Prefer: wait=60`."""
+ABSENT = ("no-job", "no-route", "no-session", "unknown-id", "unknown-revision")
+STATUSES = {"bug": 500, "read-only": 403, "too-slow": 503, "busy": 503, "no-json": 400,
+            "media-type": 415, "usage": 400, "too-large": 413}  # fmt: skip
+REFUSED = 422
+MOST_JOBS = 100
+
+
+class HttpAnswer(Value):
+    """A status of HTTP and the object that is sent."""
+
+    status: int
+    body: dict[str, Any]
+
+
+def procedure(name: str) -> Procedure:
+    """Return a procedure by its name. Raises Denied where there is none."""
+    found = PROCEDURES.get(name)
+    if found is None:
+        raise Denied(404, MemtoolError(
+            f"there is no verb {name[:60]!r} here",
+            hint="GET /api/openapi.json lists them",
+            code="no-route",
+        ))  # fmt: skip
+    return found
+
+
+def refuse_writing(found: Procedure, given: Mapping[str, Any], *, is_writing: bool) -> None:
+    """Raise Denied where a verb would write, and the server only reads; a dry run may be."""
+    if found.effect == READ or is_writing or given.get("dry_run") is True:
+        return
+    raise Denied(403, MemtoolError(
+        f"{found.name} writes, and this server only reads",
+        hint="memtool serve --write lets it; `dry_run` shows what it would do",
+        code="read-only",
+    ))  # fmt: skip
+
+
+def arguments(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body, an empty one for nothing. Raises Denied for no such."""
+    try:
+        found = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Denied(400, MemtoolError(
+            "the body is no JSON object", hint='send {"query": "…"}', code="no-json"
+        ))  # fmt: skip
+    for name, value in found.items():
+        if value is None:
+            raise Denied(400, MemtoolError(f"{name[:40]} is null", hint="leave it out"))
+    return found
+
+
+def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return arguments from an address or a form, in the types of the verb."""
+    given: dict[str, Any] = {}
+    for name, text in pairs:
+        parameter = found.parameters.get(name)
+        if parameter is None or text == "":
+            given.update({} if parameter is not None else {name: text})
+        elif parameter.is_many and parameter.name != found.choice.joined:
+            given.setdefault(name, []).append(text)
+        elif parameter.kind is bool:
+            given[name] = {"true": True, "1": True, "on": True, "false": False}.get(text, text)
+        elif parameter.kind in (int, float):
+            given[name] = _number(text)
+        else:
+            given[name] = text
+    return given
+
+
+def ask(found: Procedure, given: Mapping[str, Any], place: ServedRepository) -> HttpAnswer:
+    """Run a verb and return its answer, or its refusal with a fitting status."""
+    began, code = time.perf_counter(), ""
+    try:
+        _value, (shaped, cut), notes = invoke(found, given, place, structured)
+        return HttpAnswer(200, {"value": shaped, "notes": [*notes, *cut]})
+    except MemtoolError as error:
+        code = error.code
+        return refusal(error, found)
+    except Exception as error:  # noqa: BLE001  # the boundary: a bad call must not end the server
+        wrong = bug(error)
+        code = wrong.code
+        return refusal(wrong, found)
+    finally:
+        log("http", found.name, began, error=code)
+
+
+def refusal(error: MemtoolError, found: Procedure | None = None, status: int = 0) -> HttpAnswer:
+    """Return an error as it is sent: in words of HTTP, with a status."""
+    body = {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "recoverable": error.recoverable,
+    }
+    if found is not None:
+        body = error_object(error, found)
+        body["hint"] = addressed(str(body["hint"]))
+    return HttpAnswer(status or status_of(error), {"error": body})
+
+
+def status_of(error: MemtoolError) -> int:
+    """Return the status of a refusal by its code."""
+    if error.code in ABSENT or error.code.startswith("no-session"):
+        return 404
+    return STATUSES.get(error.code, REFUSED)
+
+
+class JobList:
+    """Jobs of this process: a long verb that was begun, and its answer when it is there."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, dict[str, Any]] = {}
+
+    def begin(self, verb: str) -> str:
+        """Note that a job begins, and return its id."""
+        number = f"job-{len(self._jobs) + 1}-{time.time_ns() % 1_000_000:06}"
+        while len(self._jobs) >= MOST_JOBS:
+            self._jobs.pop(next(iter(self._jobs)))
+        self._jobs[number] = {"id": number, "verb": verb, "status": "running"}
+        return number
+
+    def end(self, number: str, answer: HttpAnswer) -> None:
+        """Note the answer of a job."""
+        state = "failed" if "error" in answer.body else "done"
+        if number in self._jobs:
+            self._jobs[number] = {**self._jobs[number], "status": state, **answer.body}
+
+    def get(self, number: str) -> dict[str, Any]:
+        """Return a job. Raises Denied where none has the id."""
+        if number not in self._jobs:
+            raise Denied(404, MemtoolError(
+                f"there is no job {number[:40]!r}",
+                hint="jobs are forgotten when the server ends",
+                code="no-job",
+            ))  # fmt: skip
+        return self._jobs[number]
+
+    @property
+    def running(self) -> list[str]:
+        """The verbs that are at work."""
+        return [job["verb"] for job in self._jobs.values() if job["status"] == "running"]
+
+    @property
+    def last_error(self) -> str | None:
+        """What the last job that failed said."""
+        failed = [job["error"]["message"] for job in self._jobs.values() if "error" in job]
+        return failed[-1] if failed else None
+
+
+_ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "hint", "recoverable"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "hint": {"type": "string"},
+                "recoverable": {"type": "boolean"},
+            },
+        }
+    },
+}
+_VALUE = {
+    "type": "object",
+    "required": ["value", "notes"],
+    "properties": {
+        "value": {"type": "object"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+def openapi(address: str) -> dict[str, Any]:
+    """Return the OpenAPI document of all routes, from the signatures of the verbs."""
+    paths: dict[str, Any] = {}
+    for name, one in PROCEDURES.items():
+        shape = {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}
+        answers: dict[str, Any] = {
+            "200": {"description": "the value of the verb", "content": shape},
+            "default": {"$ref": "#/components/responses/Refusal"},
+        }
+        if name in LONG:
+            answers["202"] = {"description": "a job was begun: GET /api/jobs/{id}"}
+        paths[f"/api/{name}"] = {
+            "post": {
+                "operationId": name,
+                "summary": one.title,
+                "description": one.description,
+                "tags": ["read" if one.effect == READ else "write"],
+                "requestBody": {
+                    "required": bool(one.input_schema["required"]),
+                    "content": {"application/json": {"schema": one.input_schema}},
+                },
+                "responses": answers,
+            }
+        }
+    job = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    paths["/api/jobs/{id}"] = {
+        "get": {
+            "operationId": "job",
+            "summary": "a job: running, done or failed, with its answer",
+            "parameters": [job],
+            "responses": {
+                "200": {"description": "the job"},
+                "default": {"$ref": "#/components/responses/Refusal"},
+            },
+        }
+    }
+    refused = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "memtool",
+            "version": __version__,
+            "summary": "The memory of a repository",
+        },
+        "servers": [{"url": address}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Answer": _VALUE, "Refusal": _ERROR},
+            "responses": {"Refusal": {"description": "it is refused", "content": refused}},
+        },
+    }
+
+
+def is_write(found: Procedure) -> bool:
+    """Tell whether a verb may write."""
+    return found.effect != READ
+
+
+def is_long(found: Procedure, prefer: str) -> bool:
+    """Tell whether a call is answered with a job: a long verb whose caller does not wait."""
+    return found.name in LONG and "wait" not in prefer.lower()
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text) if "." in text else int(text[:20])
+    except ValueError:
+        return text

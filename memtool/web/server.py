@@ -1,0 +1,166 @@
+"""The server: sockets of this machine alone, the login link, and the file that programs read."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import webbrowser
+
+import uvicorn
+
+from memtool.cli.output import tell
+from memtool.errors import MemtoolError
+from memtool.rpc.call import ServedRepository
+from memtool.store import files
+from memtool.web.app import Served, application
+from memtool.web.security import Guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PORT = 8765
+HOSTS = {"localhost": ("127.0.0.1", "::1"), "127.0.0.1": ("127.0.0.1",), "::1": ("::1",)}
+"""What MEMTOOL_HOST may say, and what is listened on then."""
+FILE = "serve.json"
+CONNECTIONS = 64
+HEADER_BYTES = 32 << 10
+
+
+def serve(
+    directory: str,
+    env: Mapping[str, str],
+    *,
+    is_global: bool,
+    port: int | None,
+    write: bool,
+    no_open: bool,
+    verbose: bool,
+) -> int:
+    """Serve until somebody interrupts it, and return the exit code.
+
+    Raises:
+        MemtoolError: there are no memories here, or the port is taken.
+    """
+    place = ServedRepository(directory, env, is_global, is_structured=True)
+    context = place.open()
+    context.refuse_absent()
+    sockets = listen(env, _port(env, port))
+    try:
+        number = sockets[0].getsockname()[1]
+        guard = Guard(number, env.get("MEMTOOL_API_URL", ""))
+        name = os.path.basename(context.repository.top or os.path.abspath(directory))
+        app = application(Served(place, guard, name or "memtool", write, verbose))
+        link = guard.link()
+        cache = context.repository.cache_dir
+        _announce(cache, {"url": f"http://{_host(sockets[0])}:{number}", "token": guard.token,
+                          "pid": os.getpid()})  # fmt: skip
+        tell(f"memtool: {name} {'' if write else '(read only) '}at {link}")
+        if not no_open and sys.stdout is not None and sys.stdout.isatty():
+            webbrowser.open(link)
+        _run(app, sockets)
+        _withdraw(cache)
+    finally:
+        for one in sockets:
+            one.close()
+    return 0
+
+
+def _run(app: object, sockets: list[socket.socket]) -> None:
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]  # the type of an application is its own in each package
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=sockets)
+    except KeyboardInterrupt:  # how a server ends
+        return
+
+
+def listen(env: Mapping[str, str], port: int) -> list[socket.socket]:
+    """Return sockets that are bound to a port of this machine, 0 for a free one.
+
+    Raises:
+        MemtoolError: MEMTOOL_HOST is no name of this machine, or the port is taken.
+    """
+    named = env.get("MEMTOOL_HOST") or "localhost"
+    if named.strip("[]") not in HOSTS:
+        raise MemtoolError(
+            f"MEMTOOL_HOST is {named[:60]!r}, and memtool serves this machine alone",
+            hint=f"MEMTOOL_HOST is one of {', '.join(HOSTS)}; a tunnel (ssh -L) leads here",
+            code="config",
+        )
+    addresses = HOSTS[named.strip("[]")]
+    found: list[socket.socket] = []
+    for address in addresses:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            one = socket.socket(family, socket.SOCK_STREAM)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((address, found[0].getsockname()[1] if found else port))
+            one.listen(128)
+        except OSError as error:
+            if found and error.errno != 98:  # no IPv6 here: nobody else has it
+                continue
+            for bound in found:
+                bound.close()
+            raise MemtoolError(
+                f"port {port} cannot be used: {os.strerror(error.errno or 0)}",
+                hint="memtool serve --port 0 takes a free one",
+                code="port-taken",
+            ) from None
+        found.append(one)
+    return found
+
+
+def _port(env: Mapping[str, str], port: int | None) -> int:
+    text = env.get("MEMTOOL_PORT", "")
+    if port is None and text and not (text.isascii() and text.isdigit()):
+        raise MemtoolError(
+            f"MEMTOOL_PORT is {text[:20]!r}, which is no port",
+            hint="MEMTOOL_PORT=8765, or unset it",
+            code="config",
+        )
+    number = port if port is not None else int(text[:6]) if text else PORT
+    if not 0 <= number < 1 << 16:
+        raise MemtoolError(f"{number} is no port", hint="a port is a number up to 65535")
+    return number
+
+
+def _host(bound: socket.socket) -> str:
+    return "[::1]" if bound.family == socket.AF_INET6 else "127.0.0.1"
+
+
+def _announce(cache: str, about: Mapping[str, object]) -> None:
+    """Write where the server is, and its token, for programs of the same user."""
+    try:
+        os.makedirs(cache, mode=0o700, exist_ok=True)
+        files.put(cache, FILE, json.dumps(about).encode() + b"\n")
+    except OSError as error:
+        raise MemtoolError(
+            f"{FILE} cannot be written: {os.strerror(error.errno or 0)}", code="disk"
+        ) from None
+
+
+def _withdraw(cache: str) -> None:
+    """Remove the file, unless another server has written its own."""
+    try:
+        path = os.path.join(cache, FILE)
+        if json.loads(files.read_regular(path))["pid"] == os.getpid():
+            os.unlink(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return
