@@ -26,6 +26,7 @@ from memtool.value import Value
 from memtool.web import render, rest
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES
+from memtool.web.pages.memory import near as near_ids
 from memtool.web.render import PageView
 from memtool.web.security import COOKIE, HEADERS, SAFE, Denied, Guard, refuse_form
 from memtool.web.state import AnswerCache, Stamp, Watch
@@ -77,7 +78,7 @@ class Lane:
             )) from None  # fmt: skip
 
 
-class Served(Value):
+class ServedSite(Value):
     """What a process serves: where, to whom, and whether it may write."""
 
     place: ServedRepository
@@ -90,7 +91,7 @@ class Served(Value):
 class Application:
     """The pages and routes of one repository. Its state: lanes, jobs, and kept answers."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: ServedSite) -> None:
         self.served = served
         self.jobs = rest.JobList()
         self.watch = Watch(served.place)
@@ -270,7 +271,23 @@ class Application:
             for row in rows:
                 sys.stderr.write(f"  {row.get('score')}  {row['id']}\n")
 
-    def refused(self, request: Request, status: int, error: MemtoolError) -> Response:
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """Answer a request whose handler raised something; a bug is one, too."""
+        if isinstance(error, Denied):
+            return self.refused(request, error.status, error.error)
+        if isinstance(error, MemtoolError):
+            near: tuple[str, ...] = ()
+            if error.code == "unknown-id" and "id" in request.path_params:
+                id_ = request.path_params["id"]
+                near = await self.slow.run(lambda: near_ids(self.served.place.open(), id_))
+            return self.refused(request, rest.status_of(error), error, near)
+        if isinstance(error, HTTPException):
+            return self.refused(request, error.status_code, _absent(request).error)
+        return self.refused(request, 500, bug(error))
+
+    def refused(
+        self, request: Request, status: int, error: MemtoolError, near: tuple[str, ...] = ()
+    ) -> Response:
         """Return a refusal: a page for a browser, an object for a program."""
         if request.url.path.startswith("/api/") or JSON in request.headers.get("accept", ""):
             answer = rest.refusal(error, status=status)
@@ -283,27 +300,18 @@ class Application:
             "title": "Not found" if status == 404 else "Refused",
             "message": visible(error.message),
             "hint": visible(error.hint),
-            "near": (),
+            "near": near,
         }
         text = render.page("error.html", values, view=view, place="")
         return Response(text, status, media_type="text/html")
 
 
-def application(served: Served) -> ASGIApp:
+def application(served: ServedSite) -> ASGIApp:
     """Return the application as a server runs it, with who may ask in front."""
     made = Application(served)
 
-    async def refused(request: Request, error: Exception) -> Response:
-        if isinstance(error, Denied):
-            return made.refused(request, error.status, error.error)
-        if isinstance(error, MemtoolError):
-            return made.refused(request, rest.status_of(error), error)
-        if isinstance(error, HTTPException):
-            return made.refused(request, error.status_code, _absent(request).error)
-        return made.refused(request, 500, bug(error))
-
     kinds: tuple[type[Exception], ...] = (Denied, MemtoolError, HTTPException, Exception)
-    inner = Starlette(routes=made.routes(), exception_handlers=dict.fromkeys(kinds, refused))
+    inner = Starlette(routes=made.routes(), exception_handlers=dict.fromkeys(kinds, made.failed))
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

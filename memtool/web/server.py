@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import webbrowser
@@ -14,7 +15,7 @@ from memtool.cli.output import tell
 from memtool.errors import MemtoolError
 from memtool.rpc.call import ServedRepository
 from memtool.store import files
-from memtool.web.app import Served, application
+from memtool.web.app import ServedSite, application
 from memtool.web.security import Guard
 
 TYPE_CHECKING = False
@@ -52,7 +53,7 @@ def serve(
         number = sockets[0].getsockname()[1]
         guard = Guard(number, env.get("MEMTOOL_API_URL", ""))
         name = os.path.basename(context.repository.top or os.path.abspath(directory))
-        app = application(Served(place, guard, name or "memtool", write, verbose))
+        app = application(ServedSite(place, guard, name or "memtool", write, verbose))
         link = guard.link()
         cache = context.repository.cache_dir
         _announce(cache, {"url": f"http://{_host(sockets[0])}:{number}", "token": guard.token,
@@ -83,6 +84,7 @@ def _run(app: object, sockets: list[socket.socket]) -> None:
         timeout_graceful_shutdown=3,
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like an interrupt
     try:
         uvicorn.Server(config).run(sockets=sockets)
     except KeyboardInterrupt:  # how a server ends

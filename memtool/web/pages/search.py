@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from memtool.commands.search import search as searched
+from memtool.errors import MemtoolError
 from memtool.memory.fields import STATUSES, TYPES
+from memtool.search.saved import saved_queries
 from memtool.web.page import MOST_ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from memtool.search.saved import Saved
     from memtool.store.context import Context
     from memtool.web.page import PageQuery
 
@@ -39,9 +42,10 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "facets": {},
         "notes": [],
         "more": 0,
+        "saved": (),
     }
     if not asked:
-        return values
+        return values | {"saved": _saved(context), "notes": [*context.notes]}
     limit, offset = query.number("limit", SHOWN), query.number("offset", 0, 100_000)
     found = searched(
         context, asked, limit=limit or MOST_ROWS, offset=offset, explain=explain,
@@ -55,6 +59,15 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "first": offset,
         "more": shown if shown < found.total else 0,
     }
+
+
+def _saved(context: Context) -> tuple[Saved, ...]:
+    """Return the team's saved queries by name; none, with a note, where their file is broken."""
+    try:
+        return tuple(one for _name, one in sorted(saved_queries(context).items()))
+    except MemtoolError as error:
+        context.notes.append(error.message)
+        return ()
 
 
 def _filters(query: PageQuery) -> list[str]:

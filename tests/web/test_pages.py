@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import gzip
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memtool.web.markdown import html, is_link
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from conftest import Sandbox
+
+    Web = Any
+
+HOSTILE = (
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))", "[x](data:text/html,x)", "[x](vbscript:x)", "[x](//evil.test)",
+    "![x](http://evil.test/t.png)", "![x](javascript:alert(1))", "<svg onload=alert(1)>",
+    "```x\" onload=\"alert(1)\n<b>\n```", "<details open ontoggle=alert(1)>", "[x](file:///etc/passwd)",
+    "# Big", "[[dec-a]]", "<http://evil.test/\" onclick=\"x>", "[a](/m/../../x)", "&lt;script&gt;",
+)  # fmt: skip
+
+
+def test_a_hostile_body_does_nothing():
+    """No tag but ours, no address outside of the allowlist, no image, no first heading."""
+    page = html("\n\n".join(HOSTILE), str)
+    tags = set(re.findall(r"<([a-z0-9]+)", page))
+    assert tags <= {"p", "a", "span", "pre", "code", "h3", "em", "strong", "ul", "li"}
+    for address in re.findall(r'href="([^"]*)"', page):
+        assert is_link(address) or address == "/m/dec-a"
+    assert not re.search(r"<[^>]*\son[a-z]+=", re.sub(r'"[^"]*"', '""', page))
+
+
+@pytest.mark.parametrize("path", ["/", "/search", "/search?q=redis", "/m/dec-a"])
+def test_hostile_memories_are_text_on_every_page(sandbox: Sandbox, web: Web, path: str):
+    """A title, a tag and a body from others stay inside the page, and nothing invisible is sent."""
+    sandbox.memory(
+        "dec-a", "Redis. \n\n" + "\n\n".join(HOSTILE) + "\u202e\x1b[2J\n",
+        title="Redis </title><script>alert(1)</script>", tags=('"><img src=x>',),
+    )  # fmt: skip
+    sandbox.commit()
+    page = web.get(path)
+    assert page.status == 200
+    assert page.text.count("<script") == 1
+    assert "<img" not in page.text
+    assert "\u202e" not in page.text
+    assert "\x1b" not in page.text
+
+
+def test_a_secret_in_a_memory_is_on_no_page(sandbox: Sandbox, web: Web):
+    """It got past the gate; whoever looks sees a mark."""
+    token = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
+    sandbox.memory("dec-a", f"Redis has the token {token} for us.\n")
+    sandbox.commit("add", ".memory")
+    for path in ("/", "/search?q=redis", "/search?q=redis&explain=1", "/m/dec-a"):
+        assert token not in web.get(path).text
+
+
+def test_a_memory_is_shown_with_its_proof(sandbox: Sandbox, web: Web):
+    """Its text, who wrote it, what it rests on and what happened to it are on one page."""
+    sandbox.memory("dec-old", "Sessions live in Postgres.\n", title="Keep them in Postgres")
+    sandbox.memory("dec-new", "Sessions live in Redis.\n", supersedes=("dec-old",))
+    commit = sandbox.commit()
+    page = web.get("/m/dec-old").text
+    assert 'Superseded by <a href="/m/dec-new">' in page
+    assert "human:Ada" in page
+    assert commit[:10] in page
+    assert "What happened to it" in page
+
+
+def test_a_search_shows_factors_and_what_was_held_back(sandbox: Sandbox, web: Web):
+    """A reader sees why a memory is first, and which gate kept another one away."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.memory("dec-b", "Sessions live in Redis, too.\n", status="archived")
+    page = web.get("/search?q=redis&explain=1").text
+    assert "score " in page
+    assert "What was held back" in page
+    assert "dec-b" in page
+
+
+def test_a_bad_memory_is_a_row(sandbox: Sandbox, web: Web):
+    """A file that is no memory is shown with its problem, beside the others."""
+    sandbox.memory("dec-a")
+    sandbox.write(".memory/decision/2026-02/dec-x.md", "no frontmatter\n")
+    page = web.get("/").text
+    assert "dec-x.md" in page
+    assert web.get("/m/dec-a").status == 200
+
+
+@pytest.mark.parametrize(("address", "status"), [
+    ("/m/nothing", 404), ("/nothing", 404), ("/search?q=x&limit=abc", 400),
+    ("/search?q=x&at=nope", 404), ("/m/..%2f..%2fetc%2fpasswd", 404), ("/static/x.py", 404),
+    ("/search?q=since:soon", 422), ("/search?q=" + "x" * 3000, 400),
+])  # fmt: skip
+def test_what_is_not_there_is_said(sandbox: Sandbox, web: Web, address: str, status: int):
+    """An unknown id, path, revision or a wrong number is a page with one sentence."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    page = web.get(address)
+    assert page.status == status
+    assert "<h1>" in page.text
+
+
+def test_a_page_is_kept_until_something_changes(sandbox: Sandbox, web: Web):
+    """A browser that has it is told so; after a change it gets the new one."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    sandbox.commit()
+    first = web.get("/search?q=redis")
+    assert web.get("/search?q=redis", if_none_match=first.headers["etag"]).status == 304
+    sandbox.memory("dec-b", "Sessions live in Redis as well.\n")
+    time.sleep(1.1)  # a stamp is good for a second at most
+    assert "dec-b" in web.get("/search?q=redis").text
+
+
+def test_pages_are_small(sandbox: Sandbox, web: Web):
+    """Page, style and script weigh 30 kB at most, packed."""
+    for number in range(30):
+        sandbox.memory(f"dec-{number}", f"Sessions live in Redis, {number} says.\n")
+    parts = [web.get(path).body for path in ("/static/style.css", "/static/script.js")]
+    for path in ("/", "/search?q=redis", "/m/dec-1"):
+        assert len(gzip.compress(b"".join([*parts, web.get(path).body]))) < 30_000
