@@ -219,7 +219,7 @@ _SHOWS = Pattern(
 _BESIDE = Pattern(
     r"(?P<tail>[\w.-]{0,30})"
     r"(?P<glue>(?:[^\w\n\0]{1,3}(?:%[a-z]|value)\b)?[^\w.\n\0-][^\w\n\0]{0,7}(?:\d[ \t]{1,2})?)?"
-    r"(?P<below>\r?\n[ \t]{0,8})?(?<=[^\w.-])(?=\w)"
+    r"(?P<below>\r?\n[ \t]{0,8})?(?<=[^\w.-])(?=\w)(?P<open>)"
 )
 """Whatever signs stand between a word and the value right behind it."""
 _QUOTED = Pattern(r"[^\n\0.!?;:=|\"`(]{0,60}?(?P<open>[\"`\u201c\xab(])")
@@ -366,8 +366,7 @@ def _given(here: Announcement) -> Span | None:
     line = lower.rfind("\n", 0, start)
     is_setting = here.word in ("requirepass", "masterauth")
     is_given = is_setting or _GIVEN.search(lower, max(0, start - 60, line), start)
-    is_directive = _NAME_SO_FAR.match(lower, line + 1, start)
-    if not is_given and not is_directive:
+    if not is_given and not _NAME_SO_FAR.match(lower, line + 1, start):
         return None
     match = _FLAG.match(here.text, here.end)
     if match is None or _is_tail_harmless(match["tail"]):
@@ -426,30 +425,24 @@ def _beside(here: Announcement) -> Span | None:
     match = _BESIDE.match(here.text, here.end)
     if match is None or here.word in BARE_VERBS or _is_tail_harmless(match["tail"]):
         return None
-    at, glue = match.end(), match["glue"] or ""
-    if glue in BASE64_SIGNS or (
-        match["below"] and (here.kind != "password" or "." in match["tail"])
-    ):
+    glue, is_below = match["glue"] or "", bool(match["below"])
+    span = _value(match, here.text, alone=is_below)
+    is_other = is_below and (here.kind != "password" or "." in match["tail"])
+    if span is None or is_other or glue in ("/", "+"):  # the last two: inside of base64
         return None
+    value = here.text[span[0] : span[1]]
     is_apart = not COMMAS.isdisjoint(glue)
-    plain = _PLAIN.match(here.text, at)
-    value = _CUT.split(plain[0])[0].rstrip(TRAIL) if plain else ""
-    if match["below"] and here.text[at + len(value) : at + len(value) + 1] not in ("", "\r", "\n"):
-        return None
     if here.kind == "password":
         good = looks_typed(value) and (restlessness(value) > 0.3 or is_phrase(value))
     elif is_hex_or_uuid(value):
-        near = _WORD_BEFORE.search(here.lower, max(0, here.start - 16), here.start)
-        is_request = near is not None and REQUEST_TOKENS.match(f"{near[1]} {here.word}")
-        is_sure = here.word != "key" and _is_sure_key(here) and not is_request
-        good = is_sure and not is_apart
+        is_request = REQUEST_TOKENS.search(here.lower, max(0, here.start - 16), here.end)
+        good = here.word != "key" and _is_sure_key(here) and not (is_request or is_apart)
     else:
         is_name = is_composed(value) and not _is_sure_key(here)
         good = not (is_apart or is_name) and is_dense(value, 16 if glue.isspace() else 20)
-    return (at, at + len(value)) if good else None
+    return span if good else None
 
 
-BASE64_SIGNS = frozenset("/+")
 COMMAS = frozenset(",.;?!")
 """Signs that end a part of a sentence: what is behind them may be another thing."""
 
