@@ -64,6 +64,7 @@ ERROR_CODES: dict[str, str] = {
     "no-message": "the session has no such message",
     "no-records": "there is nothing that could be imported",
     "no-repository": "the directory is in no git repository",
+    "no-revision": "the memory is in no commit, and replaces nothing to compare it with",
     "no-route": "there is nothing at that address",
     "no-semantic": "the package for semantic search is not installed",
     "no-session": "no session has the id",

@@ -43,7 +43,7 @@ LAYERS = (
 LIMITS = {
     # Programs call verbs (rpc), people look at them in a browser (web); formats lead to the next
     # (upkeep/migration), and stores of other tools are taken over (six in importing).
-    "modules": 259,
+    "modules": 266,
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,

@@ -44,5 +44,5 @@ def render(built: Demo) -> str:
         f"its story ends on {built.now[:10]}; MEMTOOL_NOW={built.now} shows it as of then",
         f"next: cd {shlex.quote(built.directory)}",
     ]
-    tries = ("status", "search 'how long is a seat held'", "conflicts", "promote --list")
+    tries = ("status", "search 'how long is a seat held'", "conflicts", "promote --list", "serve")
     return "\n".join([*rows, *(f"next: memtool {one}" for one in tries)])

@@ -184,6 +184,23 @@ class Ledger:
         query = "SELECT elapsed_ms FROM answers WHERE verb = ? ORDER BY number DESC LIMIT ?"
         return sorted(ms for (ms,) in self._connection.execute(query, (verb, SAMPLES)))
 
+    def timed(self) -> list[tuple[str, int, float]]:
+        """Return the verb, second and milliseconds of each answer kept, the oldest first."""
+        query = "SELECT verb, moment, elapsed_ms FROM answers ORDER BY moment, number"
+        return self._connection.execute(query).fetchall()
+
+    def missed(self, limit: int) -> list[Counted]:
+        """Return questions that a search answered with nothing, the most asked first.
+
+        Each is named by the hash of its prompt, which is all that is kept of it.
+        """
+        query = (
+            "SELECT prompt, count(*), max(moment) FROM answers WHERE verb = 'search' "
+            "AND NOT EXISTS (SELECT 1 FROM shown WHERE answer = number) "
+            "GROUP BY prompt ORDER BY 2 DESC, 1 LIMIT ?"
+        )
+        return [Counted(*row) for row in self._connection.execute(query, (limit,))]
+
     def asked_ms(self) -> list[float]:
         """Return how long the last questions took, the oldest first."""
         query = "SELECT elapsed_ms FROM answers WHERE verb IN (?, ?) ORDER BY number DESC LIMIT ?"

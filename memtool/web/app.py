@@ -25,7 +25,7 @@ from memtool.errors import MemtoolError
 from memtool.value import Value
 from memtool.web import render, rest
 from memtool.web.page import PageQuery
-from memtool.web.pages import PAGES
+from memtool.web.pages import PAGES, forms
 from memtool.web.pages.memory import near as near_ids
 from memtool.web.render import PageView
 from memtool.web.security import COOKIE, HEADERS, SAFE, Denied, Guard, refuse_form
@@ -51,6 +51,9 @@ LOOK_S = 1.0
 """Seconds between looks for a change while somebody watches a page."""
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
+DRY_RUN = "dry_run"
+SHOW, DO = "show", "do"
+"""What a form wants besides: to see what it would do, or what it did; else it leads on."""
 
 
 class Lane:
@@ -247,12 +250,16 @@ class Application:
         self.watch.forget()
 
     async def form(self, request: Request) -> Response:
-        """Run a verb that a form asks for, then lead to the page that it names."""
+        """Run a verb that a form asks for, then lead on; or show what it would do, or did."""
         found = rest.procedure(request.path_params["verb"])
         pairs = parse_qsl((await _body(request)).decode(errors="replace"), keep_blank_values=True)
         fields = dict(pairs)
         refuse_form(request.state.visitor, fields.get("nonce", ""))
-        given = rest.of_pairs(found, [one for one in pairs if one[0] not in ("nonce", "next")])
+        pairs = [one for one in pairs if one[0] not in ("nonce", "next", "step")]
+        given = rest.of_pairs(found, pairs)
+        step = fields.get("step", "")
+        if step == SHOW and DRY_RUN in found.parameters:
+            given[DRY_RUN] = True
         rest.refuse_writing(found, given, is_writing=self.served.is_writing)
         answer = await self.write.run(partial(rest.ask, found, given, self.served.place))
         self.watch.forget()
@@ -261,7 +268,18 @@ class Application:
             raise Denied(answer.status, MemtoolError(error["message"], hint=error["hint"]))
         goal = fields.get("next", "/")
         is_own = goal.startswith("/") and not goal.startswith(("//", "/\\")) and goal.isprintable()
-        return RedirectResponse(goal if is_own else "/", 303)
+        goal = goal if is_own else "/"
+        if step not in (SHOW, DO):
+            return RedirectResponse(goal, 303)
+        is_done = DRY_RUN not in given
+
+        def shown() -> str:
+            context = self.served.place.open()
+            values = forms.outcome(context, found.name, pairs, answer.body, is_done=is_done)
+            view = self.view(request.state.visitor)
+            return render.page("done.html", values | {"next": goal}, view=view, place="")
+
+        return Response(await self.slow.run(shown), media_type="text/html")
 
     def _tell(self, verb: str, answer: rest.HttpAnswer) -> None:
         """Write the scores of what was found on stderr, where that was asked for."""

@@ -9,7 +9,8 @@ To add a page:
    Every address is written `{{ to("/m/" ~ id) }}`, a body `{{ markdown(body)|safe }}`; nothing else
    is marked safe. Inline styles and scripts do not run. A row that `j` and `k` step through has the
    class `row`; its first link is opened by Enter. A form posts to `/do/VERB` with the fields of the
-   verb, `nonce`, and `next`, the path to go to.
+   verb, `nonce`, and `next`, the path to go to. With `step` it is answered with a page: `show`
+   says what the verb would do and offers to do it, `do` does it and offers to undo it.
 3. A row in `PAGES`. The menu has it where `menu` is given.
 4. A test in `tests/web`: `web.get("/PATH")` of the fixture `web` asks the application in process.
 """
@@ -17,13 +18,33 @@ To add a page:
 from __future__ import annotations
 
 from memtool.web.page import Page
+from memtool.web.pages.conflicts import conflicts
+from memtool.web.pages.forms import new, supersede
+from memtool.web.pages.history import changes, memory_diff, timeline
+from memtool.web.pages.lineage import graph
 from memtool.web.pages.memory import memory
+from memtool.web.pages.reports import digests, health, review
 from memtool.web.pages.search import search
+from memtool.web.pages.sessions import findings, session, sessions
 from memtool.web.pages.status import status
 
 PAGES: tuple[Page, ...] = (
     Page("/", "status.html", status, menu="Status", is_private=True, is_slow=True),
     Page("/search", "search.html", search, menu="Search"),
+    Page("/timeline", "timeline.html", timeline, menu="Timeline", is_private=True, is_slow=True),
+    Page("/conflicts", "conflicts.html", conflicts, menu="Conflicts", is_slow=True),
+    Page("/sessions", "sessions.html", sessions, menu="Sessions", is_private=True, is_slow=True),
+    Page("/sessions/{id}", "session.html", session, is_private=True, is_slow=True),
+    Page("/findings", "findings.html", findings, menu="Findings", is_private=True, is_slow=True),
+    Page("/changes", "changes.html", changes, menu="Changes", is_slow=True),
+    Page("/review", "review.html", review, menu="Review", is_slow=True),
+    Page("/digests", "digests.html", digests, menu="Digests"),
+    Page("/digests/{category}", "digests.html", digests),
+    Page("/report", "health.html", health, menu="Health", is_private=True, is_slow=True),
+    Page("/new", "form.html", new, menu="New", is_private=True),
     Page("/m/{id}", "memory.html", memory, is_private=True, is_slow=True),
+    Page("/m/{id}/diff", "diff.html", memory_diff, is_slow=True),
+    Page("/m/{id}/graph", "graph.html", graph, is_slow=True),
+    Page("/m/{id}/supersede", "form.html", supersede, is_private=True),
 )
 """Every page, in the order of the menu."""

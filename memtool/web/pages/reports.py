@@ -1,0 +1,168 @@
+"""Pages that report: how fast and how used the memories are, digests, and the review of a range."""
+
+from __future__ import annotations
+
+from memtool.commands.doctor import doctor
+from memtool.commands.review import review as review_of
+from memtool.commands.stats import stats
+from memtool.errors import MemtoolError
+from memtool.index import index
+from memtool.memory import timestamps
+from memtool.store import ledger, usage_log
+from memtool.upkeep import digest as upkeep
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from memtool.store.context import Context
+    from memtool.store.snapshot import Record, Tree
+    from memtool.web.page import PageQuery
+
+DAYS = 60
+"""Days that a plot of latencies shows."""
+WIDTH, HEIGHT = 480, 80
+"""Of a plot, in pixels."""
+PLOTS = 4
+USED, NEVER, MISSED = 15, 30, 20
+"""Rows of each table."""
+OUT_OF_USE = ("archived", "deleted", "deprecated")
+
+
+class LatencyPlot(Value):
+    """How long a verb took by day: points of the median and of the 95th percentile in pixels.
+
+    `most_ms` is what the upper edge stands for, `slo` the height of the limit, None where that is
+    above the edge.
+    """
+
+    verb: str
+    p50: tuple[tuple[float, float], ...]
+    p95: tuple[tuple[float, float], ...]
+    most_ms: float
+    slo: float | None
+    first: str
+    last: str
+
+
+class DigestRow(Value):
+    """A digest, when it was written, what it sums up, and how many of these hold no more."""
+
+    record: Record
+    written: str
+    members: tuple[str, ...]
+    replaced: int
+
+
+def health(context: Context, _query: PageQuery) -> dict[str, Any]:
+    """Return latencies by day, sizes, doctor's rows, what is used and what is not."""
+    found = stats(context, limit=USED)
+    directory = context.repository.cache_dir
+    with ledger.reading(directory) as held:
+        timed, missed = held.timed(), held.missed(MISSED)
+    tree = index.open(context, exact=True)
+    unused = never_used(tree, directory)
+    return {
+        "title": "Health",
+        "found": found,
+        "slow_ms": usage_log.SLOW_MS,
+        "signs": doctor(context).signs,
+        "plots": plots(timed),
+        "plot_size": (WIDTH, HEIGHT),
+        "missed": [(row, timestamps.render(row.last)) for row in missed],
+        "missed_count": sum(row.count for row in missed),
+        "never": [(one.id, one.memory.title) for one in unused[:NEVER]],
+        "never_count": len(unused),
+        "notes": list(dict.fromkeys(context.notes)),
+    }
+
+
+def plots(timed: Sequence[tuple[str, int, float]]) -> list[LatencyPlot]:
+    """Return a plot for each of the verbs that were asked most, over the last days of use."""
+    if not timed:
+        return []
+    last = max(moment for _verb, moment, _ms in timed) // timestamps.DAY_S
+    first = last - DAYS + 1
+    by_verb: dict[str, dict[int, list[float]]] = {}
+    for verb, moment, elapsed_ms in timed:
+        day = moment // timestamps.DAY_S
+        if day >= first:
+            by_verb.setdefault(verb, {}).setdefault(day, []).append(elapsed_ms)
+    order = sorted(by_verb, key=lambda verb: (-sum(map(len, by_verb[verb].values())), verb))
+    return [_plot(verb, by_verb[verb], first, last) for verb in order[:PLOTS]]
+
+
+def _plot(verb: str, days: dict[int, list[float]], first: int, last: int) -> LatencyPlot:
+    rows = [
+        (day, *(_percentile(days[day], percent) for percent in (50, 95))) for day in sorted(days)
+    ]
+    most_ms = max(p95 for _day, _p50, p95 in rows) or 1.0
+
+    def points(at: int) -> tuple[tuple[float, float], ...]:
+        return tuple(
+            (
+                round((row[0] - first) * WIDTH / (DAYS - 1), 1),
+                round(HEIGHT - row[at] * HEIGHT / most_ms, 1),
+            )
+            for row in rows
+        )
+
+    is_near = most_ms >= usage_log.SLOW_MS
+    slo = round(HEIGHT - usage_log.SLOW_MS * HEIGHT / most_ms, 1) if is_near else None
+    dates = (timestamps.date(day * timestamps.DAY_S) for day in (first, last))
+    return LatencyPlot(verb, points(1), points(2), round(most_ms, 1), slo, *dates)
+
+
+def _percentile(found: Sequence[float], percent: int) -> float:
+    """Return a percentile by nearest rank: it is a latency that was."""
+    return sorted(found)[-(-len(found) * percent // 100) - 1]
+
+
+def never_used(tree: Tree, directory: str) -> list[Record]:
+    """Return the memories in use that no answer has shown in this clone, the oldest first."""
+    heads = [
+        one
+        for one in tree.records
+        if tree.lineage.is_head(one.id) and one.memory.status not in OUT_OF_USE
+    ]
+    counts = usage_log.accesses(directory, (one.id for one in heads))
+    unused = [one for one in heads if not counts.get(one.id)]
+    return sorted(unused, key=lambda one: (one.memory.timestamp, one.id))
+
+
+def digests(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return the digests with what they sum up, all or those of a category."""
+    category = query.text("category")
+    known = sorted(context.settings.categories)
+    if category and category not in known:
+        raise MemtoolError(
+            f"no category is called {category[:40]!r}", hint=f"one of {', '.join(known)}"
+        )
+    tree = index.open(context, query.text("at") or None)
+    rows = []
+    for one in upkeep.digests(tree):
+        if category in ("", one.memory.category):
+            members = one.memory.items("derived_from")
+            held = [id_ for id_ in members if id_ in tree.by_id and tree.lineage.is_head(id_)]
+            written = one.memory.text("timestamp")
+            rows.append(DigestRow(one, written, members, len(members) - len(held)))
+    return {
+        "title": f"Digests: {category}" if category else "Digests",
+        "category": category,
+        "categories": known,
+        "rows": rows,
+        "notes": [*context.notes],
+    }
+
+
+def review(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return which decisions govern the files of a range, and whether they are upheld."""
+    asked = query.text("range")
+    return {
+        "title": f"Review: {asked}" if asked else "Review",
+        "asked": asked,
+        "found": review_of(context, asked) if asked else None,
+        "notes": [*context.notes],
+    }

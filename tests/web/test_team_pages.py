@@ -1,0 +1,299 @@
+"""The pages of what a team has: conflicts, comparisons, the timeline, sessions, findings, forms.
+
+They are asked in process, over the demo, which has all of it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from conftest import Sandbox
+from scene import environment
+from web.conftest import Reply, Web
+
+from memtool.demo import build
+from memtool.web.pages import PAGES
+
+MOST_CRAWLED = 90
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Browser(Web):
+    """A browser in front of the demo."""
+
+    def __init__(self, base: Path) -> None:
+        env = environment(base / "home")
+        made = build(env, str(base / "harbor"), dry_run=False)
+        self.box = Sandbox(base / "harbor", env | {"MEMTOOL_NOW": made.now})
+        super().__init__(self.box, is_writing=True)
+
+    def do(self, verb: str, *fields: tuple[str, str]) -> Reply:
+        """Send a form of a page; a field may be there several times."""
+        given = [("nonce", self.nonce), *fields]
+        return self.ask(
+            "POST", f"/do/{verb}", urlencode(given).encode(),
+            origin=f"http://{self.guard.site}", content_type="application/x-www-form-urlencoded",
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Browser:
+    """The demo, for tests that write nothing."""
+    return Browser(tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture
+def writable(tmp_path: Path) -> Browser:
+    """A demo that may be changed."""
+    return Browser(tmp_path)
+
+
+def words(found: Reply) -> str:
+    """What a reader sees of a page, on one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", found.text.partition("<main")[2]).split())
+
+
+def sides(web: Browser, kind: str = "values") -> list[tuple[str, str]]:
+    """The memories of a conflict as fields of a form."""
+    rows = json.loads(web.box.run("conflicts", "--json").stdout)["conflicts"]
+    return [("ids", one) for one in next(row["ids"] for row in rows if row["kind"] == kind)]
+
+
+def test_every_link_of_every_page_leads_to_a_page(team: Browser):
+    """From the first page on, whatever a page leads to is there, and none is heavy."""
+    todo, seen = ["/"], set()
+    while todo and len(seen) < MOST_CRAWLED:
+        path = todo.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        found = team.get(path)
+        assert found.status == 200, path
+        assert len(found.text) < 60_000, path
+        links = re.findall(r'href="(/[^"#]*)"', found.text)
+        todo += [html.unescape(one) for one in links if not one.startswith("/static")]
+    assert {page.path for page in PAGES if "{" not in page.path} <= seen
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/timeline?kind=nothing", "no change is of the kind"),
+        ("/timeline?offset=abc", "offset is a number"),
+        ("/changes?range=nope..HEAD", "there is no revision"),
+        ("/sessions/ses-none", "there is no session"),
+        ("/sessions?status=lost", "no status is called"),
+        ("/findings?preset=lost", "no preset is called"),
+        ("/findings?session=none", "there is no session"),
+        ("/new?type=poem", "no memory is of the type"),
+        ("/m/zzz-absent", "no memory has the id"),
+        ("/m/zzz-absent/diff", "no memory has the id"),
+        ("/m/zzz-absent/graph", "no memory has the id"),
+        ("/digests/poems", "no category is called"),
+        ("/review?range=nope..HEAD", "there is no revision"),
+        ("/m/zzz-absent/supersede", "no memory has the id"),
+        ("/search?q=type:poem", "is not one of"),
+        ("/conflicts?limit=-1", "limit is a number"),
+    ],
+)
+def test_what_is_not_there_is_said(team: Browser, path: str, says: str):
+    """An unknown id, range, filter or revision is a page that says so, with what there is."""
+    found = team.get(path)
+    assert found.status in (400, 404, 422)
+    assert says in words(found)
+
+
+def test_conflicts_are_side_by_side_with_signs(team: Browser):
+    """Each side has its words, source, time, confidence and trust; what differs has a sign."""
+    found = team.get("/conflicts")
+    assert "3 conflicts among 6 memories" in words(found)
+    assert "<del>5 </del>" in found.text
+    assert "<ins>8 </ins>" in found.text
+    assert "≠" in words(found)
+    for fact in ("source", "written", "confidence", "trust"):
+        assert f'<th scope="row">{fact}</th>' in found.text
+
+
+def test_settled_conflicts_have_their_reasons(team: Browser):
+    """What was replaced and what may stay is listed with the reason that was given."""
+    found = words(team.get("/conflicts?accepted=1"))
+    assert "The law asks for money back" in found
+    assert "one is for summer, the other for the rest of the year" in found
+
+
+def test_a_lineage_is_compared_side_by_side(team: Browser):
+    """Without another name a memory is beside the one that it replaced."""
+    id_ = next(iter(re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)))
+    found = team.get(f"/m/{id_}/diff")
+    assert "dec-2026-07-13" in found.text
+    assert '<tr class="changed">' in found.text
+    assert "only on the right" in words(found)
+
+
+def test_two_revisions_of_a_memory_are_compared(team: Browser):
+    """A pin is a key that was added since."""
+    id_ = "sem-2026-07-20-logs-name-bookings-never-passengers"
+    whole = re.findall(rf"{id_}-\w+", team.get("/search?q=passengers").text)[0]
+    first = team.box.git("log", "--format=%H", "--diff-filter=A", "--", f"*{whole}.md").split()[-1]
+    found = team.get(f"/m/{whole}/diff?old={first}")
+    assert "<del>confirmed</del>" in found.text
+    assert "<ins>pinned</ins>" in found.text
+
+
+def test_the_timeline_has_commits_and_sessions_by_day(team: Browser):
+    """Both lanes are there, and filters leave what fits."""
+    found = team.get("/timeline")
+    assert 'aria-label="Commits"' in found.text
+    assert 'aria-label="Sessions"' in found.text
+    assert "Free seats take two seconds" in words(found)
+    fits = re.findall(r'<span class="mark">(\w+)</span>', team.get("/timeline?kind=forgotten").text)
+    assert fits == ["forgotten"]
+    older = words(team.get("/timeline?offset=60"))
+    assert "Keep bookings in PostgreSQL" in older
+
+
+def test_a_session_shows_messages_and_findings(team: Browser):
+    """What was said, what failed, and what it taught with its points."""
+    found = words(team.get("/sessions/s-refunds"))
+    assert "429 Too Many Requests" in found
+    assert "✗ failed" in found
+    assert "6 points" in found
+
+
+def test_findings_have_points_and_candidates_their_time(team: Browser):
+    """The best evidence comes first, and each candidate says how long it waits."""
+    found = words(team.get("/findings"))
+    assert found.index("9 points") < found.index("6 points")
+    assert "days left to confirm it" in found
+
+
+def test_a_bad_memory_is_a_problem_and_no_empty_page(writable: Browser):
+    """One file that cannot be read is listed with its problem, and every page still answers."""
+    writable.box.write(".memory/semantic/2026-11/sem-bad.md", "---\nid: [sem\n---\nBad.\n")
+    assert "sem-bad.md" in words(writable.get("/"))
+    for page in PAGES:
+        if "{" not in page.path:
+            assert writable.get(page.path).status == 200, page.path
+
+
+def test_hostile_text_is_text_on_every_page(writable: Browser):
+    """Whatever a memory, a session or an address holds, no page has a tag or a link of it."""
+    hostile = f"{HOSTILE} <img src=x onerror=y> [a](javascript:b) ![c](http://evil.example/d)"
+    for name, older in (("dec-hostile", ()), ("dec-hostile-two", ("dec-hostile",))):
+        writable.box.memory(
+            name, f"{hostile}\n\n## {HOSTILE}\n", title=f"Evil {HOSTILE} {name}", tags=(HOSTILE,),
+            supersedes=older,
+        )  # fmt: skip
+    begun = writable.box.run("session", "start", "--title", f"Evil {HOSTILE}", "--agent", HOSTILE)
+    session = begun.stdout.strip()
+    said = f"We decided to keep {hostile} for all of the tickets from now on."
+    writable.box.run("session", "add", session, "--role", "user", said)
+    seen = 0
+    for path in (
+        "/", "/search?q=evil", "/timeline", "/m/dec-hostile", "/m/dec-hostile-two/diff",
+        "/m/dec-hostile-two/graph", "/m/dec-hostile/supersede", "/changes", "/sessions",
+        f"/sessions/{session}", "/findings", "/report", f"/search?q={HOSTILE}",
+        f"/new?title={HOSTILE}", f"/timeline?author={HOSTILE}", f"/review?range={HOSTILE}",
+    ):  # fmt: skip
+        found = writable.get(path).text
+        seen += "&lt;script&gt;" in found
+        assert HOSTILE not in found, path
+        assert "<img" not in found, path
+        assert 'href="javascript' not in found, path
+    assert seen > 10
+
+
+def test_a_form_shows_first_and_writes_when_confirmed(writable: Browser):
+    """A conflict is settled in two steps through the verb and its gate, and undone by undo."""
+    fields = [*sides(writable), ("keep", "newer"), ("why", "measured"), ("commit", "true")]
+    head = writable.box.git("rev-parse", "HEAD")
+    planned = writable.do("resolve", *fields, ("step", "show"))
+    assert "This is what it would do" in words(planned)
+    assert "measured" in words(planned)
+    assert writable.box.git("rev-parse", "HEAD") == head
+    done = writable.do("resolve", *fields, ("step", "do"), ("next", "/conflicts"))
+    assert "Reason: measured" in words(done)
+    assert writable.box.git("rev-parse", "HEAD^") == head
+    assert "2 conflicts among 4 memories" in words(writable.get("/conflicts"))
+    assert "measured" in words(writable.get("/conflicts?accepted=1"))
+
+
+def test_several_conflicts_are_settled_at_once(writable: Browser):
+    """What is ticked is settled; without a tick nothing is."""
+    same = [("each", "true"), ("keep", "both"), ("why", "both are true"), ("step", "do")]
+    assert writable.do("resolve", *same).status == 400
+    one = sides(writable)[0]
+    other = sides(writable, "opposition")[0][1]
+    assert writable.do("resolve", one, ("ids", other), *same).status == 200
+    assert "1 conflict among" in words(writable.get("/conflicts"))
+
+
+def test_a_correction_supersedes(writable: Browser):
+    """The form writes a new memory; the file of the old one keeps its bytes."""
+    old = sides(writable)[0][1]
+    place = next(writable.box.path.rglob(f"{old}.md"))
+    before = place.read_bytes()
+    assert "Boarding scanners" in words(writable.get(f"/m/{old}/supersede"))
+    fields = (("old", old), ("title", "Scanners wait 9 seconds"), ("body", "They wait 9 seconds."),
+              ("commit", "true"))  # fmt: skip
+    assert "id: sem-" in words(writable.do("supersede", *fields, ("step", "show")))
+    assert writable.do("supersede", *fields, ("step", "do")).status == 200
+    assert place.read_bytes() == before
+    assert "Superseded by" in words(writable.get(f"/m/{old}"))
+
+
+def test_the_gate_refuses_a_secret_in_a_form(writable: Browser):
+    """A form goes through the same gate as the shell, and the secret is not shown again."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    found = writable.do("new", ("type", "semantic"), ("title", "The key"), ("body", secret))
+    assert found.status == 422
+    assert secret not in words(found)
+
+
+def test_a_form_leads_on_to_this_site_alone(writable: Browser):
+    """No form sends the reader elsewhere."""
+    id_ = sides(writable)[0][1]
+    for place in ("//evil.test/", "http://evil.test/", "/\\evil.test"):
+        assert (
+            "evil.test"
+            not in writable.do("pin", ("id", id_), ("next", place), ("step", "show")).text
+        )
+
+
+def test_health_shows_latencies_use_and_misses(team: Browser):
+    """How long answers took by day, doctor's rows, what nobody used, what found nothing."""
+    found = team.get("/report")
+    assert found.text.count('class="p95"') == 4
+    assert "What doctor says" in words(found)
+    assert "found nothing" in words(found)
+    never = found.text.partition("Never used here")[2]
+    assert "A sailing is one departure" in never
+
+
+def test_a_lineage_is_a_picture_and_a_list(team: Browser):
+    """Four fares are four boxes from left to right, and the same four rows."""
+    id_ = re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)[0]
+    found = team.get(f"/m/{id_}/graph").text
+    boxes = [int(x) for x in re.findall(r'<rect x="(\d+)"', found)]
+    assert boxes == [0, 270, 540, 810]
+    assert found.count('<li class="row">') == 4
+    assert found.count('class="edge line"') == 3
+
+
+def test_a_review_says_which_decisions_a_range_upholds(team: Browser):
+    """The governed files of a range, with each decision's state."""
+    head = team.box.git("log", "--format=%H", "--grep=the key is that of the hold").strip()
+    found = words(team.get(f"/review?range={head}~1..{head}"))
+    assert "Payments carry an idempotency key" in found
+    assert "upheld" in found
+
+
+def test_digests_show_what_they_sum_up(team: Browser):
+    """A digest is there with its text; of a category without one it is said how to make it."""
+    assert "4 memories hold in the category warning" in words(team.get("/digests/warning"))
+    assert "memtool digest error" in words(team.get("/digests/error"))
