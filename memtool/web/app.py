@@ -23,7 +23,7 @@ from memtool.cli.main import bug, undamaged
 from memtool.cli.output import visible
 from memtool.errors import MemtoolError
 from memtool.value import Value
-from memtool.web import render, rest
+from memtool.web import clients, render, rest
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES, forms
 from memtool.web.pages.memory import near as near_ids
@@ -117,6 +117,7 @@ class Application:
             Route("/static/{name}", self.static, methods=["GET"]),
             Route("/events", self.events, methods=["GET"]),
             Route("/do/{verb}", self.form, methods=["POST"]),
+            Route("/memory/{name}", self.memory, methods=["GET", "POST"]),
             Route("/api/openapi.json", self.openapi, methods=["GET"]),
             Route("/api/jobs/{id}", self.job, methods=["GET"]),
             Route("/api/{verb}", self.api, methods=["GET", "POST"]),
@@ -223,26 +224,56 @@ class Application:
             pairs = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=1000)
             given = rest.of_pairs(found, pairs)
         else:
-            if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
-                raise Denied(415, MemtoolError(
-                    "the body must be JSON", hint=f"content-type: {JSON}", code="media-type"
-                ))  # fmt: skip
+            _refuse_other_types(request)
             given = rest.arguments(await _body(request))
         rest.refuse_writing(found, given, is_writing=self.served.is_writing)
         work = partial(rest.ask, found, given, self.served.place.replace(agent=_agent(request)))
         if rest.is_long(found, request.headers.get("prefer", "")):
-            number = self.jobs.begin(found.name)
-            task = asyncio.get_running_loop().create_task(self._job(number, work))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            where = {"location": f"/api/jobs/{number}"}
-            return JSONResponse(self.jobs.get(number), 202, headers=where)
+            return self._begun(found.name, work)
         lane = self.write if rest.is_write(found) else self.slow
         answer = await (self.quick if found.name in rest.QUICK else lane).run(work)
         if rest.is_write(found):
             self.watch.forget()
         self._tell(found.name, answer)
         return JSONResponse(answer.body, answer.status)
+
+    async def memory(self, request: Request) -> Response:
+        """Answer a name that clients of other memory servers know."""
+        name = request.path_params["name"]
+        if name == "get-status":
+            is_busy, error = bool(self.jobs.running), self.jobs.last_error
+            state = "processing" if is_busy else "error" if error else "ready"
+            found = {"status": state, "lastError": error, "maintenanceInProgress": is_busy}
+            return JSONResponse(found)
+        name = "get-stats" if name == "stats" else name
+        if name not in clients.READING and name not in clients.WRITING:
+            raise _absent(request)
+        given: rest.Arguments = {}
+        if request.method not in SAFE:
+            _refuse_other_types(request)
+            given = rest.arguments(await _body(request))
+        elif name in clients.GET:
+            given = dict(request.query_params)
+        else:
+            raise Denied(405, MemtoolError(f"{name} takes a JSON object", hint="POST it"))
+        place = self.served.place.replace(agent=_agent(request))
+        work = partial(clients.answer, name, given, place, is_writing=self.served.is_writing)
+        if name == "checkpoint" and self.served.is_writing:
+            return self._begun(name, work)
+        answer = await (self.quick if name in clients.READING else self.write).run(work)
+        if name in clients.WRITING:
+            self.watch.forget()
+        body = clients.refusal(answer.body["error"]) if "error" in answer.body else answer.body
+        return JSONResponse(body, answer.status)
+
+    def _begun(self, verb: str, work: Callable[[], rest.HttpAnswer]) -> Response:
+        """Begin a job and answer at once where it can be asked after."""
+        number = self.jobs.begin(verb)
+        task = asyncio.get_running_loop().create_task(self._job(number, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        where = {"location": f"/api/jobs/{number}"}
+        return JSONResponse(self.jobs.get(number), 202, headers=where)
 
     async def _job(self, number: str, work: Callable[[], rest.HttpAnswer]) -> None:
         loop = asyncio.get_running_loop()
@@ -307,7 +338,9 @@ class Application:
         self, request: Request, status: int, error: MemtoolError, near: tuple[str, ...] = ()
     ) -> Response:
         """Return a refusal: a page for a browser, an object for a program."""
-        if request.url.path.startswith("/api/") or JSON in request.headers.get("accept", ""):
+        if request.url.path.startswith(("/api/", "/memory/")) or JSON in request.headers.get(
+            "accept", ""
+        ):
             answer = rest.refusal(error, status=status)
             return JSONResponse(answer.body, answer.status)
         visitor: Visitor | None = getattr(request.state, "visitor", None)
@@ -354,6 +387,13 @@ def application(served: ServedSite) -> ASGIApp:
         await inner(scope, receive, answer)
 
     return guarded
+
+
+def _refuse_other_types(request: Request) -> None:
+    if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
+        raise Denied(415, MemtoolError(
+            "the body must be JSON", hint=f"content-type: {JSON}", code="media-type"
+        ))  # fmt: skip
 
 
 async def _body(request: Request) -> bytes:

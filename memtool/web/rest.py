@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    Arguments = dict[str, Any]
+
 PROCEDURES = procedures(HTTP)
 QUICK = ("search", "show", "inject")
 """Reads that answer in milliseconds, whose callers wait for nothing slower."""
@@ -155,8 +157,9 @@ class JobList:
     def end(self, number: str, answer: HttpAnswer) -> None:
         """Note the answer of a job."""
         state = "failed" if "error" in answer.body else "done"
+        kept = answer.body if {"value", "error"} & answer.body.keys() else {"value": answer.body}
         if number in self._jobs:
-            self._jobs[number] = {**self._jobs[number], "status": state, **answer.body}
+            self._jobs[number] = {**self._jobs[number], "status": state, **kept}
 
     def get(self, number: str) -> dict[str, Any]:
         """Return a job. Raises Denied where none has the id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -108,6 +109,7 @@ def listen(env: Mapping[str, str], port: int) -> list[socket.socket]:
     found: list[socket.socket] = []
     for address in addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        one = None
         try:
             one = socket.socket(family, socket.SOCK_STREAM)
             if family == socket.AF_INET6:
@@ -116,7 +118,9 @@ def listen(env: Mapping[str, str], port: int) -> list[socket.socket]:
             one.bind((address, found[0].getsockname()[1] if found else port))
             one.listen(128)
         except OSError as error:
-            if found and error.errno != 98:  # no IPv6 here: nobody else has it
+            if one is not None:
+                one.close()
+            if found and error.errno != errno.EADDRINUSE:  # no IPv6 here: nobody else has it
                 continue
             for bound in found:
                 bound.close()
