@@ -297,3 +297,31 @@ def test_digests_show_what_they_sum_up(team: Browser):
     """A digest is there with its text; of a category without one it is said how to make it."""
     assert "4 memories hold in the category warning" in words(team.get("/digests/warning"))
     assert "memtool digest error" in words(team.get("/digests/error"))
+
+
+def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
+    """The page of what was done has a form that takes it back, or the command that does."""
+    old = sides(writable)[0][1]
+    fields = (("old", old), ("title", "Scanners wait 9 seconds"), ("body", "They wait 9 seconds."))
+    for verb, given in (("pin", (("id", old),)), ("supersede", fields)):
+        done = writable.do(verb, *given, ("commit", "true"), ("step", "do"))
+        (id_,) = re.findall(r'name="id" value="([^"]+)"', done.text)
+        undo = (("id", id_), ("why", "a slip"), ("commit", "true"))
+        assert "This is what it would do" in words(writable.do("undo", *undo, ("step", "show")))
+        assert writable.do("undo", *undo, ("step", "do")).status == 200
+        assert "3 conflicts among" in words(writable.get("/conflicts"))
+    settled = (*sides(writable), ("keep", "both"), ("why", "so"), ("commit", "true"))
+    done = writable.do("resolve", *settled, ("step", "do"))
+    assert "git revert" in words(done)
+    assert writable.box.git("status", "--porcelain") == ""
+
+
+def test_a_finding_is_promoted_from_its_page(writable: Browser):
+    """The form shows what the finding says, and then makes a committed candidate of it."""
+    found = writable.get("/findings").text
+    finding = ("finding", re.findall(r'name="finding" value="([^"]+)"', found)[0])
+    planned = writable.do("promote", finding, ("commit", "true"), ("step", "show"))
+    assert "Never lock the table of holds" in words(planned)
+    assert writable.do("promote", finding, ("commit", "true"), ("step", "do")).status == 200
+    assert "is the memory" in words(writable.get("/findings"))
+    assert writable.box.git("status", "--porcelain") == ""

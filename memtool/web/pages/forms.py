@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_PATCH = 20_000
 """Characters of what a commit changed that are shown."""
+IN_PLACE = ("confirm", "pin", "unpin", "deprecate", "archive", "forget", "restore")
+"""Verbs that change keys of a memory, which `undo` of that memory takes back."""
 EMPTY = 2
 """Empty lines of a list that a form offers, beside those that are filled in."""
 LISTS = ("tag", "file", "source")
@@ -95,13 +97,32 @@ def outcome(context: Context, verb: str, fields: list[tuple[str, str]], answer: 
         "verb": verb,
         "fields": fields,
         "notes": answer["notes"],
-        "texts": [] if commit else found_texts(found, "text"),
+        "texts": [] if commit else [*_contents(verb, fields, found), *found_texts(found, "text")],
         "changes": _changes(found),
         "paths": list(dict.fromkeys(found_texts(found, "path"))),
         "commit": commit,
         "patch": _patch(context, commit) if commit else "",
         "ids": list(dict.fromkeys(found_texts(found, "id"))) if is_done else [],
+        "undone_by": undone_by(verb, dict(fields), found) if is_done else [],
     }
+
+
+def undone_by(verb: str, fields: dict[str, str], found: dict[str, Any]) -> list[str]:
+    """Return the memories whose last step is what a verb did, so that `undo` takes it back.
+
+    What was replaced is taken back at the old memory. What settled a conflict, and what is new, has
+    no step before it: git takes back its commit.
+    """
+    if verb == "supersede":
+        return [fields.get("old", "")]
+    return list(dict.fromkeys(found_texts(found, "id"))) if verb in IN_PLACE else []
+
+
+def _contents(verb: str, fields: list[tuple[str, str]], found: dict[str, Any]) -> list[str]:
+    """Return what the findings say that a form promotes; their files come with the commit."""
+    named = {value for name, value in fields if name == "finding"}
+    rows = found.get("findings", ()) if verb == "promote" else ()
+    return [one["content"] for one in rows if one["id"] in named]
 
 
 def found_texts(found: Any, name: str) -> list[str]:
