@@ -408,8 +408,9 @@ def _in_sentence(here: Announcement) -> Span | None:
 
 def _answered(here: Announcement) -> Span | None:
     """Return the span of the answer to a question, or of what a prompt shows below a name."""
-    shows = _SHOWS.search(here.text, max(0, here.start - 80), here.start)
-    match = (_SHOWN if shows else _ANSWER).match(here.text, here.end)
+    match = _SHOWN.match(here.text, here.end)
+    shows = match and _SHOWS.search(here.text, max(0, here.start - 80), here.start)
+    match = match if shows else _ANSWER.match(here.text, here.end)
     span = _value(match, here.text, alone=True) if match else None
     if match is None or span is None or not _fits(here, span, sure=True, quoted=True):
         return None
@@ -577,7 +578,7 @@ _SURE_ENDINGS = tuple(SURE_KEYS - {"enc"})
 def _is_taken_back(lower: str, start: int, end: int) -> bool:
     """Return whether the word before makes the announcement harmless: `public key`."""
     word = lower[start:end]
-    if _FILLED_IN.search(lower, max(0, start - 30), start) and not _FALLBACK.match(lower, end):
+    if lower.startswith("${", start - 2) and not _FALLBACK.match(lower, end):
         return True  # a variable that is filled in, with what to say where it is not set
     if "arn:" in lower[max(0, start - 100) : start].rpartition(" ")[2]:
         return True
@@ -589,7 +590,6 @@ def _is_taken_back(lower: str, start: int, end: int) -> bool:
     return near[1] in NOT_SECRET_BEFORE
 
 
-_FILLED_IN = Pattern(r"\$\{\Z")
 _FALLBACK = Pattern(r"\w{0,30}:?[-=]")
 """Behind a variable of a shell: the value where it is not set."""
 

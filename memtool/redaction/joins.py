@@ -53,7 +53,10 @@ EMPHASIS = Pattern(
 )
 """Marks of emphasis inside of a word; no stars of a glob. The first character is looked for first:
 that is fast."""
-IN_NUMBER = Pattern(r"(?:(?<=[\d)])|(?<=\d )|(?<=\d-))(?:\*{1,2}|_{1,2}|~~|`)(?=[ -]?\d)")
+IN_NUMBER = Pattern(
+    r"[*_~`](?:(?<=[\d)][*_~`])|(?<=\d [*_~`])|(?<=\d-[*_~`]))"
+    r"(?:(?<=\*)\*?|(?<=_)_?|(?<=~)~|(?<=`))(?=[ -]?\d)"
+)
 """The same between the groups of a number."""
 OPENING = Pattern(r"_(?<![\w/.-]_)_?(?=[+(\d]|[\w.+-]{1,64}@)")
 CLOSING = Pattern(r"_(?<=[\da-z]_)_?(?![\w/.(-])")

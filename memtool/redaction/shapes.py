@@ -202,10 +202,13 @@ def find(text: str, _lower: str = "") -> Iterator[tuple[str, int, int]]:
             yield label, start, end
 
 
-CALLS = ("uth", "UTH", "ogin", "redential", "onnect")
-"""Parts of the names of calls that log in."""
+CALLS = (
+    "uth(", "uth=(", "uth = (", "UTH(", "ogin(", "redential(", "redentials(", "onnect(",
+    "onnection(",
+)  # fmt: skip
+"""The ends of the names of calls that log in."""
 _CALL = Pattern(
-    r"(?:[Aa]uth|AUTH|[Ll]ogin|[Cc]redentials?|[Cc]onnect(?:ion)?)(?:[ ]?=[ ]?)?\("
+    r"(?:uth(?: ?= ?)?|UTH|ogin|redentials?|onnect(?:ion)?)\("
     r"(?P<arguments>(?:[^()\n\0\"']{0,40}(?:\"[^\"\n\0]{0,100}\"|'[^'\n\0]{0,100}')){2,5})"
 )
 _ARGUMENT = Pattern(r"(?:\"([^\"]{8,100})\"|'([^']{8,100})')")
