@@ -140,6 +140,7 @@ def test_two_revisions_of_a_memory_are_compared(team: Browser):
     id_ = "sem-2026-07-20-logs-name-bookings-never-passengers"
     whole = re.findall(rf"{id_}-\w+", team.get("/search?q=passengers").text)[0]
     first = team.box.git("log", "--format=%H", "--diff-filter=A", "--", f"*{whole}.md").split()[-1]
+    assert f"old={first}" in team.get(f"/m/{whole}/diff?versions=1").text
     found = team.get(f"/m/{whole}/diff?old={first}")
     assert "<del>confirmed</del>" in found.text
     assert "<ins>pinned</ins>" in found.text
@@ -269,7 +270,8 @@ def test_health_shows_latencies_use_and_misses(team: Browser):
     """How long answers took by day, doctor's rows, what nobody used, what found nothing."""
     found = team.get("/report")
     assert found.text.count('class="p95"') == 4
-    assert "What doctor says" in words(found)
+    assert "trusted ref" not in words(found)
+    assert "trusted ref" in words(team.get("/report?doctor=1"))
     assert "found nothing" in words(found)
     never = found.text.partition("Never used here")[2]
     assert "A sailing is one departure" in never

@@ -55,15 +55,17 @@ def memory_diff(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return a memory beside another one of its lineage, any other, or another revision of it.
 
     `with` names another memory, `old` and `new` revisions. Without any, it is what it replaced or
-    was replaced by, else how it was first committed.
+    was replaced by, else how it was first committed. `versions=1` also lists its revisions.
     """
     id_, old, new = query.text("id"), query.text("old"), query.text("new")
     here = show(context, id_, at=new or None)
     given = query.text("with")
     lineage = [*_ids(here, "supersedes"), *here.superseded_by]
     other = given or ("" if old else next(iter(lineage), ""))
-    events = log(context, here.id, limit=VERSIONS).events
-    own = [one for one in events if one.id == here.id and one.commit]
+    own: list[LogEntry] = []
+    if query.text("versions") == "1" or not (other or old):  # history takes far longer than a text
+        events = log(context, here.id, limit=VERSIONS).events
+        own = [one for one in events if one.id == here.id and one.commit]
     if other:
         before, after = show(context, other, at=old or None), here
         if not given and before.id in here.superseded_by:

@@ -56,8 +56,11 @@ class DigestRow(Value):
     replaced: int
 
 
-def health(context: Context, _query: PageQuery) -> dict[str, Any]:
-    """Return latencies by day, sizes, doctor's rows, what is used and what is not."""
+def health(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return latencies by day, sizes, what is used and what is not; with `doctor=1` its rows.
+
+    These take seconds where there are many memories, so that nobody waits for them unasked.
+    """
     found = stats(context, limit=USED)
     directory = context.repository.cache_dir
     with ledger.reading(directory) as held:
@@ -68,7 +71,7 @@ def health(context: Context, _query: PageQuery) -> dict[str, Any]:
         "title": "Health",
         "found": found,
         "slow_ms": usage_log.SLOW_MS,
-        "signs": doctor(context).signs,
+        "signs": doctor(context).signs if query.text("doctor") == "1" else (),
         "plots": plots(timed),
         "plot_size": (WIDTH, HEIGHT),
         "missed": [(row, timestamps.render(row.last)) for row in missed],
