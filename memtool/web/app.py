@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 MOST_BODY = 1 << 20
-BODY_S, READ_S, WRITE_S = 15.0, 30.0, 120.0
+BODY_S, READ_S, WRITE_S = 15.0, 60.0, 120.0
 """Seconds that a body, a reading and a writing verb may take."""
 LOOK_S = 1.0
 """Seconds between looks for a change while somebody watches a page."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 import time
 from typing import TYPE_CHECKING
 
@@ -123,3 +124,22 @@ def test_pages_are_small(sandbox: Sandbox, web: Web):
     parts = [web.get(path).body for path in ("/static/style.css", "/static/script.js")]
     for path in ("/", "/search?q=redis", "/m/dec-1"):
         assert len(gzip.compress(b"".join([*parts, web.get(path).body]))) < 30_000
+
+
+def test_a_repository_may_change_or_go_while_it_is_served(sandbox: Sandbox, web: Web):
+    """Another branch shows its own memories; where all is gone a page says so, and none breaks."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    sandbox.git("checkout", "--quiet", "-b", "other")
+    sandbox.memory("dec-b")
+    sandbox.commit()
+    assert web.get("/m/dec-b").status == 200
+    sandbox.git("checkout", "--quiet", "main")
+    gone = web.get("/m/dec-b?as_of=2026-03-01")
+    assert gone.status == 404
+    assert 'href="/m/dec-a"' in gone.text
+    shutil.rmtree(sandbox.path)
+    time.sleep(0.3)
+    lost = web.get("/search?q=another")
+    assert lost.status == 422
+    assert "there is no directory" in lost.text or "is in no git repository" in lost.text
