@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import urllib.request
 import webbrowser
 
 import uvicorn
@@ -28,6 +29,7 @@ HOSTS = {"localhost": ("127.0.0.1", "::1"), "127.0.0.1": ("127.0.0.1",), "::1": 
 """What MEMTOOL_HOST may say, and what is listened on then."""
 FILE = "serve.json"
 CONNECTIONS = 64
+ASK_S = 5.0
 HEADER_BYTES = 32 << 10
 
 
@@ -49,7 +51,15 @@ def serve(
     place = ServedRepository(directory, env, is_global, is_structured=True)
     context = place.open()
     context.refuse_absent()
-    sockets = listen(env, _port(env, port))
+    number = _port(env, port)
+    try:
+        sockets = listen(env, number)
+    except MemtoolError:
+        link = _link_of_running(context.repository.cache_dir, number)
+        if not link:
+            raise
+        _show(f"memtool: served already, at {link}", link, no_open=no_open)
+        return 0
     try:
         number = sockets[0].getsockname()[1]
         guard = Guard(number, env.get("MEMTOOL_API_URL", ""))
@@ -59,15 +69,36 @@ def serve(
         cache = context.repository.cache_dir
         _announce(cache, {"url": f"http://{_host(sockets[0])}:{number}", "token": guard.token,
                           "pid": os.getpid()})  # fmt: skip
-        tell(f"memtool: {name} {'' if write else '(read only) '}at {link}")
-        if not no_open and sys.stdout is not None and sys.stdout.isatty():
-            webbrowser.open(link)
+        about = f"memtool: {name} {'' if write else '(read only) '}at {link}"
+        _show(about, link, no_open=no_open)
         _run(app, sockets)
         _withdraw(cache)
     finally:
         for one in sockets:
             one.close()
     return 0
+
+
+def _show(about: str, link: str, *, no_open: bool) -> None:
+    """Tell the link, and open it where a person is at a terminal."""
+    tell(about)
+    if not no_open and sys.stdout is not None and sys.stdout.isatty():
+        webbrowser.open(link)
+
+
+def _link_of_running(cache: str, port: int) -> str:
+    """Return a new login link of the server of this repository on a port; empty where none is."""
+    try:
+        about = json.loads(files.read_regular(os.path.join(cache, FILE)))
+        if not about["url"].endswith(f":{port}"):
+            return ""
+        token = {"Authorization": f"Bearer {about['token']}"}
+        asked = urllib.request.Request(f"{about['url']}/login", b"", token)  # noqa: S310  # ours
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never by a proxy
+        with direct.open(asked, timeout=ASK_S) as answer:
+            return str(json.load(answer)["url"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
 
 
 def _run(app: object, sockets: list[socket.socket]) -> None:

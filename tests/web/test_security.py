@@ -133,3 +133,7 @@ def test_a_real_server_serves_its_owner_alone(sandbox: Sandbox, server: Running)
     assert ask("/", Authorization="") == 401
     assert ask("/health", Host="evil.test") == 421
     assert ask("/api/search", b'{"query": "' + b"x" * (1 << 20) + b'"}') == 413
+    port = server.url.rpartition(":")[2]
+    again = sandbox.process("serve", "--port", port, "--no-open")
+    assert (again.returncode, "served already, at http://memtool-" in again.stderr) == (0, True)
+    assert server.link not in again.stderr
