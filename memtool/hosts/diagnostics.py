@@ -333,7 +333,7 @@ def _launcher(context: Context) -> Sign:
     return Sign("memtool", "command", GOOD, place)
 
 
-EXTRAS = {"semantic": "model2vec", "purge": "git_filter_repo"}
+EXTRAS = {"semantic": "model2vec", "purge": "git_filter_repo", "web": "starlette"}
 """What is installed only where somebody wants it, and a package by which it is known."""
 
 
