@@ -1,0 +1,234 @@
+"""Real Chromium on a real server: what a person sees, and what a hostile page or memory can do.
+
+Chromium comes from the system, axe-core from npm; where one is missing the tests skip.
+"""
+
+from __future__ import annotations
+
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+ARGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+    "--host-resolver-rules=MAP evil.test 127.0.0.1",
+)  # fmt: skip
+RULES = ("wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice")
+AXE = Path(tempfile.gettempdir()) / f"memtool-axe-{os.getuid()}"
+STATUS = {
+    "/no-such-page": 404, "/m/no-such-memory": 404,
+    "/m/sem-hostile/diff": 422,  # it has no other version, which the page says
+}  # fmt: skip
+PAYLOADS = (
+    "<script>alert(1)</script>", "<img src=http://evil.test/a onerror=alert(1)>",
+    "<svg onload=alert(1)>", "<details open ontoggle=alert(1)>x</details>",
+    "[a](javascript:alert(1))", "[b](JaVaScRiPt:alert(1))", "[c](java&#115;cript:alert(1))",
+    "[d](data:text/html,<script>alert(1)</script>)", "![e](http://evil.test/pixel.png)",
+    "[f](//evil.test/)", "</style><script>alert(1)</script>", "' onfocus=alert(1) autofocus='",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The source of axe-core, which npm brings once."""
+    source = AXE / "node_modules/axe-core/axe.min.js"
+    npm = shutil.which("npm")
+    if not source.exists():
+        if npm is None:
+            pytest.skip("axe-core comes from npm, which is not here")
+        AXE.mkdir(exist_ok=True)
+        (AXE / "package.json").write_text("{}")
+        call = [npm, "install", "--no-audit", "--no-fund", "axe-core"]
+        done = subprocess.run(call, cwd=AXE, check=False, capture_output=True, timeout=300)
+        if done.returncode:
+            pytest.skip("npm could not bring axe-core")
+    return source.read_text(encoding="utf-8")
+
+
+class Look:
+    """A context of the browser that is logged in, with what its pages asked for and opened."""
+
+    def __init__(self, browser: Any, link: str, **options: Any) -> None:
+        self.asked: list[str] = []
+        self.dialogs: list[str] = []
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("dialog", self._dialog)
+        self.page.goto(link)
+        self.origin = "/".join(self.page.url.split("/", 3)[:3])
+
+    def _dialog(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def go(self, path: str) -> int:
+        """Open a page, and return its status."""
+        return int(self.page.goto(self.origin + path).status)
+
+    def outside(self) -> list[str]:
+        """Return what was asked of anybody else."""
+        return [url for url in self.asked if not url.startswith(self.origin)]
+
+
+class Site:
+    """A server over the made-up team with one hostile memory more, and a browser before it."""
+
+    def __init__(self, browser: Any, process: subprocess.Popen[str], env: dict[str, str]) -> None:
+        self.browser = browser
+        self.process = process
+        self.env = env
+
+    def look(self, **options: Any) -> Look:
+        """Log in by a link of its own: one is good once."""
+        argv = [sys.executable, "-m", "memtool", "serve", "--port", self.port, "--no-open"]
+        said = subprocess.run(
+            argv, cwd=self.place, env=self.env, check=True, capture_output=True, text=True
+        )
+        return Look(self.browser, said.stderr.split(" at ")[1].strip(), **options)
+
+    place: Path
+    port: str
+
+
+@pytest.fixture
+def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
+    """A real server that may write, and Chromium."""
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
+        pytest.skip("Chromium is not here")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not here")
+    env = {name: text for name, text in sandbox.env.items() if name != "MEMTOOL_NOW"}
+    place = tmp_path / "harbor"
+    subprocess.run(
+        [sys.executable, "-m", "memtool", "demo", str(place)],
+        cwd=tmp_path, env=env, check=True, capture_output=True,
+    )  # fmt: skip
+    path = sandbox.memory(
+        "sem-hostile", "\n\n".join(PAYLOADS) + "\n", title=PAYLOADS[0], tags=("x<img src=x>",),
+        source=(f"human:{PAYLOADS[1]}",),
+    )  # fmt: skip
+    shutil.copy(sandbox.path / path, place / ".memory/semantic/sem-hostile.md")
+    argv = [sys.executable, "-m", "memtool", "serve", "--port", "0", "--no-open", "--write"]
+    with (
+        subprocess.Popen(
+            argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True
+        ) as process,
+        sync_api.sync_playwright() as playwright,
+    ):  # fmt: skip
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        browser = playwright.chromium.launch(executable_path=program, args=list(ARGS))
+        found = Site(browser, process, env)
+        found.place, found.port = place, line.split("localhost:")[1].split("/")[0]
+        yield found
+        browser.close()
+        process.terminate()
+
+
+def paths_of(look: Look) -> list[str]:
+    """Return the pages of the menu, and one of each kind that they lead to."""
+    found = dict.fromkeys(_links(look, "/"))
+    kinds = [path for path in found if not path.startswith("/m/")]
+    memory = next(path for path in _links(look, "/search?q=seat") if path.startswith("/m/"))
+    session = next(path for path in _links(look, "/sessions") if path.startswith("/sessions/"))
+    hostile = "/m/sem-hostile"
+    each = [f"{one}{more}" for one in (memory, hostile)
+            for more in ("", "/diff", "/graph", "/supersede")]  # fmt: skip
+    return [*kinds, *each, session, "/search?q=alert", "/no-such-page", "/m/no-such-memory"]
+
+
+def _links(look: Look, path: str) -> list[str]:
+    look.go(path)
+    found = look.page.eval_on_selector_all("a[href]", "all => all.map(a => a.getAttribute('href'))")
+    return [link for link in found if link.startswith("/")]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_is_accessible(site: Site, axe: str, theme: str):
+    """axe finds nothing to mend on any page, hostile memories and wrong addresses included."""
+    look = site.look(color_scheme=theme, bypass_csp=True)
+    wrong = {}
+    for path in paths_of(look):
+        status = look.go(path)
+        assert (path, status) == (path, STATUS.get(path, 200))
+        look.page.evaluate(axe)
+        found = look.page.evaluate(
+            "tags => axe.run(document, {runOnly: tags}).then(all => all.violations"
+            ".map(one => [one.id, one.nodes[0].html]))",
+            list(RULES),
+        )
+        if found:
+            wrong[path] = found
+    assert wrong == {}
+
+
+def test_nothing_hostile_runs_and_nothing_leaves_the_machine(site: Site):
+    """No dialog opens, and no page asks anybody else for anything."""
+    look = site.look()
+    for path in paths_of(look):
+        look.go(path)
+    assert (look.dialogs, look.outside()) == ([], [])
+    assert any("sem-hostile" in url for url in look.asked)
+
+
+def test_it_works_by_keys_and_without_scripts(site: Site):
+    """The slash leads to the search, j to the first row; a form works without a script."""
+    look = site.look()
+    look.go("/")
+    look.page.keyboard.press("/")
+    assert look.page.evaluate("document.activeElement.name") == "q"
+    look.page.keyboard.type("seat")
+    look.page.keyboard.press("Enter")
+    look.page.wait_for_url("**/search?q=seat")
+    look.page.keyboard.press("j")
+    assert look.page.locator(".row.here").count() == 1
+    plain = site.look(java_script_enabled=False)
+    plain.go("/")
+    plain.page.fill("header input[name=q]", "seat")
+    plain.page.click("header button")
+    assert plain.page.locator(".results li").count() > 0
+
+
+def test_other_origins_get_nothing(site: Site):
+    """A rebound name, a form of another site and another port get no page, no write, no cookie."""
+    look = site.look()
+    assert look.page.goto(f"http://evil.test:{site.port}/").status == 421
+    cookies: list[str] = []
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            cookies.append(self.headers.get("Cookie") or "")
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            form = f"<form method=post action='{look.origin}/do/pin'><input name=id value=x></form>"
+            self.wfile.write(form.encode())
+
+        def log_message(self, *_args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        look.page.goto(f"http://127.0.0.1:{other.server_port}/")
+        with look.page.expect_navigation() as answered:
+            look.page.evaluate("document.forms[0].submit()")
+        assert answered.value.status == 403
+        other.shutdown()
+    assert set(cookies) == {""}
