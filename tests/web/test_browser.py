@@ -30,6 +30,10 @@ ARGS = (
     "--host-resolver-rules=MAP evil.test 127.0.0.1",
 )  # fmt: skip
 RULES = ("wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice")
+END = "2026-11-20T16:00:00Z"
+"""When the story of the made-up team ends."""
+PICTURES = Path(__file__).parents[2] / "docs/pictures"
+SIZE = {"width": 1100, "height": 760}
 AXE = Path(tempfile.gettempdir()) / f"memtool-axe-{os.getuid()}"
 STATUS = {
     "/no-such-page": 404, "/m/no-such-memory": 404,
@@ -114,7 +118,7 @@ def site(sandbox: Sandbox, tmp_path: Path) -> Iterator[Site]:
     if program is None:
         pytest.skip("Chromium is not here")
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not here")
-    env = {name: text for name, text in sandbox.env.items() if name != "MEMTOOL_NOW"}
+    env = sandbox.env | {"MEMTOOL_NOW": END}
     place = tmp_path / "harbor"
     subprocess.run(
         [sys.executable, "-m", "memtool", "demo", str(place)],
@@ -232,3 +236,19 @@ def test_other_origins_get_nothing(site: Site):
         assert answered.value.status == 403
         other.shutdown()
     assert set(cookies) == {""}
+
+
+def test_the_pictures_are_of_the_pages(site: Site):
+    """Pictures of the README have the size of the pages; MEMTOOL_PICTURES=write makes them."""
+    (site.place / ".memory/semantic/sem-hostile.md").unlink()
+    look = site.look(viewport=SIZE)
+    chain = next(path for path in _links(look, "/search?q=hold+a+seat") if path.startswith("/m/"))
+    for name, path in (("status", "/"), ("memory", chain), ("conflicts", "/conflicts")):
+        assert look.go(path) == 200
+        picture = look.page.screenshot()
+        if os.environ.get("MEMTOOL_PICTURES") == "write":
+            PICTURES.mkdir(exist_ok=True)
+            (PICTURES / f"{name}.png").write_bytes(picture)
+        kept = (PICTURES / f"{name}.png").read_bytes()
+        # Fonts differ between machines, so the pixels do.
+        assert kept[:24] == picture[:24], "a picture of another size: MEMTOOL_PICTURES=write"

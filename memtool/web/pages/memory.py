@@ -28,6 +28,7 @@ EVENTS = 30
 INJECTIONS = 10
 MOST_NEAR = 5
 HEAD_KEYS = ("id", "title", "type", "category", "status", "confidence", "timestamp")
+LINKS = ("supersedes", "related_to", "resolves", "derived_from", "parent")
 """Keys that the head of the page shows."""
 
 
@@ -72,18 +73,14 @@ def near(context: Context, id_: str) -> tuple[str, ...]:
 
 
 def keys(shown: MemoryView) -> list[tuple[str, str]]:
-    """Return the keys of the file that the head of the page does not show, in their order."""
+    """Return the keys of the file that head and links of the page do not show, in their order."""
     rows = ((key, as_text(shown.fields[key])) for key in sorted(shown.fields, key=order))
-    return [(key, text) for key, text in rows if key not in HEAD_KEYS and text]
+    return [(key, text) for key, text in rows if key not in (*HEAD_KEYS, *LINKS) and text]
 
 
 def links(shown: MemoryView) -> list[tuple[str, tuple[str, ...]]]:
     """Return the memories that this one is related to, by the name of the relation."""
-    own = [
-        (name.replace("_", " "), shown.fields[name])
-        for name in ("supersedes", "related_to", "resolves", "derived_from", "parent")
-        if name in shown.fields
-    ]
+    own = [(name.replace("_", " "), shown.fields[name]) for name in LINKS if name in shown.fields]
     named = [(name, (ids,) if isinstance(ids, str) else tuple(ids)) for name, ids in own]
     reverse = [(name.replace("_", " "), ids) for name, ids in shown.relations.items() if ids]
     return [*named, *reverse]
