@@ -47,18 +47,10 @@ class ComparedRow(Value):
         return SIGNS[self.kind]
 
 
-class ComparedKey(Value):
+class ComparedKey(ComparedRow):
     """A key of both frontmatters as text, with what happened to it."""
 
     name: str
-    kind: str
-    left: tuple[Span, ...]
-    right: tuple[Span, ...]
-
-    @property
-    def sign(self) -> str:
-        """The sign that says what the colour says."""
-        return SIGNS[self.kind]
 
 
 def keys(old: Mapping[str, FieldValue], new: Mapping[str, FieldValue]) -> list[ComparedKey]:
@@ -67,7 +59,7 @@ def keys(old: Mapping[str, FieldValue], new: Mapping[str, FieldValue]) -> list[C
     for name in sorted({*old, *new}, key=order):
         left, right = as_text(old.get(name)), as_text(new.get(name))
         kind = SAME if left == right else ADDED if not left else REMOVED if not right else CHANGED
-        found.append(ComparedKey(name, kind, *words(left, right)))
+        found.append(ComparedKey(kind, *words(left, right), name))
     return found
 
 
