@@ -33,6 +33,7 @@ LAYERS = (
     ("importing",),
     ("upkeep",),
     ("hosts", "demo"),
+    ("fleet",),
     ("commands",),
     ("cli", "api"),
     ("rpc",),
@@ -42,8 +43,9 @@ LAYERS = (
 """Rooms and single modules, the ground first. A module imports from its own row or one before."""
 LIMITS = {
     # Programs call verbs (rpc), people look at them in a browser (web); formats lead to the next
-    # (upkeep/migration), and stores of other tools are taken over (six in importing).
-    "modules": 266,
+    # (upkeep/migration), and stores of other tools are taken over (six in importing). The pages can
+    # be written as files (site), and a fleet of repositories is asked (the room fleet, its verbs).
+    "modules": 284,
     "lines of a module": 700,
     "upward imports": 0,
     "modules in a cycle": 0,
