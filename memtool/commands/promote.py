@@ -11,7 +11,7 @@ from memtool.errors import MemtoolError
 from memtool.memory.changes import stem
 from memtool.sessions import findings, manager, model, store
 from memtool.sessions import promote as promotion
-from memtool.sessions.model import Finding
+from memtool.sessions.model import Finding, Head
 from memtool.sessions.promote import Judged, Made, judge, note_waiting
 from memtool.store import files, usage_log
 from memtool.store.context import Context
@@ -42,6 +42,7 @@ class FindingRow(Value):
     messages: tuple[int, ...]
     files: tuple[str, ...]
     tags: tuple[str, ...]
+    dismissed: bool = False
 
 
 class Promoted(Value):
@@ -67,6 +68,10 @@ def promote(
     *,
     list: bool = False,
     finding: tuple[str, ...] = (),
+    dismiss: tuple[str, ...] = (),
+    why: str = "",
+    dismissed: bool = False,
+    reopen: tuple[str, ...] = (),
     preset: Literal["", "conservative", "balanced", "aggressive"] = "",
     auto: bool = False,
     commit: bool = False,
@@ -86,15 +91,23 @@ def promote(
     forgotten is not promoted again. memtool why ID leads back to the messages. With the user's own
     setting capture.promote each session that ends is promoted so: candidates only, and no commit.
 
+    What is worth nothing is dismissed: it is not proposed again, nor are the same words of another
+    session. That stays in this clone, and goes with its session.
+
     Example:
         memtool promote --list
         memtool promote --commit
         memtool promote --finding f-3f2a9c41b7d0
+        memtool promote --dismiss f-3f2a9c41b7d0 --why "it held for that day only"
 
     Args:
         session: only the findings of this session, by its id or the beginning of it
         list: show every finding with its points and what it lacks, promote nothing
         finding: promote this finding, whatever its points; may be repeated
+        dismiss: never propose this finding again; may be repeated
+        why: the reason for dismissing
+        dismissed: show the findings that were dismissed, with --list beside the others
+        reopen: take back that this finding was dismissed; may be repeated
         preset: how much evidence is needed, by default the setting promote.preset
         auto: as an automatic run does it: nothing while capture.auto is off, and of the memories
             that are there only candidates are strengthened
@@ -102,11 +115,16 @@ def promote(
             nothing else
         dry_run: say what would be promoted, write nothing
     """
+    if dismiss or reopen:
+        _refuse_both(dismiss, reopen, others=bool(finding or auto or commit or list or dismissed))
+        return _set_aside(context, session, dismiss, reopen, why, dry_run=dry_run)
+    if why:
+        raise MemtoolError("a reason goes with dismissing", hint='--dismiss ID --why "REASON"')
     is_last = auto and bool(session) and context.is_promoting
     before = len(context.notes)
     try:
-        done = _promoted(context, session, finding, preset, list=list, auto=auto, commit=commit,
-                         dry_run=dry_run)  # fmt: skip
+        done = _promoted(context, session, finding, preset, list=list or dismissed, auto=auto,
+                         commit=commit, dry_run=dry_run)  # fmt: skip
     except MemtoolError as error:
         if is_last:
             manager.note(context, session, f"nothing was promoted: {error.message}")
@@ -118,7 +136,85 @@ def promote(
             context, session, "; ".join([*told, *context.notes[before:]]) or "no candidate"
         )
         manager.go_on(context, session)
-    return done
+    is_whole = not done.is_list or (list and dismissed)
+    return done if is_whole else _shown(context, done, dismissed=dismissed)
+
+
+def _shown(context: Context, done: Promoted, *, dismissed: bool) -> Promoted:
+    """Return a list without what was dismissed, or with that alone."""
+    rows = [one for one in done.findings if one.dismissed == dismissed]
+    hidden = len(done.findings) - len(rows)
+    if dismissed and not rows:
+        context.notes.append("nothing was dismissed")
+    if hidden and not dismissed:
+        what = "finding was" if hidden == 1 else "findings were"
+        context.notes.append(f"{hidden} {what} dismissed; memtool promote --dismissed shows them")
+    return done.replace(findings=tuple(rows))
+
+
+def _refuse_both(dismiss: tuple[str, ...], reopen: tuple[str, ...], *, others: bool) -> None:
+    """Raise MemtoolError where more is asked for than to dismiss, or to take that back."""
+    if others or (dismiss and reopen):
+        raise MemtoolError(
+            "to dismiss findings, and to take that back, each goes alone",
+            hint='memtool promote --dismiss ID --why "REASON", or memtool promote --reopen ID',
+        )
+
+
+def _set_aside(
+    context: Context,
+    session: str,
+    dismiss: tuple[str, ...],
+    reopen: tuple[str, ...],
+    why: str,
+    *,
+    dry_run: bool,
+) -> Promoted:
+    """Dismiss findings, or take that back. Raises MemtoolError where one cannot be."""
+    reason = write.one_line(context, why)
+    sessions, heads, read = _read(context, session, is_kept=False, with_model=False)
+    chosen = _meant(read, dismiss or reopen)
+    name = context.settings.text("promote.preset")
+    judged = judge(context, sessions, heads, read, model.PRESETS[name])
+    meant = [one for one in judged if one.finding.id in chosen]
+    for one in meant:
+        if dismiss and one.memory:
+            raise MemtoolError(
+                f"{one.finding.id} is the memory {one.memory}",
+                hint=f'memtool forget {one.memory} --why "REASON"',
+                code="promoted",
+            )
+        if bool(one.dismissals) == bool(dismiss):
+            state = one.lack if dismiss else "not dismissed"
+            raise MemtoolError(
+                f"{one.finding.id} is {state}",
+                hint=f"memtool promote --reopen {one.finding.id}"
+                if dismiss
+                else "memtool promote --dismissed shows what is",
+                code="settled",
+            )
+    if not dry_run:
+        if dismiss:
+            findings.dismiss(sessions, [one.finding for one in meant], reason, context.now)
+        else:
+            findings.reopen(sessions, [gone for one in meant for gone in one.dismissals])
+        usage_log.tell(context, "dismiss" if dismiss else "reopen", sorted(chosen))
+        judged = judge(context, sessions, heads, read, model.PRESETS[name])
+        promotion.count(context, sessions)
+    rows = [_row(one) for one in judged if one.finding.id in chosen]
+    return Promoted(name, tuple(rows), dry_run=dry_run, is_list=True)
+
+
+def _read(
+    context: Context, session: str, *, is_kept: bool, with_model: bool
+) -> tuple[store.Sessions, list[Head], dict[str, Finding]]:
+    """Return the sessions of this clone, and the findings of all of them or of one."""
+    sessions = store.opened(context)
+    heads, wrong = sessions.heads()
+    context.notes.extend(f"passed over: {one}" for one in wrong)
+    ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
+    read = findings.learned(context, sessions, ids, is_kept=is_kept, with_model=with_model)
+    return sessions, heads, read
 
 
 def _promoted(
@@ -140,11 +236,11 @@ def _promoted(
     writes = not (list or dry_run)
     if not list:
         write.prepare(context)
-    sessions = store.opened(context)
-    heads, wrong = sessions.heads()
-    context.notes.extend(f"passed over: {one}" for one in wrong)
-    ids = [sessions.head(sessions.find(session)).id] if session else [head.id for head in heads]
-    read = findings.learned(context, sessions, ids, is_kept=not dry_run, with_model=writes)
+    # What somebody names is known already; nothing is read anew, or written, only to be refused.
+    is_kept = not (dry_run or finding)
+    sessions, heads, read = _read(
+        context, session, is_kept=is_kept, with_model=writes and not finding
+    )
     chosen = _meant(read, finding)
     if not read:
         context.notes.append(
@@ -273,10 +369,12 @@ def _refuse_settled(judged: Sequence[Judged], chosen: frozenset[str]) -> None:
         if one.finding.id in chosen and one.lack:
             raise MemtoolError(
                 f"{one.finding.id} is not promoted: {one.lack}",
-                hint=f"memtool restore {one.blocker}, or memtool remember says it anew"
+                hint=f"memtool promote --reopen {one.finding.id}"
+                if one.dismissals
+                else f"memtool restore {one.blocker}, or memtool remember says it anew"
                 if one.blocker
                 else f"memtool show {one.memory}",
-                code="denied" if one.blocker else "promoted",
+                code="denied" if one.blocker or one.dismissals else "promoted",
             )
 
 
@@ -300,4 +398,5 @@ def _row(judged: Judged, made: Made | None = None) -> FindingRow:
         messages=one.messages,
         files=one.files,
         tags=one.tags,
+        dismissed=bool(judged.dismissals),
     )

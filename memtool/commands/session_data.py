@@ -292,9 +292,12 @@ def _rows(sessions: Sessions, name: str) -> Iterator[dict[str, Any]]:
         fields = mark.plain()
         yield {"session": name, "checkpoint": fields.pop("message"), **fields,
                "moment": moment_text(mark.moment)}  # fmt: skip
-    for found in findings.known(sessions, name).findings:
+    learned = findings.known(sessions, name)
+    for found in learned.findings:
         fields = found.plain()
         yield {"session": name, "finding": fields.pop("id"), **fields, "from": found.session}
+    for gone in learned.dismissals:
+        yield {"session": name, **gone.plain(), "moment": moment_text(gone.moment)}
 
 
 def _message(one: Message) -> dict[str, Any]:
@@ -349,6 +352,8 @@ def _exported_text(answer: ExportedSessions) -> str:
             rows += _message_text(row)
         elif "finding" in row:
             rows.append(f"- found, {row['category']}: {row['content']}")
+        elif "dismissed" in row:
+            rows.append(f"- {row['dismissed']} was dismissed: {row['reason'] or 'no reason given'}")
         elif "checkpoint" in row:
             rows += [f"- note after message {row['checkpoint']}: {row['note']}"] * bool(row["note"])
         else:

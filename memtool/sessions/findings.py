@@ -2,19 +2,21 @@
 
 It owns the journal of findings, and when a session is read and by what. The journal only grows: a
 finding is what its last row says; one that later messages took back is withdrawn by a row of its
-own. All of it is derived from the messages, so that a lost journal costs nothing but the words of a
-model.
+own. All of that is derived from the messages, so that a lost journal costs nothing but the words of
+a model. What a person dismissed is a row of the same journal, and goes with its session.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 
 from memtool.errors import MemtoolError
+from memtool.memory import timestamps
 from memtool.sessions import journal
 from memtool.sessions.journal import Writer
-from memtool.sessions.model import Finding, Message, read_finding
+from memtool.sessions.model import Finding, Message, fingerprint, read_finding, read_row
 from memtool.sessions.store import FINDINGS, Sessions, clean_texts
 from memtool.store.context import Context
 from memtool.value import Value
@@ -35,6 +37,27 @@ WORTH_SHARE = 20
 """A session is read again when a twentieth of it is new."""
 MOST_FINDINGS = 10_000
 """Findings of one session that are read."""
+REOPENED = "reopened"
+"""The key of a row that takes a dismissal back; its value is the id of the finding."""
+
+
+class Dismissal(Value):
+    """A finding that a person wants to see no more: its id and its words' fingerprint.
+
+    `moment` is the second in which it was dismissed; the `reason` may be empty.
+    """
+
+    dismissed: str
+    fingerprint: str
+    session: str
+    reason: str
+    moment: int
+
+    @property
+    def text(self) -> str:
+        """The day and the reason, as the list says why it is not proposed."""
+        day = f"dismissed on {timestamps.date(self.moment)}"
+        return f"{day}: {self.reason}" if self.reason else day
 
 
 class Learned(Value):
@@ -46,12 +69,52 @@ class Learned(Value):
     findings: tuple[Finding, ...]
     through: int = 0
     by: str = ""
+    dismissals: tuple[Dismissal, ...] = ()
+
+    def dismissals_of(self, one: Finding) -> tuple[Dismissal, ...]:
+        """Return those that hold for a finding: its own, and of the same words elsewhere."""
+        if not self.dismissals:
+            return ()
+        said = fingerprint(one.content)
+        return tuple(
+            gone for gone in self.dismissals if one.id == gone.dismissed or said == gone.fingerprint
+        )
 
 
 def known(sessions: Sessions, id: str) -> Learned:
     """Return what is kept of a session. Raises MemtoolError where it cannot be read."""
     rows, _torn = journal.read(sessions.path(id, FINDINGS))
     return _learned(rows, id)
+
+
+def all_known(sessions: Sessions, heads: Iterable[Head]) -> Learned:
+    """Return the findings and dismissals of sessions together; one that cannot be read has none."""
+    found: dict[str, Finding] = {}
+    gone: list[Dismissal] = []
+    for head in heads:
+        with suppress(MemtoolError):
+            one = known(sessions, head.id)
+            found |= {each.id: each for each in one.findings}
+            gone += one.dismissals
+    return Learned(tuple(found.values()), dismissals=tuple(gone))
+
+
+def dismiss(sessions: Sessions, found: Iterable[Finding], reason: str, moment: int) -> None:
+    """Keep that findings are not to be proposed, nor the same words of another session.
+
+    Raises:
+        MemtoolError: a journal cannot be written.
+    """
+    for one in found:
+        row = Dismissal(one.id, fingerprint(one.content), one.session, reason, moment)
+        journal.append(sessions.path(one.session, FINDINGS), [row.plain()])
+
+
+def reopen(sessions: Sessions, dismissals: Iterable[Dismissal]) -> None:
+    """Take dismissals back. Raises MemtoolError where a journal cannot be written."""
+    for one in dismissals:
+        row = {REOPENED: one.dismissed, "session": one.session}
+        journal.append(sessions.path(one.session, FINDINGS), [row])
 
 
 def ever(sessions: Sessions, id: str) -> dict[str, Finding]:
@@ -163,6 +226,7 @@ def reader_of(sessions: Sessions, name: str) -> str:
 def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
     """Read rows; a fork begins with those of its parent, whose reading is none of its own."""
     found: dict[str, Finding] = {}
+    gone: dict[str, Dismissal] = {}
     through, by = 0, ""
     for row in rows:
         if isinstance(row.get("withdrawn"), str):
@@ -170,9 +234,13 @@ def _learned(rows: Iterable[Mapping[str, Any]], id: str) -> Learned:
         elif type(row.get("through")) is int:
             if row.get("session") == id:
                 through, by = row["through"], str(row.get("by", ""))
+        elif isinstance(row.get(REOPENED), str):
+            gone.pop(row[REOPENED], None)
+        elif (dismissal := read_row(Dismissal, row)) is not None:
+            gone[dismissal.dismissed] = dismissal
         elif (one := read_finding(row)) is not None:
             found[one.id] = one
-    return Learned(tuple(found.values())[:MOST_FINDINGS], through, by)
+    return Learned(tuple(found.values())[:MOST_FINDINGS], through, by, tuple(gone.values()))
 
 
 def _texts(one: Finding) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ the same: a model's word alone is not enough.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from memtool import templates
 from memtool.authoring import draft, write
@@ -29,6 +28,7 @@ from memtool.memory.schema import is_inside
 from memtool.sessions import findings, journal, model, traces
 from memtool.sessions.extract import llm
 from memtool.sessions.extract.llm import Model
+from memtool.sessions.findings import Dismissal
 from memtool.sessions.model import (
     Finding,
     Head,
@@ -160,6 +160,8 @@ class Judged(Value):
     memory: str = ""
     blocker: str = ""
     """The memory because of which it is denied, empty where it is not."""
+    dismissals: tuple[Dismissal, ...] = ()
+    """Those that hold for it: its own, or of the same words in another session."""
 
 
 def judge(
@@ -178,8 +180,10 @@ def judge(
     Raises:
         MemtoolError: a journal or the memories cannot be read.
     """
-    support = supports(list((_known(sessions, heads) | dict(read)).values()), heads)
-    before = _Before(context, sessions)
+    known = findings.all_known(sessions, heads)
+    all_ = {one.id: one for one in known.findings} | dict(read)
+    support = supports(list(all_.values()), heads)
+    before = _Before(context, sessions, known)
     by_id = {head.id: head for head in heads}
     judged = []
     for one in read.values():
@@ -197,19 +201,11 @@ def by_moment(judged: Iterable[Judged]) -> list[Judged]:
     return sorted(judged, key=lambda one: (_moment(one.finding, one.head), one.finding.id))
 
 
-def _known(sessions: Sessions, heads: Iterable[Head]) -> dict[str, Finding]:
-    """Return the findings of sessions by id; one that cannot be read is no witness."""
-    found: dict[str, Finding] = {}
-    for head in heads:
-        with suppress(MemtoolError):
-            found |= {one.id: one for one in findings.known(sessions, head.id).findings}
-    return found
-
-
 class _Before:
     """What was promoted before, and what the memories of the worktree say to a finding now."""
 
-    def __init__(self, context: Context, sessions: Sessions) -> None:
+    def __init__(self, context: Context, sessions: Sessions, known: findings.Learned) -> None:
+        self.known = known
         rows = promotions(sessions)
         self.by_finding = {row.finding: row.memory for row in rows}
         self.by_fingerprint = {row.fingerprint: row.memory for row in rows}
@@ -234,6 +230,8 @@ class _Before:
         made = self.by_finding.get(one.id) or self._made_of(one)
         if made and not self._is_deleted(made):
             return judged.replace(lack=f"promoted already: {made}", memory=made)
+        if gone := self.known.dismissals_of(one):
+            return judged.replace(lack=gone[-1].text, dismissals=gone)
         earlier = made or self.by_fingerprint.get(fingerprint(one.content), "")
         if earlier and self._is_deleted(earlier):
             return _denied(judged, earlier, "was forgotten; memtool restore brings it back")
@@ -342,7 +340,8 @@ def count(context: Context, sessions: Sessions) -> None:
     try:
         heads, _wrong = sessions.heads()
         preset = model.PRESETS[context.settings.text("promote.preset")]
-        judged = judge(context, sessions, heads, _known(sessions, heads), preset)
+        read = {one.id: one for one in findings.all_known(sessions, heads).findings}
+        judged = judge(context, sessions, heads, read, preset)
     except MemtoolError:
         return
     note_waiting(context.repository.cache_dir, sum(not one.lack for one in judged))

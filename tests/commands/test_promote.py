@@ -656,3 +656,86 @@ def test_a_candidate_has_the_tags_of_living_memories_that_it_names(sandbox: Sand
     (path,) = [path for path in memories(sandbox) if path.stem != "sem-a"]
     assert set(document.read(path.read_bytes(), "").items("tags")) >= {"uv"}
     assert "ci" not in document.read(path.read_bytes(), "").items("tags")
+
+
+def test_a_dismissed_finding_is_not_proposed_again(sandbox: Sandbox):
+    """Nor are the same words of another session; it is listed where that is asked for."""
+    first = session(sandbox, RULE)
+    id_ = listed(sandbox)[CONTENT]["id"]
+    done = sandbox.run("promote", "--dismiss", id_, "--why", "for that day only")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "dismissed on" in done.stdout
+    assert "for that day only" in done.stdout
+    session(sandbox, RULE)
+    assert listed(sandbox) == {}
+    assert "2 findings were dismissed" in sandbox.run("promote", "--list").stderr
+    assert sandbox.run("promote").stdout.startswith("nothing to promote")
+    rows = sandbox.json("promote", "--dismissed")["findings"]
+    assert [(row["content"], row["dismissed"]) for row in rows] == [(CONTENT, True)] * 2
+    assert len(listed(sandbox, "--dismissed")) == 1
+    assert memories(sandbox) == []
+    assert "for that day only" in sandbox.run("session", "export", first).stdout
+
+
+def test_a_dismissal_is_taken_back(sandbox: Sandbox):
+    """From whichever session it is named: then the finding is promoted as any other."""
+    session(sandbox, RULE)
+    sandbox.run("promote", "--dismiss", listed(sandbox)[CONTENT]["id"])
+    session(sandbox, RULE)
+    names = [row["id"] for row in sandbox.json("promote", "--dismissed")["findings"]]
+    refused = sandbox.run("promote", "--finding", names[0])
+    assert refused.returncode == 2
+    assert f"memtool promote --reopen {names[0]}" in refused.stderr
+    assert sandbox.run("promote", "--reopen", names[0]).returncode == 0
+    assert "nothing was dismissed" in sandbox.run("promote", "--dismissed").stderr
+    sandbox.run("promote")
+    assert len(memories(sandbox)) == 1
+
+
+SECRET = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--dismiss", "f-none"), "there is no finding"),
+    (("--reopen", "ID"), "is not dismissed"),
+    (("--dismiss", "ID", "--finding", "ID"), "each goes alone"),
+    (("--dismiss", "ID", "--reopen", "ID"), "each goes alone"),
+    (("--why", "so"), "a reason goes with dismissing"),
+    (("--dismiss", "ID", "--why", f"the key {SECRET}"), "secret"),
+])  # fmt: skip
+def test_what_cannot_be_dismissed_is_said(sandbox: Sandbox, words: tuple[str, ...], says: str):
+    """One sentence and exit code 2, and the finding waits as before."""
+    session(sandbox, RULE)
+    id_ = listed(sandbox)[CONTENT]["id"]
+    done = sandbox.run("promote", *(id_ if word == "ID" else word for word in words))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert listed(sandbox)[CONTENT]["dismissed"] is False
+
+
+def test_a_dry_run_dismisses_nothing(sandbox: Sandbox):
+    """It shows which finding it would be; what is promoted is forgotten, not dismissed."""
+    session(sandbox, RULE)
+    id_ = listed(sandbox)[CONTENT]["id"]
+    assert CONTENT in sandbox.run("promote", "--dismiss", id_, "--dry-run").stdout
+    assert listed(sandbox)[CONTENT]["dismissed"] is False
+    sandbox.run("promote")
+    assert "memtool forget" in sandbox.run("promote", "--dismiss", id_).stderr
+
+
+def test_a_dismissal_goes_with_its_session(sandbox: Sandbox):
+    """Nothing that was private stays behind; the words of another session are proposed then."""
+    first = session(sandbox, RULE)
+    sandbox.run("promote", "--dismiss", listed(sandbox)[CONTENT]["id"], "--why", "ZEBRA")
+    session(sandbox, RULE)
+    sandbox.run("session", "delete", first)
+    assert len(listed(sandbox)) == 1
+    kept = (sandbox.path / ".git/memtool/sessions").rglob("*")
+    assert not any(b"ZEBRA" in one.read_bytes() for one in kept if one.is_file())
+
+
+def test_an_unknown_finding_is_refused_before_anything_is_read(sandbox: Sandbox):
+    """No session is read anew, nor written, to say that there is no such finding."""
+    id_ = session(sandbox, RULE)
+    assert sandbox.run("promote", "--finding", "f-none").returncode == 2
+    assert not (sandbox.path / f".git/memtool/sessions/{id_}/findings.jsonl").exists()

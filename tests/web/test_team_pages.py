@@ -327,3 +327,20 @@ def test_a_finding_is_promoted_from_its_page(writable: Browser):
     assert writable.do("promote", finding, ("commit", "true"), ("step", "do")).status == 200
     assert "is the memory" in words(writable.get("/findings"))
     assert writable.box.git("status", "--porcelain") == ""
+
+
+def test_a_finding_is_dismissed_from_its_page_and_proposed_again(writable: Browser):
+    """With a reason, at once, and without a commit; what is dismissed is a list of its own."""
+    found = writable.get("/findings").text
+    one = re.findall(r'name="dismiss" value="([^"]+)"', found)[-1]
+    head = writable.box.git("rev-parse", "HEAD")
+    asked = (("dismiss", one), ("why", "it held for a week"), ("next", "/findings"))
+    assert writable.do("promote", *asked).status == 303
+    after = writable.get("/findings")
+    assert "1 finding dismissed" in words(after)
+    assert "it held for a week" in words(after)
+    assert f'name="dismiss" value="{one}"' not in after.text
+    assert writable.do("promote", ("reopen", one)).status == 303
+    assert f'name="dismiss" value="{one}"' in writable.get("/findings").text
+    assert writable.box.git("rev-parse", "HEAD") == head
+    assert writable.do("promote", ("dismiss", "f-none")).status == 422

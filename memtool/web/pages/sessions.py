@@ -61,7 +61,7 @@ def session(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return one session: its messages, what came before a fork, checkpoints and findings."""
     limit = query.number("limit", MESSAGES, 100_000)
     found = session_show(context, query.text("id"), limit=limit)
-    taught = promote(context, found.session.id, list=True).findings
+    taught = promote(context, found.session.id, list=True, dismissed=True).findings
     return {
         "title": found.session.title or found.session.id,
         "found": found,
@@ -73,12 +73,19 @@ def session(context: Context, query: PageQuery) -> dict[str, Any]:
 
 
 def findings(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return the findings with their points, those that qualify first, and candidates."""
+    """Return the findings with their points, those that qualify first, and candidates.
+
+    What was dismissed is a list of its own.
+    """
     preset = query.text("preset") or context.settings.text("promote.preset")
     _refuse_unknown("preset", preset, tuple(PRESETS))
-    found = promote(context, query.text("session"), list=True, preset=preset)  # type: ignore[arg-type]
+    found = promote(
+        context, query.text("session"), list=True, dismissed=True,
+        preset=preset,  # type: ignore[arg-type]
+    ).findings  # fmt: skip
     rows = sorted(
-        found.findings, key=lambda one: (one.promoted, bool(one.why), -one.points, one.id)
+        (one for one in found if not one.dismissed),
+        key=lambda one: (one.promoted, bool(one.why), -one.points, one.id),
     )
     return {
         "title": "Findings",
@@ -88,6 +95,7 @@ def findings(context: Context, query: PageQuery) -> dict[str, Any]:
         "least": PRESETS[preset],
         "rows": rows[:SHOWN],
         "hidden": max(0, len(rows) - SHOWN),
+        "dismissed": [one for one in found if one.dismissed],
         "is_open": is_open,
         "candidates": candidates(context),
         "notes": list(dict.fromkeys(context.notes)),
