@@ -80,6 +80,9 @@ ROWS: tuple[Row, ...] = (
       "where it is not set, decay.preset exponential and weekly do so")),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
     ("inject.global", True, "inject the user's global memories beside those of the project"),
+    ("inject.fleet", False, ("inject what other repositories say beside the memories of the "
+      "project, below them; only the user's own settings say so, as memtool --global config "
+      "inject.fleet true")),
     ("inject.pinned_most", 5, "most memories in the pinned tier", (0, 50)),
     ("inject.pinned_tokens", 400, "most tokens of the pinned tier", (0, 100_000)),
     ("inject.retrieval_most", 5, "most memories in the retrieval tier", (0, 50)),
@@ -160,6 +163,20 @@ ROWS: tuple[Row, ...] = (
       "user's own settings say so, as memtool --global config manager.enabled true")),
     ("purge.after_days", 30, "days after which a forgotten memory may be removed for good",
      (0, 36_500)),
+    ("fleet.repositories", (), ("the repositories that search --fleet asks without a server: paths "
+      "as /… or ~/…, globs of such, and remotes as https://… or git@…, which memtool fleet sync "
+      "clones; only the user's own settings say so, as memtool --global config fleet.repositories "
+      "~/src/*,git@example.org:acme/billing.git")),
+    ("fleet.url", "", ("the server that search --fleet asks, with the alias of the index, as "
+      "https://host:9200/memories; http only to this machine; only the user's own settings name "
+      "it, as memtool --global config fleet.url URL")),
+    ("fleet.allow", (), ("globs over org/name: the repositories whose memories may be shown; all "
+      "without any; only the user's own settings say so")),
+    ("fleet.timeout_ms", 300, ("milliseconds in which other repositories must have answered; "
+      "then the answer is that of this one alone; only the user's own settings say so"),
+     (1, 60_000)),
+    ("fleet.team", "", ("the team that a repository belongs to, as team:NAME finds it in a fleet; "
+      "a label that the repository gives itself")),
     ("review.policy", "warn", ("what a decision that a change does not mention is to memtool "
       "review: told, or a failure"), ("warn", "fail")),
 )  # fmt: skip
@@ -208,6 +225,11 @@ PERSONAL = frozenset(
         "extractor.retries",
         "extractor.confidence",
         "manager.enabled",
+        "inject.fleet",
+        "fleet.repositories",
+        "fleet.url",
+        "fleet.allow",
+        "fleet.timeout_ms",
         *STRICT,
     )
 )
@@ -221,6 +243,11 @@ USER_ONLY = {
     "extractor.command": "not run: only your own settings choose a program",
     "extractor.resume": "not run: only your own settings choose a program",
     "manager.enabled": "not used: only your own settings start a manager",
+    "inject.fleet": "not used: only your own settings let other repositories be heard",
+    "fleet.repositories": "not used: only your own settings choose whom you ask",
+    "fleet.url": "not used: only your own settings choose whom you ask",
+    "fleet.allow": "not used: only your own settings choose whom you hear",
+    "fleet.timeout_ms": "not used: only your own settings say how long you wait",
     "extractor.timeout_s": "not used: only your own settings bound your program",
     "extractor.retries": "not used: only your own settings bound your program",
     "extractor.confidence": "not used: only your own settings bound your program",

@@ -622,13 +622,15 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_HOST": "localhost, 127.0.0.1 or ::1: where memtool serve listens; nothing beyond",
     "MEMTOOL_API_URL": "the address on this machine under which memtool serve is reached as well, "
     "such as the near end of a tunnel: http://localhost:9000",
+    "MEMTOOL_FLEET_URL": "the server that search --fleet asks, in place of the user's fleet.url",
     "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
     "NO_COLOR": "any text; no colours, which only a terminal gets",
     "TERM": "where it is dumb, or not set, there are no colours either",
     "VISUAL, EDITOR": "the editor that --edit opens, the first of them that is set, else vi",
     "USER": "who wrote a memory, where git knows no user.name",
     "PATH": "where git is, and which agent hosts there are",
-    "HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME": "where the model of search.semantic lies by its name",
+    "HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME": "where the model of search.semantic lies by its name; "
+    "memtool/fleet in XDG_CACHE_HOME, by default ~/.cache, keeps what a fleet is asked by",
     "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, XDG_CONFIG_HOME": "where agent hosts keep "
     "what holds for all projects",
 }

@@ -1,0 +1,168 @@
+"""Tests of the ranking of candidates: the local order, own statistics, a share for each."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Sandbox, make_memory
+
+from memtool.errors import MemtoolError
+from memtool.fleet import rank
+from memtool.fleet.backend import (
+    FleetCandidate,
+    FleetQuery,
+    home_of,
+    is_named,
+    required,
+    settings_of,
+    share,
+    within_share,
+)
+from memtool.index import index, scoring
+from memtool.index.stored_fields import fields
+from memtool.memory import document
+from memtool.search import retrieve
+from memtool.store.config import USER_ONLY
+from memtool.store.snapshot import Record
+
+BODIES = {
+    "dec-redis": "We keep sessions in redis, since postgres was too slow for sessions.\n",
+    "dec-queue": "Jobs go through celery; redis is its broker.\n",
+    "sem-retry": "A payment is tried again three times, then the job is parked.\n",
+    "sem-login": "Sessions end after a day without a click.\n",
+    "dec-cache": "The cache of pages is postgres, never redis: a page is not a session.\n",
+}
+QUESTIONS = ("where do sessions live", "redis or postgres", "payment job", "cache pages", "redi")
+
+
+def candidate(id_: str, body: str, repository: str = "acme/shop") -> FleetCandidate:
+    """A memory of a repository as a backend gives it."""
+    memory = make_memory(id_, body)
+    path = f".memory/decision/2026-02/{id_}.md"
+    text = scoring.searchable(scoring.Document(path, fields(Record(memory, path, ""))))[1]
+    return FleetCandidate(repository, "c" * 40, path, document.write(memory), text)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_order_is_that_of_the_local_search(sandbox: Sandbox, question: str) -> None:
+    """The same memories with the same statistics stand in the same order, at the same scores."""
+    for id_, body in BODIES.items():
+        sandbox.memory(id_, body)
+    own = index.open(sandbox.context()).parts
+    asked = retrieve.read(question)
+    local = own.search(asked, 10, lambda _number: True)
+    found = rank.ranked(
+        asked,
+        [candidate(id_, body) for id_, body in reversed(BODIES.items())],
+        rank.own_statistics(own, asked),
+    )
+    assert [one.candidate.path for one in found] == [own.path(hit[0]) for hit in local]
+    assert [one.score for one in found] == pytest.approx([hit[1] for hit in local], abs=1e-3)
+    assert found
+
+
+def test_what_others_write_moves_no_statistics(sandbox: Sandbox) -> None:
+    """A flood of memories about one word changes no score of the others."""
+    for id_, body in BODIES.items():
+        sandbox.memory(id_, body)
+    own = index.open(sandbox.context()).parts
+    asked = retrieve.read("redis sessions")
+    statistics = rank.own_statistics(own, asked)
+    few = [candidate(id_, body, f"acme/{id_}") for id_, body in BODIES.items()]
+    flood = [candidate(f"dec-flood-{n}", "sessions\n", "evil/flood") for n in range(50)]
+    alone = rank.ranked(asked, few, statistics)
+    beside = rank.ranked(asked, [*flood, *few], statistics)
+    others = [one for one in beside if one.candidate.repository != "evil/flood"]
+    assert len(beside) - len(others) == 20
+    assert [one.candidate.path for one in others] == [one.candidate.path for one in alone]
+
+
+def test_a_word_that_no_own_memory_holds_counts(sandbox: Sandbox) -> None:
+    """What only others know is what they are asked about."""
+    sandbox.memory("sem-other", "Nothing of that kind.\n")
+    own = index.open(sandbox.context()).parts
+    asked = retrieve.read("kubernetes ingress")
+    (found,) = rank.ranked(
+        asked,
+        [candidate("dec-k8s", "Kubernetes needs an ingress.\n"), candidate("dec-b", "No.\n")],
+        rank.own_statistics(own, asked),
+    )
+    assert found.candidate.path.endswith("dec-k8s.md")
+
+
+def test_only_terms_are_asked_for(sandbox: Sandbox) -> None:
+    """The words that tell most come first; stop words and what tells least stay here."""
+    sandbox.memory("dec-redis", "redis redis\n")
+    sandbox.memory("dec-both", "redis sessions\n")
+    own = index.open(sandbox.context()).parts
+    asked = retrieve.read("what is the redis of sessions and ingress")
+    found = rank.question_of(asked, rank.own_statistics(own, asked))
+    assert list(found.weights) == ["ingress", "session", "redi"]
+    long = retrieve.read(" ".join(f"word{n}x" for n in range(60)))
+    asked_for = rank.question_of(long, rank.own_statistics(own, long)).weights
+    assert len(asked_for) == rank.MOST_WORDS
+
+
+@pytest.mark.parametrize(
+    ("most", "repositories", "expected"),
+    [(100, 1, 100), (100, 3, 34), (100, 5, 20), (100, 1000, 20), (10, 50, 2), (100, 0, 100)],
+)
+def test_a_share_is_a_fifth_where_many_answer(most: int, repositories: int, expected: int) -> None:
+    """One repository fills the candidates only where no others are there to."""
+    assert share(most, repositories) == expected
+
+
+def test_a_flood_leaves_room_for_others() -> None:
+    """Of each repository the first ones are kept, in their order."""
+    flood = [candidate(f"dec-{n}", "x\n", "evil/flood") for n in range(90)]
+    few = [candidate(f"dec-{n}", "x\n", f"acme/r{n}") for n in range(6)]
+    kept = within_share([*flood, *few], 100)
+    assert kept == flood[:20] + few
+
+
+@pytest.mark.parametrize(
+    ("globs", "expected"),
+    [
+        ((), ["acme/shop", "Acme/Shop", "evil/acme", "acme/shop-old"]),
+        (("acme/*",), ["acme/shop", "Acme/Shop", "acme/shop-old"]),
+        (("acme/shop",), ["acme/shop", "Acme/Shop"]),
+        (("other/*", "*/shop"), ["acme/shop", "Acme/Shop"]),
+    ],
+)
+def test_globs_name_repositories(globs: tuple[str, ...], expected: list[str]) -> None:
+    """A star stands for any characters, letters for themselves in either case."""
+    names = ["acme/shop", "Acme/Shop", "evil/acme", "acme/shop-old"]
+    assert [name for name in names if is_named(name, globs)] == expected
+
+
+def test_a_team_is_asked_by_its_label() -> None:
+    """A repository without a label belongs to no team, and all must fit."""
+    asked = FleetQuery({}, teams=("core*",), allow=("acme/*",))
+    assert asked.admits("acme/shop", "core-web")
+    assert not asked.admits("acme/shop", "")
+    assert not asked.admits("evil/shop", "core-web")
+    assert FleetQuery({}).admits("any/one", "")
+
+
+def test_no_repository_says_who_is_asked(sandbox: Sandbox) -> None:
+    """Only the user's own settings and environment do; what a project says is told as unused."""
+    sandbox.write(".memory/config.toml", '[fleet]\nurl = "https://evil.test/x"\ntimeout_ms = 9\n')
+    context = sandbox.context()
+    found = settings_of(context)
+    assert (found.url, found.is_set, found.within) == ("", False, 0.3)
+    assert any(USER_ONLY["fleet.url"] in note for note in context.notes)
+    with pytest.raises(MemtoolError, match="there is no fleet to ask") as refused:
+        required(context)
+    assert "memtool --global config fleet.repositories" in refused.value.hint
+    done = sandbox.run("--global", "config", "fleet.allow", "acme/*,other/x")
+    assert done.returncode == 0, done.stderr
+    asked = required(sandbox.context(MEMTOOL_FLEET_URL="https://search.test/m"))
+    assert (asked.url, asked.allow) == ("https://search.test/m", ("acme/*", "other/x"))
+
+
+def test_the_fleet_is_kept_in_the_users_cache() -> None:
+    """Or where the user wants all that is derived; never in a repository."""
+    assert home_of({"HOME": "/h"}) == "/h/.cache/memtool/fleet"
+    assert home_of({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == "/c/memtool/fleet"
+    assert home_of({"HOME": "/h", "MEMTOOL_STORAGE": "/s"}) == "/s/fleet"
+    with pytest.raises(MemtoolError, match="HOME is not set"):
+        home_of({"HOME": "relative"})
