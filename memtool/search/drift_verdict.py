@@ -244,11 +244,13 @@ def _pairs(
     }
     there = stood(repository, wanted)
     pairs: dict[str, list[FilePair]] = {}
+    lost: dict[tuple[str, str], str] = {}
     for one in asked:
         rows = pairs[one.path] = []
         for file in one.files:
             if one.base in known:
-                rows += _pairs_of(repository, head, one.base, file, members[one.path, file], there)
+                paths = members[one.path, file]
+                rows += _pairs_of(repository, head, one.base, file, paths, there, lost)
             else:
                 rows.append(FilePair(file, file, "", "?", f"commit {one.base[:10]} is not here"))
     gone = [
@@ -265,15 +267,20 @@ def _pairs_of(
     file: str,
     members: tuple[str, ...],
     there: Mapping[tuple[str, str], tuple[str, str, int] | None],
+    lost: dict[tuple[str, str], str],
 ) -> Iterator[FilePair]:
-    """Yield the pairs of a file, or of the members of a glob or folder."""
+    """Yield the pairs of a file, or of the members of a glob or folder.
+
+    `lost` holds what was found of globs without a member, so that git is asked once for each.
+    """
     info = there.get((base, file))
     if info is not None and info[1] == "blob":
         members = ()
     if not members and file not in head.entries and info is None:
-        lost = _lost_member(repository, base, file)
-        if lost:
-            yield FilePair(file, "", lost, "")
+        if (base, file) not in lost:
+            lost[base, file] = _lost_member(repository, base, file)
+        if lost[base, file]:
+            yield FilePair(file, "", lost[base, file], "")
     for path in members or (file,):
         info = there.get((base, path))
         pair = _pair(head, path, info)
