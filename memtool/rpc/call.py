@@ -7,6 +7,7 @@ call opens the repository again, so that it sees what other processes have chang
 from __future__ import annotations
 
 import os
+import re
 import time
 from contextlib import contextmanager
 
@@ -15,7 +16,15 @@ from memtool.cli.main import bug, undamaged
 from memtool.cli.output import log, visible
 from memtool.commands import _filters, _record
 from memtool.errors import MemtoolError
-from memtool.rpc.procedures import GLOBAL, MOST_ITEMS, SETTABLE, Procedure, is_required, worded
+from memtool.rpc.procedures import (
+    GLOBAL,
+    MOST_ITEMS,
+    SETTABLE,
+    SOMETHING,
+    Procedure,
+    is_required,
+    worded,
+)
 from memtool.store.context import Context
 from memtool.value import Value, plain
 
@@ -40,7 +49,7 @@ def read(procedure: Procedure, given: Mapping[str, Any]) -> tuple[list[Any], dic
     names: dict[str, Any] = {}
     for name, parameter in procedure.parameters.items():
         found = given.get(name)
-        is_absent = found is None or (isinstance(found, str) and not found.strip())
+        is_absent = found is None or (isinstance(found, str) and not re.search(SOMETHING, found))
         if is_required(procedure.choice, parameter) and (is_absent or found == []):
             raise MemtoolError(f"{name} is missing", hint=f"{name}: {_described(procedure, name)}")
         value = parameter.default if found is None else _value(procedure, name, parameter, found)
@@ -157,20 +166,35 @@ class Answer(Value):
     error: dict[str, Any] | None = None
 
 
-def call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
-    """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
+def answered(
+    surface: str, name: str, work: Callable[[], Shaped], refused: Callable[[MemtoolError], Shaped]
+) -> Shaped:
+    """Return the answer of a call, or what `refused` makes of its error: the one error boundary.
+
+    A bug is an error, too: a bad call must not end a server. `surface` and `name` are for the log.
+    """
     began, code = time.perf_counter(), ""
     try:
-        return _call(procedure, given, place)
+        return work()
     except MemtoolError as error:
         code = error.code
-        return refusal(error, procedure)
-    except Exception as error:  # noqa: BLE001  # the boundary: a bad call must not end the server
+        return refused(error)
+    except Exception as error:  # noqa: BLE001  # the boundary
         wrong = bug(error)
         code = wrong.code
-        return refusal(wrong, procedure)
+        return refused(wrong)
     finally:
-        log("mcp", procedure.name, began, error=code)
+        log(surface, name, began, error=code)
+
+
+def call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepository) -> Answer:
+    """Run the verb of a tool on the repository of a place; a refusal is an answer, too."""
+    return answered(
+        "mcp",
+        procedure.name,
+        lambda: _call(procedure, given, place),
+        lambda error: refusal(error, procedure),
+    )
 
 
 def refusal(error: MemtoolError, procedure: Procedure) -> Answer:
@@ -180,12 +204,15 @@ def refusal(error: MemtoolError, procedure: Procedure) -> Answer:
     return Answer(str(text), error=body)
 
 
-def error_object(error: MemtoolError, procedure: Procedure) -> dict[str, Any]:
+def error_object(error: MemtoolError, procedure: Procedure | None = None) -> dict[str, Any]:
     """Return an error as programs read it, with arguments named as they give them."""
+    message, hint = error.message, error.hint
+    if procedure is not None:
+        message, hint = worded(message, procedure), worded(hint, procedure)
     return {
         "code": error.code,
-        "message": visible(worded(error.message, procedure)),
-        "hint": visible(worded(error.hint, procedure)),
+        "message": visible(message),
+        "hint": visible(hint),
         "recoverable": error.recoverable,
     }
 
@@ -196,7 +223,7 @@ def _call(procedure: Procedure, given: Mapping[str, Any], place: ServedRepositor
         return visible(text if isinstance(text, str) else "".join(text))
 
     value, text, noted = invoke(procedure, given, place, shape)
-    found, cut = structured(value) if place.is_structured else (None, [])
+    found, cut = structured(value, MOST_ROWS) if place.is_structured else (None, [])
     if procedure.name == BLOCK and found is not None:
         for item in found["items"]:  # the block has their text already; nobody pays for it twice
             del item["text"]
@@ -259,16 +286,20 @@ def _as_file(procedure: Procedure, places: list[Any]) -> Iterator[None]:
         yield
 
 
-def structured(value: object) -> tuple[dict[str, Any], list[str]]:
-    """Return the value in its JSON shape, nothing invisible left in it, and what was cut off."""
-    whole: dict[str, Any] = plain(value)
-    cut = []
-    for name, rows in whole.items():
-        if isinstance(rows, list) and len(rows) > MOST_ROWS:
-            cut.append(f"{name}: the first {MOST_ROWS} of {len(rows):,}")
-            whole[name] = rows[:MOST_ROWS]
-    found: dict[str, Any] = _visible(whole)
-    return found, cut
+def structured(value: object, most: int) -> tuple[Any, list[str]]:
+    """Return the value in its JSON shape, nothing invisible left in it, and what was cut off.
+
+    It is an object, for a few verbs a list of rows. `most` are the rows that a list in it keeps.
+    """
+    whole, cut = plain(value), []
+    named = whole.items() if isinstance(whole, dict) else [("rows", whole)]
+    kept = {}
+    for name, rows in named:
+        kept[name] = rows
+        if isinstance(rows, list) and len(rows) > most:
+            cut.append(f"{name}: the first {most:,} of {len(rows):,}")
+            kept[name] = rows[:most]
+    return _visible(kept if isinstance(whole, dict) else kept["rows"]), cut
 
 
 def _visible(value: Any) -> Any:

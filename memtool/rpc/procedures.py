@@ -145,6 +145,8 @@ _ELSEWHERE = Parameter(
 """What `--global` is on the command line: it belongs to no verb."""
 
 MOST_ITEMS = 1_000
+SOMETHING = r"[^\s\x1c-\x1f\x85\ufeff]"
+"""A regular expression that finds a character of text, which is space to no reader of schemas."""
 _FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
 _BARE_FLAG = re.compile(r"(?<![\w'\"=`-])--[a-z][a-z-]*")
@@ -239,15 +241,12 @@ def _bounded(shape: dict[str, Any], choice: Choice, parameter: Parameter) -> dic
     if shape["type"] == "array":
         bounds = {"maxItems": MOST_ITEMS, "items": text}
         return {**shape, **bounds, **({"minItems": 1} if is_required(choice, parameter) else {})}
-    if shape["type"] == "integer":
-        return {
-            **shape,
-            "maximum": FARTHEST,
-            "minimum": 0 if parameter.name in COUNTS else -FARTHEST,
-        }
+    if shape["type"] in ("integer", "number"):
+        least = 0 if parameter.name in COUNTS else -FARTHEST
+        return {**shape, "maximum": FARTHEST, "minimum": least}
     if shape["type"] != "string" or "enum" in shape:
         return shape
-    needed = {"minLength": 1, "pattern": r"\S"} if is_required(choice, parameter) else {}
+    needed = {"minLength": 1, "pattern": SOMETHING} if is_required(choice, parameter) else {}
     return {**shape, **text, **needed}
 
 

@@ -34,11 +34,12 @@ from memtool.web.state import AnswerCache, Stamp, Watch
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from memtool.rpc.call import ServedRepository
+    from memtool.rpc.procedures import Procedure
     from memtool.web.page import Page
     from memtool.web.security import Visitor
 
@@ -74,11 +75,12 @@ class Lane:
         try:
             return await asyncio.wait_for(asyncio.shield(running), self._limit_s)
         except TimeoutError:
-            raise Denied(503, MemtoolError(
+            raise Denied(
+                503,
                 f"the answer took over {self._limit_s:g} seconds; the call goes on",
                 hint="ask again later",
                 code="too-slow",
-            )) from None  # fmt: skip
+            ) from None
 
 
 class ServedSite(Value):
@@ -112,15 +114,17 @@ class Application:
         return [
             *pages,
             Route("/health", self.health, methods=["GET"]),
-            Route("/login", self.login, methods=["GET"]),
-            Route("/login", self.link, methods=["POST"]),
+            Route("/login", self.login, methods=["GET", "POST"]),
             Route("/static/{name}", self.static, methods=["GET"]),
             Route("/events", self.events, methods=["GET"]),
             Route("/do/{verb}", self.form, methods=["POST"]),
             Route("/memory/{name}", self.memory, methods=["GET", "POST"]),
             Route("/api/openapi.json", self.openapi, methods=["GET"]),
             Route("/api/jobs/{id}", self.job, methods=["GET"]),
-            Route("/api/{verb}", self.api, methods=["GET", "POST"]),
+            *(
+                Route(f"/api/{name}", partial(self.api, found=found), methods=_methods(found))
+                for name, found in rest.PROCEDURES.items()
+            ),
         ]
 
     async def page(self, request: Request, *, page: Page) -> Response:
@@ -169,24 +173,26 @@ class Application:
         return JSONResponse({"status": "ok"})
 
     async def login(self, request: Request) -> Response:
-        """Begin the session of a browser, and lead it to the first page."""
+        """Begin the session of a browser, and lead it to the first page; or make a new link."""
+        if request.method not in SAFE:
+            return self._link(request)
         host = request.headers.get("host", "").lower()
         session = self.served.guard.login(request.query_params.get("token", ""), host)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
         return answer
 
-    async def link(self, request: Request) -> Response:
+    def _link(self, request: Request) -> Response:
         """Answer a program of the same user with a new login link."""
         if request.headers.get("authorization") != f"Bearer {self.served.guard.token}":
-            raise Denied(401, MemtoolError("the token is not that of this server", code="login"))
+            raise Denied(401, "the token is not that of this server", code="login")
         return JSONResponse({"url": self.served.guard.link()})
 
     async def static(self, request: Request) -> Response:
         """Answer with the style, the script or the icon."""
         name = request.path_params["name"]
         if name not in render.FILES:
-            raise _absent(request)
+            raise HTTPException(404)
         headers = {"cache-control": "max-age=3600"}
         return Response(render.static(name), media_type=render.FILES[name], headers=headers)
 
@@ -198,7 +204,7 @@ class Application:
             while True:
                 try:
                     stamp = await self._stamp()
-                except (Denied, MemtoolError):
+                except MemtoolError:
                     return
                 if stamp.memories != last:
                     last = stamp.memories
@@ -215,17 +221,14 @@ class Application:
         """Answer with a job."""
         return JSONResponse(self.jobs.get(request.path_params["id"]))
 
-    async def api(self, request: Request) -> Response:
+    async def api(self, request: Request, *, found: Procedure) -> Response:
         """Run a verb: from the address where it only reads, else from a JSON object."""
-        found = rest.procedure(request.path_params["verb"])
         if request.method in SAFE:
-            if rest.is_write(found):
-                raise Denied(405, MemtoolError(f"{found.name} may write", hint="POST it"))
             pairs = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=1000)
             given = rest.of_pairs(found, pairs)
         else:
-            _refuse_other_types(request)
-            given = rest.arguments(await _body(request))
+            given = await _given(request)
+        rest.refuse_misfit(found, given)
         rest.refuse_writing(found, given, is_writing=self.served.is_writing)
         work = partial(rest.ask, found, given, self.served.place.replace(agent=_agent(request)))
         if rest.is_long(found, request.headers.get("prefer", "")):
@@ -247,15 +250,14 @@ class Application:
             return JSONResponse(found)
         name = "get-stats" if name == "stats" else name
         if name not in clients.READING and name not in clients.WRITING:
-            raise _absent(request)
+            raise HTTPException(404)
         given: rest.Arguments = {}
         if request.method not in SAFE:
-            _refuse_other_types(request)
-            given = rest.arguments(await _body(request))
+            given = await _given(request)
         elif name in clients.GET:
             given = dict(request.query_params)
         else:
-            raise Denied(405, MemtoolError(f"{name} takes a JSON object", hint="POST it"))
+            raise Denied(405, f"{name} takes a JSON object", hint="POST it")
         place = self.served.place.replace(agent=_agent(request))
         work = partial(clients.answer, name, given, place, is_writing=self.served.is_writing)
         if name == "checkpoint" and self.served.is_writing:
@@ -295,8 +297,7 @@ class Application:
         answer = await self.write.run(partial(rest.ask, found, given, self.served.place))
         self.watch.forget()
         if "error" in answer.body:
-            error = answer.body["error"]
-            raise Denied(answer.status, MemtoolError(error["message"], hint=error["hint"]))
+            raise Denied(answer.status, **answer.body["error"])
         goal = fields.get("next", "/")
         is_own = goal.startswith("/") and not goal.startswith(("//", "/\\")) and goal.isprintable()
         goal = goal if is_own else "/"
@@ -314,35 +315,36 @@ class Application:
 
     def _tell(self, verb: str, answer: rest.HttpAnswer) -> None:
         """Write the scores of what was found on stderr, where that was asked for."""
-        value = answer.body.get("value", {})
-        rows = value.get("results") or value.get("items") or []
+        value = answer.body.get("value")
+        rows = value.get("results") or value.get("items") if isinstance(value, dict) else ()
         if self.served.is_verbose and verb in rest.QUICK:
-            for row in rows:
+            for row in rows or ():
                 sys.stderr.write(f"  {row.get('score')}  {row['id']}\n")
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer a request whose handler raised something; a bug is one, too."""
-        if isinstance(error, Denied):
-            return self.refused(request, error.status, error.error)
-        if isinstance(error, MemtoolError):
-            near: tuple[str, ...] = ()
-            if error.code == "unknown-id" and "id" in request.path_params:
-                id_ = request.path_params["id"]
-                near = await self.slow.run(lambda: near_ids(self.served.place.open(), id_))
-            return self.refused(request, rest.status_of(error), error, near)
         if isinstance(error, HTTPException):
-            return self.refused(request, error.status_code, _absent(request).error)
-        return self.refused(request, 500, bug(error))
+            answer = self.refused(request, _unanswered(request, error))
+            answer.headers.update(error.headers or {})  # what it would take in place of a 405
+            return answer
+        if not isinstance(error, MemtoolError):
+            error = bug(error)
+        near: tuple[str, ...] = ()
+        if error.code == "unknown-id" and "id" in request.path_params:
+            id_ = request.path_params["id"]
+            near = await self.slow.run(lambda: near_ids(self.served.place.open(), id_))
+        return self.refused(request, error, near)
 
     def refused(
-        self, request: Request, status: int, error: MemtoolError, near: tuple[str, ...] = ()
+        self, request: Request, error: MemtoolError, near: tuple[str, ...] = ()
     ) -> Response:
         """Return a refusal: a page for a browser, an object for a program."""
-        if request.url.path.startswith(("/api/", "/memory/")) or JSON in request.headers.get(
-            "accept", ""
-        ):
-            answer = rest.refusal(error, status=status)
-            return JSONResponse(answer.body, answer.status)
+        answer = rest.refusal(error)
+        path, status = request.url.path, answer.status
+        if path.startswith("/memory/"):
+            return JSONResponse(clients.refusal(answer.body["error"]), status)
+        if path.startswith("/api/") or JSON in request.headers.get("accept", ""):
+            return JSONResponse(answer.body, status)
         visitor: Visitor | None = getattr(request.state, "visitor", None)
         view = PageView("memtool", (), is_live=False)
         if visitor is not None and visitor.is_known:
@@ -361,7 +363,7 @@ def application(served: ServedSite) -> ASGIApp:
     """Return the application as a server runs it, with who may ask in front."""
     made = Application(served)
 
-    kinds: tuple[type[Exception], ...] = (Denied, MemtoolError, HTTPException, Exception)
+    kinds: tuple[type[Exception], ...] = (MemtoolError, HTTPException, Exception)
     inner = Starlette(routes=made.routes(), exception_handlers=dict.fromkeys(kinds, made.failed))
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -381,19 +383,28 @@ def application(served: ServedSite) -> ASGIApp:
         try:
             request.state.visitor = served.guard.visitor(request.method, scope["path"], headers)
         except Denied as error:
-            refusal = made.refused(request, error.status, error.error)
-            await refusal(scope, receive, answer)
+            await made.refused(request, error)(scope, receive, answer)
             return
         await inner(scope, receive, answer)
 
     return guarded
 
 
-def _refuse_other_types(request: Request) -> None:
-    if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
-        raise Denied(415, MemtoolError(
-            "the body must be JSON", hint=f"content-type: {JSON}", code="media-type"
-        ))  # fmt: skip
+def _methods(found: Procedure) -> list[str]:
+    return ["POST"] if rest.is_write(found) else ["GET", "POST"]
+
+
+async def _given(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a body; one without a type may be empty.
+
+    Raises:
+        Denied: it is of another type, which a page of another site could send, or no object.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await _body(request)
+    if kind != JSON and (kind or body):
+        raise Denied(415, "the body must be JSON", hint=f"content-type: {JSON}", code="media-type")
+    return rest.arguments(body)
 
 
 async def _body(request: Request) -> bytes:
@@ -405,14 +416,12 @@ async def _body(request: Request) -> bytes:
         async for part in request.stream():
             found += part
             if len(found) > MOST_BODY:
-                raise Denied(413, MemtoolError(
-                    f"the body is longer than {MOST_BODY:,} bytes", code="too-large"
-                ))  # fmt: skip
+                raise Denied(413, f"the body is longer than {MOST_BODY:,} bytes", code="too-large")
 
     try:
         await asyncio.wait_for(read(), BODY_S)
     except TimeoutError:
-        raise Denied(408, MemtoolError("the body did not come in time", code="too-slow")) from None
+        raise Denied(408, "the body did not come in time", code="too-slow") from None
     return found
 
 
@@ -422,9 +431,17 @@ def _agent(request: Request) -> str:
     return name if name.isprintable() else ""
 
 
-def _absent(request: Request) -> Denied:
-    return Denied(404, MemtoolError(
-        f"there is nothing at {request.url.path[:80]}",
+def _unanswered(request: Request, error: HTTPException) -> Denied:
+    """Return the refusal of what no route leads to, or none of this method."""
+    path = request.url.path
+    if error.status_code == 405:
+        takes = (error.headers or {}).get("Allow", "")
+        return Denied(405, f"{path[:80]} does not take {request.method}", hint=f"it takes {takes}")
+    if path.startswith("/api/"):
+        return rest.no_route(path.removeprefix("/api/"))
+    return Denied(
+        404,
+        f"there is nothing at {path[:80]}",
         hint="the menu leads to every page",
         code="no-route",
-    ))  # fmt: skip
+    )

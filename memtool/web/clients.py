@@ -11,6 +11,7 @@ import json
 import time
 
 from memtool.errors import MemtoolError
+from memtool.rpc import call
 from memtool.web import rest
 from memtool.web.security import Denied
 
@@ -172,21 +173,14 @@ def answer(name: str, given: Given, place: ServedRepository, *, is_writing: bool
         found = rest.procedure(verb)
         only_reads = arguments.get("list") is True
         rest.refuse_writing(found, arguments, is_writing=is_writing or only_reads)
-        answered = rest.ask(found, arguments, place)
-        if "error" in answered.body:
-            error = answered.body["error"]
-            told = MemtoolError(error["message"], hint=error["hint"], code=error["code"])
-            raise Denied(answered.status, told)
-        value: dict[str, Any] = answered.body["value"]
+        asked = rest.ask(found, arguments, place)
+        if "error" in asked.body:
+            raise Denied(asked.status, **asked.body["error"])
+        value: dict[str, Any] = asked.body["value"]
         return value
 
     run = READING.get(name) or WRITING[name]
-    try:
-        return rest.HttpAnswer(200, run(ask, given))
-    except Denied as denied:
-        return rest.refusal(denied.error, status=denied.status)
-    except MemtoolError as error:
-        return rest.refusal(error)
+    return call.answered("http", name, lambda: rest.HttpAnswer(200, run(ask, given)), rest.refusal)
 
 
 def refusal(error: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,7 +218,7 @@ def _text(given: Given, *names: str, needed: bool = False) -> str:
         if isinstance(found, str) and found.strip():
             return found
         if found is not None and not isinstance(found, str):
-            raise Denied(400, MemtoolError(f"{name} takes a text", hint=f'{{"{name}": "…"}}'))
+            raise Denied(400, f"{name} takes a text", hint=f'{{"{name}": "…"}}')
     if needed:
-        raise Denied(400, MemtoolError(f"{names[0]} is missing", hint=f'{{"{names[0]}": "…"}}'))
+        raise Denied(400, f"{names[0]} is missing", hint=f'{{"{names[0]}": "…"}}')
     return ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from memtool.errors import MemtoolError
 from memtool.value import Value
+from memtool.web.security import Denied
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,14 +41,12 @@ class PageQuery:
     """What is asked of a page: the named parts of its path, and what follows the `?`."""
 
     def __init__(self, parts: Mapping[str, str], pairs: Iterable[tuple[str, str]] = ()) -> None:
-        """Take both. Raises MemtoolError where a value is too long, or no text."""
+        """Take both. Raises Denied where a value is too long, or no text."""
         self.parts = dict(parts)
         self.pairs = tuple((name, value) for name, value in pairs if value)
         for name, value in (*self.parts.items(), *self.pairs):
             if len(value) > MOST_TEXT or "\0" in value:
-                raise MemtoolError(
-                    f"{name[:40]} is too long, or no text", hint="give a shorter one"
-                )
+                raise Denied(400, f"{name[:40]} is too long, or no text", hint="give a shorter one")
 
     def text(self, name: str, default: str = "") -> str:
         """Return a value, the last one that was given."""
@@ -62,13 +60,13 @@ class PageQuery:
         return tuple(value.strip() for key, value in self.pairs if key == name)
 
     def number(self, name: str, default: int, most: int = MOST_ROWS) -> int:
-        """Return a number from 0 on. Raises MemtoolError where the text is none."""
+        """Return a number from 0 on. Raises Denied where the text is none."""
         text = self.text(name)
         if not text:
             return default
         if not (text.isascii() and text.isdigit()) or int(text[:10]) > most:
-            raise MemtoolError(
-                f"{name} is a number up to {most}, not {text[:20]!r}", hint=f"{name}={default}"
+            raise Denied(
+                400, f"{name} is a number up to {most}, not {text[:20]!r}", hint=f"{name}={default}"
             )
         return int(text)
 

@@ -8,12 +8,11 @@ read, from the address. An answer is `{"value": …, "notes": […]}`, a refusal
 from __future__ import annotations
 
 import json
-import time
+from difflib import get_close_matches
+from functools import partial
 
-from memtool.cli.main import bug
-from memtool.cli.output import log
 from memtool.errors import MemtoolError
-from memtool.rpc.call import ServedRepository, error_object, invoke, structured
+from memtool.rpc.call import ServedRepository, answered, error_object, invoke, read, structured
 from memtool.rpc.procedures import HTTP, READ, Procedure, addressed, procedures
 from memtool.value import Value
 from memtool.version import __version__
@@ -32,10 +31,14 @@ QUICK = ("search", "show", "inject")
 LONG = ("capture", "curate", "digest", "maintain", "promote")
 """Verbs that answer with a job, unless the caller wants to wait: `Prefer: wait=60`."""
 ABSENT = ("no-job", "no-route", "no-session", "unknown-id", "unknown-revision")
-STATUSES = {"bug": 500, "read-only": 403, "too-slow": 503, "busy": 503, "no-json": 400,
-            "media-type": 415, "usage": 400, "too-large": 413}  # fmt: skip
-REFUSED = 422
+STATUSES = {"bug": 500, "busy": 503}
+MISFIT, REFUSED = 400, 422
+"""The statuses of a call that does not fit its schema, and of one that the verb refuses."""
+RUNNING, DONE, FAILED = "running", "done", "failed"
+"""The states of a job."""
 MOST_JOBS = 100
+MOST_ROWS = 10_000
+"""What a list in an answer holds at most."""
 
 
 class HttpAnswer(Value):
@@ -47,25 +50,32 @@ class HttpAnswer(Value):
 
 def procedure(name: str) -> Procedure:
     """Return a procedure by its name. Raises Denied where there is none."""
-    found = PROCEDURES.get(name)
-    if found is None:
-        raise Denied(404, MemtoolError(
-            f"there is no verb {name[:60]!r} here",
-            hint="GET /api/openapi.json lists them",
-            code="no-route",
-        ))  # fmt: skip
-    return found
+    if name not in PROCEDURES:
+        raise no_route(name)
+    return PROCEDURES[name]
+
+
+def no_route(name: str) -> Denied:
+    """Return the refusal of what is no verb, with the one that it is most like."""
+    near = get_close_matches(name[:60], PROCEDURES, n=1)
+    return Denied(
+        404,
+        f"there is no verb {name[:60]!r} here",
+        hint=f"did you mean {near[0]}?" if near else "GET /api/openapi.json lists them",
+        code="no-route",
+    )
 
 
 def refuse_writing(found: Procedure, given: Mapping[str, Any], *, is_writing: bool) -> None:
     """Raise Denied where a verb would write, and the server only reads; a dry run may be."""
     if found.effect == READ or is_writing or given.get("dry_run") is True:
         return
-    raise Denied(403, MemtoolError(
+    raise Denied(
+        403,
         f"{found.name} writes, and this server only reads",
         hint="memtool serve --write lets it; `dry_run` shows what it would do",
         code="read-only",
-    ))  # fmt: skip
+    )
 
 
 def arguments(body: bytes) -> dict[str, Any]:
@@ -75,12 +85,10 @@ def arguments(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Denied(400, MemtoolError(
-            "the body is no JSON object", hint='send {"query": "…"}', code="no-json"
-        ))  # fmt: skip
+        raise Denied(400, "the body is no JSON object", hint='send {"query": "…"}', code="no-json")
     for name, value in found.items():
         if value is None:
-            raise Denied(400, MemtoolError(f"{name[:40]} is null", hint="leave it out"))
+            raise Denied(400, f"{name[:40]} is null", hint="leave it out")
     return found
 
 
@@ -94,7 +102,7 @@ def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, An
         elif parameter.is_many and parameter.name != found.choice.joined:
             given.setdefault(name, []).append(text)
         elif parameter.kind is bool:
-            given[name] = {"true": True, "1": True, "on": True, "false": False}.get(text, text)
+            given[name] = {"true": True, "false": False}.get(text, text)
         elif parameter.kind in (int, float):
             given[name] = _number(text)
         else:
@@ -102,39 +110,37 @@ def of_pairs(found: Procedure, pairs: Iterable[tuple[str, str]]) -> dict[str, An
     return given
 
 
+def refuse_misfit(found: Procedure, given: Mapping[str, Any]) -> None:
+    """Raise Denied where a call does not fit its schema, so that no job begins with it."""
+    try:
+        read(found, given)
+    except MemtoolError as error:
+        status = MISFIT if error.code == "usage" else REFUSED
+        raise Denied(status, error.message, hint=error.hint, code=error.code) from None
+
+
 def ask(found: Procedure, given: Mapping[str, Any], place: ServedRepository) -> HttpAnswer:
     """Run a verb and return its answer, or its refusal with a fitting status."""
-    began, code = time.perf_counter(), ""
-    try:
-        _value, (shaped, cut), notes = invoke(found, given, place, structured)
+
+    def run() -> HttpAnswer:
+        refuse_misfit(found, given)
+        shape = partial(structured, most=MOST_ROWS)
+        _value, (shaped, cut), notes = invoke(found, given, place, shape)
         return HttpAnswer(200, {"value": shaped, "notes": [*notes, *cut]})
-    except MemtoolError as error:
-        code = error.code
-        return refusal(error, found)
-    except Exception as error:  # noqa: BLE001  # the boundary: a bad call must not end the server
-        wrong = bug(error)
-        code = wrong.code
-        return refusal(wrong, found)
-    finally:
-        log("http", found.name, began, error=code)
+
+    return answered("http", found.name, run, lambda error: refusal(error, found))
 
 
-def refusal(error: MemtoolError, found: Procedure | None = None, status: int = 0) -> HttpAnswer:
+def refusal(error: MemtoolError, found: Procedure | None = None) -> HttpAnswer:
     """Return an error as it is sent: in words of HTTP, with a status."""
-    body = {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "recoverable": error.recoverable,
-    }
-    if found is not None:
-        body = error_object(error, found)
-        body["hint"] = addressed(str(body["hint"]))
-    return HttpAnswer(status or status_of(error), {"error": body})
+    body = error_object(error, found)
+    return HttpAnswer(status_of(error), {"error": body | {"hint": addressed(body["hint"])}})
 
 
 def status_of(error: MemtoolError) -> int:
-    """Return the status of a refusal by its code."""
+    """Return the status of a refusal: its own, or that of its code."""
+    if isinstance(error, Denied):
+        return error.status
     if error.code in ABSENT or error.code.startswith("no-session"):
         return 404
     return STATUSES.get(error.code, REFUSED)
@@ -145,42 +151,47 @@ class JobList:
 
     def __init__(self) -> None:
         self._jobs: dict[str, dict[str, Any]] = {}
+        self._begun = 0
+        self.last_error: str | None = None
+        """What the last job that ended said, where it failed."""
 
     def begin(self, verb: str) -> str:
-        """Note that a job begins, and return its id."""
-        number = f"job-{len(self._jobs) + 1}-{time.time_ns() % 1_000_000:06}"
-        while len(self._jobs) >= MOST_JOBS:
-            self._jobs.pop(next(iter(self._jobs)))
-        self._jobs[number] = {"id": number, "verb": verb, "status": "running"}
+        """Note that a job begins, and return its id. Raises Denied where too many are at work."""
+        if len(self._jobs) >= MOST_JOBS:
+            ended = (one for one, job in self._jobs.items() if job["status"] != RUNNING)
+            oldest = next(ended, None)
+            if oldest is None:
+                raise Denied(
+                    503, f"{MOST_JOBS} jobs are at work", hint="ask again later", code="busy"
+                )
+            del self._jobs[oldest]
+        self._begun += 1
+        number = f"job-{self._begun}"
+        self._jobs[number] = {"id": number, "verb": verb, "status": RUNNING}
         return number
 
     def end(self, number: str, answer: HttpAnswer) -> None:
         """Note the answer of a job."""
-        state = "failed" if "error" in answer.body else "done"
-        kept = answer.body if {"value", "error"} & answer.body.keys() else {"value": answer.body}
-        if number in self._jobs:
-            self._jobs[number] = {**self._jobs[number], "status": state, **kept}
+        error = answer.body.get("error")
+        kept = answer.body if error or "value" in answer.body else {"value": answer.body}
+        self._jobs[number] |= {"status": FAILED if error else DONE, **kept}
+        self.last_error = error["message"] if error else None
 
     def get(self, number: str) -> dict[str, Any]:
         """Return a job. Raises Denied where none has the id."""
         if number not in self._jobs:
-            raise Denied(404, MemtoolError(
+            raise Denied(
+                404,
                 f"there is no job {number[:40]!r}",
                 hint="jobs are forgotten when the server ends",
                 code="no-job",
-            ))  # fmt: skip
+            )
         return self._jobs[number]
 
     @property
     def running(self) -> list[str]:
         """The verbs that are at work."""
-        return [job["verb"] for job in self._jobs.values() if job["status"] == "running"]
-
-    @property
-    def last_error(self) -> str | None:
-        """What the last job that failed said."""
-        failed = [job["error"]["message"] for job in self._jobs.values() if "error" in job]
-        return failed[-1] if failed else None
+        return [job["verb"] for job in self._jobs.values() if job["status"] == RUNNING]
 
 
 _ERROR = {

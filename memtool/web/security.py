@@ -44,13 +44,20 @@ HEADERS = {
 """What every answer says to a browser."""
 
 
-class Denied(Exception):
-    """A request that is not answered, with its status of HTTP."""
+class Denied(MemtoolError):
+    """A request that is refused with a status of HTTP of its own."""
 
-    def __init__(self, status: int, error: MemtoolError) -> None:
-        super().__init__(error.message)
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        hint: str = "",
+        code: str = "usage",
+        recoverable: bool = True,
+    ) -> None:
+        super().__init__(message, hint=hint, code=code, recoverable=recoverable)
         self.status = status
-        self.error = error
 
 
 class Visitor(Value):
@@ -102,11 +109,12 @@ class Guard:
         """
         ends = self._links.pop(key, 0.0)
         if ends < time.monotonic() or host != self.site:
-            raise Denied(403, MemtoolError(
+            raise Denied(
+                403,
                 "this login link was used already, or is too old",
                 hint="memtool serve, in the same repository, makes a new one",
                 code="login",
-            ))  # fmt: skip
+            )
         while len(self._sessions) >= MOST_SESSIONS:
             self._sessions.pop(next(iter(self._sessions)))
         session = secrets.token_urlsafe(24)
@@ -121,11 +129,12 @@ class Guard:
         """
         host = headers.get("host", "").lower()
         if host not in self.hosts:
-            raise Denied(421, MemtoolError(
+            raise Denied(
+                421,
                 "this server is not known by that name",
                 hint="use the address that memtool serve prints",
                 code="foreign-request",
-            ))  # fmt: skip
+            )
         if path in OPEN or path.startswith(STATIC):
             return Visitor(is_known=False)
         self._refuse_foreign(headers)
@@ -154,9 +163,12 @@ class Guard:
 def refuse_form(visitor: Visitor, nonce: str) -> None:
     """Raise Denied where a form is not of a page that this session was shown."""
     if not visitor.nonce or not _is_same(nonce, visitor.nonce):
-        raise Denied(403, MemtoolError(
-            "this form is not of a page of this session", hint="load the page again", code="login"
-        ))  # fmt: skip
+        raise Denied(
+            403,
+            "this form is not of a page of this session",
+            hint="load the page again",
+            code="login",
+        )
 
 
 def outside_host(address: str) -> str:
@@ -194,14 +206,18 @@ def _cookie(header: str) -> str:
 
 
 def _nobody(message: str) -> Denied:
-    return Denied(401, MemtoolError(
+    return Denied(
+        401,
         message,
         hint="open the link that memtool serve prints; a program sends the token of serve.json",
         code="login",
-    ))  # fmt: skip
+    )
 
 
 def _foreign() -> Denied:
-    return Denied(403, MemtoolError(
-        "the request comes from another site", hint="open the page itself", code="foreign-request"
-    ))  # fmt: skip
+    return Denied(
+        403,
+        "the request comes from another site",
+        hint="open the page itself",
+        code="foreign-request",
+    )

@@ -35,6 +35,9 @@ def test_a_verb_answers_with_the_value_of_its_json(sandbox: Sandbox, web: Web):
     ("/api/search", {"query": 7}, 400, "usage"),
     ("/api/search", {"query": None}, 400, "usage"),
     ("/api/search", [], 400, "no-json"),
+    ("/api/serch", {}, 404, "no-route"),
+    ("/api/show", {"id": "x" * 10_001}, 422, "too-large"),
+    ("/api/log", {"since": "2026-01-01"}, 422, "usage"),
     ("/api/show", {"id": "dec-none"}, 404, "unknown-id"),
     ("/api/show", {"id": "dec-a", "at": "nope"}, 404, "unknown-revision"),
     ("/api/search", {"query": "since:soon"}, 422, "bad-query"),
@@ -55,9 +58,38 @@ def test_a_refusal_has_a_status_and_an_object(
 
 
 def test_a_body_is_json_or_nothing(web: Web):
-    """Another type, which a page of another site could send, is refused."""
+    """Another type, which a page of another site could send, is refused; nothing is no argument."""
     assert web.post("/api/status", {}, **{"content-type": "text/plain"}).status == 415
-    assert web.get("/api/pin?id=dec-a").status == 405
+    known = {"authorization": f"Bearer {web.guard.token}", "cookie": ""}
+    assert web.ask("POST", "/api/status", **known).status == 200
+    assert web.ask("POST", "/api/status", b"{}", **known).status == 415
+
+
+@pytest.mark.parametrize(("method", "path", "takes"), [
+    ("GET", "/api/pin?id=dec-a", {"POST"}), ("DELETE", "/login", {"GET", "HEAD", "POST"}),
+])  # fmt: skip
+def test_another_method_is_refused_with_those_that_are_taken(
+    web: Web, method: str, path: str, takes: set[str]
+):
+    """What may write is never done from an address, which a picture of a page could name."""
+    answer = web.ask(method, path)
+    assert (answer.status, set(answer.headers["allow"].split(", "))) == (405, takes)
+
+
+def test_a_list_is_an_answer(sandbox: Sandbox, web: Web):
+    """What `export` gives is no object; all rows are there."""
+    sandbox.memory("dec-a")
+    sandbox.memory("dec-b")
+    answer = web.get("/api/export?filters=type:decision").json()
+    assert [row["id"] for row in answer["value"]] == ["dec-a", "dec-b"]
+    assert answer["notes"] == []
+
+
+def test_a_job_does_not_begin_with_what_does_not_fit(writer: Web):
+    """The caller is told at once, not when it asks after the job."""
+    answer = writer.post("/api/maintain", {"nightly": 7})
+    assert (answer.status, answer.json()["error"]["code"]) == (400, "usage")
+    assert writer.get("/memory/get-status").json()["lastError"] is None
 
 
 def test_the_openapi_document_is_sound(web: Web):
@@ -113,7 +145,7 @@ def test_a_long_verb_is_a_job():
     jobs = rest.JobList()
     number = jobs.begin("maintain")
     assert (jobs.get(number)["status"], jobs.running) == ("running", ["maintain"])
-    jobs.end(number, rest.refusal(MemtoolError("broken"), status=422))
+    jobs.end(number, rest.refusal(MemtoolError("broken")))
     assert (jobs.get(number)["status"], jobs.last_error) == ("failed", "broken")
 
 
