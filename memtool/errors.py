@@ -27,6 +27,7 @@ ERROR_CODES: dict[str, str] = {
     "detached": "no branch is checked out that could keep a commit",
     "dirty": "the file has changes that are not committed",
     "disk": "a file cannot be read or written",
+    "dismissed": "the finding is dismissed already, or was not",
     "drifted": "what the memory says has gone from the code",
     "edited": "a file that memtool wrote was changed by hand",
     "editor": "the editor cannot be started, or was left without a result",

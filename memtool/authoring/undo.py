@@ -1,16 +1,18 @@
 """Undo: the newest step of a memory's life, found in git, is taken back in git's own terms.
 
-A step is a confirmation, a change of status, or a supersession. A change of keys is changed back. A
-memory that replaced another goes, where nobody else can have it and nothing names it: its removal
-is a commit of its own, and a file that was in no commit stays readable as a blob. Where others may
-have it, nothing is removed: a new memory says again what the old one said, and replaces it.
+A step is a confirmation, a change of status, a supersession, or the acceptance of a contradiction.
+A change of keys is changed back, of an acceptance at all sides. A memory that replaced others goes,
+where nobody else can have it and nothing names it: its removal is a commit of its own, all that it
+replaced holds again, and a file that was in no commit stays readable as a blob. Where others may
+have it, nothing is removed: a new memory says again what the old one said, and replaces it. Where
+it replaced several, no single memory can do that, and `git revert` is named instead.
 
 A step that an undo took back counts no more, nor does that undo: undoing again goes further back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from memtool.authoring import resolve, write
 from memtool.authoring.tree import bytes_of
@@ -19,7 +21,7 @@ from memtool.memory import changes
 from memtool.memory.changes import Version, stem
 from memtool.memory.memory import FieldValue, Memory, as_text
 from memtool.store import files, snapshot, usage_log
-from memtool.store.commits import commit_removal, discard
+from memtool.store.commits import commit_files, commit_removal, discard
 from memtool.store.context import Context
 from memtool.store.history import History, Touch, tip
 from memtool.store.provenance import SHORT
@@ -36,11 +38,13 @@ UNDOES = "Undoes"
 """The trailer of an undo: the commit whose step it takes back."""
 LIFECYCLE = ("status", "checked", "deleted")
 """The keys that a step of a memory's life changes."""
-SUPERSEDED = "superseded"
+ACCEPTS = "conflicts_accepted"
+"""The key that names the other sides of a contradiction that may stay."""
+SUPERSEDED, ACCEPTED = "superseded", "accepted"
 STEPS = frozenset(
     {"confirmed", "pinned", "unpinned", "deprecated", "archived", "forgotten", "restored"}
 )
-"""Kinds of changes that are steps, beside `superseded`."""
+"""Kinds of changes that are steps, beside `superseded` and `accepted`."""
 
 
 class Step(Value):
@@ -48,6 +52,7 @@ class Step(Value):
 
     `fields` are the lifecycle keys as they were before, None for a key that was not there. A
     supersession has a `successor` instead; `is_whole` says that one commit made all of its file.
+    An acceptance has the `sides` instead: the ids that each came to name.
     """
 
     kind: str
@@ -55,6 +60,7 @@ class Step(Value):
     fields: dict[str, FieldValue | None]
     successor: str = ""
     is_whole: bool = False
+    sides: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class Undone(Value):
@@ -63,7 +69,8 @@ class Undone(Value):
     `how` is `changed` (keys of the memory were changed back), `removed` (a commit removes the
     memory that replaced it), `discarded` (that memory was in no commit) or `superseded` (a new
     memory replaces that one, for the `reason`). `undoes` is the commit of the step, empty where it
-    was in none. `blob` has the bytes of what was discarded.
+    was in none. `blob` has the bytes of what was discarded. `also` are other memories for which the
+    same was taken back, `paths` the files that were changed or removed for it.
     """
 
     id: str
@@ -77,6 +84,8 @@ class Undone(Value):
     blob: str = ""
     commit: str | None = None
     dry_run: bool = False
+    also: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 def undo(context: Context, wanted: str, why: str, *, commit: bool, dry_run: bool) -> Undone:
@@ -90,10 +99,11 @@ def undo(context: Context, wanted: str, why: str, *, commit: bool, dry_run: bool
     reason = write.one_line(context, why)
     tree = context.tree()
     record = tree.find(wanted)
-    step = newest_step(context, tree, record)
+    step = newest_step(context, tree, record, commit=commit and not dry_run)
     if step.kind == SUPERSEDED:
         return _supersession(context, tree, record, step, reason, commit=commit, dry_run=dry_run)
-
+    if step.kind == ACCEPTED:
+        return _acceptance(context, tree, record, step, reason, commit=commit, dry_run=dry_run)
     done = write.change(
         context,
         record.id,
@@ -113,11 +123,54 @@ def undo(context: Context, wanted: str, why: str, *, commit: bool, dry_run: bool
         changes=done.changes,
         commit=done.commit,
         dry_run=dry_run,
+        paths=() if dry_run else (done.path,),
     )
 
 
-def newest_step(context: Context, tree: Tree, record: Record) -> Step:
+def _acceptance(
+    context: Context,
+    tree: Tree,
+    record: Record,
+    step: Step,
+    why: str,
+    *,
+    commit: bool,
+    dry_run: bool,
+) -> Undone:
+    """Let no side of a contradiction accept the others any more, in one commit."""
+    sides = dict(step.sides)
+    ids = [id_ for id_ in sides if id_ in tree.by_id]
+
+    def before(memory: Memory) -> dict[str, FieldValue | None]:
+        left = (one for one in memory.items(ACCEPTS) if one not in sides[memory.id])
+        return {ACCEPTS: tuple(left) or None}
+
+    own, *others = write.change_all(context, ids, before, "undo", dry_run=dry_run, reason=why)
+    done = None
+    if commit and step.commit and not dry_run:
+        trailers = {"Memory-Id": ", ".join(ids), UNDOES: step.commit}
+        trailers |= {"Reason": why} if why else {}
+        paths = [one.path for one in (own, *others)]
+        line = write.subject("undo", record.memory)
+        done = commit_files(context.repository, paths, line, trailers)
+    return Undone(
+        id=record.id,
+        step=ACCEPTED,
+        how="changed",
+        undoes=step.commit,
+        path=own.path,
+        changes=own.changes,
+        commit=done,
+        dry_run=dry_run,
+        also=tuple(ids[1:]),
+        paths=() if dry_run else tuple(one.path for one in (own, *others)),
+    )
+
+
+def newest_step(context: Context, tree: Tree, record: Record, *, commit: bool) -> Step:
     """Return the newest step of a memory that is still in force.
+
+    With `commit` one that was taken back already, without a commit, is no reason to go further.
 
     Raises:
         MemtoolError: there is none, as far as history goes.
@@ -127,32 +180,97 @@ def newest_step(context: Context, tree: Tree, record: Record) -> Step:
     stored = context.snapshot(head) if head else None
     before, after = snapshot.uncommitted(tree, stored, context.settings.categories)
     found = _step(record, successors, before, after)
-    if found is not None:
+    pending = _taken_back(record, before, after)
+    if found is not None and not (commit and _is_undone(context, head, record, before)):
         return found
-    names = {record.id, *successors}
-    changed = {version.id for version in after}
-    undone: set[str] = set()
-    with History(context.repository) as history:
-        for id_, touches in history.walk(head, context.directory) if head else ():
-            mine = [touch for touch in touches if stem(touch.path) in names]
-            if not mine or id_ in history.boundary:
-                continue
-            undoes = history.commit(id_).trailer(UNDOES)
-            undone.add(undoes)
-            if not (undoes or id_ in undone):
-                found = _step(record, successors, *_sides(context, mine))
-            if found is not None:
-                return found.replace(
-                    commit=id_, is_whole=found.is_whole and found.successor not in changed
-                )
-            changed |= {stem(touch.path) for touch in mine}
-        is_cut_off = bool(history.boundary)
+    if not (commit and pending):
+        changed = {version.id for version in after}
+        found, is_cut_off = _committed_step(context, head, record, successors, changed)
+        if found is not None:
+            return found
+    if pending:
+        raise MemtoolError(
+            f"what happened to {record.id} last is taken back already, and not committed",
+            hint=f'git commit -m "MESSAGE" -- {" ".join(pending)}',
+            code="dirty",
+        )
+    if not (head and context.repository.git.ls_tree(head, record.path)):
+        raise MemtoolError(
+            f"{record.id} is in no commit, so git knows nothing that happened to it",
+            hint=f"memtool show {record.id}",
+            code="no-step",
+        )
     raise MemtoolError(
         f"nothing happened to {record.id} since it was written"
         + (", as far as the history of this clone goes" if is_cut_off else ""),
         hint="git fetch --unshallow" if is_cut_off else _instead(record),
         code="no-step",
     )
+
+
+def _committed_step(
+    context: Context,
+    head: str,
+    record: Record,
+    successors: Sequence[str],
+    changed: Collection[str],
+) -> tuple[Step | None, bool]:
+    """Return the newest step in history that is in force, and whether history is cut off.
+
+    `changed` are the ids of memories that were changed since HEAD.
+    """
+    names, later = {record.id, *successors}, set(changed)
+    undone: set[str] = set()
+    with History(context.repository) as history:
+        for id_, touches in history.walk(head, context.directory) if head else ():
+            mine = [touch for touch in touches if stem(touch.path) in names]
+            if not mine or id_ in history.boundary:
+                continue
+            found = None
+            undoes = history.commit(id_).trailer(UNDOES)
+            undone.add(undoes)
+            if not (undoes or id_ in undone):
+                found = _step(record, successors, *_sides(context, mine))
+                if found is not None and found.kind == ACCEPTED:  # at other memories as well
+                    sides = [touch for touch in touches if stem(touch.path) in dict(found.sides)]
+                    found = _step(record, successors, *_sides(context, sides))
+            if found is not None:
+                is_whole = found.is_whole and found.successor not in later
+                return found.replace(commit=id_, is_whole=is_whole), False
+            later |= {stem(touch.path) for touch in mine}
+        return None, bool(history.boundary)
+
+
+def _is_undone(context: Context, head: str, record: Record, before: Sequence[Version]) -> bool:
+    """Tell whether the keys in the worktree are those from before the newest step at HEAD."""
+    stored = next((one.memory for one in before if one.id == record.id), None)
+    if stored is None:
+        return False
+    last, _is_cut_off = _committed_step(context, head, record.replace(memory=stored), (), ())
+    now = record.memory.fields
+    return (
+        last is not None
+        and bool(last.fields)
+        and all(now.get(key) == value for key, value in last.fields.items())
+    )
+
+
+def _taken_back(record: Record, before: Sequence[Version], after: Sequence[Version]) -> list[str]:
+    """Return the files in which the worktree lacks what HEAD says happened to a memory."""
+    news = {version.id: version for version in after}
+    paths = [
+        version.path
+        for version in before
+        if record.id in _replaced(version) and record.id not in _replaced(news.get(version.id))
+    ]
+    keys = (*LIFECYCLE, ACCEPTS)
+    return paths + [
+        version.path
+        for version in before
+        if version.id == record.id
+        and version.memory is not None
+        and any(version.memory.fields.get(key) != record.memory.fields.get(key) for key in keys)
+    ]
 
 
 def _instead(record: Record) -> str:
@@ -186,6 +304,8 @@ def _step(
         was, is_now = (_replaced(side.get(id_)) for side in (olds, news))
         if record.id in is_now and record.id not in was:
             return Step(SUPERSEDED, "", {}, id_, id_ not in olds)
+    if sides := _accepting(record, olds, news):
+        return Step(ACCEPTED, "", {}, sides=tuple(sides.items()))
     old, new = olds.get(record.id), news.get(record.id)
     if old is None or new is None or old.memory is None or new.memory is None:
         return None
@@ -196,6 +316,31 @@ def _step(
     if not (kinds and is_in_force):
         return None
     return Step(kinds[0], "", {key: was_fields.get(key) for key in keys})
+
+
+def _accepting(
+    record: Record, olds: Mapping[str, Version], news: Mapping[str, Version]
+) -> dict[str, tuple[str, ...]]:
+    """Return the ids that a memory came to accept and still does, with those that they did.
+
+    An id whose versions are not given has none.
+    """
+
+    def named(version: Version | None) -> tuple[str, ...]:
+        return version.memory.items(ACCEPTS) if version and version.memory else ()
+
+    def gained(id_: str) -> tuple[str, ...]:
+        known = named(olds.get(id_))
+        return tuple(one for one in named(news.get(id_)) if one not in known)
+
+    now = record.memory.items(ACCEPTS)
+    own = tuple(one for one in gained(record.id) if one in now) if record.id in olds else ()
+    if not own:
+        return {}
+    ids = (record.id, *own)
+    return {record.id: own} | {
+        other: tuple(one for one in gained(other) if one in ids) for other in own
+    }
 
 
 def _replaced(version: Version | None) -> tuple[str, ...]:
@@ -215,9 +360,20 @@ def _supersession(
     commit: bool,
     dry_run: bool,
 ) -> Undone:
-    """Take back that another memory replaced this one."""
+    """Take back that another memory replaced this one, and all others that it replaced."""
     new = tree.by_id[step.successor]
-    _refuse_entangled(tree, record, new, step)
+    _refuse_entangled(tree, record, new)
+    kept = _why_kept(context, tree, new, step)
+    also = tuple(id_ for id_ in new.memory.supersedes if id_ != record.id)
+    if kept and also:
+        others = ", ".join((record.id, *also))
+        bring = f"git revert {step.commit[:SHORT]} brings them back; "
+        raise MemtoolError(
+            f"{new.id} replaced {others}, and {kept}: it is not removed",
+            hint=f"{bring if step.is_whole and step.commit else ''}"
+            f"memtool supersede {new.id} TITLE says what holds now",
+            code="several",
+        )
     done = Undone(
         id=record.id,
         step=SUPERSEDED,
@@ -226,15 +382,18 @@ def _supersession(
         path=new.path,
         changes={},
         successor=new.id,
-        reason=_why_kept(context, tree, new, step),
+        reason=kept,
         dry_run=dry_run,
+        also=also,
+        paths=() if dry_run or kept else (new.path,),
     )
     if done.reason:
         settled = resolve.keep(
             context, record.memory, [new.id], why or f"{new.id} was taken back.",
             commit=commit, dry_run=dry_run,
         )  # fmt: skip
-        return done.replace(how="superseded", path=settled.path, commit=settled.commit)
+        return done.replace(how="superseded", path=settled.path, commit=settled.commit,
+                            paths=settled.paths)  # fmt: skip
     repository = context.repository
     with usage_log.act(context, "undo", record.id, new.id, detail=why, dry_run=dry_run):
         if dry_run:
@@ -252,7 +411,7 @@ def _supersession(
         return done.replace(commit=commit_removal(repository, [new.path], line, trailers))
 
 
-def _refuse_entangled(tree: Tree, record: Record, new: Record, step: Step) -> None:
+def _refuse_entangled(tree: Tree, record: Record, new: Record) -> None:
     """Raise MemtoolError where a supersession cannot be taken back alone."""
     lineage = tree.lineage
     newer = lineage.superseded_by.get(new.id, ())
@@ -263,21 +422,14 @@ def _refuse_entangled(tree: Tree, record: Record, new: Record, step: Step) -> No
             f"{(lineage.heads_of(new.id) or newer)[0]} TITLE",
             code="not-a-head",
         )
-    beside = [id_ for id_ in lineage.superseded_by[record.id] if id_ != new.id]
-    if beside:
-        raise MemtoolError(
-            f"{new.id} and {', '.join(beside)} both replace {record.id}",
-            hint=f'memtool resolve {new.id} {beside[0]} --keep ID --why "REASON"',
-            code="fork",
-        )
-    also = [id_ for id_ in new.memory.supersedes if id_ != record.id]
-    if also:
-        bring = f"git revert {step.commit[:SHORT]}" if step.commit else f"rm {new.path}"
-        raise MemtoolError(
-            f"{new.id} replaced {', '.join(also)} as well, and they would come back, too",
-            hint=f"memtool supersede {new.id} TITLE says what holds now; {bring} takes all back",
-            code="several",
-        )
+    for old in dict.fromkeys((record.id, *new.memory.supersedes)):
+        beside = [id_ for id_ in lineage.superseded_by.get(old, ()) if id_ != new.id]
+        if beside:
+            raise MemtoolError(
+                f"{new.id} and {', '.join(beside)} both replace {old}",
+                hint=f'memtool resolve {new.id} {beside[0]} --keep ID --why "REASON"',
+                code="fork",
+            )
 
 
 def _why_kept(context: Context, tree: Tree, new: Record, step: Step) -> str:

@@ -191,7 +191,7 @@ def _set_aside(
                 hint=f"memtool promote --reopen {one.finding.id}"
                 if dismiss
                 else "memtool promote --dismissed shows what is",
-                code="settled",
+                code="dismissed",
             )
     if not dry_run:
         if dismiss:

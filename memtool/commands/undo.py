@@ -19,6 +19,8 @@ def undo(
     Otherwise a new memory says again what this one said, and replaces it. What an undo took back
     counts no more: undo again to go further back.
 
+    A conflict that memtool resolve settled is open again: at all sides, whichever is named.
+
     Example:
         memtool undo dec-2026-02-22-keep-sessions-in-redis --commit
 
@@ -47,12 +49,14 @@ def render(undone: Undone) -> str:
     where = f"commit {undone.undoes[:SHORT]}" if undone.undoes else "not committed"
     rows = [f"{'would take' if undone.dry_run else 'took'} back: {undone.step}{by} ({where})"]
     rows += [f"{key}: {old or '-'} -> {new or '-'}" for key, (old, new) in undone.changes.items()]
+    if undone.also:
+        rows.append(f"so it {'would be' if undone.dry_run else 'is'} for {', '.join(undone.also)}")
     return "\n".join([*rows, *_in_git(undone), undone.path])
 
 
 def _in_git(undone: Undone) -> list[str]:
     """Return what was done as git sees it, and how to have it otherwise."""
-    path, would = undone.path, undone.dry_run
+    path, would = " ".join(undone.paths) or undone.path, undone.dry_run
     if undone.how == "superseded":
         stays = f"{undone.successor} stays, since {undone.reason}"
         return [f"git: {stays}; {'this would replace' if would else 'this replaces'} it"]

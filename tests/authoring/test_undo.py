@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from conftest import Sandbox
@@ -14,6 +15,12 @@ from memtool.commands.archive import archive, confirm, deprecate, pin, restore, 
 from memtool.commands.forget import forget
 from memtool.commands.undo import render, undo
 from memtool.errors import MemtoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Verb = Callable[..., Any]
 
 BODY = "Sessions live in Redis.\n"
 
@@ -205,11 +212,13 @@ def test_what_others_may_have_is_replaced_by_what_held_before(begun: Sandbox, ke
 
 
 def test_what_cannot_be_taken_back_alone_is_refused_with_the_way(begun: Sandbox) -> None:
-    """A successor of several, a fork, and one that was replaced itself; nothing is written."""
+    """A fork, also of what came with it, and one that was replaced itself; nothing is written."""
     begun.memory("dec-x", "Jobs run in cron.\n")
     successor(begun, supersedes=("dec-a", "dec-x"))
-    added = begun.commit("both")
-    refused(begun, "several", f"git revert {added[:10]} takes all back")
+    begun.commit("both")
+    successor(begun, "dec-y", supersedes=("dec-x",))
+    refused(begun, "fork", "memtool resolve dec-b dec-y")
+    (begun.path / ".memory/decision/2026-02/dec-y.md").unlink()
     begun.memory("dec-c", "Sessions live in files.\n", supersedes=("dec-b",))
     refused(begun, "not-a-head", "memtool undo dec-b first")
     (begun.path / ".memory/decision/2026-02/dec-c.md").unlink()
@@ -273,3 +282,100 @@ def test_nothing_to_undo_and_odd_arguments(begun: Sandbox) -> None:
     archive(begun.context(), "dec-a", commit=True)
     begun.git("clone", "--quiet", "--depth=1", f"file://{begun.path}", str(shallow.path))
     assert "git fetch --unshallow" in shallow.run("undo", "dec-a").stderr
+
+
+CONTRARY = {"dec-a": "Uploads are at most 10 MB.\n", "dec-b": "Uploads are at most 25 MB.\n",
+            "dec-c": "Uploads are at most 40 MB.\n"}  # fmt: skip
+
+
+@pytest.fixture
+def contrary(sandbox: Sandbox) -> Sandbox:
+    """Three memories that contradict each other, committed and guarded."""
+    for id_, body in CONTRARY.items():
+        sandbox.memory(id_, body, title="Size of uploads", status="confirmed")
+    sandbox.commit()
+    sandbox.run("install", "git")
+    sandbox.commit("guarded")
+    return sandbox
+
+
+def files_of(sandbox: Sandbox) -> dict[str, bytes]:
+    return {str(one): one.read_bytes() for one in (sandbox.path / ".memory").rglob("*.md")}
+
+
+def conflicts(sandbox: Sandbox) -> list[list[str]]:
+    return [sorted(one["ids"]) for one in sandbox.json("conflicts")["conflicts"]]
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("how", ["both", "newer", "dec-a", "merge"])
+def test_a_settled_conflict_is_open_again(
+    contrary: Sandbox, how: str, *, is_committed: bool
+) -> None:
+    """However it was settled, and at whichever side: every file has its bytes of before."""
+    before, open_ = files_of(contrary), conflicts(contrary)
+    assert open_
+    keep = ("--merge", "Size", "--body", "It depends.") if how == "merge" else ("--keep", how)
+    commit = ("--commit",) if is_committed else ()
+    contrary.run("resolve", "dec-a", "dec-b", "dec-c", *keep, "--why", "measured", *commit)
+    assert conflicts(contrary) == []
+    done = contrary.run("undo", "dec-b", "--why", "a slip", *commit)
+    assert done.returncode == 0
+    assert "so it is for dec-a, dec-c" in done.stdout
+    assert files_of(contrary) == before
+    assert conflicts(contrary) == open_
+    assert contrary.git("status", "--porcelain") == ""
+    assert codes(contrary, "--range", "HEAD~1..HEAD" if is_committed else "HEAD..HEAD") in (
+        [], [("removed", "warning")],
+    )  # fmt: skip
+
+
+def test_one_of_two_acceptances_is_taken_back(contrary: Sandbox) -> None:
+    """The newest first; the other pair stays accepted."""
+    for other in ("dec-b", "dec-c"):
+        contrary.run("resolve", "dec-a", other, "--keep", "both", "--why", "so", "--commit")
+    left = files_of(contrary)
+    contrary.run("resolve", "dec-b", "dec-c", "--keep", "both", "--why", "so", "--commit")
+    assert conflicts(contrary) == []
+    contrary.run("undo", "dec-c", "--commit")
+    assert files_of(contrary) == left
+    contrary.run("undo", "dec-b", "--commit")
+    names = {Path(name).stem for name, data in files_of(contrary).items() if b"accepted" in data}
+    assert names == {"dec-a", "dec-c"}
+
+
+def test_a_settlement_that_others_may_have_is_left_to_git(contrary: Sandbox) -> None:
+    """Nothing is written; what the hint says opens the conflict again."""
+    open_ = conflicts(contrary)
+    ids = ("dec-a", "dec-b", "dec-c")
+    contrary.run("resolve", *ids, "--keep", "newer", "--why", "measured", "--commit")
+    settled = contrary.git("rev-parse", "HEAD").strip()
+    contrary.git("tag", "v1")
+    refused(contrary, "several", f"git revert {settled[:10]} brings them back")
+    contrary.git("revert", "--no-edit", settled)
+    assert conflicts(contrary) == open_
+
+
+@pytest.mark.parametrize("verb", [confirm, archive, pin])
+def test_what_is_taken_back_and_not_committed_is_said(sandbox: Sandbox, verb: Verb) -> None:
+    """The second time it neither goes further back nor does it again: the hint commits it."""
+    sandbox.memory("dec-a", BODY, status="candidate")
+    sandbox.commit()
+    pin(sandbox.context(), "dec-a", commit=True)
+    verb(sandbox.context(), "dec-a", commit=True)
+    taken_back(sandbox, commit=False)
+    path = ".memory/decision/2026-02/dec-a.md"
+    refused(sandbox, "dirty", f'git commit -m "MESSAGE" -- {path}')
+    assert taken_back(sandbox, commit=False).how == "changed"
+
+
+def test_a_removal_that_is_not_committed_is_said(guarded: Sandbox) -> None:
+    """The hint commits it, and the hook lets it pass; a memory in no commit is named as that."""
+    path = successor(guarded)
+    guarded.commit("replaced")
+    taken_back(guarded, commit=False)
+    refused(guarded, "dirty", f'git commit -m "MESSAGE" -- {path}')
+    guarded.git("commit", "-m", "MESSAGE", "--", path)
+    refused(guarded, "no-step", "memtool forget dec-a")
+    guarded.memory("dec-new")
+    assert "is in no commit" in guarded.run("undo", "dec-new").stderr

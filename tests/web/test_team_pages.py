@@ -312,10 +312,21 @@ def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
         assert "This is what it would do" in words(writable.do("undo", *undo, ("step", "show")))
         assert writable.do("undo", *undo, ("step", "do")).status == 200
         assert "3 conflicts among" in words(writable.get("/conflicts"))
-    settled = (*sides(writable), ("keep", "both"), ("why", "so"), ("commit", "true"))
-    done = writable.do("resolve", *settled, ("step", "do"))
-    assert "git revert" in words(done)
     assert writable.box.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("keep", ["both", "newer"])
+def test_a_settled_conflict_is_undone_from_its_pages(writable: Browser, keep: str):
+    """From the page of what was done, and later from the history of settlements."""
+    settled = (*sides(writable), ("keep", keep), ("why", "so"), ("commit", "true"))
+    done = writable.do("resolve", *settled, ("step", "do"))
+    (id_,) = re.findall(r'name="id" value="([^"]+)"', done.text)
+    assert f'name="id" value="{id_}"' in writable.get("/conflicts?accepted=1").text
+    assert "2 conflicts among" in words(writable.get("/conflicts"))
+    assert writable.do("undo", ("id", id_), ("commit", "true"), ("step", "do")).status == 200
+    assert "3 conflicts among" in words(writable.get("/conflicts"))
+    assert writable.box.git("status", "--porcelain") == ""
+    assert writable.box.git("diff", "--stat", "HEAD~2", "HEAD") == ""
 
 
 def test_a_finding_is_promoted_from_its_page(writable: Browser):

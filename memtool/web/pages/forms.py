@@ -99,7 +99,7 @@ def outcome(context: Context, verb: str, fields: list[tuple[str, str]], answer: 
         "notes": answer["notes"],
         "texts": [] if commit else [*_contents(verb, fields, found), *found_texts(found, "text")],
         "changes": _changes(found),
-        "paths": list(dict.fromkeys(found_texts(found, "path"))),
+        "paths": list(dict.fromkeys([*found_texts(found, "path"), *found.get("paths", ())])),
         "commit": commit,
         "patch": _patch(context, commit) if commit else "",
         "ids": list(dict.fromkeys(found_texts(found, "id"))) if is_done else [],
@@ -110,11 +110,13 @@ def outcome(context: Context, verb: str, fields: list[tuple[str, str]], answer: 
 def undone_by(verb: str, fields: dict[str, str], found: dict[str, Any]) -> list[str]:
     """Return the memories whose last step is what a verb did, so that `undo` takes it back.
 
-    What was replaced is taken back at the old memory. What settled a conflict, and what is new, has
-    no step before it: git takes back its commit.
+    What was replaced is taken back at the old memory, and a settled conflict at one of its sides.
+    What is new has no step before it: git takes back its commit.
     """
     if verb == "supersede":
         return [fields.get("old", "")]
+    if verb == "resolve":
+        return [one["ids"][0] for one in found["resolved"]]
     return list(dict.fromkeys(found_texts(found, "id"))) if verb in IN_PLACE else []
 
 
