@@ -40,6 +40,7 @@ from memtool.commands import mcp as _mcp
 from memtool.commands import merge_file as _merge_file
 from memtool.commands import new as _new
 from memtool.commands import promote as _promote
+from memtool.commands import publish as _publish
 from memtool.commands import purge as _purge
 from memtool.commands import redact as _redact
 from memtool.commands import resolve as _resolve
@@ -146,6 +147,7 @@ class Project(Context):
     import_ = _import.import_
     migrate = _import.migrate
     export = _import.export
+    publish = _publish.publish
 
     def add_many(
         self,

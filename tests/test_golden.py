@@ -388,6 +388,7 @@ PROCESSES = """
     import adr docs/adr --dry-run
     migrate
     export --no-body
+    publish --dry-run
 schema
 completion zsh
 """

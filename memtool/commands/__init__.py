@@ -107,6 +107,7 @@ VERBS: tuple[Verb, ...] = (
         "migrate", "move", "lead the memories to the newest format, or take over a store", "import_"
     ),
     Verb("export", "move", "write the memories as JSON lines", "import_"),
+    Verb("publish", "move", "send the trusted memories to the server of a fleet, from CI"),
 )
 """Every verb in the order of the help page. Rows are explicit: importing registers nothing."""
 

@@ -427,6 +427,26 @@ def _purged(git: Git, touched: Sequence[ChangedFile], ends: dict[str, Version]) 
         yield from ids & purged_by(ids_named)
 
 
+def of_commit(context: Context, settings: Config, commit: str) -> Content:
+    """Take the tree of a commit as it stands, whatever came before it. `commit` is a full id."""
+    repository, directory = context.repository, context.directory_at(commit)
+    taken = snapshot.of_commit(repository, directory, commit)
+    found, problems = read_whole(taken, settings.categories)
+    return Content(
+        repository=repository,
+        directory=directory,
+        settings=settings,
+        now=context.now,
+        files=found,
+        kin=kin_of(found),
+        head=commit,
+        kind="commit",
+        is_whole=True,
+        texts=_texts_of(found),
+        problems=problems,
+    )
+
+
 def of_worktree(context: Context, paths: tuple[str, ...] = ()) -> Content:
     """Take the files on disk; with `paths` only those in or below them are looked at."""
     repository, directory, settings = context.repository, context.directory, context.settings

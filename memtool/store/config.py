@@ -177,6 +177,8 @@ ROWS: tuple[Row, ...] = (
      (1, 60_000)),
     ("fleet.team", "", ("the team that a repository belongs to, as team:NAME finds it in a fleet; "
       "a label that the repository gives itself")),
+    ("fleet.epoch", 0, ("how often the history of the default branch was rewritten: memtool "
+      "publish says when to raise it"), (0, 1_000_000)),
     ("review.policy", "warn", ("what a decision that a change does not mention is to memtool "
       "review: told, or a failure"), ("warn", "fail")),
 )  # fmt: skip

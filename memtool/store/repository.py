@@ -623,6 +623,8 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_API_URL": "the address on this machine under which memtool serve is reached as well, "
     "such as the near end of a tunnel: http://localhost:9000",
     "MEMTOOL_FLEET_URL": "the server that search --fleet asks, in place of the user's fleet.url",
+    "MEMTOOL_FLEET_USER, MEMTOOL_FLEET_PASSWORD": "who asks that server, or publishes to it",
+    "MEMTOOL_FLEET_KEY": "a key of its own in place of both, sent as Authorization: ApiKey",
     "MEMTOOL_PURGES": "ids that a purge names to the hook of its own commit; set by memtool alone",
     "NO_COLOR": "any text; no colours, which only a terminal gets",
     "TERM": "where it is dumb, or not set, there are no colours either",

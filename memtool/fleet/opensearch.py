@@ -1,0 +1,549 @@
+"""The shared index on OpenSearch: where it is, how it is asked, what its documents hold.
+
+HTTP by the standard library, since a cold search pays for every import. Everything that a server
+says is untrusted: an answer has a size, a shape and one clock over all of it, redirects are not
+followed, and a document that is not what `publish` writes is passed over. What it may cost is an
+answer from the project's own memories; never a wrong one, and no hook that hangs.
+
+The index is named by the alias of `fleet.url` and the analyzer's version, so that terms of two
+versions never meet. It holds memories, one document each, and for each repository a manifest, which
+says up to which change of its memories it was published.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import time
+from base64 import b64encode
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from io import BufferedReader, RawIOBase
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from memtool.errors import MemtoolError
+from memtool.fleet.backend import FleetCandidate, FleetUnavailable, share
+from memtool.index.analyzer import TOKENIZER
+from memtool.index.scoring import K1, B
+from memtool.memory.document import MAX_BYTES
+from memtool.memory.schema import is_inside
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from memtool.fleet.backend import FleetQuery
+
+MOST_ANSWER = 8 << 20
+"""Bytes of an answer; a longer one is not read."""
+MOST_TEXT = 3 * MAX_BYTES
+"""Bytes of a memory as terms: names stand there whole, by their parts and by pairs of them."""
+MOST_PATH, MOST_TEAM = 1_000, 100
+"""Characters of a path and of the name of a team."""
+MOST_FETCHED = MOST_ANSWER // 2
+"""Bytes of memories that are fetched for one question, by the sizes that they claim."""
+LOOKED_AT = 3
+"""So many times as many documents are named as are wanted: where one repository has more than its
+share among them, others take their places."""
+TELLING = 8
+"""Words of a question that are asked for, the most telling first (see docs/fleet.md)."""
+PORT = 9200
+NO_OPENSEARCH = "does not speak as OpenSearch does"
+SHARDS = 2
+ROUTED = 8
+"""Up to so many repositories that are asked for by name are looked for on their own shards only."""
+VARIABLES = ("MEMTOOL_FLEET_USER", "MEMTOOL_FLEET_PASSWORD", "MEMTOOL_FLEET_KEY")
+
+_HOST = re.compile(r"[0-9A-Za-z_.:%-]{1,253}")
+_ALIAS = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+_NAME = re.compile(r"[^\s/*?,:\\]{1,100}/[^\s/*?,:\\]{1,100}")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REASON = re.compile(r"[a-z_]{1,60}")
+
+
+class SearchServer(Value):
+    """A server and the index on it. `alias` names the index, and so the domain of trust."""
+
+    host: str
+    port: int
+    alias: str
+    is_tls: bool
+    authorization: str = ""
+
+    @property
+    def index(self) -> str:
+        """The index of this version of the analyzer."""
+        return f"{self.alias}-a{TOKENIZER}"
+
+    @property
+    def name(self) -> str:
+        """What people call it: the address without what is secret."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}/{self.alias}"
+
+    def ask(
+        self, method: str, path: str, body: object = None, *, within: float
+    ) -> tuple[int, dict[str, Any]]:
+        """Send a request and return the status and the JSON object of the answer.
+
+        `body` is sent as JSON, a list as one line for each of its rows. `within` are seconds for
+        all of it, but for the look-up of the name, which the system bounds.
+
+        Raises:
+            FleetUnavailable: there is no answer within that time, or none that may be read.
+        """
+        end = time.monotonic() + within
+        data, kind = b"", "application/json"
+        if isinstance(body, list):
+            data = b"".join(json.dumps(row).encode() + b"\n" for row in body)
+            kind = "application/x-ndjson"
+        elif body is not None:
+            data = json.dumps(body).encode()
+        headers = {"Content-Type": kind, "Accept": "application/json", "Connection": "close"}
+        if self.authorization:
+            headers["Authorization"] = self.authorization
+        connection = _Connection(self, end)
+        try:
+            connection.request(method, path, data or None, headers)
+            answer = connection.getresponse()
+            found = json.loads(self._read(answer) or b"{}")
+        except TimeoutError:
+            raise FleetUnavailable(f"{self.name} did not answer within {within:.3g} s") from None
+        except OSError as error:
+            raise FleetUnavailable(self._unreachable(error)) from None
+        except (HTTPException, ValueError, RecursionError):
+            raise FleetUnavailable(f"{self.name} {NO_OPENSEARCH}") from None
+        finally:
+            connection.close()
+        if not isinstance(found, dict):
+            raise FleetUnavailable(f"{self.name} {NO_OPENSEARCH}")
+        return answer.status, found
+
+    def _read(self, answer: HTTPResponse) -> bytes:
+        """Return the body of an answer, if it may be read. Raises FleetUnavailable."""
+        if 300 <= answer.status < 400:
+            raise FleetUnavailable(f"{self.name} redirects elsewhere, which is not followed")
+        text = b""
+        if (answer.length or 0) <= MOST_ANSWER and not answer.getheader("Content-Encoding"):
+            text = answer.read(MOST_ANSWER + 1)
+        if len(text) > MOST_ANSWER or (answer.length and not text):
+            raise FleetUnavailable(f"{self.name} sends more than may be read")
+        if answer.length:
+            raise FleetUnavailable(f"{self.name} broke off its answer")
+        return text
+
+    def _unreachable(self, error: OSError) -> str:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"{self.name} does not prove who it is: {error.verify_message}"
+        if isinstance(error, socket.gaierror):
+            return f"nobody knows the name {self.host}"
+        why = "TLS fails" if isinstance(error, ssl.SSLError) else error.strerror
+        return f"{self.name} cannot be reached: {why or type(error).__name__}"
+
+    def get(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:
+        """Return the answer to a request that must succeed. Raises FleetUnavailable."""
+        status, found = self.ask(method, path, body, within=within)
+        if status not in (200, 201):
+            raise FleetUnavailable(self.refusal(status, found))
+        return found
+
+    def refusal(self, status: int, found: Mapping[str, Any]) -> str:
+        """Say why a request was refused, in words of ours and the server's name for it alone."""
+        if status in (401, 403):
+            return f"{self.name} refuses the credentials (status {status})"
+        named = part(found, "error", "type")
+        if named == "index_not_found_exception":
+            return f"{self.name} has no index {self.index}"
+        known = isinstance(named, str) and _REASON.fullmatch(named)
+        return f"{self.name} refuses: {named if known else 'status'} {status}"
+
+
+def server_at(url: str, env: Mapping[str, str]) -> SearchServer:
+    """Read the address of the shared index, and the credentials of the environment.
+
+    Raises:
+        MemtoolError: it is no such address, or its text holds credentials.
+    """
+
+    def refusal(what: str, hint: str = "https://search.example.org:9200/memories") -> MemtoolError:
+        return MemtoolError(f"fleet.url {what}", hint=f"such as {hint}", code="config")
+
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise refusal("is no address") from None
+    if "@" in parts.netloc:
+        raise MemtoolError(
+            "fleet.url holds a user or a password, which belong into the environment",
+            hint="set MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD, or MEMTOOL_FLEET_KEY",
+            code="config",
+        )
+    if parts.scheme not in ("https", "http") or not host or not url.isascii():
+        raise refusal("must begin with https:// and a host")
+    if (
+        not host.replace(":", "")
+        .replace("%", "")
+        .replace("_", "-")
+        .replace("-", "")
+        .replace(".", "")
+        .isalnum()
+    ):
+        raise refusal("names no host")
+    alias = parts.path.strip("/")
+    if not _ALIAS.fullmatch(alias) or parts.query or parts.fragment:
+        raise refusal("must end with the name of an index, in small letters, and nothing behind it")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise refusal("goes over the network in the clear: http is for this machine alone")
+    port = port or (443 if parts.scheme == "https" else PORT)
+    return SearchServer(host, port, alias, parts.scheme == "https", _authorization(env))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"  # what it leads to is looked at again, once it is connected
+
+
+def _authorization(env: Mapping[str, str]) -> str:
+    user, password, key = (env.get(name, "") for name in VARIABLES)
+    if key and user:
+        raise MemtoolError(
+            "MEMTOOL_FLEET_KEY and MEMTOOL_FLEET_USER are two ways to log in",
+            hint="unset one of them",
+            code="config",
+        )
+    if bool(user) != bool(password) or ":" in user:
+        raise MemtoolError(
+            "MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD belong together, the user without :",
+            hint="set both, or neither",
+            code="config",
+        )
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise MemtoolError(
+            "MEMTOOL_FLEET_KEY is no key: it holds what no header may", hint="copy it again",
+            code="config",
+        )  # fmt: skip
+    if key:
+        return f"ApiKey {key}"
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode() if user else ""
+
+
+def _left(end: float) -> float:
+    """Return the seconds until then. Raises TimeoutError where there are none."""
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
+
+class _Timed(RawIOBase):
+    """What comes from a socket until a moment, however slowly it comes."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock = sock
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._sock.settimeout(_left(self._end))
+        return self._sock.recv_into(buffer)
+
+
+class _Wire:
+    """The part of a socket that `http.client` uses, under one clock."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock = sock
+        self._end = end
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of some bytes."""
+        view = memoryview(data)
+        while view:
+            self._sock.settimeout(_left(self._end))
+            view = view[self._sock.send(view) :]
+
+    def makefile(self, *_mode: object) -> BufferedReader:
+        """Return what comes back."""
+        return BufferedReader(_Timed(self._sock, self._end))
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._sock.close()
+
+
+class _Connection(HTTPConnection):
+    """A connection whose every step ends at the same moment."""
+
+    def __init__(self, server: SearchServer, end: float) -> None:
+        super().__init__(server.host, server.port)
+        self._server = server
+        self._end = end
+
+    def connect(self) -> None:
+        """Connect to the first address of the name that takes it, and prove who is there."""
+        server = self._server
+        found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+        while found:
+            family, kind, protocol, _name, address = found.pop(0)
+            sock = socket.socket(family, kind, protocol)
+            try:
+                # A host that is silent must not use up the time of those behind it.
+                sock.settimeout(_left(self._end) / (len(found) + 1))
+                sock.connect(address)
+                if not server.is_tls and not ip_address(str(address[0])).is_loopback:
+                    raise OSError(0, "it is on another machine, and http is for this one alone")
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if server.is_tls:
+                    context = ssl.create_default_context()
+                    context.minimum_version = ssl.TLSVersion.TLSv1_2
+                    sock.settimeout(_left(self._end))
+                    sock = context.wrap_socket(sock, server_hostname=server.host)
+                break
+            except ssl.SSLError:
+                sock.close()
+                raise
+            except OSError:
+                sock.close()
+                if not found:
+                    raise
+        self.sock = _Wire(sock, self._end)
+
+
+TEXT_FIELD = "w"
+MAPPING: dict[str, Any] = {
+    "dynamic": "strict",
+    "properties": {
+        TEXT_FIELD: {"type": "text", "analyzer": "whitespace", "similarity": "memtool",
+                     "index_options": "freqs"},
+        **{name: {"type": "keyword"} for name in ("repo", "id", "team", "type", "tags", "of")},
+        "gen": {"type": "long"},
+        "size": {"type": "integer"},
+        **{name: {"type": "keyword", "index": False, "doc_values": False}
+           for name in ("commit", "path", "data", "tree", "version")},
+        "count": {"type": "integer", "index": False},
+    },
+}  # fmt: skip
+"""The fields of a document. A memory has `repo`; a manifest has `of`, `gen`, `commit`, `tree`,
+`version` of memtool, and `count` of memories, and so is in no answer to a question.
+
+`w` is the text as terms, as `scoring.searchable` writes it, so that the server's analyzer only
+parts it at spaces; `gen` is the version of the document; `size` its bytes.
+"""
+
+
+def template(server: SearchServer, shards: int, replicas: int) -> dict[str, Any]:
+    """Return the index template of an alias: each index of it gets mapping and ranking by this."""
+    return {
+        "index_patterns": [f"{server.alias}-a*"],
+        "template": {
+            "settings": {
+                "number_of_shards": shards,
+                "number_of_replicas": replicas,
+                "similarity": {"memtool": {"type": "BM25", "k1": K1, "b": B}},
+            },
+            "mappings": MAPPING,
+            "aliases": {server.alias: {}},
+        },
+        "_meta": {"made by": "memtool fleet init"},
+    }
+
+
+def prepare(server: SearchServer, shards: int, replicas: int, within: float) -> bool:
+    """Make the template and, where it is not there yet, the index; return whether it was made.
+
+    What is in an index stays as it is: its number of shards is that of the day it was made.
+
+    Raises:
+        FleetUnavailable: the server refuses, or does not answer.
+    """
+    made = template(server, shards, replicas)
+    server.get("PUT", f"/_index_template/memtool-{server.alias}", made, within=within)
+    status, found = server.ask("PUT", f"/{server.index}", within=within)
+    if status == 400 and part(found, "error", "type") == "resource_already_exists_exception":
+        return False
+    if status != 200:
+        raise FleetUnavailable(server.refusal(status, found))
+    return True
+
+
+def document_id(repository: str, id_: str) -> str:
+    """Return the name of the document of a memory."""
+    return f"{repository}/{id_}"
+
+
+def is_repository(name: str) -> bool:
+    """Tell whether a text is a repository's name, `org/name`, that the index can hold."""
+    return bool(_NAME.fullmatch(name)) and name.isprintable()
+
+
+def is_commit(text: str) -> bool:
+    """Tell whether a text is the full id of a commit."""
+    return bool(_COMMIT.fullmatch(text))
+
+
+def part(value: Any, *keys: str) -> Any:
+    """Return what lies deep in objects of an answer, None where there is no such thing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def query(asked: FleetQuery, within: float) -> dict[str, Any]:
+    """Return the request for the names of documents: nothing of the question but terms is in it.
+
+    Stop words are not asked for and nothing is counted, which makes it a third as much work.
+    """
+    words = list(asked.weights.items())[:TELLING]
+    filters: list[dict[str, Any]] = [
+        _any(field, globs)
+        for field, globs in (
+            ("repo", asked.allow), ("repo", asked.repositories), ("team", asked.teams)
+        )
+        if globs
+    ]  # fmt: skip
+    for field, values in (("type", asked.types), ("tags", asked.tags)):
+        filters += [{"terms": {field: list(values)}}] if values else []
+    return {
+        "query": {
+            "bool": {
+                "should": [
+                    {"term": {TEXT_FIELD: {"value": word, "boost": weight}}}
+                    for word, weight in words
+                ],
+                "minimum_should_match": 1,
+                "filter": filters,
+            }
+        },
+        "size": asked.most * LOOKED_AT,
+        "track_total_hits": False,
+        "timeout": f"{max(1, int(within * 1000))}ms",
+        "_source": False,
+        "docvalue_fields": ["repo", "size"],
+    }
+
+
+def _any(field: str, globs: Sequence[str]) -> dict[str, Any]:
+    """Return the filter that lets pass what one of some globs names, whatever its case."""
+    ways = [
+        {"wildcard": {field: {"value": glob.replace("\\", "\\\\"), "case_insensitive": True}}}
+        for glob in globs
+    ]
+    return {"bool": {"should": ways, "minimum_should_match": 1}}
+
+
+class OpenSearch:
+    """The backend: candidates from a server, as far as they are what `publish` writes."""
+
+    def __init__(self, server: SearchServer) -> None:
+        self._server = server
+
+    def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
+        """Return the best documents by their words, the best first.
+
+        It asks twice: for the names of more than are wanted, and for the texts of those that are
+        left when no repository has more than its share.
+
+        Raises:
+            FleetUnavailable: there is no whole answer in that many seconds.
+        """
+        if not asked.weights:
+            return []
+        end = time.monotonic() + within
+        place = f"/{self._server.index}"
+        body = query(asked, within)
+        path = f"{place}/_search?allow_partial_search_results=false"
+        found = self._server.get("POST", path, body, within=self._left(end))
+        chosen = self._chosen(found, asked.most)
+        if not chosen:
+            return []
+        docs = [{"_id": id_, "routing": repository} for id_, repository in chosen]
+        path = f"{place}/_mget?realtime=false&_source_includes={','.join(FETCHED)}"
+        found = self._server.get("POST", path, {"docs": docs}, within=self._left(end))
+        rows = found.get("docs")
+        if not isinstance(rows, list):
+            raise FleetUnavailable(f"{self._server.name} gave no whole answer")
+        read = map(_candidate, rows[: len(chosen)])
+        return [one for one in read if one and asked.admits(one.repository, one.team)]
+
+    def _left(self, end: float) -> float:
+        try:
+            return _left(end)
+        except TimeoutError:
+            raise FleetUnavailable(f"{self._server.name} did not answer in time") from None
+
+    def _chosen(self, found: Mapping[str, Any], most: int) -> list[tuple[str, str]]:
+        """Return id and repository of the documents to fetch, of each repository its share."""
+        rows = part(found, "hits", "hits")
+        if found.get("timed_out") is not False or not isinstance(rows, list):
+            raise FleetUnavailable(f"{self._server.name} gave no whole answer")
+        named = list(_named(rows[: most * LOOKED_AT]))
+        fair = share(most, len({repository for _id, repository, _size in named}))
+        chosen: list[tuple[str, str]] = []
+        counts: dict[str, int] = {}
+        total = 0
+        for id_, repository, size in named:
+            counts[repository] = counts.get(repository, 0) + 1
+            total += size
+            if counts[repository] <= fair and total <= MOST_FETCHED:
+                chosen.append((id_, repository))
+        return chosen[:most]
+
+
+def _named(rows: Sequence[object]) -> Iterator[tuple[str, str, int]]:
+    """Yield id, repository and claimed size of the hits that a publisher can have written."""
+    for row in rows:
+        id_ = part(row, "_id")
+        repository, size = (_only(part(row, "fields", name)) for name in ("repo", "size"))
+        if (
+            isinstance(id_, str)
+            and isinstance(repository, str)
+            and type(size) is int
+            and is_repository(repository)
+            and id_.startswith(f"{repository}/")
+            and 0 < size <= MAX_BYTES + MOST_TEXT
+        ):
+            yield id_, repository, size
+
+
+def _only(values: object) -> object:
+    """Return the one value of a field, None where there is none or more."""
+    return values[0] if isinstance(values, list) and len(values) == 1 else None
+
+
+FETCHED = ("repo", "team", "commit", "path", "data", TEXT_FIELD)
+
+
+def _candidate(row: object) -> FleetCandidate | None:
+    """Read a document; None for one that is gone, or that no publisher writes so."""
+    texts = {name: part(row, "_source", name) for name in FETCHED}
+    texts["team"] = texts["team"] or ""
+    if not all(isinstance(text, str) for text in texts.values()):
+        return None
+    repository, team, commit, path, data, text = texts.values()
+    try:
+        read, terms = data.encode(), text.encode()
+    except UnicodeEncodeError:  # half of a pair of UTF-16
+        return None
+    name = path.rpartition("/")[2]
+    if (
+        not is_repository(repository)
+        or part(row, "_id") != document_id(repository, name.removesuffix(".md"))
+        or not is_commit(commit)
+        or not (is_inside(path) and path.isprintable() and path.endswith(".md"))
+        or len(path) > MOST_PATH
+        or len(team) > MOST_TEAM
+        or not team.isprintable()
+        or not 0 < len(read) <= MAX_BYTES
+        or len(terms) > MOST_TEXT
+    ):
+        return None
+    return FleetCandidate(repository, commit, path, read, terms, team)
