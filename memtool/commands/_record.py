@@ -92,9 +92,14 @@ def hashed(prompt: str) -> str:
 def _injected(answer: Any) -> tuple[ShownItem, ...]:
     if not hasattr(answer, "verdicts"):  # it wrote the block of a file
         return ()
-    verdicts = {verdict.id: verdict for verdict in answer.verdicts if verdict.is_taken}
+    verdicts = {(one.id, one.repository): one for one in answer.verdicts if one.is_taken}
     return tuple(
-        ShownItem(item.id, item.tier, item.score, _reason(verdicts.get(item.id)))
+        ShownItem(
+            f"{item.repository}:{item.id}" if item.repository else item.id,
+            item.tier,
+            item.score,
+            _reason(verdicts.get((item.id, item.repository))),
+        )
         for item in answer.items
     )
 

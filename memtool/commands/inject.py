@@ -167,10 +167,11 @@ def _final(verdicts: Iterable[CandidateVerdict]) -> tuple[CandidateVerdict, ...]
 
     What was taken comes first.
     """
-    kept: dict[str, CandidateVerdict] = {}
+    kept: dict[tuple[str, str], CandidateVerdict] = {}
     for verdict in verdicts:
-        if verdict.id not in kept or (verdict.is_taken and not kept[verdict.id].is_taken):
-            kept[verdict.id] = verdict
+        key = verdict.id, verdict.repository
+        if key not in kept or (verdict.is_taken and not kept[key].is_taken):
+            kept[key] = verdict
     return tuple(sorted(kept.values(), key=lambda verdict: not verdict.is_taken))
 
 
@@ -189,4 +190,5 @@ def _explained(verdict: CandidateVerdict) -> str:
     numbers = [] if verdict.score is None else [f"score {verdict.score:.3f}"]
     numbers += [f"{name} {value:.3f}" for name, value in sorted(verdict.factors.items())]
     tail = f" ({', '.join(numbers)})" if numbers else ""
-    return f"{verdict.id}: {fate} as {verdict.tier}: {verdict.reason}{tail}"
+    whose = f" of {verdict.repository}" if verdict.repository else ""
+    return f"{verdict.id}{whose}: {fate} as {verdict.tier}: {verdict.reason}{tail}"

@@ -9,7 +9,7 @@ A row is only templates. Everything that is put into them is escaped first.
 
 from __future__ import annotations
 
-from memtool.inject.candidates import SUMMARY, tokens
+from memtool.inject.candidates import FLEET, SUMMARY, tokens
 from memtool.memory import timestamps
 from memtool.search.scope import DIGEST, MEMORY, NONE, is_digest
 from memtool.value import Value, digest
@@ -281,7 +281,8 @@ def boundary_of(content: str) -> str:
 class BlockItem(Value):
     """One memory of the block. `text` is how it is written there, `tokens` what that costs.
 
-    `scope` is `global` for a memory of the user's, else `project`.
+    `scope` is `global` for a memory of the user's, `fleet` for one of another `repository`, which
+    is empty for all others, else `project`.
     `commit` is None for what is in no commit, `score` for what was not searched, `drift` where
     it is not known: the share of the worst of its files that is gone. `drift_level` is its level.
     `unproven` says what it lacks to fulfil its trust rule, empty for nothing.
@@ -299,6 +300,18 @@ class BlockItem(Value):
     conflicts: tuple[str, ...]
     text: str
     unproven: str = ""
+    repository: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the JSON shape, in which only memories of the fleet name a repository."""
+        shape = super().plain()
+        if not self.repository:
+            del shape["repository"]
+        return shape
+
+
+_DEPTHS = {SUMMARY: DIGEST, FLEET: FLEET}
+"""The level that a tier answers on, where that is not a memory."""
 
 
 class Injected(Value):
@@ -336,7 +349,7 @@ class Injected(Value):
         if not self.prompt.strip():
             return ""
         tiers = [item.tier for item in self.items if item.score is not None]
-        return NONE if not tiers else DIGEST if tiers[0] == SUMMARY else MEMORY
+        return _DEPTHS.get(tiers[0], MEMORY) if tiers else NONE
 
     def followed_by(self, other: Injected) -> Injected:
         """Return both blocks in one answer, this one first."""
@@ -352,7 +365,8 @@ class Injected(Value):
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON shape: the shares, the items, the block."""
-        shares = ("total", "pinned", "bridge", "retrieval", "summary")
+        shares = ["total", "pinned", "bridge", "retrieval", "summary"]
+        shares += ["fleet"] if self.budget.fleet else []
         used = {"used": tokens(self.text)}
         shape: dict[str, Any] = {
             "budget": {name: getattr(self.budget, name) for name in shares} | used,

@@ -46,7 +46,9 @@ SUMMARY = "summary"
 """The tier of what sums up others: digests, and in a primer the session before."""
 PROJECT = "project"
 GLOBAL = "global"
-"""The scopes: whose memory it is, by the repository that it is in."""
+FLEET = "fleet"
+"""The scopes: whose memory it is, by the repository that it is in; that of the fleet is also a tier
+of its own, and stands for the trust that there is in it, less than `local`."""
 
 
 class Candidate(Value):
@@ -65,6 +67,9 @@ class Candidate(Value):
     """The ids of what it conflicts with, where it is shown for itself."""
     suffices: bool = True
     """Whether what is shown of a digest answers the prompt by itself."""
+    repository: str = ""
+    commit: str = ""
+    """Of a memory of the fleet its `org/name`, and the full id of the commit it was read from."""
 
     @property
     def is_brief(self) -> bool:
@@ -75,7 +80,10 @@ class Candidate(Value):
 
 
 class CandidateVerdict(Value):
-    """Why a candidate was shown or not. `weights` are its factors as they were computed."""
+    """Why a candidate was shown or not. `weights` are its factors as they were computed.
+
+    `repository` is that of a memory of the fleet, empty for others.
+    """
 
     id: str
     tier: str
@@ -84,6 +92,7 @@ class CandidateVerdict(Value):
     score: float | None = None
     weights: Mapping[str, float] = {}
     scope: str = PROJECT
+    repository: str = ""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -94,6 +103,8 @@ class CandidateVerdict(Value):
         """Return the JSON shape, in which the fate is called `taken`."""
         names = {"is_taken": "taken", "weights": "factors"}
         fields = super().plain() | {"weights": self.factors}
+        if not self.repository:
+            del fields["repository"]
         return {names.get(name, name): value for name, value in fields.items()}
 
 
@@ -361,6 +372,7 @@ def verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> CandidateVe
         rounded(candidate.score),
         candidate.factors,
         candidate.scope,
+        candidate.repository,
     )
 
 
@@ -398,6 +410,8 @@ class Budget(Value):
     summary: int
     retrieval_most: int = 0
     """What the settings allow for retrieval, however much stays empty elsewhere."""
+    fleet: int = 0
+    """What memories of other repositories may take of what the others leave; 0 without a fleet."""
 
     def to_retrieval(self, pinned: int, summary: int = 0) -> Budget:
         """Return what the answer to a prompt has left, by the tokens that two tiers used."""

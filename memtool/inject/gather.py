@@ -58,12 +58,16 @@ if TYPE_CHECKING:
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget
     from memtool.inject.changed_here import LevelView
+    from memtool.inject.fleet_tier import FleetTier, ForeignMemory
     from memtool.inject.select import Chosen, Threshold
     from memtool.search.retrieve import Scope
     from memtool.store.context import Context
     from memtool.store.provenance import Origin, Witness
 
     Write = Callable[[Candidate, bool], str]
+
+    Fleet = Callable[[str], Sequence[ForeignMemory]]
+    """Gives what other repositories may answer to a prompt, the best first."""
 
 NOTE = (
     "\nThose of scope global hold in all projects of this user: `memtool --global VERB` reads and "
@@ -81,7 +85,8 @@ class GatherRequest(Value):
 
     `files` are paths from the top. `exact` checks every file for a change, `no_global` leaves out
     the user's memories, `explain` also finds out what was missed. `shown` are the versions that the
-    session is shown already in the same answer.
+    session is shown already in the same answer. `fleet` asks other repositories about a prompt,
+    None where the user does not want that.
     """
 
     context: Context
@@ -94,6 +99,7 @@ class GatherRequest(Value):
     exact: bool = False
     no_global: bool = False
     shown: tuple[tuple[str, str], ...] = ()
+    fleet: Fleet | None = None
 
 
 class Side(Value):
@@ -133,8 +139,8 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
     """Return the block for a prompt and files.
 
     Pinned memories come first, then the decisions and warnings that govern a file that is named,
-    then what search found. `shares` bounds the whole text. Global memories are left out for a
-    revision.
+    then what search found, then what other repositories say. `shares` bounds the whole text. Global
+    memories are left out for a revision, and so is the fleet.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
@@ -178,8 +184,50 @@ def answer(asked: GatherRequest, form: BlockFormat, shares: Budget) -> Injected:
         verdicts += side.yielded + _not_found(side)
     room -= sum(len(one.text.encode()) for one in more)
     texts = [*(one.text for one in taken), *last, *fitting(drift_of(drifted), form, room)]
-    text = write_block(texts, form, preamble_of(sides, (one.candidate for one in taken)))
-    return injected(asked, sides, shares, form, text, taken, verdicts, is_told=bool(last))
+    preamble = preamble_of(sides, (one.candidate for one in taken))
+    beside = None
+    if asked.fleet is not None and asked.prompt.strip() and (asked.at, asked.as_of) == (None, None):
+        shares, beside = _beside(asked, sides, form, shares, texts)
+        texts += beside.texts
+        preamble += beside.preamble
+    text = write_block(texts, form, preamble)
+    answered = injected(asked, sides, shares, form, text, taken, verdicts, is_told=bool(last))
+    return answered if beside is None else answered.replace(
+        items=answered.items + beside.items,
+        verdicts=answered.verdicts + beside.verdicts,
+        versions=answered.versions + beside.versions,
+    )  # fmt: skip
+
+
+def _beside(
+    asked: GatherRequest,
+    sides: Sequence[Side],
+    form: BlockFormat,
+    shares: Budget,
+    texts: Sequence[str],
+) -> tuple[Budget, FleetTier]:
+    """Return the shares with that of the fleet, and what it says beside the local texts."""
+    from memtool.inject import fleet_tier  # off unless the user wants it
+
+    assert asked.fleet is not None
+    own = sides[0]
+    refused = fleet_tier.objection(own.grounds)
+    if refused:
+        asked.context.notes.append(refused)
+        return shares, fleet_tier.FleetTier()
+    frame = frame_bytes(
+        form, preamble_of(sides, (one for side in sides for one in side.candidates))
+    )
+    room = shares.total * BYTES_PER_TOKEN - frame - len("".join(texts).encode())
+    share = min(shares.total * fleet_tier.PERCENT // 100, max(0, room) // BYTES_PER_TOKEN)
+    speaking = [
+        one for side in sides for one in side.candidates if not side.grounds.refusal(one.record)
+    ]
+    local = fleet_tier.LocalAnswer(
+        own.grounds, speaking, own.once, asked.context.strict_settings, form
+    )
+    found = asked.fleet(asked.prompt) if share else ()
+    return shares.replace(fleet=share), fleet_tier.tier(asked.prompt, found, local, share, room)
 
 
 def _pinned(
@@ -499,7 +547,7 @@ def writer(
 def notices(sides: Sequence[Side], candidates: Iterable[Candidate]) -> list[str]:
     """Return what has to be said about memories that the session was not given yet."""
     wanted = [PREAMBLE]
-    if any(one.scope != PROJECT for one in candidates):
+    if any(one.scope == GLOBAL for one in candidates):
         wanted.append(NOTE)
     seen = sides[0].once.seen  # a session has one past, in the clone that it works in
     return [text for text in wanted if notice(text) not in seen]

@@ -12,7 +12,14 @@ and the user's own repository have is put into one order, in which the user's gi
 from __future__ import annotations
 
 from memtool.index.analyzer import is_stop, terms
-from memtool.inject.candidates import Candidate, CandidateVerdict, Eligibility, Gates, verdict
+from memtool.inject.candidates import (
+    GLOBAL,
+    Candidate,
+    CandidateVerdict,
+    Eligibility,
+    Gates,
+    verdict,
+)
 from memtool.search import scope
 from memtool.value import cached_property
 
@@ -403,23 +410,28 @@ def _groups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def yielding(own: Sequence[Candidate], others: Sequence[Candidate]) -> Chosen:
-    """Return the global candidates that nothing of the project speaks for or against.
+    """Return the candidates from elsewhere that nothing of one's own speaks for or against.
 
-    `own` are those of the project, whether there is room for them or not.
+    `own` are those of the project, and of the user where `others` are of other repositories,
+    whether there is room for them or not.
     """
     ours = [one.record.memory for one in own]
     theirs = [one.record.memory for one in others]
     reasons: dict[int, str] = {}
     for one, other in clashes([*ours, *theirs]) if ours and theirs else ():
         if one < len(ours) <= other:
-            reasons.setdefault(other - len(ours), f"it may contradict the project's {ours[one].id}")
-    said = [(memory.id, Wording(memory)) for memory in ours]
+            reasons.setdefault(other - len(ours), f"it may contradict {_named(own[one])}")
+    said = [(_named(one), Wording(one.record.memory)) for one in own]
     for number, memory in enumerate(theirs if ours else ()):
         wording = Wording(memory)
-        same = next((id_ for id_, other in said if wording.is_equal(other)), "") or next(
-            (id_ for id_, other in said if says_same(wording, other)), ""
+        same = next((name for name, other in said if wording.is_equal(other)), "") or next(
+            (name for name, other in said if says_same(wording, other)), ""
         )
         if same:
-            reasons[number] = f"the project's {same} says the same"
+            reasons[number] = f"{same} says the same"
     kept = [one for number, one in enumerate(others) if number not in reasons]
     return kept, [verdict(others[at], reasons[at], is_taken=False) for at in sorted(reasons)]
+
+
+def _named(one: Candidate) -> str:
+    return f"the {'user' if one.scope == GLOBAL else 'project'}'s {one.record.id}"
