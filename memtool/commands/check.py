@@ -138,9 +138,8 @@ def _checked(
         problems = tuple(p for p in problems if is_chosen(p.path, chosen))
     else:
         problems = (*problems, *_blocks(context, content))
-    problems = tuple(
-        sorted((*problems, *_misplaced(context, content)), key=lambda one: (one.path, one.line))
-    )
+    problems = (*problems, *_misplaced(context, content), *_unused(context, content, path))
+    problems = tuple(sorted(problems, key=lambda one: (one.path, one.line)))
     if any(one.severity == ERROR for one in problems):
         from memtool.authoring.tree import with_way_back
 
@@ -164,6 +163,26 @@ def _misplaced(context: Context, content: Content) -> list[Problem]:
         )
         for one in found
         if one.memory is not None and one.memory.text("scope") == "global"
+    ]  # fmt: skip
+
+
+def _unused(context: Context, content: Content, path: tuple[str, ...]) -> list[Problem]:
+    """Return the settings of a project that only its users' own settings decide: none is used.
+
+    A repository that names whom its users ask, or what they run, is a mistake or an attack.
+    """
+    from memtool.gate.sources import is_chosen
+    from memtool.memory.schema import Problem as Found
+    from memtool.store.config import CONFIG_NAME, USER_ONLY
+
+    file = f"{content.directory}/{CONFIG_NAME}"
+    given = sorted(USER_ONLY.keys() & content.settings.given.keys())
+    if not given or context.is_in_global or (path and not is_chosen(file, _inside(context, path))):
+        return []
+    return [
+        Found(file, 0, "user-setting", f"{key} of a project is {USER_ONLY[key]}",
+              f"take {key} out; memtool --global config {key} VALUE", severity="warning")
+        for key in given
     ]  # fmt: skip
 
 

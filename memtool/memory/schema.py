@@ -71,6 +71,7 @@ CODES: dict[str, str] = {
     "no-such-file": "its files match nothing",
     "unowned": "nobody can tell that an owner made this change, as a trust rule wants it",
     "foreign-scope": "it is of scope global, in a project",
+    "user-setting": "a project sets what its users' own settings decide alone",
     "duplicate": "another living memory says the same, in the same words or nearly so",
     "conflict": "another living memory says the contrary, or gives another value",
     "future": "a moment of the past lies in the future",

@@ -335,3 +335,21 @@ def test_a_project_holds_no_memory_of_global_scope(sandbox: Sandbox) -> None:
     sandbox.git("commit", "-qm", "without the hook")
     assert sandbox.json("check")["problems"][0]["severity"] == "warning"
     assert sandbox.json("check", MEMTOOL_GLOBAL=str(sandbox.path))["problems"] == []
+
+
+def test_a_project_sets_nothing_of_its_users(sandbox: Sandbox) -> None:
+    """What only the users' own settings decide is named in those of a project, staged or in CI."""
+    base = sandbox.commit("begin", sandbox.memory("dec-a"))
+    text = '[fleet]\nurl = "https://evil.test/x"\n[inject]\nfleet = true\n[search]\nlimit = 5\n'
+    sandbox.write(".memory/config.toml", text)
+    sandbox.git("add", ".memory/config.toml")
+    staged = sandbox.json("check", "--staged")["problems"]
+    sandbox.commit("settings")
+    for problems in (staged, sandbox.json("check", "--range", f"{base}..HEAD")["problems"]):
+        assert [(p["path"], p["code"], p["severity"]) for p in problems] == [
+            (".memory/config.toml", "user-setting", "warning")
+        ] * 2
+        assert problems[0]["message"].startswith("fleet.url of a project is not used")
+        assert "evil.test" not in str(problems)
+    assert sandbox.json("check", ".memory/decision")["problems"] == []
+    assert sandbox.json("check", MEMTOOL_GLOBAL=str(sandbox.path))["problems"] == []
