@@ -206,8 +206,8 @@ class Application:
                     stamp = await self._stamp()
                 except MemtoolError:
                     return
-                if stamp.memories != last:
-                    last = stamp.memories
+                if stamp.private != last:
+                    last = stamp.private
                     yield f"data: {last}\n\n"
                 await asyncio.sleep(LOOK_S)
 

@@ -210,6 +210,76 @@ def test_it_works_by_keys_and_without_scripts(site: Site):
     assert plain.page.locator(".results li").count() > 0
 
 
+SEAT = """---
+id: {id}
+timestamp: 2026-11-20T15:00:00Z
+type: semantic
+title: A seat that is {id}
+source: [human:Ada]
+confidence: medium
+status: confirmed
+---
+A seat is free.
+"""
+OPEN_ROW = "document.querySelector('.results details[open]').closest('.row')"
+
+
+def write(site: Site, id_: str) -> None:
+    """Write a memory about seats beside the server."""
+    (site.place / f".memory/semantic/{id_}.md").write_text(SEAT.format(id=id_))
+
+
+def test_what_changes_is_taken_over_in_its_place(site: Site):
+    """The reader stays at the same row, with focus and open details; what is new has a mark."""
+    look = site.look(viewport={"width": 900, "height": 500})
+    page = look.page
+    look.go("/search?q=seat&limit=30")
+    page.locator(".results summary").nth(3).click()
+    page.locator(".results h2 a").nth(4).focus()
+    page.evaluate("document.querySelectorAll('.results .row')[3].scrollIntoView()")
+    place = f"{OPEN_ROW}.getBoundingClientRect().top"
+    before = page.evaluate(place)
+    focused = page.evaluate("document.activeElement.href")
+    for name in ("sem-seat-one", "sem-seat-two"):
+        write(site, name)
+        page.wait_for_selector(f".row:has(a[href='/m/{name}']) .new")
+        assert abs(page.evaluate(place) - before) < 2
+        assert page.evaluate("document.activeElement.href") == focused
+        assert page.locator(".results details[open]").count() == 1
+    assert page.locator(".new").count() == 2
+    page.locator(".news a").click()
+    assert "sem-seat" in page.evaluate("document.activeElement.href")
+
+
+def test_what_somebody_types_or_selects_is_left_alone(site: Site):
+    """A form keeps its words, and a link says that something changed; it shows what is new."""
+    look = site.look()
+    page = look.page
+    for number, (path, field) in enumerate(
+        (("/findings", "input[name=why]"), ("/search?q=seat", "input[name=tag]"))
+    ):
+        look.go(path)
+        page.locator(f"main {field}").first.fill("my words")
+        write(site, f"sem-seat-{number}")
+        session = [sys.executable, "-m", "memtool", "session", "start", "--title", "x"]
+        begun = subprocess.run(
+            session, cwd=site.place, env=site.env, check=True, capture_output=True, text=True
+        )
+        said = "From now on always sell the seats at the window first."
+        add = [*session[:4], "add", begun.stdout.strip(), "--role", "user", said]
+        subprocess.run(add, cwd=site.place, env=site.env, check=True, capture_output=True)
+        subprocess.run(
+            [*session[:3], "promote", "--list"], cwd=site.place, env=site.env, check=True,
+            capture_output=True,
+        )  # fmt: skip
+        page.wait_for_selector(".news a")
+        assert page.locator(f"main {field}").first.input_value() == "my words"
+        assert page.locator(".new").count() == 0
+    with page.expect_navigation():
+        page.locator(".news a").click()
+    assert page.locator(".row a[href='/m/sem-seat-1']").count() > 0
+
+
 def test_other_origins_get_nothing(site: Site):
     """A rebound name, a form of another site and another port get no page, no write, no cookie."""
     look = site.look()
