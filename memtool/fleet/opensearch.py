@@ -111,14 +111,10 @@ class SearchServer(Value):
             connection.request(method, path, data or None, headers)
             answer = connection.getresponse()
             found = json.loads(self._read(answer) or b"{}")
-        except TimeoutError:
-            raise FleetUnavailable(f"{self.name} did not answer within {within:.3g} s") from None
-        except OSError as error:
-            raise FleetUnavailable(self._unreachable(error)) from None
-        except (HTTPException, ValueError, RecursionError):
-            raise FleetUnavailable(f"{self.name} {NO_OPENSEARCH}") from None
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
+            raise FleetUnavailable(self._failure(error, within)) from None
         finally:
-            connection.close()
+            connection.end()
         if not isinstance(found, dict):
             raise FleetUnavailable(f"{self.name} {NO_OPENSEARCH}")
         return answer.status, found
@@ -127,22 +123,27 @@ class SearchServer(Value):
         """Return the body of an answer, if it may be read. Raises FleetUnavailable."""
         if 300 <= answer.status < 400:
             raise FleetUnavailable(f"{self.name} redirects elsewhere, which is not followed")
-        text = b""
-        if (answer.length or 0) <= MOST_ANSWER and not answer.getheader("Content-Encoding"):
-            text = answer.read(MOST_ANSWER + 1)
-        if len(text) > MOST_ANSWER or (answer.length and not text):
+        is_long = (answer.length or 0) > MOST_ANSWER or answer.getheader("Content-Encoding")
+        text = b"" if is_long else answer.read(MOST_ANSWER + 1)
+        if is_long or len(text) > MOST_ANSWER:
             raise FleetUnavailable(f"{self.name} sends more than may be read")
         if answer.length:
             raise FleetUnavailable(f"{self.name} broke off its answer")
         return text
 
-    def _unreachable(self, error: OSError) -> str:
+    def _failure(self, error: Exception, within: float) -> str:
+        """Return in words of ours why there was no answer."""
+        if isinstance(error, TimeoutError):
+            return f"{self.name} did not answer within {within:.3g} s"
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"{self.name} does not prove who it is: {error.verify_message}"
+        if isinstance(error, ssl.SSLError):
+            return f"{self.name} does not speak TLS"
         if isinstance(error, socket.gaierror):
             return f"nobody knows the name {self.host}"
-        why = "TLS fails" if isinstance(error, ssl.SSLError) else error.strerror
-        return f"{self.name} cannot be reached: {why or type(error).__name__}"
+        if isinstance(error, OSError) and error.strerror:
+            return f"{self.name} cannot be reached: {error.strerror}"
+        return f"{self.name} {NO_OPENSEARCH}"
 
     def get(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:
         """Return the answer to a request that must succeed. Raises FleetUnavailable."""
@@ -276,8 +277,7 @@ class _Wire:
         return BufferedReader(_Timed(self._sock, self._end))
 
     def close(self) -> None:
-        """Close the socket."""
-        self._sock.close()
+        """Do nothing: `http.client` is done with a connection before the answer is read."""
 
 
 class _Connection(HTTPConnection):
@@ -287,11 +287,20 @@ class _Connection(HTTPConnection):
         super().__init__(server.host, server.port)
         self._server = server
         self._end = end
+        self._socket: socket.socket | None = None
+
+    def end(self) -> None:
+        """Close the socket, wherever the request got to."""
+        if self._socket is not None:
+            self._socket.close()
 
     def connect(self) -> None:
         """Connect to the first address of the name that takes it, and prove who is there."""
         server = self._server
-        found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+        try:
+            found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+        except UnicodeError:  # a part of the name is empty, or too long
+            raise socket.gaierror from None
         while found:
             family, kind, protocol, _name, address = found.pop(0)
             sock = socket.socket(family, kind, protocol)
@@ -315,7 +324,7 @@ class _Connection(HTTPConnection):
                 sock.close()
                 if not found:
                     raise
-        self.sock = _Wire(sock, self._end)
+        self._socket, self.sock = sock, _Wire(sock, self._end)
 
 
 TEXT_FIELD = "w"
