@@ -27,6 +27,7 @@ from memtool.commands import digest as _digest
 from memtool.commands import doctor as _doctor
 from memtool.commands import drift as _drift
 from memtool.commands import eval as _eval
+from memtool.commands import fleet as _fleet
 from memtool.commands import forget as _forget
 from memtool.commands import hook as _hook
 from memtool.commands import import_ as _import
@@ -110,6 +111,8 @@ class Project(Context):
     list = _list.list
     show = _show.show
     search = _search.search
+    fleet_status = _fleet.fleet_status
+    fleet_sync = _fleet.fleet_sync
     serve = _serve.serve
     inject = _inject.inject
     eval = _eval.eval

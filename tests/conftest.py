@@ -228,10 +228,9 @@ def keyring(tmp_path_factory: pytest.TempPathFactory) -> Keyring:
     return Keyring(tmp_path_factory.mktemp("keys"))
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """The environment of every process: nobody's settings, one author, one clock."""
-    home = tmp_path / "home"
+def environment_below(folder: Path) -> dict[str, str]:
+    """Return the environment of every process: nobody's settings, one author, one clock."""
+    home = folder / "home"
     home.mkdir()
     kept = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
     for name in HOST_VARIABLES:
@@ -240,6 +239,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local"),
+        "XDG_CACHE_HOME": str(home / ".cache"),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "Ada",
@@ -249,6 +249,12 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "MEMTOOL_NOW": NOW,
         "MEMTOOL_SEED": "test",
     }
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of every process of a test."""
+    return environment_below(tmp_path)
 
 
 @pytest.fixture

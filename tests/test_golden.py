@@ -389,6 +389,7 @@ PROCESSES = """
     migrate
     export --no-body
     publish --dry-run
+    fleet status
 schema
 completion zsh
 """

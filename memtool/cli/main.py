@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 SURFACES = {"completion": "memtool.cli.completion", "mcp": "memtool.mcp", "serve": "memtool.web"}
 """Verbs that need more than a verb knows, and the module that serves them."""
-NO_REPOSITORY = ("demo", "schema")
+NO_REPOSITORY = ("demo", "schema", "fleet status", "fleet sync")
 """Verbs that answer without a repository, too."""
 
 

@@ -56,6 +56,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("list", "read", "the memories that match filters"),
     Verb("show", "read", "one memory with everything derived from it"),
     Verb("search", "read", "the memories that answer a question, best first"),
+    Verb("fleet status", "read", "the repositories that are asked beside this one", "fleet"),
+    Verb("fleet sync", "read", "fetch them, and index what changed", "fleet"),
     Verb("serve", "read", "the memories in a browser, and the verbs over HTTP, on this machine"),
     Verb("inject", "read", "the block of memories that an agent gets"),
     Verb("eval", "read", "how well a search finds what golden queries expect"),
@@ -113,6 +115,7 @@ VERBS: tuple[Verb, ...] = (
 
 ACTIONS: dict[str, str] = {
     "session": "the private log of what happened, from which memories may come",
+    "fleet": "the memories of other repositories, asked beside those of this one",
 }
 """Verbs that have actions; the first row of each is the action that is meant without one."""
 

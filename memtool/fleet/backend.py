@@ -15,7 +15,14 @@ from __future__ import annotations
 import os
 
 from memtool.errors import MemtoolError
+from memtool.index import scoring
+from memtool.index.scoring import Document
+from memtool.index.stored_fields import fields
+from memtool.memory.memory import is_generated
+from memtool.memory.schema import is_id
+from memtool.search.features import private_label
 from memtool.store.files import name_matches
+from memtool.store.snapshot import Record
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -23,9 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from typing import Protocol
 
+    from memtool.memory.lineage import Lineage
+    from memtool.memory.memory import Memory
     from memtool.store.context import Context
+
+    Names = frozenset[str]
 else:
     Protocol = object
+    Names = frozenset
 
 CANDIDATES = 100
 """Candidates of one question. With so many the order of the local search is reproduced exactly."""
@@ -49,8 +61,8 @@ class FleetQuery(Value):
 
     `weights` are the analysed terms of the question without stop words, the most telling first.
     `repositories` are globs over `org/name` (`is_named`), of which one must fit, as of `allow`,
-    which is the user's; empty: all. `types` and `tags` are alternatives; empty: all. `most` is how
-    many candidates come back, 1 to 1,000.
+    which is the user's; empty: all. `without` is one that is not asked: the one at hand. `types`
+    and `tags` are alternatives; empty: all. `most` is how many candidates come back, 1 to 1,000.
     """
 
     weights: Mapping[str, float]
@@ -60,11 +72,13 @@ class FleetQuery(Value):
     tags: tuple[str, ...] = ()
     most: int = CANDIDATES
     allow: tuple[str, ...] = ()
+    without: str = ""
 
     def admits(self, repository: str, team: str) -> bool:
         """Tell whether a repository is asked: by its name, its team, and what the user allows."""
         return (
-            is_named(repository, self.allow)
+            repository != self.without
+            and is_named(repository, self.allow)
             and is_named(repository, self.repositories)
             and (is_named(team, self.teams) if team else not self.teams)
         )
@@ -175,6 +189,43 @@ def within_share(
             left[one.repository] = count + 1
             found.append(one)
     return found[:most]
+
+
+class AnyCategory(Names):
+    """The categories of all repositories: any name that one may have, since each has its own."""
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a category may have that name."""
+        return isinstance(name, str) and is_id(name)
+
+
+ANY_CATEGORY = AnyCategory()
+
+
+def document_of(memory: Memory, path: str = "") -> Document:
+    """Return the texts of a memory in which words are looked for; `path` is its key."""
+    return Document(path, fields(Record(memory, path, "")))
+
+
+def terms_of(memory: Memory) -> bytes:
+    """Return a memory as terms, which is what candidates are ranked by (`FleetCandidate.text`)."""
+    return scoring.searchable(document_of(memory))[1]
+
+
+def why_kept_back(memory: Memory, lineage: Lineage, labels: Collection[str]) -> str:
+    """Return why a memory of a repository is not for its fleet, in one clause; empty if it is.
+
+    `labels` are those of privacy that keep it back, in small letters. A digest quotes others, which
+    are there themselves. What has expired is for who asks to leave out: that comes by itself.
+    """
+    if memory.status in ("candidate", "deleted", "archived"):
+        return f"it is {memory.status}" if memory.status != "candidate" else "nobody confirmed it"
+    if not lineage.is_head(memory.id):
+        return "it is superseded"
+    if is_generated(memory):
+        return "it is a digest of others"
+    label = private_label(memory, labels)
+    return f"it is labelled {label}" if label else ""
 
 
 def home_of(env: Mapping[str, str]) -> str:

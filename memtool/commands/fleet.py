@@ -1,0 +1,175 @@
+"""`memtool fleet`: the repositories whose memories are asked beside those of this one.
+
+Whom to ask is in the user's own settings alone: paths, globs and remotes in fleet.repositories.
+What is kept of them lies in the user's cache, and may be deleted.
+
+Example:
+    memtool --global config fleet.repositories '~/src/*,git@example.org:acme/billing.git'
+    memtool fleet sync
+    memtool search --fleet how do others retry payments
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from memtool.commands._render import columns, size_text
+from memtool.fleet import backend, git_backend
+from memtool.fleet.repositories import without_password
+from memtool.memory import timestamps
+from memtool.store.context import Context
+from memtool.store.provenance import SHORT
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memtool.fleet.repositories import FleetRepository
+
+
+class FleetRow(Value):
+    """A repository of the fleet. `problem` says why it is not asked, or not as it is now.
+
+    `memories` is how many of it are asked, and `note` which are not.
+    """
+
+    repository: str
+    source: str
+    team: str
+    commit: str | None
+    memories: int
+    problem: str
+    note: str
+
+
+class FleetStatus(Value):
+    """The fleet as the last sync left it; `synced` is its moment, empty where there was none.
+
+    `size` is the bytes of clones and index, `url` the server that is asked instead, where the user
+    has set one.
+    """
+
+    synced: str
+    memories: int
+    size: int
+    url: str
+    repositories: tuple[FleetRow, ...]
+
+
+class FleetSync(Value):
+    """The fleet after a sync. `indexed` counts the repositories whose memories are indexed anew."""
+
+    synced: str
+    memories: int
+    size: int
+    indexed: int
+    repositories: tuple[FleetRow, ...]
+    dry_run: bool
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a repository has a problem."""
+        return int(any(row.problem for row in self.repositories))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields, with the number of repositories that have a problem."""
+        return {**super().plain(), "problems": sum(bool(row.problem) for row in self.repositories)}
+
+
+def fleet_status(context: Context) -> FleetStatus:
+    """Say which repositories a fleet has, how many memories, how old that is, and what is wrong.
+
+    Nothing is fetched: it is what the last memtool fleet sync has left.
+
+    Example:
+        memtool fleet status
+    """
+    asked = backend.required(context)
+    home = backend.home_of(context.env)
+    state = git_backend.state_of(home)
+    rows = _rows(state.repositories) if state else ()
+    if state is None and asked.repositories:
+        context.notes.append("nothing of it is here yet: memtool fleet sync fetches and indexes it")
+    return FleetStatus(
+        timestamps.render(state.synced) if state else "",
+        sum(row.memories for row in rows),
+        git_backend.size_of(home),
+        without_password(asked.url),
+        rows,
+    )
+
+
+def fleet_sync(context: Context, *, dry_run: bool = False) -> FleetSync:
+    """Bring the fleet up to date: fetch its remotes, and index what changed.
+
+    A repository at a path is read as it is there, from its trusted tree, which is the default
+    branch of its remote as last fetched, or its own where it has no remote. A remote is kept as a
+    bare clone of one commit. One that cannot be read is listed with its problem, and stops no
+    other; then the exit code is 1.
+
+    Example:
+        memtool fleet sync
+
+    Args:
+        dry_run: fetch nothing and write nothing; say which repositories are new or changed
+    """
+    import sys
+
+    from memtool.store.progress import Progress
+
+    with Progress(sys.stderr, "fleet sync") as progress:
+        done = git_backend.sync(context, is_dry=dry_run, tell=_telling(progress.begin))
+    rows = _rows(done.state.repositories)
+    return FleetSync(
+        timestamps.render(done.state.synced) if done.state.synced else "",
+        sum(row.memories for row in rows),
+        git_backend.size_of(backend.home_of(context.env)),
+        done.indexed,
+        rows,
+        dry_run,
+    )
+
+
+def _telling(begin: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda at: begin(f"fleet sync: {at}")
+
+
+def render(shown: FleetStatus | FleetSync) -> str:
+    """Return a line per repository, then one about all of them."""
+    rows = columns(
+        (
+            row.repository or "-",
+            f"@{row.commit[:SHORT]}" if row.commit else "",
+            f"{row.memories:,}",
+            row.team,
+            "; ".join(filter(None, (row.problem, row.note))),
+            row.source if row.problem or not row.repository else "",
+        )
+        for row in shown.repositories
+    )
+    count = len(shown.repositories)
+    said = [
+        "1 repository" if count == 1 else f"{count:,} repositories",
+        "1 memory" if shown.memories == 1 else f"{shown.memories:,} memories",
+        size_text(shown.size),
+        f"synced {shown.synced}" if shown.synced else "never synced",
+    ]
+    wrong = sum(bool(row.problem) for row in shown.repositories)
+    if wrong:
+        said.append("1 problem" if wrong == 1 else f"{wrong:,} problems")
+    if isinstance(shown, FleetSync):
+        said.append(f"{shown.indexed:,} {'would be ' if shown.dry_run else ''}indexed anew")
+    elif shown.url:
+        said.append(f"asked is {shown.url}")
+    return "\n".join([*rows, ", ".join(said)])
+
+
+def _rows(found: Iterable[FleetRepository]) -> tuple[FleetRow, ...]:
+    return tuple(
+        FleetRow(
+            row.name, row.source, row.team, row.commit or None, row.count, row.problem, row.note
+        )
+        for row in found
+    )

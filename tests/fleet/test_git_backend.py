@@ -1,0 +1,344 @@
+"""Tests of the embedded backend: what is synced, what is asked, what one bad repository does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import pytest
+from fleet_scene import Fleet
+
+from memtool.errors import MemtoolError
+from memtool.fleet import git_backend
+from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
+from memtool.fleet.git_backend import FleetSegment, GitBackend, Part, plan, state_of
+from memtool.memory import document, timestamps
+from memtool.search import retrieve
+
+NOW = timestamps.parse("2026-03-01T12:00:00Z")
+
+
+def asked(fleet: Fleet, question: str, **which: tuple[str, ...] | int) -> list[FleetCandidate]:
+    """The candidates for a question."""
+    weights = retrieve.telling(retrieve.read(question))
+    return GitBackend(fleet.home, NOW).candidates(FleetQuery(weights, **which), 1.0)
+
+
+def ids(found: Iterable[FleetCandidate]) -> list[str]:
+    """The ids of candidates, sorted."""
+    return sorted(one.path.rpartition("/")[2].removesuffix(".md") for one in found)
+
+
+def names(fleet: Fleet) -> dict[str, tuple[int, str]]:
+    """Memories and problem of each row of the last sync, by name or else by source."""
+    state = state_of(fleet.home)
+    assert state is not None
+    return {row.name or row.source: (row.count, row.problem) for row in state.repositories}
+
+
+def test_candidates_of_all_repositories_come_as_they_are_in_git(acme: Fleet) -> None:
+    """Each with its repository, trusted commit, path and bytes, and the terms of these."""
+    found = asked(acme, "sessions in redis")
+    assert {one.repository for one in found} == {"acme/shop", "other/billing"}
+    for one in found:
+        folder = {"acme/shop": "acme/shop", "other/billing": "other/billing-work"}
+        place = acme.folder / "src" / folder[one.repository]
+        assert one.data == (place / one.path).read_bytes()
+        assert one.text == terms_of(document.read(one.data, one.path))
+        head = (place / ".git/refs/heads/main").read_text().strip()
+        assert one.commit == head
+    assert {one.team for one in found if one.repository == "acme/shop"} == {"web"}
+
+
+def test_only_living_heads_without_a_label_are_candidates(acme: Fleet) -> None:
+    """What is superseded, expired or confidential is none; who superseded it is."""
+    assert ids(asked(acme, "sessions")) == ["dec-ledger", "dec-new", "dec-redis", "sem-login"]
+    earlier = timestamps.parse("2026-02-24T00:00:00Z")
+    weights = {"session": 1.0}
+    found = GitBackend(acme.home, earlier).candidates(FleetQuery(weights), 1.0)
+    assert "sta-past" in ids(found)
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        ({"repositories": ("acme/*",)}, ["dec-new", "dec-redis", "sem-login"]),
+        ({"repositories": ("*/billing", "none/*")}, ["dec-ledger"]),
+        ({"teams": ("web",)}, ["dec-new", "dec-redis", "sem-login"]),
+        ({"teams": ("core",)}, []),
+        ({"types": ("semantic",)}, ["sem-login"]),
+        ({"tags": ("AUTH*",)}, ["sem-login"]),
+        ({"allow": ("other/*",)}, ["dec-ledger"]),
+        ({"allow": ("other/*",), "repositories": ("acme/*",)}, []),
+        ({"without": "acme/shop"}, ["dec-ledger"]),
+    ],
+)
+def test_a_question_says_whose_memories_count(
+    acme: Fleet, which: dict[str, tuple[str, ...]], expected: list[str]
+) -> None:
+    """By repository, team, type and tag, and always by what the user allows."""
+    assert ids(asked(acme, "sessions", **which)) == expected
+
+
+def test_one_repository_does_not_fill_the_candidates(fleet: Fleet) -> None:
+    """A flood gets its share, and the others are found behind it."""
+    flood = {f"dec_flood_{n}": "redis redis redis redis\n" for n in range(12)}
+    fleet.near("evil/flood", **flood)
+    for n in range(5):
+        fleet.near(f"acme/r{n}", dec_one="Some word about redis, among many others here.\n")
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    found = asked(fleet, "redis", most=10)
+    assert [one.repository for one in found][:2] == ["evil/flood"] * 2
+    assert sorted(one.repository for one in found)[:5] == [f"acme/r{n}" for n in range(5)]
+    assert len(found) == 7
+    assert len(asked(fleet, "redis", most=10, repositories=("evil/*",))) == 10
+
+
+def test_what_did_not_change_is_not_indexed_again(fleet: Fleet) -> None:
+    """A second sync writes no segment; one memory more indexes one repository more."""
+    shop = fleet.near("acme/shop", dec_a="Alpha is here.\n")
+    fleet.near("acme/pay", dec_b="Beta is here.\n")
+    fleet.set("SRC/*/*")
+    assert fleet.sync().indexed == 2
+    before = os.listdir(f"{fleet.home}/index")
+    assert fleet.sync().indexed == 0
+    assert os.listdir(f"{fleet.home}/index") == before
+    shop.memory("dec-c", "Gamma is new.\n")
+    shop.commit()
+    assert asked(fleet, "gamma") == []
+    assert fleet.sync().indexed == 1
+    assert ids(asked(fleet, "gamma")) == ["dec-c"]
+    assert ids(asked(fleet, "alpha beta")) == ["dec-a", "dec-b"]
+    shop.write("README", "no memory\n")
+    commit = shop.commit()
+    assert fleet.sync().indexed == 0
+    assert asked(fleet, "gamma")[0].commit == commit
+
+
+def test_what_is_not_trusted_is_not_asked(fleet: Fleet) -> None:
+    """Neither the worktree nor another branch counts, and of a clone only what was fetched."""
+    shop = fleet.near("acme/shop", dec_a="Alpha is here.\n")
+    shop.memory("dec-dirty", "Alpha is not committed.\n")
+    shop.git("checkout", "--quiet", "-b", "topic")
+    shop.commit()
+    clone = fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
+    clone.git("fetch", "--quiet", "origin")
+    clone.memory("dec-mine", "Alpha was not pushed.\n")
+    clone.commit()
+    fleet.set("SRC/acme/shop", "SRC/acme/pay-work")
+    fleet.sync()
+    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b"]
+    assert {one.repository for one in asked(fleet, "alpha")} == {"acme/shop", "acme/pay"}
+    clone.git("push", "--quiet", "origin", "main")
+    assert fleet.sync().indexed == 1
+    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-mine"]
+
+
+def test_a_remote_is_one_shallow_commit_and_follows_its_default_branch(fleet: Fleet) -> None:
+    """A force-push and another default branch are followed; what was there before is gone."""
+    work = fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
+    fleet.set(fleet.url("acme/pay"))
+    fleet.sync()
+    (clone,) = (fleet.folder / "home/.cache/memtool/fleet/clones").iterdir()
+    assert (clone / "shallow").exists()
+    assert not (clone / "hooks").exists()
+    work.git("checkout", "--quiet", "--orphan", "next")
+    work.git("rm", "-rfq", ".")
+    work.memory("dec-next", "Alpha is next.\n")
+    commit = work.commit()
+    work.git("push", "--quiet", "origin", "next")
+    assert fleet.sync().indexed == 0
+    far = str(fleet.folder / "far/acme/pay.git")
+    work.git("--git-dir", far, "symbolic-ref", "HEAD", "refs/heads/next")
+    assert fleet.sync().indexed == 1
+    (found,) = asked(fleet, "alpha")
+    assert (found.commit, found.repository) == (commit, "acme/pay")
+    fleet.set("SRC/acme/pay-work")
+    fleet.sync()
+    assert not clone.exists()
+
+
+def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
+    """Gone, damaged, without memories, of a newer format, unreachable: each says so."""
+    fleet.near("acme/good", dec_a="Alpha is here.\n")
+    none = fleet.repository("src/acme/none")
+    none.write("README", "x\n")
+    none.commit()
+    newer = fleet.near("acme/newer", dec_b="Alpha is of tomorrow.\n")
+    newer.write(".memory/config.toml", "format = 99\n")
+    newer.commit()
+    broken = fleet.near("acme/broken", dec_c="Alpha is lost.\n")
+    tree = broken.git("rev-parse", "HEAD:.memory").strip()
+    blob = broken.git("ls-tree", "-r", tree).split()[2]
+    (broken.path / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
+    odd = fleet.near("acme/odd", dec_d="Alpha is odd.\n")
+    odd.write(".memory/config.toml", "[search\n")
+    odd.write(".memory/decision/2026-02/dec-bad.md", "no memory\n")
+    odd.commit()
+    fleet.near("more/good", dec_e="Alpha as well.\n")
+    fleet.repository("src/acme/empty")
+    fleet.near("acme/gone", dec_f="Alpha is gone.\n")
+    fleet.set(
+        "SRC/acme/*", "SRC/more/good", "SRC/more/good/.memory", "SRC/nowhere", "SRC/no*where",
+        "relative/path", "http://example.invalid/a/b", "ext::sh -c true", fleet.url("acme/absent"),
+    )  # fmt: skip
+    fleet.sync()
+    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e", "dec-f"]
+    fleet.drop("src/acme/gone")
+    fleet.sync()
+    assert ids(asked(fleet, "alpha")) == ["dec-a", "dec-b", "dec-d", "dec-e"]
+    rows = names(fleet)
+    told = {key.rpartition("/src/")[2]: problem for key, (_count, problem) in rows.items()}
+    assert rows["acme/good"] == rows["more/good"] == (1, "")
+    assert told["acme/none"] == "it has no memories: no .memory"
+    assert told["acme/newer"].startswith("its memories have format 99")
+    assert told["acme/broken"].startswith("its memories cannot be read: ")
+    assert told["acme/odd"].startswith("its settings cannot be read: ")
+    assert told["acme/empty"] == "it has no commit"
+    assert told["more/good/.memory"] == "it is not the top of a git repository"
+    assert told["nowhere"] == "it is gone: there is no such folder"
+    assert told["no*where"] == "no repository is there"
+    assert told["relative/path"].startswith("it is neither an absolute path")
+    assert told["http://example.invalid/a/b"].startswith("http is no protocol that is fetched")
+    assert told["ext::sh -c true"].startswith("ext is no protocol")
+    assert "git fetch failed" in told[fleet.url("acme/absent")]
+    state = state_of(fleet.home)
+    assert state is not None
+    assert [row.note for row in state.repositories if row.note] == ["1 file is no memory"]
+    assert fleet.project.run("fleet", "sync").returncode == 1
+
+
+def test_a_remote_that_is_gone_stays_as_it_was_fetched(fleet: Fleet) -> None:
+    """Its memories are asked on, with the problem beside them, until it is back."""
+    fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
+    fleet.set(fleet.url("acme/pay"))
+    fleet.sync()
+    place = fleet.folder / "far/acme/pay.git"
+    place.rename(f"{place}.away")
+    fleet.sync()
+    assert ids(asked(fleet, "alpha")) == ["dec-b"]
+    assert names(fleet)["acme/pay"][1].startswith("as it was last fetched; now git fetch failed")
+    place.with_name("pay.git.away").rename(place)
+    fleet.sync()
+    assert names(fleet)["acme/pay"] == (1, "")
+
+
+def test_two_repositories_of_one_name_are_one(fleet: Fleet) -> None:
+    """The first counts; the other is told, and nobody's memories stand under a name twice."""
+    fleet.far("acme/pay", dec_b="Alpha was pushed.\n")
+    fleet.set(fleet.url("acme/pay"), "SRC/acme/pay-work")
+    fleet.sync()
+    state = state_of(fleet.home)
+    assert state is not None
+    assert [(row.name, row.count, row.problem) for row in state.repositories] == [
+        ("acme/pay", 1, ""),
+        ("acme/pay", 0, f"{fleet.url('acme/pay')} is acme/pay already"),
+    ]
+    assert len(asked(fleet, "alpha")) == 1
+
+
+def test_an_index_that_is_damaged_or_absent_is_no_traceback(fleet: Fleet) -> None:
+    """Who asks hears to sync, and the sync makes all of it again."""
+    with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
+        asked(fleet, "alpha")
+    with pytest.raises(MemtoolError, match="there is no fleet to ask"):
+        fleet.sync()
+    fleet.near("acme/shop", dec_a="Alpha is here.\n")
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    (place,) = (fleet.folder / "home/.cache/memtool/fleet/index").iterdir()
+    for file in place.iterdir():
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    git_backend._held.clear()  # as in another process
+    with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
+        asked(fleet, "alpha")
+    fleet.sync()
+    assert ids(asked(fleet, "alpha")) == ["dec-a"]
+    (fleet.folder / "home/.cache/memtool/fleet/state.json").write_bytes(b"{}")
+    with pytest.raises(FleetUnavailable, match="memtool fleet sync"):
+        asked(fleet, "alpha")
+
+
+def segment(name: str, **sizes: int) -> FleetSegment:
+    """A segment with repositories, each of the key 1."""
+    parts, first = [], 0
+    for repository, size in sizes.items():
+        parts.append(Part(repository, "1", first, first + size))
+        first += size
+    return FleetSegment(name, tuple(parts))
+
+
+@pytest.mark.parametrize(
+    ("segments", "changed", "kept", "missing"),
+    [
+        ([], ["a"], [], ["a"]),
+        ([segment("s", a=900, b=900)], [], ["s"], []),
+        ([segment("s", a=900, b=9000)], ["a"], ["s"], ["a"]),
+        ([segment("s", a=900, b=800)], ["a"], [], ["a", "b"]),
+        ([segment("s", a=900, b=9000), segment("t", c=900)], ["a"], ["s"], ["a", "c"]),
+        ([segment("s", b=19_500), segment("t", c=900)], ["c"], ["s"], ["c"]),
+        ([segment("s", gone=5, b=4)], [], [], ["b"]),
+    ],
+)
+def test_segments_are_joined_as_they_grow_and_die(
+    segments: list[FleetSegment], changed: list[str], kept: list[str], missing: list[str]
+) -> None:
+    """What is half dead, or as small as what comes beside it, is written again with it."""
+    parts = [part for one in segments for part in one.parts]
+    keys = {part.name: "1" for part in parts if part.name != "gone"} | dict.fromkeys(changed, "2")
+    sizes = {part.name: part.end - part.first for part in parts}
+    found = plan(segments, keys, sizes)
+    assert ([one.name for one in found[0]], found[1]) == (kept, missing)
+
+
+def test_many_syncs_keep_few_segments(fleet: Fleet) -> None:
+    """However often a repository changes, few segments lie there, and the answer is the same."""
+    shops = [fleet.near(f"acme/r{n}", dec_a=f"Alpha {n}.\n") for n in range(3)]
+    fleet.set("SRC/*/*")
+    for turn in range(6):
+        shop = shops[turn % 3]
+        shop.memory(f"dec-t{turn}", f"Alpha turn {turn}.\n")
+        shop.commit()
+        fleet.sync()
+    assert len(os.listdir(f"{fleet.home}/index")) <= 3
+    found = asked(fleet, "alpha")
+    assert len(found) == len({(one.repository, one.path) for one in found}) == 9
+
+
+def test_the_verbs_say_what_there_is(acme: Fleet) -> None:
+    """Status and sync list every repository, with memories, team, commit and size."""
+    shown = acme.project.json("fleet", "status")
+    assert {(one["repository"], one["memories"], one["team"]) for one in shown["repositories"]} == {
+        ("acme/pay", 1, ""), ("acme/shop", 5, "web"), ("other/billing", 1, ""),
+    }  # fmt: skip
+    assert (shown["memories"], shown["synced"]) == (7, "2026-03-01T12:00:00Z")
+    assert shown["size"] > 1000
+    done = acme.project.run("fleet", "sync", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].endswith("0 would be indexed anew")
+    text = acme.project.run("fleet").stdout
+    assert "acme/shop" in text
+    assert "3 repositories, 7 memories, " in text
+
+
+def test_without_a_fleet_the_verbs_say_how_to_set_one(fleet: Fleet) -> None:
+    """One sentence, a hint, exit code 2; also outside of every repository."""
+    for args in (["fleet", "status"], ["fleet", "sync"]):
+        for place in (fleet.project.path, fleet.folder):
+            done = fleet.project.run(*args, cwd=place)
+            assert done.returncode == 2
+            assert "there is no fleet to ask" in done.stderr
+            assert "hint: memtool --global config fleet.repositories" in done.stderr
+
+
+def test_no_password_of_a_remote_is_shown(fleet: Fleet) -> None:
+    """A remote with one in it is named without, wherever it is told of."""
+    fleet.set("SRC/*")
+    (settings,) = (fleet.folder / "home").glob("**/config.toml")
+    remote = "https://ann:hunter2@localhost:1/acme/shop.git"
+    settings.write_text(f'[fleet]\nrepositories = ["{remote}"]\n')
+    done = fleet.project.run("fleet", "sync", "--json")
+    assert done.returncode == 1
+    assert "hunter2" not in done.stdout + done.stderr + fleet.project.run("fleet").stdout
+    assert "https://localhost:1/acme/shop.git" in done.stdout
