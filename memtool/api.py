@@ -53,6 +53,7 @@ from memtool.commands import session as _session
 from memtool.commands import session_data as _session_data
 from memtool.commands import show as _show
 from memtool.commands import sign as _sign
+from memtool.commands import site as _site
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
 from memtool.commands import undo as _undo
@@ -114,6 +115,7 @@ class Project(Context):
     fleet_status = _fleet.fleet_status
     fleet_sync = _fleet.fleet_sync
     serve = _serve.serve
+    site = _site.site
     inject = _inject.inject
     eval = _eval.eval
     log = _log.log

@@ -346,6 +346,7 @@ PROCESSES = """
     hook claude stop --input {}
     init --dry-run
     demo harbor --dry-run
+    site public --dry-run
     status
     stats
     config search.limit 20 --dry-run

@@ -57,7 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(args)
 
 
-SURFACES = {"completion": "memtool.cli.completion", "mcp": "memtool.mcp", "serve": "memtool.web"}
+SURFACES = {
+    "completion": "memtool.cli.completion",
+    "mcp": "memtool.mcp",
+    "serve": "memtool.web",
+    "site": "memtool.web",
+}
 """Verbs that need more than a verb knows, and the module that serves them."""
 NO_REPOSITORY = ("demo", "schema", "fleet status", "fleet sync")
 """Verbs that answer without a repository, too."""

@@ -59,6 +59,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("fleet status", "read", "the repositories that are asked beside this one", "fleet"),
     Verb("fleet sync", "read", "fetch them, and index what changed", "fleet"),
     Verb("serve", "read", "the memories in a browser, and the verbs over HTTP, on this machine"),
+    Verb("site", "read", "the memories of a commit as a static site, to publish"),
     Verb("inject", "read", "the block of memories that an agent gets"),
     Verb("eval", "read", "how well a search finds what golden queries expect"),
     Verb("log", "prove", "the history of a memory and its lineage, or of all"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from memtool.commands._render import columns
 from memtool.errors import MemtoolError
@@ -12,8 +13,9 @@ from memtool.memory.memory import as_text, sections
 from memtool.redaction.mask import Mask
 from memtool.store import history, snapshot
 from memtool.store.context import Context
-from memtool.store.history import History, tip
+from memtool.store.history import Commit, History, tip
 from memtool.store.provenance import SHORT
+from memtool.store.snapshot import Record
 from memtool.value import Value
 
 VALUE_WIDTH = 48
@@ -68,19 +70,42 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
     read = next(data for _entry, data in tree.snapshot.replace(entries=entries).read())
     data = read if isinstance(read, bytes) else b""
     memory = snapshot.of_bytes(data, record.path, context.settings.categories).memory
-    parts = strict.split(data.decode().removeprefix("\ufeff")) if memory else None
-    if memory is None or parts is None:
+    if memory is None:
         raise MemtoolError(
             f"{record.path} changed while it was read",
             hint="run the same command again",
             code="changed",
         )
-    header, body = parts
+    masked = Mask(context.settings).of_file(memory, data)
+    with History(context.repository) as past:
+        commits = history.lines(past, tree.snapshot, head, record.path, data)
+        return of_lines(record, data, commits, past, masked)
+
+
+class Past(Protocol):
+    """Who wrote a commit, and which of some commits is the newest."""
+
+    def author_of(self, id_: str) -> Commit: ...
+
+    def newest(self, commits: Iterable[str]) -> str: ...
+
+
+def of_lines(
+    record: Record,
+    data: bytes,
+    commits: Sequence[str],
+    past: Past,
+    masked: Callable[[str], str] = str,
+) -> Blame:
+    """Return who wrote each part of a memory of which the commit of each line is known.
+
+    `data` are the bytes of its file, which is sound.
+    """
+    header, body = strict.split(data.decode().removeprefix("\ufeff")) or ("", "")
     rows = data.split(b"\n")
     start = len(rows) - len(body.split("\n"))
-    masked = Mask(context.settings).of_file(memory, data)
     spans = [
-        (key, masked(as_text(memory.fields.get(key))), first, last)
+        (key, masked(as_text(record.memory.fields.get(key))), first, last)
         for key, (first, last) in strict.read_header(header).spans.items()
     ]
     bodies = [
@@ -92,10 +117,8 @@ def blame(context: Context, id: str, *, at: str | None = None) -> Blame:
         )
         for part in sections(body)
     ]
-    with History(context.repository) as past:
-        commits = history.lines(past, tree.snapshot, head, record.path, data)
-        fields = tuple(_part(past, commits, rows, *span) for span in spans)
-        texts = tuple(_part(past, commits, rows, *span) for span in bodies)
+    fields = tuple(_part(past, commits, rows, *span) for span in spans)
+    texts = tuple(_part(past, commits, rows, *span) for span in bodies)
     return Blame(record.id, record.path, fields, texts)
 
 
@@ -117,7 +140,7 @@ def render(blame: Blame) -> str:
 
 
 def _part(
-    past: History,
+    past: Past,
     commits: Sequence[str],
     rows: Sequence[bytes],
     name: str,

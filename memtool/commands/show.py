@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from memtool.commands._render import columns
@@ -13,7 +14,7 @@ from memtool.memory.memory import Fields, FieldValue, Section, as_text, sections
 from memtool.search import filters
 from memtool.search.scope import MemoryRow, drift_in, row_of
 from memtool.store.context import Context
-from memtool.store.provenance import SHORT, Proof, cite
+from memtool.store.provenance import SHORT, Origin, Proof, cite
 from memtool.store.snapshot import Record, Tree
 
 REVERSE = {
@@ -80,20 +81,38 @@ def show(
     """
     tree: Tree = index.open(context, at, as_of, exact=True)
     record = tree.find(id)
-    memory = record.memory
-    origins = context.origins(tree, [record])
-    origin = origins[record.path]
-    now, categories = context.moment_of(as_of), context.settings.categories
-    row = row_of(context, record, origins, now)
+    origin = context.origins(tree, [record])[record.path]
+    naming = filters.naming(tree, record.id)
+    drift = _drift(context, tree, record)
+    now = context.moment_of(as_of)
+    parts = sections(record.memory.body)
+    return view_of(context, tree, record, origin, naming, drift, now).replace(sections=parts)
+
+
+def view_of(
+    context: Context,
+    tree: Tree,
+    record: Record,
+    origin: Origin,
+    naming: Iterable[Record],
+    drift: Drift | None,
+    now: int,
+) -> MemoryView:
+    """Return a memory in full but for its sections, which take a parser to find.
+
+    `naming` are the records that name it in one of their relations, and perhaps others.
+    """
+    memory, categories = record.memory, context.settings.categories
+    row = row_of(context, record, {record.path: origin}, now)
     end, due = lifecycle.expires_at(memory, categories), lifecycle.due_at(memory, categories)
     return MemoryView(
         **{name: getattr(row, name) for name in MemoryRow.field_names},
         fields=memory.fields,
         body=memory.body,
-        sections=sections(memory.body),
+        sections=(),
         superseded_by=tree.lineage.superseded_by.get(record.id, ()),
         heads=tree.lineage.heads_of(record.id),
-        relations=_relations(tree, record.id),
+        relations=_relations(naming, record.id),
         fingerprint=ids.fingerprint(memory),
         state=lifecycle.state(memory, now, categories),
         expires_at=None if end is None else timestamps.render(end),
@@ -102,7 +121,7 @@ def show(
         committed_at=timestamps.render(origin.date) if origin.commit else None,
         citation=cite(record.id, origin),
         signed_by=origin.proofs,
-        drift=_drift(context, tree, record),
+        drift=drift,
     )
 
 
@@ -156,9 +175,9 @@ def _drift_rows(drift: Drift | None) -> list[tuple[str, str]]:
     return [("drift", drift.level + since), *(("", line) for line in lines_about(drift))]
 
 
-def _relations(tree: Tree, id_: str) -> dict[str, tuple[str, ...]]:
+def _relations(naming: Iterable[Record], id_: str) -> dict[str, tuple[str, ...]]:
     """Return the ids of the memories that name this one, by reverse relation, sorted."""
-    naming = filters.naming(tree, id_)
+    naming = list(naming)
     return {
         name: tuple(sorted(other.id for other in naming if id_ in other.memory.items(relation)))
         for name, relation in REVERSE.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from memtool.index import index
 from memtool.inject.effective_lineage import EffectiveLineage, standing
@@ -99,13 +99,32 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
     """
     tree = index.open(context, at, exact=True)
     record = tree.find(id)
-    records = _reached(tree, record)
+    return next(chains(context, tree, [record], tip(context.repository, at)))
+
+
+def chains(
+    context: Context,
+    tree: Tree,
+    wanted: Sequence[Record],
+    head: str,
+    *,
+    is_private: bool = True,
+    known: Container[str] | None = None,
+) -> Iterator[Why]:
+    """Yield the chain of sources behind each of some memories, in their order.
+
+    `head` is the commit that the tree belongs to. `is_private` asks the sessions of this clone,
+    too. With `known` a source that is another commit than one of these is missing.
+    """
+    records = _reached(tree, wanted)
     texts = [text for each in records for text in each.memory.items("source")]
     origins = context.origins(tree, records)
     with History(context.repository) as history:
-        found = evidence.resolve(history, tree.snapshot, tip(context.repository, at), texts)
+        found = evidence.resolve(history, tree.snapshot, head, texts)
+    if known is not None:
+        found = {text: _within(one, known) for text, one in found.items()}
     learned: dict[str, list[Finding]] = {}
-    if any(text.startswith("session:") for text in texts):
+    if is_private and any(text.startswith("session:") for text in texts):
         from memtool.sessions.evidence import findings, messages
 
         found |= messages(context, texts)
@@ -116,29 +135,39 @@ def why(context: Context, id: str, *, at: str | None = None) -> Why:
     checked = {
         one.id: one for one in verify(tree, witness, records, sessions, {}, context.now, categories)
     }
-    grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
-    origin = origins[record.path]
     facts = Facts(tree, context.now, categories, dict)
-    drift, verification = drifted.get(record.path), checked[record.id]
-    lacking = unproven(context, record, origin)
     least = context.strict_settings.text("inject.trust")
     weighed = standing(tree, witness, least, categories, context.trust_rules)
-    known = (facts.state(record), facts.is_due(record), lacking, origins, drifted, verification)
-    return Why(
-        id=record.id,
-        title=record.memory.title,
-        path=record.path,
-        commit=origin.commit,
-        author=origin.author,
-        date=_date(origin),
-        trust=origin.trust,
-        signed_by=origin.proofs,
-        unproven=lacking,
-        drift=drift.level if drift else "",
-        verdict=verification.verdict,
-        advice=_Judgement(tree, weighed, record, *known).advice(),
-        sources=grounds,
-    )
+    for record in wanted:
+        grounds = _Grounds(tree, found, origins, learned, drifted, checked).of(record)
+        origin = origins[record.path]
+        drift, verification = drifted.get(record.path), checked[record.id]
+        lacking = unproven(context, record, origin)
+        states = facts.state(record), facts.is_due(record)
+        judged = (*states, lacking, origins, drifted, verification)
+        yield Why(
+            id=record.id,
+            title=record.memory.title,
+            path=record.path,
+            commit=origin.commit,
+            author=origin.author,
+            date=_date(origin),
+            trust=origin.trust,
+            signed_by=origin.proofs,
+            unproven=lacking,
+            drift=drift.level if drift else "",
+            verdict=verification.verdict,
+            advice=_Judgement(tree, weighed, record, *judged).advice(),
+            sources=grounds,
+        )
+
+
+def _within(one: Evidence, known: Container[str]) -> Evidence:
+    """Return what became of a source, missing where its commit is none of those that are known."""
+    if not one.commit or one.commit in known:
+        return one
+    detail = f"{one.commit[:SHORT]} does not lead to this revision"
+    return Evidence(one.source, one.kind, "missing", detail)
 
 
 class _Judgement(Value):
@@ -333,10 +362,10 @@ def _needs(record: Record) -> Iterator[tuple[str, str, str]]:
             yield relation, id_, f"{relation}:{id_}"
 
 
-def _reached(tree: Tree, start: Record) -> list[Record]:
-    """Return the memory and all that it rests on through others, sorted by id."""
-    found = {start.id: start}
-    todo = [start]
+def _reached(tree: Tree, wanted: Iterable[Record]) -> list[Record]:
+    """Return some memories and all that they rest on through others, sorted by id."""
+    found = {one.id: one for one in wanted}
+    todo = [*found.values()]
     while todo:
         for kind, target, _text in _needs(todo.pop()):
             near = tree.by_id.get(target) if kind in ("memory", *RELATIONS) else None

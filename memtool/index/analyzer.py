@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MOST_KNOWN = 1 << 18
 
 ENGLISH = "english"
+AS_WRITTEN = ""
+"""In place of a language: words are taken as they are, so that `stem` can be asked for later."""
 
 _SCRIPTS = (
     (0x0370, 0x03FF, "greek"),
@@ -42,6 +44,8 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
     `language` is that of Latin letters, by its name in Snowball.
     """
+    if language == AS_WRITTEN:
+        return word
     found = _stems.get((word, language))
     if found is None:
         own = language if word.isascii() else _language(word, language)

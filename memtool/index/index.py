@@ -377,6 +377,9 @@ def open(  # noqa: A001  # read as index.open
         MemtoolError: there is no memory directory, or it belongs to another tool.
     """
     second = context.moment(as_of) if as_of is not None else None
+    opened = context.opened if at is not None and second is None else None
+    if opened is not None and at is not None and isinstance(kept := opened.get(at), Catalog):
+        return kept
     if at is None and not context.repository.is_bare:
         context.refuse_absent()  # before anything is stored in the git directory
     found = open_catalog(context, at, second, exact=exact)
@@ -385,6 +388,8 @@ def open(  # noqa: A001  # read as index.open
     context.note_problems(found)
     _note_withheld(context, found)
     context.notes.extend(note for note in found.notes if note not in context.notes)
+    if opened is not None and at is not None:
+        opened[at] = found
     return found
 
 
@@ -426,8 +431,11 @@ def open_catalog(
         return _open_worktree(context, key, as_of, exact=exact)
     from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
 
-    clean = _clean(repository, key) if context.is_cached else frozenset()
+    clean = context.clean or (_clean(repository, key) if context.is_cached else frozenset())
     taken = context.snapshot(at)
+    if context.left_out:
+        seen = tuple(one for one in taken.entries if one.path not in context.left_out)
+        taken = taken.replace(entries=seen)
     if is_narrow:
         few = context.narrowed or ()
         taken = taken.replace(entries=tuple(one for one in taken.entries if one.path in few))

@@ -66,6 +66,12 @@ class Context:
         """The paths of the memories that an answer is limited to until there is an index."""
         self.notes: list[str] = []
         """What the user should know apart from the answer, such as files that could not be read."""
+        self.clean: frozenset[str] = frozenset()
+        """Blobs that the caller has searched for secrets and found to hold none."""
+        self.left_out: frozenset[str] = frozenset()
+        """Paths of memories that are not to be seen in a commit."""
+        self.opened: dict[str, Tree] | None = None
+        """The memories of commits by their ids, where many verbs are asked about the same one."""
         self._drawn = 0
 
     @classmethod
@@ -85,6 +91,24 @@ class Context:
         found = global_repository(env)
         env = local_environment(env)
         return cls(found, env, os.path.abspath("."), is_global=True)
+
+    def at_commit(self, commit: str) -> Context:
+        """Return a context in which a commit is all there is: the same in every clone.
+
+        Settings are those of the commit, now is when it was committed, and it is the trusted ref
+        itself. Nothing of the user, of refs, of the worktree or of the clock has a say.
+
+        Raises:
+            MemtoolError: its settings cannot be read.
+        """
+        found = Context(self.repository, {**self.env, "MEMTOOL_PERSONAL": "off"}, self.cwd)
+        found.directory = self.directory_at(commit)
+        data = self.stored_file(f"{found.directory}/{config_file.CONFIG_NAME}", commit)
+        own = config_file.DEFAULTS if data is None else config_file.parse(data, found.config_path)
+        found.settings = own.replace(given=own.given | {"trust.ref": commit})
+        found.now = int(self.repository.git.line("show", "-s", "--format=%ct", commit))
+        found.opened, found._agreed = {}, None
+        return found
 
     @cached_property
     def beside(self) -> Context | None:
@@ -456,7 +480,14 @@ class Context:
 
     def origins(self, tree: Tree, records: Iterable[Record]) -> dict[str, Origin]:
         """Return commit, author, date and trust of records of a tree, by path."""
-        return self.witness(tree).origins(records)
+        found = self.witness(tree).origins(records)
+        if self.opened is None:
+            return found
+        # A commit that is its own trusted ref makes nothing more than committed, but by signatures.
+        return {
+            path: one.replace(trust="committed") if one.trust == "trusted" else one
+            for path, one in found.items()
+        }
 
     @property
     def is_begun(self) -> bool:

@@ -437,14 +437,14 @@ def lines(history: History, snapshot: Snapshot, head: str, path: str, data: byte
         return [UNCOMMITTED] * len(rows)
     blamed = history.blame(head, origin)
     found = [UNCOMMITTED] * len(rows)
-    for old, new in _matches(stored.data.split(b"\n"), rows):
+    for old, new in matches(stored.data.split(b"\n"), rows):
         found[new] = blamed.get(old + 1, UNCOMMITTED)
     if len(rows) > 1 and rows[-1] == b"":
         found[-1] = found[-2]  # what follows the last line feed is no line
     return found
 
 
-def _matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]]:
+def matches(before: list[bytes], after: list[bytes]) -> Iterator[tuple[int, int]]:
     """Yield the positions of lines that stayed; none of a middle that is too long to compare."""
     shorter = min(len(before), len(after))
     head = next((n for n in range(shorter) if before[n] != after[n]), shorter)

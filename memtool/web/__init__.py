@@ -1,7 +1,8 @@
 """The web view and the HTTP API: a surface for browsers and programs on this machine.
 
 `server` listens, `app` carries requests, `security` says who may ask, `pages` holds what there is
-to see, `render` makes HTML of it, `state` says when an answer is still good.
+to see, `render` makes HTML of it, `state` says when an answer is still good. The static site has
+the same templates: `site_pages` says what is in it, `words` its search, `folder` where it lies.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ PACKAGES = ("jinja2", "starlette", "uvicorn")
 def serve(call: Call, env: Mapping[str, str]) -> int:
     """Serve what a command line names until it is interrupted, and return the exit code.
 
+    The verb `site` builds the static site instead.
+
     Raises:
         MemtoolError: the packages are missing, there are no memories, or the port is taken.
     """
     try:
+        if call.face.name == "site":
+            from memtool.web import site  # no server
+
+            return site.run(call, env)
         from memtool.web import server  # it loads every verb
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PACKAGES:

@@ -44,6 +44,11 @@ def html(text: str, to: Callable[[str], str]) -> str:
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
+def wiki_links(text: str) -> list[str]:
+    """Return the ids that a text links to as `[[id]]`."""
+    return _WIKI.findall(text) if "[[" in text else []
+
+
 def is_link(address: str) -> bool:
     """Tell whether an address may be a link: it has a scheme of the allowlist, and a host."""
     try:

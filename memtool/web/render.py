@@ -40,6 +40,8 @@ class PageView(Value):
     is_writing: bool = False
     is_live: bool = True
     nonce: str = ""
+    policy: str = ""
+    """What a page itself allows to be loaded, where no header says so: that of the static site."""
 
 
 def page(

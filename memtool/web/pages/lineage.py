@@ -9,14 +9,16 @@ from __future__ import annotations
 from memtool.commands.show import show
 from memtool.index import index
 from memtool.memory.fields import RELATIONS
+from memtool.search import filters
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from memtool.store.context import Context
-    from memtool.store.snapshot import Tree
+    from memtool.store.snapshot import Record, Tree
     from memtool.web.page import PageQuery
 
 MOST = 60
@@ -53,26 +55,35 @@ def graph(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the lineage of a memory with what it is related to, placed for a picture."""
     here = show(context, query.text("id"), at=query.text("at") or None)
     tree = index.open(context, query.text("at") or None)
-    ids = around(tree, here.id)
+    ids = around(tree, here.id, filters.naming(tree, here.id))
+    notes = list(dict.fromkeys(context.notes))
+    return picture(tree, here.id, ids) | {"notes": notes}
+
+
+def picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
+    """Return the picture of a memory among those around it, the first ones where they are many."""
     shown = ids[:MOST]
     columns = levels(tree, shown)
-    nodes = _nodes(tree, columns, here.id)
+    nodes = _nodes(tree, columns, id_)
     by_id = {node.id: node for node in nodes}
     return {
-        "title": f"Lineage: {here.title}",
-        "id": here.id,
+        "title": f"Lineage: {tree.by_id[id_].memory.title}",
+        "id": id_,
         "nodes": nodes,
         "edges": _edges(tree, by_id),
         "hidden": len(ids) - len(shown),
         "box": (BOX_WIDTH, BOX_HEIGHT),
         "width": max(node.x for node in nodes) + BOX_WIDTH,
         "height": max(node.y for node in nodes) + BOX_HEIGHT,
-        "notes": list(dict.fromkeys(context.notes)),
+        "notes": [],
     }
 
 
-def around(tree: Tree, id_: str) -> list[str]:
-    """Return a memory, its lineage, and what these are related to, in that order, each once."""
+def around(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
+    """Return a memory, its lineage, and what these are related to, in that order, each once.
+
+    `naming` are the records that name it in one of their relations, and perhaps others.
+    """
     lineage = tree.lineage
     line = [id_, *lineage.predecessors(id_), *lineage.successors(id_)]
     forks = [newer for old in line for newer in lineage.successors(old)]
@@ -81,7 +92,7 @@ def around(tree: Tree, id_: str) -> list[str]:
         if one in tree.by_id:
             for name in RELATIONS:
                 found.update(dict.fromkeys(tree.by_id[one].memory.items(name)))
-    for record in tree.records:
+    for record in naming:
         named = {other for name in RELATIONS for other in record.memory.items(name)}
         if id_ in named:
             found.setdefault(record.id)

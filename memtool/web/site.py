@@ -1,0 +1,199 @@
+"""The static site as a command: which commit, whether it may be shown, and where it goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from memtool.cli import output
+from memtool.cli.main import undamaged
+from memtool.commands.site import BuiltSite, render
+from memtool.errors import MemtoolError
+from memtool.gate.checks.secrets import MOST_BYTES, Verdicts, code
+from memtool.index import index
+from memtool.inject.candidates import withheld_labels
+from memtool.memory.changes import stem
+from memtool.redaction.find import allowlist, find
+from memtool.search.features import private_label
+from memtool.store import cache, files
+from memtool.store.context import Context
+from memtool.store.history import History
+from memtool.store.progress import Progress
+from memtool.store.provenance import SHORT
+from memtool.value import digest
+from memtool.web.folder import SiteFolder
+from memtool.web.site_pages import StaticSite, TreeHistory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memtool.cli.arguments import Call
+
+PRIVATE = ("private", "personal", "confidential")
+"""Labels that keep a memory out of every site, beside those of `inject.exclude_privacy`."""
+MOST_NAMED = 5
+"""Places of secrets that the refusal names."""
+ROOM = "site"
+"""Where locks are, below the cache directory."""
+
+
+def run(call: Call, env: Mapping[str, str]) -> int:
+    """Build the site that a command line names, say what was built, and return the exit code.
+
+    Raises:
+        MemtoolError: it may not be shown, or not be written there.
+    """
+    if call.is_global:
+        raise MemtoolError(
+            "global memories are yours alone, and in no site", hint="memtool site DIR, in a project"
+        )
+    context = Context.at(call.directory, env)
+    with Progress(sys.stderr, "reading the memories") as progress:
+        built = undamaged(
+            context, lambda: build(context, progress, *call.positional, **call.options)
+        )
+    text = output.as_json(built) if call.as_json else output.as_text(render(built))
+    output.write(text)
+    for note in context.notes:
+        output.tell(f"memtool: {output.visible(note)}", env, "note")
+    return 0
+
+
+def build(
+    context: Context,
+    progress: Progress,
+    directory: str,
+    *,
+    at: str | None = None,
+    title: str = "Memories",
+    dry_run: bool = False,
+) -> BuiltSite:
+    """Build the site of a commit in a directory. See `memtool.commands.site`.
+
+    Raises:
+        MemtoolError: the commit holds a secret, or the directory is none to write.
+    """
+    place = os.path.realpath(os.path.join(context.cwd, directory))
+    if context.is_in_global:
+        raise MemtoolError(
+            "global memories are yours alone, and in no site", hint="memtool site DIR, in a project"
+        )
+    commit = context.repository.git.rev(at or "HEAD")
+    fixed = context.at_commit(commit)
+    _refuse_place(context, fixed.directory, place, directory)
+    if at is None:
+        _note_changes(context)
+    lock = files.locked(
+        os.path.join(context.repository.cache_dir, ROOM), digest(os.fsencode(place))
+    )
+    with lock, context.repository.git.reading():
+        folder = SiteFolder(place)
+        progress.begin("looking for secrets")
+        refuse_secrets(fixed, commit)
+        progress.begin("reading the memories")
+        fixed.left_out = _left_out(fixed, commit)
+        with History(context.repository) as history:
+            site = StaticSite(fixed, commit, title, _version())
+            story = TreeHistory(context.repository.git, history, commit, fixed.directory)
+            pages = site.pages(story)
+            tell = lambda count: progress.begin(f"{count:,} pages")  # noqa: E731  # it is one line
+            done = folder.count(pages) if dry_run else folder.replace(pages, commit, tell)
+    return BuiltSite(
+        place, commit, len(site.records), len(fixed.left_out), done.files, done.written,
+        done.removed, dry_run,
+    )  # fmt: skip
+
+
+def _refuse_place(context: Context, memories: str, place: str, given: str) -> None:
+    """Raise MemtoolError where a site would lie among the memories, or over the repository."""
+    repository = context.repository
+    top = os.path.realpath(repository.top or repository.git_dir)
+    taken = (
+        (os.path.join(top, memories), "it is in the memory directory"),
+        (os.path.realpath(repository.git_dir), "it is in the git directory"),
+        (os.path.realpath(repository.common_dir), "it is in the git directory"),
+    )
+    for folder, why in taken:
+        if place == folder or place.startswith(folder + os.sep):
+            raise MemtoolError(f"{given} is no place for a site: {why}", hint="memtool site public")
+    if place == top or top.startswith(place.rstrip(os.sep) + os.sep):
+        raise MemtoolError(
+            f"{given} is no place for a site: the repository lies there", hint="memtool site public"
+        )
+
+
+def _note_changes(context: Context) -> None:
+    """Note that the worktree holds what HEAD does not: it is not in the site."""
+    if context.repository.is_bare:
+        return
+    changed = context.repository.git.names(
+        "status", "--porcelain", "-z", "--untracked-files=all", "--", context.directory
+    )
+    if changed:
+        context.notes.append(
+            f"what is not committed in {context.directory} is not in the site; it shows HEAD"
+        )
+
+
+def refuse_secrets(context: Context, commit: str) -> None:
+    """Refuse a commit of which a file in the memory directory holds a secret or personal data.
+
+    All other blobs are noted as clean, so that no memory is masked again.
+
+    Raises:
+        MemtoolError: one does; ids, lines and kinds are named, never what was found.
+    """
+    settings = context.settings
+    kept = {key: value for key, value in settings.given.items() if key != "trust.ref"}
+    verdicts = Verdicts(context.repository.cache_dir, settings.replace(given=kept))
+    allowed = allowlist(settings)
+    entries = [one for one in context.repository.git.ls_tree(commit, context.directory)
+               if one.kind == "blob"]  # fmt: skip
+    unseen = [one for one in entries if not verdicts.is_clean(one.oid)]
+    blobs = context.repository.git.blobs([one.oid for one in unseen], MOST_BYTES)
+    places = []
+    first = ""
+    for one, data in zip(unseen, blobs, strict=True):
+        found = find(data.decode(errors="replace"), allowed)
+        named = stem(one.path) if one.path.endswith(".md") else one.path
+        places += [f"{named}, line {each.line} ({each.kind})" for each in found]
+        if found:
+            first = first or code(found[0].kind)
+            kept_path = one.path
+        else:
+            verdicts.add(one.oid)
+    verdicts.save()
+    if places:
+        more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+        raise MemtoolError(
+            f"{commit[:SHORT]} holds what looks like a secret: "
+            f"{'; '.join(places[:MOST_NAMED])}{more}; nothing was written",
+            hint=f"memtool redact {kept_path}, commit that, and run the same command again",
+            code=first,
+            exit_code=1,
+        )
+    context.clean = frozenset(one.oid for one in entries)
+
+
+def _left_out(context: Context, commit: str) -> frozenset[str]:
+    """Return the paths of the memories that no site shows: forgotten ones, and private ones."""
+    labels = {*PRIVATE, *withheld_labels(context.settings)}
+    found = frozenset(
+        one.path
+        for one in index.open(context, commit).records
+        if one.memory.status == "deleted" or private_label(one.memory, labels)
+    )
+    if found and context.opened is not None:
+        context.opened.clear()  # it is opened again without them
+    return found
+
+
+def _version() -> str:
+    """Return a hash of the code and the templates that make the pages, the same on any machine."""
+    package = Path(__file__).parents[1]
+    inside = package / "templates" / "web"
+    templates = inside if inside.is_dir() else package.parent / "templates" / "web"
+    paths = [*sorted(package.rglob("*.py")), *sorted(templates.iterdir())]
+    return cache.digest(*(digest(path.read_bytes(), 16) for path in paths), size=16)
