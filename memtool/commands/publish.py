@@ -68,7 +68,8 @@ def render(done: Published) -> str:
     if done.dry_run:
         rows.append(f"would publish {name}: {what}, {place}")
     elif done.state == LATE:
-        rows.append(f"nothing is written: what is published is newer than {name}, {place}{end}")
+        newer = f"{done.ahead[:SHORT]} is published, newer than {name}"
+        rows.append(f"nothing is written: {newer}, {place}{end}")
     elif done.state == UNCHANGED:
         rows.append(f"nothing is written: {name} is published: {what}, {place}{end}")
     else:

@@ -99,13 +99,14 @@ class Draft(Value):
 
 
 class Published(Value):
-    """What publishing did. `state` is published, unchanged, or late; `version` that of the index.
+    """What publishing did. `state` is published, unchanged, or late: then `ahead` is what is newer.
 
     `newer` counts documents that somebody else had written in a later version.
     """
 
     repository: str
     commit: str
+    ahead: str
     version: int
     state: str
     memories: int
@@ -271,7 +272,7 @@ def _kept_back(id_: str, path: str, found: Sequence[Problem]) -> KeptBack:
 def planned(made: Draft) -> Published:
     """Return what publishing would do to an empty index."""
     return Published(
-        made.repository, made.commit, made.gen, PUBLISHED, len(made.documents), 0, 0, 0,
+        made.repository, made.commit, "", made.gen, PUBLISHED, len(made.documents), 0, 0, 0,
         made.kept_back, made.left_out, dry_run=True,
     )  # fmt: skip
 
@@ -300,12 +301,13 @@ def publish(context: Context, server: SearchServer, made: Draft) -> Published:
             state = LATE
         elif before.version == __version__ and place.holds(before):
             state = UNCHANGED
+    ahead = before.commit if before is not None and state == LATE else ""
     written = newer = 0
     if state == PUBLISHED:
         written, newer = place.write(made)
     deleted = place.sweep(made if state == PUBLISHED else None)
     return Published(
-        made.repository, made.commit, made.gen, state, len(made.documents), written, newer,
+        made.repository, made.commit, ahead, made.gen, state, len(made.documents), written, newer,
         deleted, made.kept_back, made.left_out,
     )  # fmt: skip
 
