@@ -444,6 +444,28 @@ def open_catalog(
     return Catalog(tree, lambda: _open_tree(cache_dir, key, tree.records, settings))
 
 
+def count_to_build(context: Context) -> int:
+    """Return how many files the next answer reads because it must build the index; else 0."""
+    repository, settings = context.repository, context.settings
+    if repository.is_bare or not context.is_cached:
+        return 0
+    if not _is_ordinary(repository, context.directory):
+        return 0
+    kept = manifest.load(repository.own_dir)
+    key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"
+    if kept is not None and kept.key == key:
+        try:
+            count = open_base(repository.cache_dir, kept.segment).memories.count
+            seen = check(repository.top, context.directory, kept, exact=False)
+            carried = StoredFields(kept.memories()).count if kept.carrying else 0
+        except CorruptCache:
+            pass
+        else:
+            changed = len(kept.dead) + carried + seen.count(kept)
+            return kept.files if changed > most_changes(count) else 0
+    return len(check(repository.top, context.directory, None, exact=True).unread)
+
+
 def last_reader(repository: Repository, directory: str, settings: Config) -> IndexReader | None:
     """Return the index of a worktree as it was last refreshed; None where there is none.
 

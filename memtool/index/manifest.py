@@ -414,6 +414,14 @@ class Changes:
         self.dropped.add(slot)
         self.moved.add(path)
 
+    def count(self, state: Manifest) -> int:
+        """Return how many files differ, without those that are only doubtful and read for that."""
+        same = sum(
+            state.status_of(f"{folder.path}/{name}") == folder.files[name][0]
+            for folder, name, _slot in self.unread
+        )
+        return max(len(self.dropped), len(self.unread)) - same
+
     def folder(self, number: int) -> Folder:
         """Return a folder of the manifest that is about to differ from it."""
         assert self.state is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from urllib.parse import parse_qsl
 
@@ -29,7 +30,7 @@ from memtool.web.pages import PAGES, forms
 from memtool.web.pages.memory import near as near_ids
 from memtool.web.render import PageView
 from memtool.web.security import COOKIE, HEADERS, SAFE, Denied, Guard, refuse_form
-from memtool.web.state import AnswerCache, Stamp, Watch
+from memtool.web.state import AnswerCache, IndexBuild, Stamp, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +49,13 @@ if TYPE_CHECKING:
 MOST_BODY = 1 << 20
 BODY_S, READ_S, WRITE_S = 15.0, 60.0, 120.0
 """Seconds that a body, a reading and a writing verb may take."""
+SOON_S = 0.5
+"""Seconds that a page waits for the index before it says that it is being built."""
 LOOK_S = 1.0
 """Seconds between looks for a change while somebody watches a page."""
+LATER = '<meta http-equiv="refresh" content="0">'
+"""The end of the page that waits: it is sent when there is something to wait for no more."""
+BUILDING = "the search index is being built"
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 DRY_RUN = "dry_run"
@@ -101,6 +107,7 @@ class Application:
         self.jobs = rest.JobList()
         self.watch = Watch(served.place)
         self.cache = AnswerCache()
+        self.build = IndexBuild(self.watch, served.place)
         self.quick, self.slow = Lane("quick", READ_S), Lane("slow", READ_S)
         self.write = Lane("write", WRITE_S)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -131,6 +138,12 @@ class Application:
         """Answer with a page, the kept one while nothing changed."""
         stamp = await self._stamp()
         visitor: Visitor = request.state.visitor
+        building = self.build.awaited(stamp)
+        if building is not None:
+            await asyncio.wait([building], timeout=SOON_S)
+            if not building.done():
+                return self._building(stamp, visitor, building)
+            stamp = await self._stamp()
         writer = visitor.session if self.served.is_writing else ""
         key = (request.url.path, request.url.query, writer, str(visitor.is_person))
         mark = stamp.private if page.is_private else stamp.memories
@@ -151,6 +164,29 @@ class Application:
     async def _stamp(self) -> Stamp:
         known = self.watch.known
         return known if known is not None else await self.slow.run(self.watch.look)
+
+    async def _indexed(self, limit_s: float | None = READ_S) -> None:
+        """Wait until the index is there. Raises Denied where that takes too long."""
+        building = self.build.awaited(self.watch.last or await self._stamp())
+        if building is None:
+            return
+        await asyncio.wait([building], timeout=limit_s)
+        if not building.done():
+            raise Denied(503, BUILDING, hint="ask again later", code="too-slow")
+
+    def _building(self, stamp: Stamp, visitor: Visitor, building: asyncio.Task[None]) -> Response:
+        """Say that the index is being built, and lead on when it is there."""
+        values = {"title": "Reading the memories", "count": stamp.to_build}
+        page = render.page("building.html", values, view=self.view(visitor), place="")
+        begin, mark, end = page.partition(LATER)
+
+        async def parts() -> AsyncIterator[str]:
+            yield begin
+            await asyncio.wait([building])
+            yield f"{mark}{end}"
+
+        headers = {"retry-after": "5", "cache-control": "no-store"}
+        return StreamingResponse(parts(), 503, headers=headers, media_type="text/html")
 
     def _rendered(self, page: Page, query: PageQuery, visitor: Visitor) -> str:
         context = self.served.place.open()
@@ -233,6 +269,7 @@ class Application:
         work = partial(rest.ask, found, given, self.served.place.replace(agent=_agent(request)))
         if rest.is_long(found, request.headers.get("prefer", "")):
             return self._begun(found.name, work)
+        await self._indexed()
         lane = self.write if rest.is_write(found) else self.slow
         answer = await (self.quick if found.name in rest.QUICK else lane).run(work)
         if rest.is_write(found):
@@ -262,6 +299,7 @@ class Application:
         work = partial(clients.answer, name, given, place, is_writing=self.served.is_writing)
         if name == "checkpoint" and self.served.is_writing:
             return self._begun(name, work)
+        await self._indexed()
         answer = await (self.quick if name in clients.READING else self.write).run(work)
         if name in clients.WRITING:
             self.watch.forget()
@@ -278,6 +316,8 @@ class Application:
         return JSONResponse(self.jobs.get(number), 202, headers=where)
 
     async def _job(self, number: str, work: Callable[[], rest.HttpAnswer]) -> None:
+        with suppress(MemtoolError):  # the verb will say it, too
+            await self._indexed(None)
         loop = asyncio.get_running_loop()
         self.jobs.end(number, await loop.run_in_executor(self.write.pool, work))
         self.watch.forget()
@@ -294,6 +334,7 @@ class Application:
         if step == SHOW and DRY_RUN in found.parameters:
             given[DRY_RUN] = True
         rest.refuse_writing(found, given, is_writing=self.served.is_writing)
+        await self._indexed()
         answer = await self.write.run(partial(rest.ask, found, given, self.served.place))
         self.watch.forget()
         if "error" in answer.body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import signal
@@ -31,6 +32,9 @@ FILE = "serve.json"
 CONNECTIONS = 64
 ASK_S = 5.0
 HEADER_BYTES = 32 << 10
+COLLECT = (10_000, 5, 1)
+"""When the garbage collector looks for cycles: a page of a large store makes 100,000 objects that
+would stay else, since the command line lets it rest."""
 
 
 def serve(
@@ -117,6 +121,8 @@ def _run(app: object, sockets: list[socket.socket]) -> None:
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like an interrupt
+    gc.freeze()  # what is loaded stays
+    gc.set_threshold(*COLLECT)
     try:
         uvicorn.Server(config).run(sockets=sockets)
     except KeyboardInterrupt:  # how a server ends

@@ -3,14 +3,20 @@
 The stamp is made of the status of files, never of their contents: HEAD, git's index, refs, the
 memory directory, the settings, the usage log and the sessions. Time passes, too (memories expire),
 so it changes every minute.
+
+Where the index has to be built, a process of its own does it: it takes long, and more memory than
+all the rest, which a process that goes on would keep.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 import threading
 import time
 
+from memtool.index import index
 from memtool.store.repository import global_directory
 from memtool.value import Value, digest
 
@@ -26,6 +32,10 @@ SHARE = 20
 LEAST_S, MOST_S = 0.05, 1.0
 MINUTE_S = 60
 MOST_ANSWERS, MOST_BYTES = 512, 16 << 20
+FEW = 300
+"""So many files are indexed where the answer is made, in half a second."""
+BUILD = "status"
+"""The verb of the first page: with the index it looks up all that is kept beside it."""
 USAGE = ("spool", "ledger.db", "ledger.db-wal", "audit.log")
 SESSIONS = "sessions"
 
@@ -35,6 +45,8 @@ class Stamp(Value):
 
     memories: str
     private: str
+    to_build: int = 0
+    """How many files are to be read to build the index; 0 where it is there."""
 
 
 class Watch:
@@ -45,6 +57,11 @@ class Watch:
         self._lock = threading.Lock()
         self._due = 0.0
         self._stamp: Stamp | None = None
+
+    @property
+    def last(self) -> Stamp | None:
+        """The last stamp, however old it is."""
+        return self._stamp
 
     @property
     def known(self) -> Stamp | None:
@@ -61,11 +78,51 @@ class Watch:
             if (stamp := self.known) is not None:
                 return stamp
             began = time.monotonic()
-            made = _stamp(self._place.open())
+            context = self._place.open()
+            made, last = _stamp(context), self._stamp
+            if last is None or last.to_build or last.memories != made.memories:
+                made = made.replace(to_build=index.count_to_build(context))
             self._stamp = made
             took = time.monotonic() - began
             self._due = began + min(MOST_S, max(LEAST_S, SHARE * took))
             return made
+
+
+class IndexBuild:
+    """The process that builds the index, where there is none."""
+
+    def __init__(self, watch: Watch, place: ServedRepository) -> None:
+        self._watch = watch
+        self._place = place
+        self._task: asyncio.Task[None] | None = None
+        self._is_vain = False
+
+    def awaited(self, stamp: Stamp) -> asyncio.Task[None] | None:
+        """Return what an answer has to wait for, begun if need be; None where it need not wait."""
+        if self._task is not None and not self._task.done():
+            return self._task
+        if stamp.to_build <= FEW or self._is_vain:
+            return None
+        self._task = asyncio.create_task(self._run())
+        return self._task
+
+    async def _run(self) -> None:
+        place = self._place
+        where = ["--global"] if place.is_global else ["-C", os.path.abspath(place.directory)]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "memtool", *where, BUILD,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL, env={**place.env, "MEMTOOL_NO_LEDGER": "1"},
+        )  # fmt: skip
+        try:
+            await process.wait()
+        finally:
+            if process.returncode is None:  # the server ends
+                process.kill()
+                await process.wait()
+        self._watch.forget()
+        stamp = await asyncio.to_thread(self._watch.look)
+        self._is_vain = stamp.to_build > FEW  # it cannot be kept: each answer builds its own
 
 
 class AnswerCache:

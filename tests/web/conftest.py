@@ -39,7 +39,8 @@ class Web:
     """The application of one repository, asked in process as a browser that is logged in."""
 
     def __init__(self, sandbox: Sandbox, *, is_writing: bool = False) -> None:
-        place = ServedRepository(str(sandbox.path), sandbox.env, is_structured=True)
+        self.env = dict(sandbox.env)
+        place = ServedRepository(str(sandbox.path), self.env, is_structured=True)
         self.guard = Guard(PORT)
         self.app = application(ServedSite(place, self.guard, "project", is_writing))
         self.cookie = ""
@@ -82,7 +83,7 @@ class Web:
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def receive() -> Any:
-            return next(parts, {"type": "http.disconnect"})
+            return next(parts, None) or await asyncio.Event().wait()  # the client stays
 
         async def send(message: Any) -> None:
             sent.append(message)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FACETS = ("type", "category", "status", "trust", "confidence")
 LINKED = ("type", "category", "status", "confidence")
 """Facets that narrow a search down; trust is asked with `is:`."""
-SHOWN = 25
+SHOWN = 10
 
 
 def search(context: Context, query: PageQuery) -> dict[str, Any]:
