@@ -114,6 +114,7 @@ class Project(Context):
     search = _search.search
     fleet_status = _fleet.fleet_status
     fleet_sync = _fleet.fleet_sync
+    fleet_init = _fleet.fleet_init
     serve = _serve.serve
     site = _site.site
     inject = _inject.inject

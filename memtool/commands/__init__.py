@@ -58,6 +58,9 @@ VERBS: tuple[Verb, ...] = (
     Verb("search", "read", "the memories that answer a question, best first"),
     Verb("fleet status", "read", "the repositories that are asked beside this one", "fleet"),
     Verb("fleet sync", "read", "fetch them, and index what changed", "fleet"),
+    Verb(
+        "fleet init", "read", "make the index of a fleet on a server, and print its roles", "fleet"
+    ),
     Verb("serve", "read", "the memories in a browser, and the verbs over HTTP, on this machine"),
     Verb("site", "read", "the memories of a commit as a static site, to publish"),
     Verb("inject", "read", "the block of memories that an agent gets"),

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from memtool.commands._render import columns, size_text
-from memtool.fleet import backend, git_backend
+from memtool.errors import MemtoolError
+from memtool.fleet import backend, git_backend, opensearch
+from memtool.fleet.opensearch import SHARDS
 from memtool.fleet.repositories import without_password
 from memtool.memory import timestamps
 from memtool.store.context import Context
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memtool.fleet.repositories import FleetRepository
+
+INIT_S = 60.0
+"""Seconds that a server may take to make an index."""
+MOST_SHARDS = 1_024
 
 
 class FleetRow(Value):
@@ -132,12 +138,74 @@ def fleet_sync(context: Context, *, dry_run: bool = False) -> FleetSync:
     )
 
 
+class FleetInit(Value):
+    """An index that is there now. `is_new` says that it was made, `roles` are of its server."""
+
+    url: str
+    index: str
+    is_new: bool
+    roles: dict[str, Any]
+    dry_run: bool
+
+
+def fleet_init(
+    context: Context, *, shards: int = SHARDS, replicas: int = 1, dry_run: bool = False
+) -> FleetInit:
+    """Make the index of a fleet on an OpenSearch server, and print the roles that it needs.
+
+    It takes the credentials of an administrator, once for each version of memtool's analyzer: the
+    name of the index ends with it. The index has an alias, the last part of the server's address.
+    An index that is there stays as it is. docs/fleet.md says how to give the roles, and what they
+    cannot do: no role keeps a publisher from writing in the name of another repository.
+
+    Example:
+        memtool fleet init --replicas 2 --dry-run
+
+    Args:
+        shards: into how many parts the index is cut; 2 are enough for a million memories
+        replicas: how many copies of each part other nodes have
+        dry_run: print the roles, and ask no server
+    """
+    for name, count, least in (("--shards", shards, 1), ("--replicas", replicas, 0)):
+        if not least <= count <= MOST_SHARDS:
+            raise MemtoolError(
+                f"{name} is {count}, and must be between {least} and {MOST_SHARDS}",
+                hint=f"memtool fleet init {name} {max(least, 1)}",
+                code="bad-limit",
+            )
+    url = backend.settings_of(context).url
+    if not url:
+        raise MemtoolError(
+            "there is no server to make an index on",
+            hint=f"{backend.URL_VARIABLE}=https://search.example.org/memories memtool fleet init",
+            code="no-fleet",
+        )
+    server = opensearch.server_at(url, context.env)
+    is_new = False
+    if not dry_run:
+        try:
+            is_new = opensearch.prepare(server, shards, replicas, INIT_S)
+        except backend.FleetUnavailable as error:
+            raise MemtoolError(
+                f"the index is not made: {error}",
+                hint="MEMTOOL_FLEET_USER and MEMTOOL_FLEET_PASSWORD must be those of an "
+                "administrator of the index; memtool fleet init --dry-run prints the roles",
+                code="fleet",
+            ) from None
+    return FleetInit(server.name, server.index, is_new, opensearch.roles(server), dry_run)
+
+
 def _telling(begin: Callable[[str], None]) -> Callable[[str], None]:
     return lambda at: begin(f"fleet sync: {at}")
 
 
-def render(shown: FleetStatus | FleetSync) -> str:
-    """Return a line per repository, then one about all of them."""
+def render(shown: FleetStatus | FleetSync | FleetInit) -> str:
+    """Return a line per repository, then one about all of them; of an index its roles."""
+    if isinstance(shown, FleetInit):
+        import json
+
+        made = "made" if shown.is_new else "would be made" if shown.dry_run else "there already"
+        return f"{json.dumps(shown.roles, indent=2)}\n{shown.url}: index {shown.index} is {made}"
     rows = columns(
         (
             row.repository or "-",

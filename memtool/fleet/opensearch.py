@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 from memtool.errors import MemtoolError
 from memtool.fleet.backend import FleetCandidate, FleetUnavailable, share
+from memtool.fleet.repositories import MOST_NAME
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.scoring import K1, B
 from memtool.memory.document import MAX_BYTES
@@ -42,8 +43,8 @@ MOST_ANSWER = 8 << 20
 """Bytes of an answer; a longer one is not read."""
 MOST_TEXT = 3 * MAX_BYTES
 """Bytes of a memory as terms: names stand there whole, by their parts and by pairs of them."""
-MOST_PATH, MOST_TEAM = 1_000, 100
-"""Characters of a path and of the name of a team."""
+MOST_PATH = 1_000
+"""Characters of a path."""
 MOST_FETCHED = MOST_ANSWER // 2
 """Bytes of memories that are fetched for one question, by the sizes that they claim."""
 LOOKED_AT = 3
@@ -384,6 +385,33 @@ def prepare(server: SearchServer, shards: int, replicas: int, within: float) -> 
     return True
 
 
+def roles(server: SearchServer) -> dict[str, Any]:
+    """Return the roles of the security plugin that asking and publishing need, in its own form.
+
+    No role binds a publisher to its own repository: documents may be hidden from readers, never
+    kept from writers. An index for each domain of trust does, or a gateway that holds the one
+    credential that may write, and compares `repo` with who is asking.
+    """
+    indexes = [f"{server.alias}-a*"]
+    reading = ["indices:data/read/search", "indices:data/read/mget*"]
+    writing = [
+        "indices:data/read/get", "indices:data/read/search", "indices:data/write/bulk*",
+        "indices:data/write/index", "indices:data/write/delete", "indices:admin/refresh*",
+    ]  # fmt: skip
+    making = ["indices:admin/create", "indices:admin/aliases"]
+    return {
+        f"{server.alias}-{name}": {
+            "cluster_permissions": cluster,
+            "index_permissions": [{"index_patterns": indexes, "allowed_actions": actions}],
+        }
+        for name, cluster, actions in (
+            ("reader", ["indices:data/read/mget"], reading),
+            ("publisher", ["indices:data/write/bulk"], writing),
+            ("administrator", ["indices:admin/index_template/put"], making),
+        )
+    }
+
+
 def document_id(repository: str, id_: str) -> str:
     """Return the name of the document of a memory."""
     return f"{repository}/{id_}"
@@ -412,15 +440,15 @@ def query(asked: FleetQuery, within: float) -> dict[str, Any]:
     Stop words are not asked for and nothing is counted, which makes it a third as much work.
     """
     words = list(asked.weights.items())[:TELLING]
-    filters: list[dict[str, Any]] = [
+    filters = [
         _any(field, globs)
         for field, globs in (
-            ("repo", asked.allow), ("repo", asked.repositories), ("team", asked.teams)
+            ("repo", asked.allow), ("repo", asked.repositories), ("team", asked.teams),
+            ("tags", asked.tags),
         )
         if globs
     ]  # fmt: skip
-    for field, values in (("type", asked.types), ("tags", asked.tags)):
-        filters += [{"terms": {field: list(values)}}] if values else []
+    filters += [{"terms": {"type": list(asked.types)}}] if asked.types else []
     return {
         "query": {
             "bool": {
@@ -430,6 +458,7 @@ def query(asked: FleetQuery, within: float) -> dict[str, Any]:
                 ],
                 "minimum_should_match": 1,
                 "filter": filters,
+                "must_not": [{"term": {"repo": asked.without}}] if asked.without else [],
             }
         },
         "size": asked.most * LOOKED_AT,
@@ -451,6 +480,9 @@ def _any(field: str, globs: Sequence[str]) -> dict[str, Any]:
 
 class OpenSearch:
     """The backend: candidates from a server, as far as they are what `publish` writes."""
+
+    note = ""
+    """Nothing is known of what the index lacks."""
 
     def __init__(self, server: SearchServer) -> None:
         self._server = server
@@ -549,7 +581,7 @@ def _candidate(row: object) -> FleetCandidate | None:
         or not is_commit(commit)
         or not (is_inside(path) and path.isprintable() and path.endswith(".md"))
         or len(path) > MOST_PATH
-        or len(team) > MOST_TEAM
+        or len(team) > MOST_NAME
         or not team.isprintable()
         or not 0 < len(read) <= MAX_BYTES
         or len(terms) > MOST_TEXT

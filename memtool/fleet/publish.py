@@ -15,13 +15,18 @@ would bring them back. It is the sweep that is right.
 from __future__ import annotations
 
 import time
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from memtool.errors import MemtoolError
-from memtool.fleet.backend import MOST_INDEXED, TEAM, FleetUnavailable
+from memtool.fleet.backend import (
+    MOST_INDEXED,
+    TEAM,
+    FleetUnavailable,
+    terms_of,
+    why_kept_back,
+)
 from memtool.fleet.opensearch import (
     MOST_PATH,
-    MOST_TEAM,
     MOST_TEXT,
     TEXT_FIELD,
     document_id,
@@ -29,13 +34,10 @@ from memtool.fleet.opensearch import (
     is_repository,
     part,
 )
+from memtool.fleet.repositories import label, name_of
 from memtool.gate import gate, sources
-from memtool.index import scoring
-from memtool.index.analyzer import ENGLISH
-from memtool.index.stored_fields import fields
-from memtool.memory import lifecycle
 from memtool.memory.changes import stem
-from memtool.search.features import EXCLUDE, SUPERSEDED, Facts
+from memtool.search.features import EXCLUDE
 from memtool.store import config as config_file
 from memtool.store import provenance, snapshot
 from memtool.store.provenance import SHORT
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
     from memtool.gate.content import Content
     from memtool.memory.schema import Problem
     from memtool.store.context import Context
-    from memtool.store.repository import Repository
-    from memtool.store.snapshot import Record
 
     Action = tuple[dict[str, Any], dict[str, Any] | None]
     """A line of a bulk request that says what to do, and the document, where there is one."""
@@ -164,17 +164,10 @@ def draft(context: Context) -> Draft:
     leaving, kept_back, left_out = _leaving(context, content)
     gen = (settings.count(EPOCH) << EPOCH_BITS) + count
     shared = {"repo": name, "commit": commit, "gen": gen}
-    if team := settings.text(TEAM)[:MOST_TEAM]:
-        shared["team"] = team
+    if (team := settings.text(TEAM)).strip():
+        shared["team"] = label(team)
     documents = {id_: shared | own for id_, own in leaving.items()}
     return Draft(name, commit, listed[0].oid, gen, documents, kept_back, left_out)
-
-
-def name_of(repository: Repository) -> str:
-    """Return the last two parts of the remote's path, such as `acme/billing`, empty for none."""
-    url = repository.git.line("config", "--get", "remote.origin.url", allowed=(0, 1))
-    path = urlsplit(url).path if "://" in url else url.rpartition(":")[2]
-    return "/".join(path.rstrip("/").removesuffix(".git").split("/")[-2:])
 
 
 def _trusted(context: Context) -> str:
@@ -204,15 +197,13 @@ def _leaving(
 ) -> tuple[dict[str, dict[str, Any]], tuple[KeptBack, ...], dict[str, int]]:
     """Return the documents by id, what is kept back by the gate, and what is nobody's business.
 
-    What leaves are heads that somebody has confirmed and that no label keeps private. Expired ones
-    stay: who asks looks again, since a memory may expire after it was published.
+    Labels of privacy count that the repository, this user, or memtool itself keeps from agents.
     """
     settings = content.settings
     known = (settings, context.own_settings, config_file.DEFAULTS)
-    labels = {label for one in known for label in one.texts(EXCLUDE)}
+    labels = {text.lower() for one in known for text in one.texts(EXCLUDE)}
     taken = snapshot.of_commit(context.repository, content.directory, content.head)
     tree = snapshot.Tree(taken, settings.categories)
-    facts = Facts(tree, context.now, settings.categories, dict, withholds=labels)
     faults: dict[str, list[Problem]] = {}
     for problem in gate.problems(content):
         if problem.severity == "error":
@@ -221,18 +212,19 @@ def _leaving(
     kept_back: list[KeptBack] = []
     left_out: dict[str, int] = {}
     texts = {file.path: file.text for file in content.files}
-    for record in sorted(tree.records, key=lambda one: (-one.memory.timestamp, one.id)):
+    for record in sorted(tree.records, key=lambda one: (-one.memory.timestamp, one.path)):
         path, memory = record.path, record.memory
-        why = _unfit(record, facts) or ("many" if len(leaving) >= MOST_INDEXED else "")
+        why = why_kept_back(memory, tree.lineage, labels)
+        if len(leaving) >= MOST_INDEXED:
+            why = why or f"more than the newest {MOST_INDEXED:,}"
         if why:
             left_out[why] = left_out.get(why, 0) + 1
             continue
         if found := faults.pop(path, None):
             kept_back.append(_kept_back(record.id, path, found))
             continue
-        document = scoring.Document(path, fields(record))
-        text = scoring.searchable(document, ENGLISH)[1].decode()
-        if len(path) > MOST_PATH or len(text.encode()) > MOST_TEXT:
+        text = terms_of(memory)
+        if len(path) > MOST_PATH or len(text) > MOST_TEXT:
             kept_back.append(KeptBack(record.id, path, "too-large", "it is too long for the fleet"))
             continue
         leaving[record.id] = {
@@ -241,8 +233,8 @@ def _leaving(
             "type": memory.type,
             "tags": list(memory.items("tags")),
             "data": texts[path],
-            "size": len(texts[path].encode()) + len(text.encode()),
-            TEXT_FIELD: text,
+            "size": len(texts[path].encode()) + len(text),
+            TEXT_FIELD: text.decode(),
         }
     unreadable = {file.path: file for file in content.files if file.memory is None}
     kept_back += [
@@ -250,18 +242,6 @@ def _leaving(
     ]
     kept_back.sort(key=lambda one: one.path)
     return leaving, tuple(kept_back), dict(sorted(left_out.items()))
-
-
-def _unfit(record: Record, facts: Facts) -> str:
-    """Return why nobody else needs a memory, or may see it; empty where neither is so."""
-    if record.memory.status == "candidate":
-        return "candidate"
-    if not facts.lineage.is_head(record.id):
-        return SUPERSEDED
-    if record.path in facts.withheld:
-        return facts.withheld[record.path][0]
-    state = facts.state(record)
-    return "" if state in (lifecycle.ALIVE, lifecycle.PENDING) else state
 
 
 def _kept_back(id_: str, path: str, found: Sequence[Problem]) -> KeptBack:

@@ -1,0 +1,246 @@
+"""A real server beside the repositories of one machine: the same answers, and attacks on both."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+
+import pytest
+from conftest import Sandbox
+from fleet.conftest import push
+from fleet_scene import Fleet
+
+from memtool.fleet import publish, rank
+from memtool.fleet.backend import FleetCandidate, FleetQuery
+from memtool.fleet.git_backend import GitBackend
+from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
+from memtool.fleet.publish import Draft
+from memtool.index import index
+from memtool.memory import timestamps
+from memtool.search import retrieve
+
+pytestmark = pytest.mark.server
+
+NOW = timestamps.parse("2026-03-01T12:00:00Z")
+TOPICS = (
+    "redis session store cache expire", "postgres table index migration lock",
+    "payment retry invoice key idempotent", "deploy release rollback friday window",
+    "token login password hash cookie", "queue worker job celery timeout",
+    "log trace metric alert sample", "page render template css layout",
+)  # fmt: skip
+COMMON = [
+    "service",
+    "team",
+    "request",
+    "value",
+    "error",
+    "change",
+    "system",
+    "user",
+    "call",
+    "order",
+    "state",
+    "time",
+]
+
+
+def texts(count: int, seed: int) -> Iterator[str]:
+    """Yield bodies: words of one topic or two among common ones, as often as chance has it."""
+    draw = random.Random(seed)
+    for _number in range(count):
+        own = [
+            word for topic in draw.sample(TOPICS, draw.choice((1, 1, 2))) for word in topic.split()
+        ]
+        words = draw.choices(own, k=draw.randint(4, 12)) + draw.choices(
+            COMMON, k=draw.randint(5, 60)
+        )
+        draw.shuffle(words)
+        yield f"{' '.join(words).capitalize()}.\n"
+
+
+def questions(count: int) -> list[str]:
+    """Return what people ask: words of a topic among common ones, some of them stop words."""
+    draw = random.Random(5)
+    return [
+        " ".join(["how", "do", "we", *draw.sample(draw.choice(TOPICS).split(), 3),
+                  *draw.sample(COMMON, 2), "for", "the", draw.choice(TOPICS).split()[0]])
+        for _number in range(count)
+    ]  # fmt: skip
+
+
+def filled(made: Sandbox, name: str, bodies: Iterator[str]) -> Sandbox:
+    """Give a repository a remote of that name, and memories that are on it."""
+    made.git("remote", "add", "origin", f"https://git.example.org/{name}.git")
+    for number, body in enumerate(bodies):
+        made.memory(f"dec-{name.rpartition('/')[2]}-{number:03}", body)
+    made.commit()
+    push(made)
+    return made
+
+
+def publish_all(server: SearchServer, *made: Sandbox) -> None:
+    """Publish what repositories have, and let it be found at once."""
+    for one in made:
+        context = one.context()
+        publish.publish(context, server, publish.draft(context))
+    server.get("POST", f"/{server.index}/_refresh", within=60)
+
+
+def keys(found: list[FleetCandidate]) -> list[tuple[str, str]]:
+    return [(one.repository, one.path) for one in found]
+
+
+@pytest.fixture
+def shop(fleet: Fleet) -> Sandbox:
+    return filled(fleet.repository("src/shop"), "acme/shop", texts(150, seed=1))
+
+
+def test_the_order_is_that_of_the_local_search_and_of_git(
+    fleet: Fleet, shop: Sandbox, server: SearchServer
+) -> None:
+    """By both ways, for three dozen questions: the ten that the repository itself would show."""
+    publish_all(server, shop)
+    fleet.set("SRC/*")
+    fleet.sync()
+    own = index.open(shop.context()).parts
+    for text in questions(36):
+        asked = retrieve.read(text)
+        statistics = rank.own_statistics(own, asked)
+        wanted = rank.question_of(asked, statistics)
+        local = [own.path(hit[0]) for hit in own.search(asked, 10, lambda _number: True)]
+        for backend in (OpenSearch(server), GitBackend(fleet.home, NOW)):
+            found = rank.ranked(asked, backend.candidates(wanted, 60.0), statistics)
+            assert [one.candidate.path for one in found[:10]] == local
+
+
+def test_a_candidate_is_the_same_by_both_ways(
+    fleet: Fleet, shop: Sandbox, server: SearchServer
+) -> None:
+    """Name, path, bytes and terms; the commit is the one that wrote the memories."""
+    publish_all(server, shop)
+    fleet.set("SRC/*")
+    fleet.sync()
+    asked = FleetQuery({"redi": 1.0, "session": 1.0})
+    ways = [
+        {(one.path, one.repository, one.data, one.text, one.commit, one.team) for one in found}
+        for found in (
+            OpenSearch(server).candidates(asked, 60.0),
+            GitBackend(fleet.home, NOW).candidates(asked, 60.0),
+        )
+    ]
+    assert ways[0] == ways[1]
+    assert ways[0]
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        {}, {"repositories": ("acme/*",)}, {"repositories": ("*/BILLING", "none/*")},
+        {"teams": ("we?",)}, {"teams": ("core",)}, {"types": ("semantic",)}, {"tags": ("AUTH*",)},
+        {"allow": ("other/*",)}, {"allow": ("other/*",), "repositories": ("acme/*",)},
+        {"without": "acme/shop"}, {"repositories": ("acme/shop",), "types": ("decision", "state")},
+        {"repositories": ("acme\\*",)},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_question_means_the_same_repositories_by_both_ways(
+    fleet: Fleet, server: SearchServer, which: dict[str, tuple[str, ...]]
+) -> None:
+    """Whatever is asked about, and whatever the user allows."""
+    made = [
+        filled(fleet.repository(f"src/{name}"), name, texts(6, seed=number))
+        for number, name in enumerate(("acme/shop", "acme/pay", "other/billing"))
+    ]
+    made[0].write(".memory/config.toml", '[fleet]\nteam = "web"\n')
+    made[0].memory("sem-login", "Sessions end.\n", type="semantic", tags=("Authentication", "web"))
+    made[0].commit()
+    push(made[0])
+    publish_all(server, *made)
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    asked = FleetQuery({"session": 1.0, "redi": 1.0, "servic": 1.0, "team": 1.0}, **which)
+    ways = [
+        sorted(keys(found))
+        for found in (
+            OpenSearch(server).candidates(asked, 60.0),
+            GitBackend(fleet.home, NOW).candidates(asked, 60.0),
+        )
+    ]
+    assert ways[0] == ways[1]
+
+
+def forged(name: str, bodies: Iterator[str]) -> Draft:
+    """Return what somebody may write who has no repository at all, in any name."""
+    gen = 1
+    documents = {
+        f"dec-{number}": {
+            "repo": name, "id": f"dec-{number}", "gen": gen, "commit": "e" * 40, "type": "decision",
+            "path": f".memory/decision/dec-{number}.md", "data": body, "size": len(body) * 2,
+            TEXT_FIELD: f" \n {body.strip()} ", "tags": [],
+        }
+        for number, body in enumerate(bodies)
+    }  # fmt: skip
+    return Draft(name, "e" * 40, "e" * 40, gen, documents, (), {})
+
+
+def test_a_stuffed_repository_gets_its_share(
+    fleet: Fleet, shop: Sandbox, server: SearchServer
+) -> None:
+    """Fifty memories with the words of all topics push out none of the best; an allowlist, none."""
+    words = " ".join(TOPICS).replace("redis", "redi").replace("expire", "expir")
+    other = [filled(fleet.repository(f"src/o{n}"), f"acme/o{n}", texts(40, seed=50 + n))
+             for n in range(4)]  # fmt: skip
+    publish_all(server, shop, *other)
+    context = shop.context()
+    publish.publish(context, server, forged("evil/stuffed", iter([words * 3] * 50)))
+    server.get("POST", f"/{server.index}/_refresh", within=60)
+    for text in questions(12):
+        asked = FleetQuery(retrieve.telling(retrieve.read(text)))
+        found = keys(OpenSearch(server).candidates(asked, 60.0))
+        assert sum(repository == "evil/stuffed" for repository, _path in found) <= 20
+        assert len(found) >= 80
+        allowed = OpenSearch(server).candidates(asked.replace(allow=("acme/*",)), 60.0)
+        assert {repository.partition("/")[0] for repository, _path in keys(allowed)} == {"acme"}
+
+
+def test_a_flood_moves_no_order(fleet: Fleet, server: SearchServer) -> None:
+    """Thousands that change how rare every word is: what the user allows stands as it stood."""
+    made = filled(fleet.repository("src/shop"), "acme/shop", texts(80, seed=1))
+    publish_all(server, made)
+    own = index.open(made.context()).parts
+
+    def orders() -> list[list[str]]:
+        found = []
+        for text in questions(24):
+            asked = retrieve.read(text)
+            statistics = rank.own_statistics(own, asked)
+            wanted = rank.question_of(asked, statistics).replace(allow=("acme/*",))
+            best = rank.ranked(asked, OpenSearch(server).candidates(wanted, 60.0), statistics)
+            found.append([one.candidate.path for one in best[:10]])
+        return found
+
+    before = orders()
+    flood = (f"{TOPICS[number % 8]} {TOPICS[number % 3]}" for number in range(3_000))
+    publish.publish(made.context(), server, forged("evil/flood", flood))
+    server.get("POST", f"/{server.index}/_refresh", within=60)
+    assert orders() == before
+    assert all(before)
+
+
+def test_init_makes_an_index_once(fleet: Fleet, server: SearchServer) -> None:
+    """Then it says that it is there, and prints the roles each time."""
+    address = server.name.replace(f"/{server.alias}", "/another")
+    shown = [
+        fleet.project.run("fleet", "init", "--replicas", "0", "--json", MEMTOOL_FLEET_URL=address)
+        for _time in range(2)
+    ]
+    found = [json.loads(done.stdout) for done in shown]
+    assert [done.returncode for done in shown] == [0, 0]
+    assert [one["is_new"] for one in found] == [True, False]
+    assert set(found[0]["roles"]) == {
+        "another-reader", "another-publisher", "another-administrator",
+    }  # fmt: skip
+    made = server.get("GET", f"/{found[0]['index']}", within=60)[found[0]["index"]]
+    assert made["aliases"] == {"another": {}}
+    assert made["mappings"]["dynamic"] == "strict"
