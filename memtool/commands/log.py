@@ -325,16 +325,12 @@ def _events(
     A `limit` of more than 0 says how many are likely to be taken.
     """
     yield from (_event(c) for c in pending if names is None or c.id in names)
-    records = tree.records if names is None else tree.with_ids(names)
-    held = {(record.path, record.oid): record.memory for record in records}
     first = min(limit + 1, READ_AT_ONCE) if limit else READ_AT_ONCE
     for batch in _batches(context, walk, names, first):
-        read = snapshot.of_stamps(
-            context.repository,
-            [stamp for _commit, touches in batch for stamp in stamps_of(touches)],
-            context.settings.categories,
-            held,
-        )
+        stamps = [stamp for _commit, touches in batch for stamp in stamps_of(touches)]
+        records = tree.with_ids({stem(path) for path, _oid in stamps})
+        held = {(record.path, record.oid): record.memory for record in records}
+        read = snapshot.of_stamps(context.repository, stamps, context.settings.categories, held)
         for commit, touches in batch:
             if commit in history.boundary:
                 for touch in touches:

@@ -12,11 +12,11 @@ from memtool.gate.checks.lineage import PURGES, purged_by
 from memtool.index import index
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.changes import stem
-from memtool.memory.drift import BROKEN, CHANGED, Drift
+from memtool.memory.drift import BROKEN, CHANGED
 from memtool.memory.fields import Category
 from memtool.memory.schema import Problem
 from memtool.search import filters
-from memtool.search.features import Facts, governed
+from memtool.search.features import Facts
 from memtool.search.scope import drift_in
 from memtool.store import provenance
 from memtool.store.context import Context
@@ -122,7 +122,7 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
     context.notes[:] = before  # the problems are the answer here
     if context.settings.is_newer:
         context.note_problems(tree)
-    named = [one for one in tree.records if governed(one) and facts.is_current(one)]
+    named = facts.naming_files()
     drift = _drift(context, tree, named)
     candidates = list(filters.picked(tree, ("status", "candidate")))
     return Status(
@@ -142,8 +142,8 @@ def status(context: Context, *, at: str | None = None, as_of: str | None = None)
             facts, _expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
         ),
         due=_living_ids(facts, facts.due()),
-        drifted=tuple(one.id for one in named if drift[one.path].level == BROKEN) if drift else (),
-        changed=sum(one.level == CHANGED for one in drift.values()),
+        drifted=tuple(one.id for one in named if drift.get(one.path) == BROKEN),
+        changed=sum(level == CHANGED for level in drift.values()),
         problems=with_way_back(
             context, (*tree.problems, *lineage_problems(tree, _purged(context, tree, head)))
         ),
@@ -161,10 +161,10 @@ def _curation(context: Context) -> int:
     return len(plan.actions) if plan else 0
 
 
-def _drift(context: Context, tree: Tree, named: list[Record]) -> dict[str, Drift]:
-    """Return what became of the files of memories; nothing where the trusted ref is not there."""
+def _drift(context: Context, tree: Tree, named: list[Record]) -> dict[str, str]:
+    """Return the level of drift of memories by path; nothing where the trusted ref is not there."""
     try:
-        return drift_in(tree, lambda: context.witness(tree)).of(named)
+        return drift_in(tree, lambda: context.witness(tree)).levels(named)
     except MemtoolError as error:
         if error.code != "config":
             raise
@@ -200,7 +200,7 @@ def _uncommitted(context: Context, tree: Tree) -> tuple[str, ...]:
     """
     taken = tree.snapshot
     commit = taken.name if taken.kind == "commit" else provenance.head_of(context.repository)
-    stored = provenance.blobs(context.repository, commit, context.directory) if commit else {}
+    stored = context.repository.git.blobs_below(commit, context.directory) if commit else {}
     local = [path for path, oid in tree.blobs.items() if stored.get(path) != oid]
     return tuple(sorted(map(stem, local)))
 

@@ -28,7 +28,7 @@ import time
 from memtool import redaction
 from memtool.index import manifest, postings, scoring, stored_fields
 from memtool.index.analyzer import TOKENIZER
-from memtool.index.manifest import NEVER, NO_MEMORY, Manifest, check
+from memtool.index.manifest import NEVER, NO_MEMORY, Manifest, check, is_ordinary
 from memtool.index.postings import Segment
 from memtool.index.reader import (
     DIR_EXACT,
@@ -87,6 +87,8 @@ ALLOWING = ("redaction.allow_emails", "redaction.allow_domains", "redaction.allo
 
 _held: dict[str, Held] = {}
 """What is kept open, by git directory."""
+_bases: dict[str, tuple[tuple[Stat, ...], BaseSegment]] = {}
+"""Segments that are kept open, by place, with the status of their files."""
 
 
 class BaseSegment(Value):
@@ -426,7 +428,7 @@ def open_catalog(
         is_worktree
         and not is_narrow
         and context.is_cached
-        and _is_ordinary(repository, context.directory)
+        and is_ordinary(repository, context.directory)
     ):
         return _open_worktree(context, key, as_of, exact=exact)
     from memtool.redaction.mask import Mask  # `re`: only where a whole tree is read
@@ -449,7 +451,7 @@ def count_to_build(context: Context) -> int:
     repository, settings = context.repository, context.settings
     if repository.is_bare or not context.is_cached:
         return 0
-    if not _is_ordinary(repository, context.directory):
+    if not is_ordinary(repository, context.directory):
         return 0
     kept = manifest.load(repository.own_dir)
     key = f"{key_of(repository, context.directory, settings)} {_mask_key(settings)}"
@@ -484,6 +486,7 @@ def last_reader(repository: Repository, directory: str, settings: Config) -> Ind
 def drop(repository: Repository) -> bool:
     """Remove what is stored of the index; tell whether it is gone."""
     _held.pop(repository.own_dir, None)
+    _bases.clear()
     places = (
         os.path.join(repository.own_dir, manifest.FILE),
         os.path.join(repository.cache_dir, postings.FOLDER),
@@ -491,18 +494,6 @@ def drop(repository: Repository) -> bool:
     for place in places:
         cache.drop(place)
     return not any(map(os.path.lexists, places))
-
-
-def _is_ordinary(repository: Repository, directory: str) -> bool:
-    """Tell whether the files on disk are all there is: no sparse checkout, no link above them."""
-    if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
-        return False
-    place = repository.top
-    for name in directory.split("/"):
-        place = f"{place}/{name}"
-        if os.path.islink(place):
-            return False
-    return True
 
 
 def _open_tree(
@@ -581,10 +572,13 @@ def _hold(repository: Repository, kept: Manifest) -> Held:
 
 def _stamp(repository: Repository, place: str) -> tuple[Stat, ...]:
     """Return the status of the files of a manifest and its segment; nothing if one is missing."""
-    paths = [os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES)]
-    paths.insert(0, os.path.join(repository.own_dir, manifest.FILE))
+    return _status_of(place, os.path.join(repository.own_dir, manifest.FILE))
+
+
+def _status_of(place: str, *others: str) -> tuple[Stat, ...]:
+    own = (os.path.join(place, name) for name in (stored_fields.FILE, *postings.FILES))
     try:
-        return tuple(manifest.stat_of(os.stat(path)) for path in paths)
+        return tuple(manifest.stat_of(os.stat(path)) for path in (*others, *own))
     except OSError:
         return ()
 
@@ -598,8 +592,20 @@ def _without_later(parts: list[LeafReader], as_of: int | None) -> list[LeafReade
 
 
 def open_base(cache_dir: str, name: str) -> BaseSegment:
-    """Map a segment with its memories, and note that it is in use. Raises CorruptCache."""
-    return _mapped_base(_place(cache_dir, name))
+    """Map a segment with its memories, and note that it is in use. Raises CorruptCache.
+
+    It never changes, so this process opens it once, as long as its files are the same.
+    """
+    place = _place(cache_dir, name)
+    stamp = _status_of(place)
+    known, base = _bases.get(place, ((), None))
+    if base is None or not stamp or stamp != known:
+        base = _mapped_base(place)
+        while len(_bases) >= MOST_HELD:
+            _bases.pop(next(iter(_bases)), None)
+        _bases[place] = stamp, base
+    cache.touch(place)
+    return base
 
 
 def _stored_base(cache_dir: str, name: str) -> BaseSegment | None:
@@ -614,7 +620,6 @@ def _mapped_base(place: str) -> BaseSegment:
     index = Segment.open(place)
     if index.count != memories.count:
         raise CorruptCache("the index is not of these memories")
-    cache.touch(place)
     return BaseSegment(os.path.basename(place), index, memories)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.memory.schema import Problem
+    from memtool.store.repository import Repository
 
     Stat = tuple[int, int, int, int]
     """Size, time of change of the content and of the inode in ns, and inode."""
@@ -430,6 +431,18 @@ class Changes:
         if found is None:
             found = self.folders[path] = self.state.folder(number)
         return found
+
+
+def is_ordinary(repository: Repository, directory: str) -> bool:
+    """Tell whether the files on disk are all there is: no sparse checkout, no link above them."""
+    if os.path.exists(os.path.join(repository.git_dir, "info", "sparse-checkout")):
+        return False
+    place = repository.top
+    for name in directory.split("/"):
+        place = f"{place}/{name}"
+        if os.path.islink(place):
+            return False
+    return True
 
 
 def check(top: str, directory: str, state: Manifest | None, *, exact: bool) -> Changes:

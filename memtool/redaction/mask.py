@@ -8,6 +8,8 @@ status, moments, other memories) are what they are, since nothing works without 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memtool.memory import document
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Memory
@@ -30,6 +32,8 @@ SAYING = frozenset({"line", "sources", "words", "paths", "mapping"})
 """Kinds of keys that hold words of somebody; a secret is masked in these."""
 TOLD = frozenset({"reason", "by", "fault"})
 """Details of a change that are somebody's words, or quote them."""
+MOST_LINES = 4_096
+"""Short texts that one process remembers masked: a log shows the same ones again and again."""
 LEAST_PIECE = 4
 """Characters of a line of a secret that is looked for by itself."""
 
@@ -65,7 +69,7 @@ class Mask:
 
     def line(self, text: str) -> str:
         """Return a short text, such as a title or a message, masked."""
-        return marked(text, marks(text, find(text, self._allowed))) if text else text
+        return _line(text, self._allowed) if text else text
 
     def problem(self, problem: Problem) -> Problem:
         """Return a problem whose message quotes no secret."""
@@ -77,6 +81,11 @@ class Mask:
             key: self.line(value) if key in TOLD and isinstance(value, str) else value
             for key, value in details.items()
         }
+
+
+@lru_cache(MOST_LINES)
+def _line(text: str, allowed: Allowlist) -> str:
+    return marked(text, marks(text, find(text, allowed)))
 
 
 def masked(memory: Memory, text: str, allowed: Allowlist) -> Memory:

@@ -127,6 +127,17 @@ class DriftWitness:
         self._keep()
         return found
 
+    def levels(self, records: Iterable[Record]) -> dict[str, str]:
+        """Return the levels of what `of` returns, quickly for many memories."""
+        found, rest = {}, []
+        for one in records:
+            row = self._row(one)
+            if row is not None:
+                found[one.path] = row[_LEVEL]
+            else:
+                rest.append(one)
+        return found | {path: drift.level for path, drift in self.of(rest).items()}
+
     def _look_at(self, records: Iterable[Record]) -> dict[str, Drift]:
         basis = self._witness.basis
         wanted = [one for one in records if _cites_code(one)]
@@ -155,11 +166,11 @@ class DriftWitness:
                     self._head = CommitFiles(basis.repository, basis.head, is_worktree=is_worktree)
                 fresh = drift_verdict.judge(basis.repository, self._head, asked)
             cited = drift_verdict.qualities(basis, asked) if asked else {}
-            rows = {one.path: _row(one, *fresh[one.path], *cited[one.path]) for one in asked}
+            rows = {one.path: _texts(one, *fresh[one.path], *cited[one.path]) for one in asked}
             found |= {path: drift for path, (drift, _watched) in fresh.items()}
             self._qualities |= {path: quality for path, (quality, _trusted) in cited.items()}
             if basis.repository.is_partial:  # what is not here today may be tomorrow
-                rows = {path: row for path, row in rows.items() if row[2] != UNKNOWN}
+                rows = {path: row for path, row in rows.items() if row[_LEVEL] != UNKNOWN}
             unbased = [one for one in missing if one.path not in found]
             origins = self._witness.origins(unbased)
             found |= {
@@ -182,8 +193,17 @@ class DriftWitness:
     def _kept(self, record: Record) -> Drift | None:
         """Return what is known of a memory, without looking at its files."""
         found = self._known.get(record.path)
-        if found is not None or not self._is_cached:
+        row = self._row(record) if found is None else None
+        if row is None:
             return found
+        found = self._known[record.path] = _drift(row)
+        self._qualities[record.path] = row[_QUALITY]
+        return found
+
+    def _row(self, record: Record) -> list[str] | None:
+        """Return the row of a memory that still holds, None where there is none."""
+        if self._witness.basis is None or not self._is_cached:
+            return None
         if not self._is_read:
             self._is_read = True
             self._table = self._read()
@@ -198,9 +218,7 @@ class DriftWitness:
         if row[_TRUSTED] not in ("", self._trusted_at):
             self._bases[record.path] = row[0], row[1]
             return None
-        found = self._known[record.path] = _drift(row)
-        self._qualities[record.path] = row[_QUALITY]
-        return found
+        return row
 
     @property
     def _trusted_at(self) -> str:
@@ -278,7 +296,7 @@ def _table(raw: memoryview) -> RowTable:
 _KEPT_OF_FILES = ("path", "now", "level", "why", "name", "lines", "share", "lines_now")
 
 
-_QUALITY, _TRUSTED = 5, 6
+_LEVEL, _QUALITY, _TRUSTED = 2, 5, 6
 
 
 def _cites_code(record: Record) -> bool:
@@ -288,7 +306,7 @@ def _cites_code(record: Record) -> bool:
     )
 
 
-def _row(
+def _texts(
     asked: DriftQuestion, drift: Drift, watched: Iterable[str], quality: str, trusted: str
 ) -> list[str]:
     import json

@@ -151,6 +151,21 @@ class Facts:
         found = None if self._drift is None else self._drift(record)
         return found is not None and found.level == BROKEN
 
+    def naming_files(self) -> list[Record]:
+        """Return the living heads that name files, and perhaps a few more, by id."""
+        catalog, current = self._stored, self.current()
+        if catalog is None or current is None:
+            return [one for one in self.tree.records if governed(one) and self.is_current(one)]
+        numbers = {
+            part.first + local
+            for part in catalog.parts.parts
+            for key, fits in (("files", bool), ("source", _is_file))
+            for local in part.shelf.listing(key, fits)
+            if local not in part.dead
+        }
+        found = map(catalog.record, current.among(numbers))
+        return sorted(found, key=lambda record: (record.id, record.path))
+
     def expired(self) -> set[int]:
         """Return the numbers of the heads of a catalog that their age alone hides."""
         assert isinstance(self.tree, Catalog)
@@ -318,6 +333,10 @@ def _stored(tree: Tree, categories: Mapping[str, Category]) -> StoredCatalog | N
     if not isinstance(tree, StoredCatalog):
         return None
     return tree if tree.categories == categories else None
+
+
+def _is_file(source: bytes) -> bool:
+    return source.startswith(b"file:")
 
 
 def governed(record: Record) -> list[str]:

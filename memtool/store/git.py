@@ -51,9 +51,15 @@ _FETCHING, _REFUSED = "fatal: transport '", "' not allowed"
 """What git says where it would fetch what a partial clone left out."""
 _MOST_CONFLICTS = 127
 """`git merge-file` ends with the number of conflicts, at most so many; else it failed."""
+MOST_LISTED = 4
+"""Directories of which one process remembers the files of a commit."""
 _LOCKED = (".lock': File exists", "cannot lock ref")
 _LOCK = ("Unable to create '", ".lock'")
 _SEALED = ("Read-only file system", "Permission denied", "insufficient permission")
+
+
+_listed: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
+"""By working directory and directory the commit that was last listed, and its files."""
 
 
 class GitError(MemtoolError):
@@ -247,6 +253,42 @@ class Git:
             found.append(TreeEntry(path, mode, kind, oid))
         return found
 
+    def blobs_below(self, commit: str, directory: str) -> Mapping[str, str]:
+        """Return the blob of each file of a commit below a directory; `commit` is its full id.
+
+        No commit changes, so the process remembers the last answer; of another commit git is asked
+        only how it differs.
+        """
+        key = self.directory, directory
+        last, known = _listed.get(key, ("", {}))
+        if last == commit:
+            return known
+        try:
+            found = self._changed_blobs(known, last, commit, directory) if last else None
+        except GitError:  # the last one is here no more
+            found = None
+        if found is None:
+            found = {entry.path: entry.oid for entry in self.ls_tree(commit, directory)}
+        _listed.pop(key, None)
+        while len(_listed) >= MOST_LISTED:
+            _listed.pop(next(iter(_listed)), None)
+        _listed[key] = commit, found
+        return found
+
+    def _changed_blobs(
+        self, known: Mapping[str, str], old: str, new: str, directory: str
+    ) -> dict[str, str]:
+        rows = self.diff_raw(
+            "diff-tree", "-r", "--no-renames", "--ignore-submodules=none", old, new, "--", directory
+        )
+        found = dict(known)
+        for row in rows:
+            if row.status == "D":
+                found.pop(row.path, None)
+            else:
+                found[row.path] = row.oid
+        return found
+
     def ls_files(self, *paths: str, options: Sequence[str] = ()) -> list[IndexEntry]:
         """Return what the index holds at some paths, or below them; all of it without any."""
         answer = self.run("ls-files", "--stage", "-t", "-z", *options, "--", *paths)
@@ -435,20 +477,26 @@ def _changes(
     then the path, and a second one after a rename or a copy.
     """
     title = ""
-    tokens = iter(answer.split(b"\0"))
+    tokens = iter(os.fsdecode(answer).split("\0"))
     for token in tokens:
-        row = token.lstrip(b"\n").decode(errors="surrogateescape")
+        row = token.lstrip("\n")
         if not row.startswith(":"):
             title = row or title
             continue
-        old_path = path = os.fsdecode(next(tokens))
+        old_path = path = next(tokens)
         parents = len(row) - len(row.lstrip(":"))
         status = row.rpartition(" ")[2]
         if parents == 1 and status[0] in "RC":
-            path = os.fsdecode(next(tokens))
+            path = next(tokens)
         elif is_wanted is not None and not is_wanted(path):
             continue
-        parts = row[parents:].split()
+        parts = row[parents:].split(" ")
+        if parents == 1:
+            yield (
+                title,
+                RawChange(path, old_path, parts[1], parts[3], status, ((parts[0], parts[2]),)),
+            )
+            continue
         olds = tuple(zip(parts[:parents], parts[parents + 1 : -2], strict=True))
         yield title, RawChange(path, old_path, parts[parents], parts[-2], status, olds)
 

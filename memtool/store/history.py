@@ -23,6 +23,7 @@ from memtool.memory.changes import Change, Version, is_renamed, stem
 from memtool.memory.lineage import Lineage
 from memtool.store import snapshot
 from memtool.store.git import GitError, Objects, RawChange, hardened_environment
+from memtool.store.provenance import is_straight
 from memtool.store.repository import Repository, no_global_memories
 from memtool.store.snapshot import Snapshot, Stamp, Tree, stamps_of
 from memtool.value import Value, cached_property
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 BATCH = 256
 """Commits that are compared with their parents by one git process."""
+MOST_WALKS = 4
+"""Histories that one process remembers ..."""
+MOST_TOUCHES = 50_000
+"""... with so many changed files each, about 15 MB."""
+MOST_COMMITS = 2_000
+"""Commits of which one process remembers author, date and subject."""
 MAX_FILE_BYTES = 4 << 20
 """Larger files of a commit are named but not read."""
 MAX_COMMIT_BYTES = 1 << 20
@@ -74,6 +81,30 @@ class Touch(Value):
     old_path: str
     oid: str
     old_oid: str
+
+
+class _Walked:
+    """What one process knows of the history of a directory: no commit ever changes.
+
+    `newest` is a commit with all commits up to it that changed files, newest first, `touches` the
+    files of some of them.
+    """
+
+    def __init__(self) -> None:
+        self.newest: tuple[str, list[str]] = "", []
+        self.touches: dict[str, tuple[Touch, ...]] = {}
+        self.count = 0
+
+    def add(self, touched: Mapping[str, tuple[Touch, ...]]) -> None:
+        """Remember the files of commits, as long as there is room."""
+        for id_, touches in touched.items():
+            if id_ not in self.touches and self.count + len(touches) <= MOST_TOUCHES:
+                self.touches[id_] = touches
+                self.count += len(touches)
+
+
+_walked: dict[tuple[str, ...], _Walked] = {}
+_commits: dict[tuple[str, str], Commit] = {}
 
 
 class Stored(Value):
@@ -126,9 +157,15 @@ class History:
 
     def commit(self, id_: str) -> Commit:
         """Return a commit by its full id."""
-        if id_ not in self._commits:
-            self._commits[id_] = self._reader.commit(id_)
-        return self._commits[id_]
+        key = self._repository.common_dir, id_
+        found = self._commits.get(id_) or _commits.get(key)
+        if found is None:
+            found = self._reader.commit(id_)
+            while len(_commits) >= MOST_COMMITS:
+                _commits.pop(next(iter(_commits)), None)
+            _commits[key] = found
+        self._commits[id_] = found
+        return found
 
     def author_of(self, id_: str) -> Commit:
         """Return the commit that wrote something; NOBODY for none, and where history is cut off."""
@@ -146,12 +183,9 @@ class History:
         A partial clone without the trees of history ends as a shallow one does, at the revision
         itself; where blobs are absent, no file counts as renamed.
         """
-        renames = "--no-renames" if self._repository.is_partial else "-M"
+        known = self._known(directory)
         try:
-            answer = self._git.line(
-                "rev-list", "--full-history", "--topo-order", "--end-of-options", revision,
-                "--", directory,
-            )  # fmt: skip
+            found = self._ids(known, revision, directory)
         except GitError:
             if not self._repository.is_partial:
                 raise
@@ -165,17 +199,62 @@ class History:
                 ),
             )
             return
-        found = answer.split()
         for start in range(0, len(found), BATCH):
-            touched: dict[str, list[Touch]] = {id_: [] for id_ in found[start : start + BATCH]}
-            rows = self._git.log_raw(
-                "diff-tree", "--stdin", "-r", renames, "-c", "--root", "--", directory,
-                stdin="\n".join(touched).encode() + b"\n", is_wanted=is_wanted,
+            some = found[start : start + BATCH]
+            touched = {id_: known.touches[id_] for id_ in some if id_ in known.touches}
+            fresh = self._touched([id_ for id_ in some if id_ not in touched], directory)
+            known.add(fresh)
+            touched |= fresh
+            for id_ in some:
+                yield (
+                    id_,
+                    tuple(
+                        touch
+                        for touch in touched[id_]
+                        if is_wanted is None
+                        or touch.path != touch.old_path
+                        or is_wanted(touch.path)
+                    ),
+                )
+
+    def _known(self, directory: str) -> _Walked:
+        """Return what this process remembers of the history of a directory."""
+        repository = self._repository
+        cut = ",".join(sorted(self.boundary))
+        key = repository.common_dir, directory, cut, "partial" * repository.is_partial
+        while key not in _walked and len(_walked) >= MOST_WALKS:
+            _walked.pop(next(iter(_walked)), None)
+        return _walked.setdefault(key, _Walked())
+
+    def _ids(self, known: _Walked, revision: str, directory: str) -> list[str]:
+        """Return the commits that changed files below a directory, newest first."""
+        last, ids = known.newest
+        if last != revision:
+            is_more = bool(last) and is_straight(self._repository, last, revision)
+            answer = self._git.line(
+                "rev-list", "--full-history", "--topo-order", "--end-of-options",
+                f"{last}..{revision}" if is_more else revision, "--", directory,
             )  # fmt: skip
-            for id_, row in rows:
-                touched[id_].append(_touch(row))
-            for id_, touches in touched.items():
-                yield id_, tuple(sorted(touches, key=lambda touch: touch.path))
+            ids = [*answer.split(), *(ids if is_more else ())]
+            known.newest = revision, ids
+        return ids
+
+    def _touched(self, commits: list[str], directory: str) -> dict[str, tuple[Touch, ...]]:
+        """Ask git which files below a directory some commits changed, by path."""
+        if not commits:
+            return {}
+        touched: dict[str, list[Touch]] = {id_: [] for id_ in commits}
+        renames = "--no-renames" if self._repository.is_partial else "-M"
+        rows = self._git.log_raw(
+            "diff-tree", "--stdin", "-r", renames, "-c", "--root", "--", directory,
+            stdin="\n".join(touched).encode() + b"\n",
+        )  # fmt: skip
+        for id_, row in rows:
+            touched[id_].append(_touch(row))
+        return {
+            id_: tuple(sorted(touches, key=lambda touch: touch.path))
+            for id_, touches in touched.items()
+        }
 
     def last(self, revision: str, path: str) -> str:
         """Return the newest commit that changed a path, empty where none did."""
@@ -222,11 +301,12 @@ class History:
 
 
 def _touch(row: RawChange) -> Touch:
+    old_mode, old_oid = row.olds[0]
     return Touch(
-        path=row.path,
-        old_path=row.old_path,
-        oid=row.oid if row.mode in _REGULAR else "",
-        old_oid=row.old_oid if row.old_mode in _REGULAR else "",
+        row.path,
+        row.old_path,
+        row.oid if row.mode in _REGULAR else "",
+        old_oid if old_mode in _REGULAR else "",
     )
 
 
@@ -463,8 +543,9 @@ def _committed_path(snapshot: Snapshot, head: str, path: str) -> str:
     """Return where the memory of a path lies in a commit; it may have moved since."""
     if snapshot.kind == "commit":
         return path
-    entries = snapshot.repository.git.ls_tree(head, snapshot.directory)
-    same_id = [entry.path for entry in entries if stem(entry.path) == stem(path)]
+    there = snapshot.repository.git.blobs_below(head, snapshot.directory)
+    name = stem(path)
+    same_id = [one for one in there if name in one and stem(one) == name]
     return path if path in same_id else min(same_id, default="")
 
 

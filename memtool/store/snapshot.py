@@ -659,12 +659,11 @@ def uncommitted(
 def is_committed(tree: Tree, commit: str) -> bool:
     """Tell whether a commit holds exactly the memories of a tree, and no link or broken file."""
     taken = tree.snapshot
-    stored = {
-        entry.path: entry.oid
-        for entry in taken.repository.git.ls_tree(commit, taken.directory)
-        if is_memory_path(entry.path, taken.directory)
-    }
-    return stored == tree.blobs
+    stored = taken.repository.git.blobs_below(commit, taken.directory)
+    present = tree.blobs
+    if any(stored.get(path) != oid for path, oid in present.items()):
+        return False
+    return not any(path not in present and is_memory_path(path, taken.directory) for path in stored)
 
 
 def _unopened(taken: Snapshot) -> tuple[Version, ...]:
