@@ -19,6 +19,7 @@ class Fleet:
         self.folder = folder
         self.env = environment_below(folder)
         self.project = self.repository("work/own/project")
+        (self.project.path / ".memory").mkdir()
 
     def repository(self, place: str) -> Sandbox:
         """Make an empty repository on branch main."""

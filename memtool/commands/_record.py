@@ -115,7 +115,9 @@ def _reason(verdict: Any) -> str:
 _SHOWN: dict[str, Callable[[Any], tuple[ShownItem, ...]]] = {
     "hook": _injected,
     "inject": _injected,
-    "search": lambda answer: tuple(ShownItem(one.id, "", one.score) for one in answer.results),
+    "search": lambda answer: tuple(
+        ShownItem(one.id, "", one.score) for one in answer.results if not one.repository
+    ),
     "show": lambda answer: (ShownItem(answer.id),),
     **dict.fromkeys(
         ("new", "remember"),

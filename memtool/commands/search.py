@@ -6,6 +6,8 @@ import time
 
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.index.reader import Catalog
+from memtool.memory import lifecycle
 from memtool.memory.drift import mark
 from memtool.search import retrieve
 from memtool.search.query import parse_any, with_depth
@@ -15,6 +17,7 @@ from memtool.search.scope import (
     MEMORY,
     NONE,
     SESSION,
+    SORTS,
     MemoryRow,
     day,
     hurried,
@@ -38,16 +41,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, Literal
 
-    from memtool.index.reader import Catalog
+    from memtool.fleet.ask import Addressed
+    from memtool.fleet.rank import FleetHit
     from memtool.search.explanation import GateVerdict
     from memtool.search.query import Query
-    from memtool.search.retrieve import Hit, Order, Scope
+    from memtool.search.retrieve import Found, Hit, Order, Scope
     from memtool.sessions.evidence import SessionHit
 
 __all__ = ["render", "search"]
 
 CONSENT = "search.sessions"
 """The setting of the user alone by which private sessions are asked without --deep."""
+NOTHING = "no memory matches"
+FLEET = "fleet"
+"""The word of trust of what other repositories say."""
 DIGITS = 6
 """Digits of a score behind the point."""
 
@@ -66,6 +73,8 @@ class Result(MemoryRow):
     is_digest: bool = False
     drift: str = ""
     """What is no longer there of the files that it names, and since when; empty where all is."""
+    repository: str = ""
+    """The other repository that says it, as `org/name`; empty for a memory of this one."""
 
     def plain(self) -> dict[str, Any]:
         """Return the fields in the order of the JSON."""
@@ -73,8 +82,9 @@ class Result(MemoryRow):
         del fields["through"], fields["is_digest"]
         if self.cosine is None:
             del fields["cosine"]
-        if not self.drift:
-            del fields["drift"]
+        for name in ("drift", "repository"):
+            if not fields[name]:
+                del fields[name]
         order = ("id", "title", "type", "category", "status", "confidence", "score")
         return {key: fields.pop(key) for key in order} | fields
 
@@ -136,6 +146,7 @@ def search(
     exact: bool = False,
     deep: bool = False,
     semantic: bool = False,
+    fleet: bool = False,
     why_not: str = "",
 ) -> Searched:
     """Search the memories for what answers a question, best first.
@@ -162,8 +173,13 @@ def search(
     With --semantic, what means nearly the same is found and ranked, too, though it shares no word
     with the question. That needs memtool[semantic], and search.semantic in your own settings.
 
+    With --fleet, what other repositories say follows, marked with repository and commit; nobody
+    here vouches for it. With repo:acme/* or team:core only these are asked. Whom it may ask is in
+    your own settings.
+
     Example:
         memtool search where do we keep sessions type:decision
+        memtool search --fleet how do others retry payments repo:acme/*
 
     Args:
         query: the question, with filters if wanted
@@ -179,10 +195,17 @@ def search(
         exact: check every file for a change, also where there are very many
         deep: also ask the private sessions of this clone, last
         semantic: also find what means nearly the same, by the model of search.semantic
+        fleet: also ask the repositories of your fleet, last
         why_not: say which gate held this memory (an id) back, instead of printing results
     """
     began = time.perf_counter()
     asked, slips = _asked(context, query, depth)
+    if fleet:
+        others = _addressed(context, asked, at, as_of, why_not)
+        if others.is_named:
+            context.notes.extend(slips)
+            ready = _elsewhere(context, others, offset, _most(context, limit), sort)
+            return ready.replace(explain=explain, format=format)
     most = offset + _most(context, limit)
     context.notes.extend(slips)
     now = context.moment_of(as_of)
@@ -206,20 +229,12 @@ def search(
     origins = context.origins(tree, [hit.record for hit in hits])
     results = tuple(_result(hit, row_of(context, hit.record, origins, now), scope) for hit in hits)
     context.notes.extend(found.notes)
-    gates: tuple[GateVerdict, ...] | None = None
-    verdict: GateVerdict | None = None
-    if explain or why_not:
-        from memtool.search import explanation  # few ask
-
-        if explain:
-            gates = explanation.held_back(scope, asked, found, most, order)
-            context.notes.extend(map(explanation.note, gates))
-        if why_not:
-            record = tree.find(why_not)
-            verdict = explanation.why_not(scope, asked, record, most, order)
+    gates, verdict = _explained(
+        context, scope, asked, found, most, order, why_not, is_asked=explain
+    )
     tell_rest(context, len(results), found.total, "--limit N shows more", offset)
     if not found.total and not found.notes:
-        context.notes.append("no memory matches")
+        context.notes.append(NOTHING)
     tell_expired(context, found.expired)
     tell_withheld(context, scope, asked)
     sessions: tuple[SessionHit, ...] | None = None
@@ -231,10 +246,11 @@ def search(
         context.notes.append(f"no memory answers: private sessions were asked ({CONSENT})")
     level = _depth(hits, sessions, level)
     elapsed_ms = round((time.perf_counter() - began) * 1000, 1)
-    return Searched(
+    answer = Searched(
         asked.text, found.total, elapsed_ms, tree.freshness, level, results, explain, sessions,
         found.expired, found.is_degraded, gates, verdict, offset, format,
     )  # fmt: skip
+    return _beside(context, answer, others, scope, most, sort) if fleet and not offset else answer
 
 
 def render(searched: Searched) -> str | Iterator[str]:
@@ -251,11 +267,9 @@ def render(searched: Searched) -> str | Iterator[str]:
     blocks = []
     for rank, result in enumerate(searched.results, searched.offset + 1):
         margin = " " * len(f"{rank}. ")
-        unknown = "local" if result.trust == "local" else "shallow"
-        commit = (result.commit or "")[:SHORT] or unknown
         rows = [
             f"{rank}. {result.title}",
-            f"{margin}{result.id}@{commit}  {day(result.timestamp)}",
+            f"{margin}{_cited(result)}",
             f"{margin}{', '.join(_standing(result))}",
         ]
         if result.drift:
@@ -275,6 +289,16 @@ def render(searched: Searched) -> str | Iterator[str]:
 
         blocks.append(evidence.search_text(searched.sessions))
     return "\n\n".join(blocks)
+
+
+def _cited(result: Result) -> str:
+    """Return the line that says where a result is from, and of which day."""
+    unknown = "local" if result.trust == "local" else "shallow"
+    commit = (result.commit or "")[:SHORT] or unknown
+    when = day(result.timestamp)
+    if result.repository:
+        return f"{result.id}  {when}  {result.trust} {result.repository}@{commit}"
+    return f"{result.id}@{commit}  {when}"
 
 
 def _asked(
@@ -322,6 +346,125 @@ def _scope(context: Context, tree: Catalog, now: int, asked: Query, *, is_semant
     with Progress(sys.stderr) as progress:  # the first search makes the vectors of all memories
         progress.begin("reading what the memories mean")
         return scope.replace(cosines=cosines(context, tree, text))
+
+
+def _addressed(
+    context: Context, asked: Query, at: str | None, as_of: str | None, why_not: str
+) -> Addressed:
+    """Return a question to others. Raises MemtoolError where it cannot be one."""
+    from memtool.fleet import ask, backend  # most questions are to this repository alone
+
+    backend.required(context)
+    for flag, value in (("at", at), ("as-of", as_of), ("why-not", why_not)):
+        if value:
+            raise MemtoolError(
+                f"--{flag} asks about this repository, and --fleet also asks others",
+                hint=f"leave out --fleet or --{flag}",
+                code="usage",
+            )
+    return ask.addressed(asked)
+
+
+def _explained(
+    context: Context,
+    scope: Scope,
+    asked: Query,
+    found: Found,
+    most: int,
+    order: Order,
+    why_not: str,
+    *,
+    is_asked: bool,
+) -> tuple[tuple[GateVerdict, ...] | None, GateVerdict | None]:
+    """Return what each gate held back, and what became of one memory, as far as that is asked."""
+    if not (is_asked or why_not):
+        return None, None
+    from memtool.search import explanation  # few ask
+
+    gates = None
+    if is_asked:
+        gates = explanation.held_back(scope, asked, found, most, order)
+        context.notes.extend(map(explanation.note, gates))
+    if not why_not:
+        return gates, None
+    return gates, explanation.why_not(scope, asked, scope.tree.find(why_not), most, order)
+
+
+def _beside(
+    context: Context, answer: Searched, others: Addressed, scope: Scope, most: int, sort: str
+) -> Searched:
+    """Return an answer with what other repositories say behind it."""
+    began = time.perf_counter()
+    found = _from_others(context, others, scope, most, sort)
+    if found and NOTHING in context.notes:
+        context.notes.remove(NOTHING)
+    return answer.replace(
+        total=answer.total + len(found),
+        elapsed_ms=round(answer.elapsed_ms + (time.perf_counter() - began) * 1000, 1),
+        results=answer.results + found,
+        depth=MEMORY if found and answer.depth == NONE else answer.depth,
+    )
+
+
+def _elsewhere(context: Context, others: Addressed, offset: int, most: int, sort: str) -> Searched:
+    """Return what other repositories say alone."""
+    began = time.perf_counter()
+    tree = index.open(context)
+    scope = shown_to(context, scope_of(context, tree, context.now))
+    found = _from_others(context, others, scope, offset + most, sort)
+    if not found:
+        context.notes.append(NOTHING)
+    return Searched(
+        others.query.text,
+        len(found),
+        round((time.perf_counter() - began) * 1000, 1),
+        tree.freshness,
+        MEMORY if found else NONE,
+        found[offset:],
+        offset=offset,
+    )
+
+
+def _from_others(
+    context: Context, others: Addressed, scope: Scope, most: int, sort: str
+) -> tuple[Result, ...]:
+    """Return what other repositories answer, at most so many, and note what is to be said of it."""
+    from memtool.fleet import ask
+
+    assert isinstance(scope.tree, Catalog)
+    text = "\n".join(others.query.words)
+    asked = retrieve.question(text, scope.aliases)
+    answer = ask.ask(
+        context, asked, scope.tree.parts, most=most, which=others.which, query=others.query,
+        text=text,
+    )  # fmt: skip
+    context.notes += [answer.note] if answer.note else []
+    hits = answer.hits
+    if sort in SORTS:
+        hits = tuple(sorted(hits, key=lambda hit: SORTS[sort](hit.record)))
+    return tuple(_foreign(context, hit) for hit in hits)
+
+
+def _foreign(context: Context, hit: FleetHit) -> Result:
+    memory = hit.record.memory
+    return Result(
+        id=memory.id,
+        title=memory.title,
+        type=memory.type,
+        category=memory.category,
+        status=memory.status,
+        confidence=memory.confidence,
+        path=hit.record.path,
+        timestamp=memory.text("timestamp"),
+        commit=hit.commit,
+        trust=FLEET,
+        due=lifecycle.is_due(memory, context.now, context.settings.categories),
+        unproven="",
+        score=round(hit.score, DIGITS),
+        snippet=snippet(memory.body, hit.terms),
+        factors={name: round(value, DIGITS) for name, value in hit.factors.items()},
+        repository=hit.repository,
+    )
 
 
 def _is_digest(hit: Hit) -> bool:

@@ -103,7 +103,9 @@ class FleetCandidate(Value):
 
 
 class Backend(Protocol):
-    """What finds candidates."""
+    """What finds candidates. `note` is what people should hear beside its last answer, if any."""
+
+    note: str
 
     def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
         """Return the best candidates by words, the best first, at most `asked.most`.

@@ -42,7 +42,7 @@ from memtool.fleet.repositories import FleetRepository, FleetSource, Looker, ope
 from memtool.index import index, postings, stored_fields
 from memtool.index.analyzer import TOKENIZER
 from memtool.index.reader import IndexReader, LeafReader
-from memtool.memory import document
+from memtool.memory import document, timestamps
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import Memory
 from memtool.search.features import EXCLUDE
@@ -69,6 +69,8 @@ MOST_IN_SEGMENT = 20_000
 """Memories of one segment: what is built at once must fit into memory."""
 USUAL_SIZE = 500
 """Memories that a repository is taken to have before it was read."""
+MANY = "only the newest"
+"""How the note begins of a repository of which not all is indexed."""
 JOBS = 4
 """Repositories that are looked at at once."""
 MOST_ROUNDS = 8
@@ -325,12 +327,12 @@ class Builder:
             self.problems[row.name] = f"its memories cannot be read: {error}"
             return None
         said = []
-        if unread:
-            said.append("1 file is no memory" if unread == 1 else f"{unread:,} files are none")
         if len(found) > MOST_INDEXED:
-            said.append(f"only the newest {MOST_INDEXED:,} of {len(found):,} memories count")
+            said.append(f"{MANY} {MOST_INDEXED:,} of {len(found):,} memories count")
             found.sort(key=lambda one: (-one.memory.timestamp, one.path))
             del found[MOST_INDEXED:]
+        if unread:
+            said.append("1 file is no memory" if unread == 1 else f"{unread:,} files are none")
         self.notes[row.name] = "; ".join(said)
         return found
 
@@ -503,6 +505,22 @@ def _fitting(part: LeafReader, asked: FleetQuery, now: int) -> Callable[[int], b
     )
 
 
+OLD_S = 7 * 86_400
+"""From this age on it is said how old the last sync is."""
+
+
+def _told(rows: Sequence[FleetRepository], synced: int, now: int) -> str:
+    """Return how many repositories were asked, and what of them was not."""
+    count = len(rows)
+    said = [f"{count:,} other {'repository was' if count == 1 else 'repositories were'} asked"]
+    cut = sum(row.note.startswith(MANY) for row in rows)
+    if cut:
+        said.append(f"of {cut:,} only the newest {MOST_INDEXED:,} memories")
+    if now - synced > OLD_S:
+        said.append(f"as they were on {timestamps.date(synced)}: memtool fleet sync fetches them")
+    return ", ".join(said)
+
+
 _held: dict[str, tuple[tuple[int, ...], OpenedFleet]] = {}
 """What is kept open, by home, with the status of the state's file: a process may ask again."""
 
@@ -513,6 +531,7 @@ class GitBackend:
     def __init__(self, home: str, now: int) -> None:
         self._home = home
         self._now = now
+        self.note = ""
 
     def candidates(self, asked: FleetQuery, within: float) -> list[FleetCandidate]:
         """Return the best candidates, of each repository no more than its share.
@@ -562,10 +581,11 @@ class GitBackend:
 
     def _candidates(self, asked: FleetQuery) -> list[FleetCandidate]:
         opened = self.opened()
-        admitted = sum(row is not None and asked.admits(row.name, row.team) for row in opened.rows)
-        if not admitted:
+        rows = [row for row in opened.rows if row and asked.admits(row.name, row.team)]
+        self.note = _told(rows, opened.state.synced, self._now)
+        if not rows:
             return []
-        most = share(asked.most, admitted)
+        most = share(asked.most, len(rows))
         left: dict[int, frozenset[int] | None] = {}
         best: list[tuple[int, float]] = []
         for _round in range(MOST_ROUNDS):

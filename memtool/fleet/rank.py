@@ -10,20 +10,39 @@ project.
 
 from __future__ import annotations
 
-from memtool.fleet.backend import CANDIDATES, FleetQuery, within_share
+import math
+
+from memtool.fleet.backend import (
+    ANY_CATEGORY,
+    CANDIDATES,
+    FleetQuery,
+    terms_of,
+    why_kept_back,
+    within_share,
+)
 from memtool.index import scoring
 from memtool.index.postings import MOST_TF
 from memtool.index.scoring import Statistics
-from memtool.search.retrieve import telling
-from memtool.value import Value
+from memtool.inject.fleet_tier import ForeignMemory
+from memtool.memory import document, lifecycle
+from memtool.memory.lineage import Lineage
+from memtool.search import ranking
+from memtool.search.features import Facts
+from memtool.search.retrieve import LEAST_COUNT, LEAST_HELD, WEIGHED, telling
+from memtool.store.snapshot import Record, Tree
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from memtool.fleet.backend import FleetCandidate
     from memtool.index.reader import IndexReader
     from memtool.index.scoring import Question
+    from memtool.memory.memory import Memory
+    from memtool.search.ranking import Situation
+    from memtool.store.config import Config
+    from memtool.store.snapshot import Masking
 
 MOST_WORDS = 24
 """Words of a question that a backend is asked for: those that tell most."""
@@ -109,3 +128,189 @@ def _frequencies(words: Sequence[bytes], gained: Mapping[str, float]) -> dict[st
         if term is not None:
             found[term] = found.get(term, 0) + 1
     return {term: min(count, MOST_TF) for term, count in found.items()}
+
+
+FACTORS = (
+    "recency", "status", "due", "category", "confidence", "importance", "source", "question",
+)  # fmt: skip
+"""The factors of `ranking` that mean something for a memory of another repository: it governs no
+file here, triggers nothing, is in nobody's way, and git says nothing about it."""
+ROUNDS = 4
+"""So often candidates are ranked again, without those that are not what they were ranked by."""
+
+
+class FleetHit(ForeignMemory):
+    """A memory of another repository that is shown, with the terms of the question that it holds.
+
+    `score` is the product of `factors`, the first being `relevance`; its memory is masked.
+    """
+
+    team: str = ""
+    terms: tuple[str, ...] = ()
+
+
+class Strangers(Tree):
+    """The memories of other repositories: no lineage of theirs reaches from one to another."""
+
+    def __init__(self) -> None:
+        self.records = ()
+        self.by_id = {}
+        self.problems = ()
+
+
+def facts_of(now: int, config: Config) -> Facts:
+    """Return what may be asked about memories of other repositories: nothing that git knows."""
+    return Facts(Strangers(), now, config.categories, dict, Lineage(()))
+
+
+class Showing(Value):
+    """By what is chosen what is shown: `test` is the question's filters, `kinds` its kind.
+
+    `labels` are those of privacy that hide a memory, `mask` takes secrets out.
+    """
+
+    facts: Facts
+    config: Config
+    labels: Collection[str]
+    mask: Masking
+    test: Callable[[Record], bool] = lambda _record: True
+    text: str = ""
+
+
+def shown(
+    asked: Question,
+    candidates: Iterable[FleetCandidate],
+    statistics: Statistics,
+    by: Showing,
+    most: int,
+) -> list[FleetHit]:
+    """Return the best of some candidates, as they are shown, at most so many.
+
+    A candidate whose terms are not those of its bytes takes no part, not even as what others are
+    measured by; and of the same bytes in several repositories one is shown.
+    """
+    left = list(candidates)
+    checked = CheckedBytes(by)
+    hits: list[tuple[float, Scored, dict[str, float]]] = []
+    for _round in range(ROUNDS):
+        left = [one for one in left if checked.is_shown(one)]
+        found = ranked(asked, left, statistics)
+        if not found:
+            return []
+        hits = _weighed(asked, found[:WEIGHED], statistics, checked)
+        looked = [found[0].candidate, *(one.candidate for _score, one, _factors in hits[:most])]
+        false = [one for one in looked if not checked.is_true(one)]
+        if not false:
+            break
+        left = [one for one in left if one not in false]
+    told: set[bytes] = set()
+    answers: list[FleetHit] = []
+    for score, one, factors in hits:
+        if len(answers) >= max(0, most):
+            break
+        if one.candidate.data not in told and checked.is_true(one.candidate):
+            told.add(one.candidate.data)
+            answers.append(checked.hit(one, score, factors, asked))
+    return answers
+
+
+def _weighed(
+    asked: Question, found: Sequence[Scored], statistics: Statistics, checked: CheckedBytes
+) -> list[tuple[float, Scored, dict[str, float]]]:
+    """Return candidates by the product of their factors, the best first.
+
+    Relevance is the share of the best match, times what that one holds of the question, as in a
+    local search (`retrieve.held`).
+    """
+    quality = _held(asked, found[0].candidate.text, statistics)
+    best = found[0].score / quality
+    hits = []
+    for one in found:
+        factors = {"relevance": one.score / best} | checked.factors(one.candidate)
+        hits.append((math.prod(factors.values()), one, factors))
+    hits.sort(key=lambda hit: (-hit[0], hit[1].candidate.repository, hit[1].candidate.path))
+    return hits
+
+
+def _held(asked: Question, text: bytes, statistics: Statistics) -> float:
+    """Return the share of the worth of a question's words that a text holds, more than 0 to 1."""
+    count = max(statistics.count, LEAST_COUNT)
+    worth = {
+        term: weight * scoring.idf(count, statistics.df.get(term, 0))
+        for term, weight in telling(asked).items()
+    }
+    whole = sum(worth.values())
+    found = sum(one for term, one in worth.items() if b" %b " % term.encode() in text)
+    return min(1.0, max(LEAST_HELD, found / whole)) if whole > 0.0 else 1.0
+
+
+class CheckedBytes:
+    """What the bytes of candidates say, each read once."""
+
+    def __init__(self, by: Showing) -> None:
+        self._by = by
+        self._at: Situation = ranking.situation(by.text, ()).replace(
+            words="", fading=ranking.fading_of(by.config)
+        )
+        self._memories: dict[tuple[str, str], Memory | None] = {}
+        self._true: dict[tuple[str, str], bool] = {}
+
+    def memory(self, one: FleetCandidate) -> Memory | None:
+        """Return the memory of a candidate, None where its bytes are none."""
+        key = (one.repository, one.path)
+        if key not in self._memories:
+            try:
+                self._memories[key] = document.read(one.data, one.path, ANY_CATEGORY)
+            except document.Unreadable:
+                self._memories[key] = None
+        return self._memories[key]
+
+    def is_shown(self, one: FleetCandidate) -> bool:
+        """Tell whether a candidate may be shown, and is asked for."""
+        memory, by = self.memory(one), self._by
+        if memory is None or why_kept_back(memory, Lineage(()), by.labels):
+            return False
+        state = lifecycle.state(memory, by.facts.now, by.config.categories)
+        return state == lifecycle.ALIVE and by.test(self._record(one, memory))
+
+    def is_true(self, one: FleetCandidate) -> bool:
+        """Tell whether the terms of a candidate are those of its bytes."""
+        key = (one.repository, one.path)
+        if key not in self._true:
+            memory = self.memory(one)
+            self._true[key] = memory is not None and terms_of(memory) == one.text
+        return self._true[key]
+
+    def factors(self, one: FleetCandidate) -> dict[str, float]:
+        """Return what a candidate's relevance is multiplied by; that it is pinned there is not."""
+        memory = self.memory(one)
+        assert memory is not None
+        if memory.status == "pinned":
+            memory = memory.with_fields(status="confirmed")
+        found = ranking.weigh(self._record(one, memory), self._by.facts, self._at)
+        return {name: found[name] for name in FACTORS}
+
+    def hit(
+        self, scored: Scored, score: float, factors: dict[str, float], asked: Question
+    ) -> FleetHit:
+        """Return a candidate as it is shown."""
+        one = scored.candidate
+        memory = self.memory(one)
+        assert memory is not None
+        oid = digest(one.data, 20)
+        masked = self._by.mask.read(memory, one.data, "")
+        terms = (term for term in sorted(asked.weights) if b" %b " % term.encode() in one.text)
+        return FleetHit(
+            record=Record(masked, one.path, oid),
+            repository=one.repository,
+            commit=one.commit,
+            text=one.text,
+            score=score,
+            factors=factors,
+            team=one.team,
+            terms=tuple(terms),
+        )
+
+    def _record(self, one: FleetCandidate, memory: Memory) -> Record:
+        """Return a record whose path no other has: facts are kept by it."""
+        return Record(memory, f"{one.repository}/{one.path}", "")

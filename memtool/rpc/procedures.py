@@ -43,7 +43,8 @@ EFFECTS: dict[str, dict[str, bool]] = {
     CHANGE: {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True},
     REMOVE: {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True},
 }
-"""What a host may show of a tool before it asks its user. None reaches beyond the repository."""
+"""What a host may show of a tool before it asks its user. None reaches beyond the repository, but
+for what the user's own settings let it ask: their global memories, and their fleet."""
 
 
 class Choice(Value):
@@ -72,7 +73,7 @@ _DRAFT = (
 _MARK = ("id", "commit", "dry_run", "global")
 
 CHOICES: tuple[Choice, ...] = (
-    Choice("search", READ, ("query", "limit", "explain", "at", "as_of", "global"),
+    Choice("search", READ, ("query", "limit", "explain", "at", "as_of", "fleet", "global"),
            joined="query", required=("query",)),
     Choice("show", READ, ("id", "at", "as_of", "global")),
     Choice("list", READ, ("filters", "limit", "sort", "at", "as_of", "global"), joined="filters"),

@@ -490,6 +490,20 @@ def _beside(
         yield from tree.by_id[id_].memory.items(key)
 
 
+def _elsewhere(name: str) -> Callable[[str, Facts], Predicate]:
+    """Return what refuses a filter that says which other repositories are asked."""
+
+    def read(_value: str, _facts: Facts) -> Predicate:
+        raise MemtoolError(
+            f"{name}: says which other repositories are asked, so it stands by itself, beside the "
+            "words of a question to them",
+            hint=f"memtool search --fleet WORDS {name}:NAME",
+            code="bad-query",
+        )
+
+    return read
+
+
 _TABLE: tuple[FilterRow, ...] = (
     FilterRow("type", "the kind of memory", _type),
     FilterRow("category", "the category, the type's where none is written", _category),
@@ -518,6 +532,8 @@ _TABLE: tuple[FilterRow, ...] = (
     FilterRow("parent", "belongs to the memory", _leads("parent")),
     FilterRow("id", "has the id; a whole id is found in any state", _id, _exact_id),
     FilterRow("is", "what is derived about it", _is, _named_state),
+    FilterRow("repo", "with search --fleet: is of the repository", _elsewhere("repo")),
+    FilterRow("team", "with search --fleet: is of a repository of the team", _elsewhere("team")),
 )
 
 

@@ -64,6 +64,8 @@ FILTER_VALUES: dict[str, str] = {
     "id": "an id, or a glob such as dec-*",
     "is": "one of head, superseded, candidate, confirmed, pinned, deprecated, archived, "
     "deleted, alive, expired, due, pending, conflicted, drifted, local, committed, trusted, signed",
+    "repo": "other repositories, each ORG/NAME or a glob such as acme/*, with search --fleet",
+    "team": "a team or a glob, whose repositories are asked, with search --fleet",
 }  # fmt: skip
 """What each filter takes, by the name before its colon; `filters` says what it means."""
 

@@ -28,8 +28,10 @@ READING = {
     "status",
 }  # fmt: skip
 EVERY = tools(every=True)
-MOST_COMMON_BYTES, MOST_BYTES = 8_000, 21_500
-"""Of what a host sends with every request: of the tools that are there unasked, and of all."""
+MOST_COMMON_BYTES, MOST_BYTES = 8_000, 21_800
+"""Of what a host sends with every request: of the tools that are there unasked, and of all.
+
+`search` says with 240 of them that it can ask a fleet."""
 NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor", "keep_both"}
 """Parameters that open an editor, read or write files of the caller's choice, or act at large."""
 

@@ -173,11 +173,11 @@ def test_each_filter_finds_what_it_names(filled: Sandbox) -> None:
 
 
 def test_every_filter_is_covered() -> None:
-    """The table of answers exercises every row of the filter table."""
+    """The table of answers exercises every row of the filter table, but for those of a fleet."""
     used = {
         text.partition(":")[0].split()[-1].lstrip("-(") for text, _ids in ANSWERS if ":" in text
     }
-    assert set(FILTERS) <= used
+    assert set(FILTERS) - {"repo", "team"} <= used
 
 
 BAD_VALUES = [

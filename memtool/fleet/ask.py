@@ -1,0 +1,212 @@
+"""Asking the fleet: one clock over everything, and a sentence in place of an answer that is late.
+
+Whoever asks gets an answer or a note within the user's `fleet.timeout_ms`, whatever a server or a
+disk does: backend, ranking and checks run in a thread of their own, and nobody waits for it any
+longer than that. A fleet that is not reached costs nothing else: the answer of the project's own
+memories is what it was.
+"""
+
+from __future__ import annotations
+
+from memtool.errors import MemtoolError
+from memtool.fleet import rank
+from memtool.fleet.backend import (
+    FleetQuery,
+    FleetUnavailable,
+    home_of,
+    required,
+)
+from memtool.fleet.rank import FleetHit, Showing
+from memtool.fleet.repositories import name_of
+from memtool.redaction.mask import Mask
+from memtool.search import filters
+from memtool.search.features import EXCLUDE
+from memtool.search.query import Filter, Group, bad_query, leaves
+from memtool.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from memtool.fleet.backend import Backend, FleetSettings
+    from memtool.index.reader import IndexReader
+    from memtool.index.scoring import Question
+    from memtool.search.query import Query
+    from memtool.store.context import Context
+
+    Answer = TypeVar("Answer")
+
+REPOSITORY, TEAM_NAME = WHOM = ("repo", "team")
+"""The filters that say whom to ask; several are alternatives."""
+KNOWN = frozenset((
+    REPOSITORY, TEAM_NAME, "type", "category", "tag", "file", "status", "confidence", "importance",
+    "since", "until", "source", "error", "task", "iteration", "environment", "id", "is",
+))  # fmt: skip
+"""Filters that can be said of a memory of another repository: it stands in its file."""
+KNOWN_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprecated"))
+"""What `is:` can ask of one."""
+
+
+class FleetAnswer(Value):
+    """What other repositories say, the best first; `note` is what people should hear about it.
+
+    `is_reached` is False where there is no answer, which `note` then explains.
+    """
+
+    hits: tuple[FleetHit, ...] = ()
+    note: str = ""
+    is_reached: bool = True
+
+
+class Addressed(Value):
+    """A query to the fleet: whom it asks, and what is left of it for their memories.
+
+    `is_named` tells that it names repositories or teams, so that nobody else is meant.
+    """
+
+    query: Query
+    which: FleetQuery
+    is_named: bool
+
+
+def addressed(query: Query) -> Addressed:
+    """Take the parts of a query that say whom to ask out of it.
+
+    Raises:
+        MemtoolError: it has no words, or a filter that only a clone can answer.
+    """
+    items = query.root.items if isinstance(query.root, Group) else (query.root,)
+    given = [item for item in items if isinstance(item, Filter)]
+    rest = tuple(one for one in items if not (isinstance(one, Filter) and one.name in WHOM))
+    for leaf in leaves(query.root):
+        if isinstance(leaf, Filter) and not _is_known(leaf):
+            raise bad_query(
+                query.text,
+                leaf.at,
+                leaf.end,
+                f"other repositories cannot be asked by {leaf.name}:{leaf.value}",
+                f"filters for them are {', '.join(sorted(KNOWN))}",
+            )
+    kept = query.replace(root=Group(rest)) if isinstance(query.root, Group) else query
+    if not kept.words:
+        raise MemtoolError(
+            "other repositories are asked by words, and the query has none",
+            hint='memtool search --fleet "how do others retry payments" repo:acme/*',
+            code="bad-query",
+        )
+    names = tuple(one if "/" in one else f"*/{one}" for one in _values(given, REPOSITORY))
+    tags = [one.value for one in given if one.name == "tag"]
+    types = [one for one in given if one.name == "type"]
+    which = FleetQuery(
+        {},
+        repositories=names,
+        teams=_values(given, TEAM_NAME),
+        types=_values(types, "type") if len(types) == 1 else (),
+        tags=tuple(tags) if len(tags) == 1 and not set("*?").intersection(tags[0]) else (),
+    )
+    return Addressed(kept, which, bool(names or which.teams))
+
+
+def _values(given: Iterable[Filter], name: str) -> tuple[str, ...]:
+    """Return the values of the filters of a name, each of several with commas between them."""
+    found = (value for one in given if one.name == name for value in one.value.split(","))
+    return tuple(filter(None, found))
+
+
+def _is_known(leaf: Filter) -> bool:
+    return leaf.name in KNOWN and (
+        leaf.name != "is" or KNOWN_STATES.issuperset(leaf.value.lower().split(","))
+    )
+
+
+def ask(
+    context: Context,
+    asked: Question,
+    own: IndexReader,
+    *,
+    most: int,
+    which: FleetQuery | None = None,
+    query: Query | None = None,
+    text: str = "",
+) -> FleetAnswer:
+    """Return what other repositories answer, at most so many memories, within the user's time.
+
+    `own` is the index of the project, whose statistics rank the answers. `which` says whom to ask
+    (`addressed`); of `query` the filters hold. `text` is the question as it was said: its kind
+    counts. Of the question nothing but terms leaves this process. The repository at hand is not
+    asked.
+
+    Raises:
+        MemtoolError: nobody is set to ask, or a filter cannot take its value.
+    """
+    whom = required(context)
+    config = context.settings
+    by = Showing(
+        facts=rank.facts_of(context.now, config),
+        config=config,
+        labels={label.lower() for label in context.strict_settings.texts(EXCLUDE)},
+        mask=Mask(config),
+        text=text,
+    )
+    if query is not None:
+        test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
+        by = by.replace(test=test)
+    statistics = rank.own_statistics(own, asked)
+    terms = rank.question_of(asked, statistics)
+    if not terms.weights:
+        return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
+    wanted = (which or terms).replace(weights=terms.weights, allow=whom.allow)
+
+    def answer() -> FleetAnswer:
+        backend = _backend(context, whom)
+        name = "" if context.is_in_global else name_of(context.repository)
+        found = backend.candidates(wanted.replace(without=name), whom.within)
+        return FleetAnswer(tuple(rank.shown(asked, found, statistics, by, most)), backend.note)
+
+    try:
+        return _within(answer, whom.within)
+    except FleetUnavailable as error:
+        return FleetAnswer(note=f"no other repository answered: {error}", is_reached=False)
+    except MemtoolError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        note = f"no other repository was asked: {error}{hint}"
+        return FleetAnswer(note=note, is_reached=False)
+
+
+def _backend(context: Context, whom: FleetSettings) -> Backend:
+    """Return whom the settings name: a server, else the repositories of this machine."""
+    if whom.url:
+        from memtool.fleet import opensearch  # one of two is asked
+
+        return opensearch.OpenSearch(opensearch.server_at(whom.url, context.env))
+    from memtool.fleet.git_backend import GitBackend
+
+    return GitBackend(home_of(context.env), context.now)
+
+
+def _within(work: Callable[[], Answer], seconds: float) -> Answer:
+    """Return what some work returns, or raises, in a thread; after some seconds nobody waits.
+
+    Raises:
+        FleetUnavailable: it is not done by then.
+    """
+    from threading import Thread  # only who asks others needs one
+
+    done: list[Answer] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # noqa: BLE001  # it is raised again, where it is waited for
+            failed.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    if not done:
+        raise FleetUnavailable(f"there was no answer within {seconds * 1000:.0f} ms")
+    return done[0]

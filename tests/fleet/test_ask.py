@@ -1,0 +1,299 @@
+"""Tests of asking the fleet: `search --fleet`, what is shown of others, one clock, attacks."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from conftest import make_memory
+from fleet_scene import Fleet
+
+from memtool.fleet import ask, rank
+from memtool.fleet.backend import FleetCandidate, FleetQuery, FleetUnavailable, terms_of
+from memtool.fleet.rank import Showing
+from memtool.index import index
+from memtool.memory import document
+from memtool.memory.fields import DEFAULT_CATEGORIES
+from memtool.memory.memory import Memory
+from memtool.redaction.mask import Mask
+from memtool.search import retrieve
+from memtool.store.config import DEFAULTS
+
+NOW = 1_772_366_400
+
+
+def test_what_others_say_follows_what_this_repository_does(acme: Fleet) -> None:
+    """Each with its repository, commit and word of trust; local results stay what they were."""
+    local = acme.project.json("search", "sessions")
+    found = acme.project.json("search", "--fleet", "sessions")
+    count = len(local["results"])
+    strip = [{**one, "drift": None} for one in found["results"][:count]]
+    assert strip == [{**one, "drift": None} for one in local["results"]]
+    others = found["results"][count:]
+    assert {(one["trust"], one["repository"]) for one in others} == {
+        ("fleet", "acme/shop"), ("fleet", "other/billing"),
+    }  # fmt: skip
+    assert {one["id"] for one in others} == {"dec-redis", "dec-new", "sem-login", "dec-ledger"}
+    assert all(len(one["commit"]) == 40 and one["path"].startswith(".memory/") for one in others)
+    assert found["total"] == local["total"] + 4
+    assert "repository" not in found["results"][0]
+    assert others[0]["score"] >= others[-1]["score"] > 0
+
+
+def test_text_marks_what_others_say(acme: Fleet) -> None:
+    """A person sees `fleet org/repo@commit`, and how many were asked."""
+    done = acme.project.run("search", "--fleet", "ledger", "payments")
+    assert done.returncode == 0, done.stderr
+    shop = acme.folder / "src/other/billing-work/.git/refs/heads/main"
+    assert f"  fleet other/billing@{shop.read_text()[:10]}\n" in done.stdout
+    assert "medium confidence, fleet" in done.stdout
+    assert "memtool: 3 other repositories were asked" in done.stderr
+    assert "no memory matches" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("sessions repo:acme/*", ["dec-new", "dec-redis", "sem-login"]),
+        ("sessions repo:SHOP", ["dec-new", "dec-redis", "sem-login"]),
+        ("sessions repo:other/billing,none/x", ["dec-ledger"]),
+        ("sessions team:web type:semantic", ["sem-login"]),
+        ("sessions repo:acme/* type:decision,state -cookies", ["dec-redis"]),
+        ('"in redis" repo:acme/*', ["dec-redis"]),
+        ("(cookies OR redis) team:web", ["dec-new", "dec-queue", "dec-redis"]),
+        ("sessions repo:acme/* tag:auth is:head", ["sem-login"]),
+        ("sessions team:none", []),
+    ],
+)
+def test_whom_to_ask_stands_in_the_query(acme: Fleet, query: str, expected: list[str]) -> None:
+    """With repo: or team: only others answer; the other filters keep their meaning."""
+    found = acme.project.json("search", "--fleet", query)
+    assert sorted(one["id"] for one in found["results"]) == expected
+    assert found["total"] == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["search", "sessions repo:acme/*"], "repo: says which other repositories are asked"),
+        (["list", "team:web"], "team: says which other repositories are asked"),
+        (["search", "--fleet", "sessions -repo:acme/*"], "repo: says which other"),
+        (["search", "--fleet", "(sessions repo:a/b) OR redis"], "repo: says which other"),
+        (["search", "--fleet", "sessions author:ada"], "cannot be asked by author:ada"),
+        (["search", "--fleet", "sessions is:trusted"], "cannot be asked by is:trusted"),
+        (["search", "--fleet", "repo:acme/*"], "the query has none"),
+        (["search", "--fleet", "sessions", "--at", "HEAD"], "--at asks about this repository"),
+        (["search", "--fleet", "sessions", "--as-of", "3d"], "--as-of asks about"),
+        (["search", "--fleet", "sessions type:nonsense"], "'nonsense' is not one of"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_a_hint(
+    acme: Fleet, args: list[str], said: str
+) -> None:
+    """One sentence, a hint, exit code 2, and nothing on stdout."""
+    done = acme.project.run(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "hint: " in done.stderr
+
+
+def test_limits_offsets_and_orders_hold_for_others(acme: Fleet) -> None:
+    """A page of others goes on where the last one ended; behind local pages they do not come."""
+    query = ["search", "--fleet", "sessions repo:acme/*", "--limit", "2"]
+    first, second = acme.project.json(*query), acme.project.json(*query, "--offset", "2")
+    pages = [one["id"] for one in [*first["results"], *second["results"]]]
+    assert sorted(pages) == ["dec-new", "dec-redis", "sem-login"]
+    third = acme.project.json("search", "--fleet", "sessions", "--offset", "1")
+    assert third["results"] == []
+    by_title = acme.project.json("search", "--fleet", "sessions repo:acme/*", "--sort", "title")
+    titles = [one["title"] for one in by_title["results"]]
+    assert titles == sorted(titles)
+
+
+def test_a_fleet_that_is_not_there_leaves_the_local_answer(fleet: Fleet) -> None:
+    """Nobody set: a refusal with the way to set it. Nothing synced, damaged: a note."""
+    fleet.project.memory("dec-own", "We keep sessions in memory.\n")
+    fleet.project.commit()
+    done = fleet.project.run("search", "--fleet", "sessions")
+    assert done.returncode == 2
+    assert "hint: memtool --global config fleet.repositories" in done.stderr
+    fleet.set("SRC/*")
+    done = fleet.project.run("search", "--fleet", "sessions")
+    assert (done.returncode, "dec-own" in done.stdout) == (0, True)
+    assert "no other repository answered: nothing of it is here: memtool fleet sync" in done.stderr
+    done = fleet.project.run(
+        "search", "--fleet", "sessions", MEMTOOL_FLEET_URL="https://user:pw@x.test/m"
+    )
+    assert (done.returncode, "dec-own" in done.stdout) == (0, True)
+    assert "no other repository was asked: fleet.url holds a user or a password" in done.stderr
+    done = fleet.project.run(
+        "search", "--fleet", "sessions", MEMTOOL_FLEET_URL="http://127.0.0.1:9/m"
+    )
+    assert (done.returncode, "dec-own" in done.stdout) == (0, True)
+    assert "no other repository answered: http://127.0.0.1:9/m cannot be reached" in done.stderr
+
+
+def test_the_repository_at_hand_is_not_asked(acme: Fleet) -> None:
+    """Its own clone in the fleet would say everything twice."""
+    shop = acme.folder / "src/acme/shop"
+    done = acme.project.run("search", "--fleet", "sessions", "--json", cwd=shop)
+    assert '"repository": "other/billing"' in done.stdout
+    assert '"repository": "acme/shop"' not in done.stdout
+
+
+def test_nobody_waits_longer_than_the_clock(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a backend does, there is an answer after the user's time, with a note."""
+
+    class Sleeper:
+        note = ""
+
+        def candidates(self, _asked: FleetQuery, _within: float) -> list[FleetCandidate]:
+            time.sleep(30)
+            return []
+
+    fleet.project.memory("dec-own", "We keep sessions in memory.\n")
+    fleet.set("SRC/*")
+    fleet.project.run("--global", "config", "fleet.timeout_ms", "50")
+    monkeypatch.setattr(ask, "_backend", lambda _context, _whom: Sleeper())
+    done = fleet.project.run("search", "--fleet", "sessions")
+    assert "dec-own" in done.stdout
+    assert "no other repository answered: there was no answer within 50 ms" in done.stderr
+
+
+def test_a_bug_of_a_backend_is_not_hidden() -> None:
+    """What fails in the thread fails where it is waited for."""
+
+    def work() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ask._within(work, 5)  # the clock itself
+    with pytest.raises(FleetUnavailable):
+        ask._within(lambda: time.sleep(5), 0.01)
+
+
+class Shelf:
+    """Candidates of other repositories, and what is shown of them for a question."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        fleet.project.memory("sem-own", "Payments are made on Tuesdays.\n", type="semantic")
+        self.own = index.open(fleet.project.context()).parts
+        self.found: list[FleetCandidate] = []
+
+    def add(
+        self, repository: str, memory: Memory, text: bytes | None = None, data: bytes | None = None
+    ) -> None:
+        """Add a memory, with another text or other bytes if wanted."""
+        path = f".memory/decision/2026-02/{memory.id}.md"
+        data = document.write(memory) if data is None else data
+        text = terms_of(memory) if text is None else text
+        self.found.append(FleetCandidate(repository, "c" * 40, path, data, text))
+
+    def shown(self, question: str) -> list[str]:
+        """The ids of what is shown."""
+        asked = retrieve.read(question)
+        by = Showing(
+            rank.facts_of(NOW, DEFAULTS), DEFAULTS, {"confidential"}, Mask(DEFAULTS), text=question
+        )
+        found = rank.shown(asked, self.found, rank.own_statistics(self.own, asked), by, 10)
+        return [one.record.id for one in found]
+
+
+@pytest.fixture
+def shelf(fleet: Fleet) -> Shelf:
+    """One honest memory among what others may send."""
+    made = Shelf(fleet)
+    made.add("acme/pay", make_memory("dec-retry", "A payment is tried again three times.\n"))
+    return made
+
+
+def test_what_is_shown_is_what_was_ranked(shelf: Shelf) -> None:
+    """A text that promises more than its bytes hold takes no part, nor sets the measure."""
+    alone = shelf.shown("retry a payment")
+    stuffed = terms_of(make_memory("dec-x", "payment retri retry again three times " * 40))
+    for n in range(12):
+        shelf.add("evil/stuffed", make_memory(f"dec-false-{n}", "Buy here.\n"), text=stuffed)
+    assert shelf.shown("retry a payment") == alone == ["dec-retry"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": "archived"},
+        {"status": "candidate"},
+        {
+            "status": "deleted",
+            "deleted": {"at": "2026-02-23T00:00:00Z", "by": "Ada", "reason": "x"},
+        },
+        {"privacy": ("Confidential",)},
+        {"valid_through": "2026-02-25"},
+        {"valid_from": "2027-01-01"},
+    ],
+)
+def test_what_would_be_hidden_here_is_hidden(shelf: Shelf, fields: dict[str, object]) -> None:
+    """Whatever a server sends: what is ended, private, expired or unconfirmed is dropped."""
+    shelf.add("acme/x", make_memory("dec-hidden", "A payment is tried again.\n", **fields))
+    assert shelf.shown("payment tried again") == ["dec-retry"]
+
+
+def test_bytes_that_are_no_memory_are_dropped(shelf: Shelf) -> None:
+    """Garbage, another file's name, a header that is not strict: nothing of it is shown."""
+    memory = make_memory("dec-odd", "A payment is tried again.\n")
+    good = document.write(memory)
+    for n, data in enumerate(
+        (b"", b"\xff\xfe", b"---\nid: x\n", good.replace(b"dec-odd", b"dec-no"))
+    ):
+        shelf.add(f"acme/x{n}", memory, data=data)
+    assert shelf.shown("payment tried again") == ["dec-retry"]
+
+
+def test_copies_are_shown_once(shelf: Shelf) -> None:
+    """The same bytes in a fork are the same memory."""
+    copy = make_memory("dec-retry", "A payment is tried again three times.\n")
+    for name in ("acme/fork", "zoo/fork"):
+        shelf.add(name, copy)
+    assert shelf.shown("retry a payment") == ["dec-retry"]
+
+
+def test_pinned_elsewhere_is_not_pinned_here(shelf: Shelf) -> None:
+    """Nothing that a memory says of its standing lifts it over others of the same words."""
+    shelf.found.clear()
+    shelf.add("acme/a", make_memory("dec-plain", "A payment is tried again.\n"))
+    pinned = {"status": "pinned", "trigger_phrases": ("payment",)}
+    shelf.add("acme/b", make_memory("dec-pinned", "A payment is tried again.\n", **pinned))
+    hits = rank.shown(
+        asked := retrieve.read("payment"),
+        shelf.found,
+        rank.own_statistics(shelf.own, asked),
+        Showing(rank.facts_of(NOW, DEFAULTS), DEFAULTS, (), Mask(DEFAULTS), text="payment"),
+        10,
+    )
+    factors = {one.record.id: one.factors for one in hits}
+    assert factors["dec-pinned"]["status"] == factors["dec-plain"]["status"] == 1.0
+    assert "trigger" not in factors["dec-pinned"]
+    assert "access" not in factors["dec-pinned"]
+
+
+def test_secrets_of_others_are_masked(fleet: Fleet) -> None:
+    """What another repository failed to keep out is not shown."""
+    secret = "AKIA" + "QYLPMN5HHHFPZAM2"
+    fleet.near("acme/shop", dec_key=f"The deploy key is {secret} for uploads.\n")
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    done = fleet.project.run("search", "--fleet", "deploy key uploads")
+    assert "dec-key" in done.stdout
+    assert secret not in done.stdout
+    assert "[REDACTED:" in done.stdout
+
+
+def test_a_category_of_another_repository_is_read(fleet: Fleet) -> None:
+    """Each repository has categories of its own, which nobody else knows."""
+    assert "ritual" not in DEFAULT_CATEGORIES
+    shop = fleet.repository("src/acme/shop")
+    shop.write(".memory/config.toml", "[categories.ritual]\nweight = 1.2\n")
+    shop.memory("dec-tea", "Tea is at four.\n", category="ritual")
+    shop.commit()
+    fleet.set("SRC/*/*")
+    fleet.sync()
+    (found,) = fleet.project.json("search", "--fleet", "tea at four")["results"]
+    assert (found["id"], found["category"]) == ("dec-tea", "ritual")
