@@ -74,13 +74,13 @@ class SiteFolder:
             return
         except NotADirectoryError:
             raise MemtoolError(
-                f"{self.place} is a file", hint="name a folder", code="taken"
+                f"{self.place} is a file", hint="name a folder", code="exists"
             ) from None
         if held and MANIFEST not in held:
             raise MemtoolError(
                 f"{self.place} holds something that is no site of memtool",
                 hint="name a folder that is absent or empty",
-                code="taken",
+                code="exists",
             )
         if held:
             self.known = _manifest(os.path.join(self.place, MANIFEST))
@@ -159,7 +159,7 @@ class SiteFolder:
                     raise MemtoolError(
                         f"memtool has not written {path} in {self.place}, and a page has its name",
                         hint="move it elsewhere, and run the same command again",
-                        code="taken",
+                        code="exists",
                     )
                 _link(os.path.join(self.place, path), goal)
 
@@ -189,7 +189,7 @@ def _manifest(path: str) -> dict[str, SiteFile]:
         raise MemtoolError(
             f"{path} is no manifest of a site",
             hint="name another folder; what is in this one stays",
-            code="taken",
+            code="exists",
         ) from None
 
 
