@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import json
@@ -11,8 +12,10 @@ import socket
 import sys
 import urllib.request
 import webbrowser
+from contextlib import suppress
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memtool.cli.output import tell
 from memtool.errors import MemtoolError
@@ -31,6 +34,9 @@ HOSTS = {"localhost": ("127.0.0.1", "::1"), "127.0.0.1": ("127.0.0.1",), "::1": 
 FILE = "serve.json"
 CONNECTIONS = 64
 ASK_S = 5.0
+HEAD_S, READ_S = 10.0, 30
+"""Seconds that the head of a request may take to come, and that a client may leave an answer unread
+before it is gone."""
 HEADER_BYTES = 32 << 10
 COLLECT = (10_000, 5, 1)
 """When the garbage collector looks for cycles: a page of a large store makes 100,000 objects that
@@ -71,12 +77,12 @@ def serve(
         app = application(ServedSite(place, guard, name or "memtool", write, verbose))
         link = guard.link()
         cache = context.repository.cache_dir
-        _announce(cache, {"url": f"http://{_host(sockets[0])}:{number}", "token": guard.token,
-                          "pid": os.getpid()})  # fmt: skip
+        url = f"http://{_host(sockets[0])}:{number}"
+        before = _announce(cache, {"url": url, "token": guard.token, "pid": os.getpid()})
         about = f"memtool: {name} {'' if write else '(read only) '}at {link}"
         _show(about, link, no_open=no_open)
         _run(app, sockets)
-        _withdraw(cache)
+        _withdraw(cache, before)
     finally:
         for one in sockets:
             one.close()
@@ -105,10 +111,44 @@ def _link_of_running(cache: str, port: int) -> str:
         return ""
 
 
+class Connection(H11Protocol):
+    """A connection that is dropped where a head does not come in time, byte by byte or never.
+
+    Without this as many of them as there may be would keep everybody else out.
+    """
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of a head or a body."""
+        super().data_received(data)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(exc)
+        if self._late is not None:
+            self._late.cancel()
+
+    def _expect(self) -> None:
+        """Drop the connection later, unless a request is there that is not answered yet."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+        elif self._late is None:
+            self._late = asyncio.get_running_loop().call_later(HEAD_S, self.transport.abort)
+
+
 def _run(app: object, sockets: list[socket.socket]) -> None:
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]  # the type of an application is its own in each package
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -153,6 +193,8 @@ def listen(env: Mapping[str, str], port: int) -> list[socket.socket]:
             if family == socket.AF_INET6:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; connections have it from here
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READ_S * 1000)
             one.bind((address, found[0].getsockname()[1] if found else port))
             one.listen(128)
         except OSError as error:
@@ -189,8 +231,12 @@ def _host(bound: socket.socket) -> str:
     return "[::1]" if bound.family == socket.AF_INET6 else "127.0.0.1"
 
 
-def _announce(cache: str, about: Mapping[str, object]) -> None:
-    """Write where the server is, and its token, for programs of the same user."""
+def _announce(cache: str, about: Mapping[str, object]) -> dict[str, object]:
+    """Write where the server is, and its token, for programs of the same user.
+
+    Return what another server of this repository had written, which is its own again later.
+    """
+    before = _announced(cache)
     try:
         os.makedirs(cache, mode=0o700, exist_ok=True)
         files.put(cache, FILE, json.dumps(about).encode() + b"\n")
@@ -198,13 +244,25 @@ def _announce(cache: str, about: Mapping[str, object]) -> None:
         raise MemtoolError(
             f"{FILE} cannot be written: {os.strerror(error.errno or 0)}", code="disk"
         ) from None
+    return before
 
 
-def _withdraw(cache: str) -> None:
-    """Remove the file, unless another server has written its own."""
-    try:
-        path = os.path.join(cache, FILE)
-        if json.loads(files.read_regular(path))["pid"] == os.getpid():
-            os.unlink(path)
-    except (OSError, ValueError, KeyError, TypeError):
+def _withdraw(cache: str, before: Mapping[str, object]) -> None:
+    """Remove the file, unless another server has written its own or still runs since before."""
+    if _announced(cache).get("pid") != os.getpid():
         return
+    with suppress(OSError, MemtoolError):
+        os.unlink(os.path.join(cache, FILE))
+        pid = before.get("pid")
+        if isinstance(pid, int) and pid > 0 and pid != os.getpid():
+            os.kill(pid, 0)  # raises where it has ended
+            _announce(cache, before)
+
+
+def _announced(cache: str) -> dict[str, object]:
+    """Return what the file says, nothing where there is none that can be read."""
+    try:
+        found = json.loads(files.read_regular(os.path.join(cache, FILE)))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

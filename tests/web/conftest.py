@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -108,24 +111,58 @@ def writer(sandbox: Sandbox) -> Web:
 class Running:
     """A server as a process of its own: its login link, its address, its token."""
 
-    def __init__(self, link: str, about: dict[str, Any]) -> None:
+    def __init__(self, process: subprocess.Popen[str], link: str, about: dict[str, Any]) -> None:
+        self.process = process
         self.link = link
         self.url = about["url"]
         self.token = about["token"]
+        self.port = int(self.url.rpartition(":")[2])
+
+    def ask(self, path: str, given: Any = None, **headers: str) -> Reply:
+        """Ask as a program with the token, which posts what is given."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        known = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        body = None if given is None else json.dumps(given)
+        connection.request("POST" if body else "GET", path, body, known | headers)
+        answer = connection.getresponse()
+        found = Reply(answer.status, dict(answer.getheaders()), answer.read())
+        connection.close()
+        return found
 
 
-@pytest.fixture
-def server(sandbox: Sandbox) -> Iterator[Running]:
-    """A real server on the repository of the test, on a free port, that may write."""
-    argv = [sys.executable, "-m", "memtool", "serve", "--port", "0", "--no-open", "--write"]
+@contextmanager
+def running(sandbox: Sandbox, code: str = "") -> Iterator[Running]:
+    """Run a server on the repository of a test, on a free port, that may write.
+
+    `code` may shorten a deadline before it begins.
+    """
+    main = f"{code}\nfrom memtool.cli.main import command\ncommand()"
+    argv = [sys.executable, "-c", main, "serve", "--port", "0", "--no-open", "--write"]
     with subprocess.Popen(
         argv, cwd=sandbox.path, env=sandbox.env, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         assert " at http://memtool-" in line, line
-        place = sandbox.path / ".git/memtool/serve.json"
-        yield Running(line.split(" at ")[1].strip(), json.loads(place.read_text()))
-        process.terminate()
-        process.stderr.read()
-    assert not place.exists()
+        about = json.loads((sandbox.path / ".git/memtool/serve.json").read_text())
+        try:
+            yield Running(process, line.split(" at ")[1].strip(), about)
+        finally:
+            process.terminate()
+            said = process.stderr.read()
+    assert "Traceback" not in said, said
+    assert process.returncode == 0
+
+
+@pytest.fixture
+def server(sandbox: Sandbox) -> Iterator[Running]:
+    """A real server, whose file is gone when it ends."""
+    with running(sandbox) as found:
+        yield found
+    assert not (sandbox.path / ".git/memtool/serve.json").exists()
+
+
+@pytest.fixture
+def serving(sandbox: Sandbox) -> Callable[..., AbstractContextManager[Running]]:
+    """Run servers of the repository of the test."""
+    return partial(running, sandbox)

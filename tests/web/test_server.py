@@ -1,0 +1,189 @@
+"""The server on real sockets: writers at once, slow clients, two servers, a lost repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import memtool
+from memtool.web.server import CONNECTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from conftest import Sandbox
+
+    Running = Any
+    Serving = Callable[..., AbstractContextManager[Running]]
+
+WRITERS, EACH = 8, 3
+WORDS = "amber birch cedar delta ember flint grove heron iris jasper kelp lotus"
+HASTE = "from memtool.web import app, server; server.HEAD_S = 3; server.READ_S = app.BODY_S = 2"
+PATIENCE_S = 30.0
+
+
+@pytest.mark.slow
+def test_eight_writers_at_once_lose_nothing(sandbox: Sandbox, server: Running) -> None:
+    """Each answer names a path that is in HEAD, each id is there once, and nothing is left over."""
+    begin = threading.Barrier(WRITERS)
+
+    def write(client: int) -> list[str]:
+        begin.wait(PATIENCE_S)
+        paths = []
+        for number in range(EACH):
+            answer = server.ask("/api/new", _told(client, number))
+            assert answer.status == 200, answer.text
+            paths.append(answer.json()["value"]["path"])
+        return paths
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        paths = [path for some in pool.map(write, range(WRITERS)) for path in some]
+    assert len(set(paths)) == WRITERS * EACH
+    assert set(paths) == set(sandbox.git("ls-tree", "-r", "--name-only", "HEAD").split())
+    assert sandbox.git("status", "--porcelain") == ""
+    assert len(sandbox.git("log", "--format=%H").split()) == WRITERS * EACH
+
+
+@pytest.mark.slow
+def test_a_slow_client_is_dropped_and_the_others_are_answered(
+    sandbox: Sandbox, serving: Serving
+) -> None:
+    """One byte after the other, a head or a body that never ends, an answer that nobody reads."""
+    for number in range(40):
+        sandbox.memory(f"dec-{number}", f"{number} " + WORDS * 100)
+    with serving(HASTE) as server:
+        assert server.ask("/api/list", {}).status == 200  # the index is there
+        token = f"Authorization: Bearer {server.token}"
+        head = f"POST /api/list HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{token}\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: "
+        never, drop, body, unread = (_connect(server) for _client in range(4))
+        body.sendall(f"{head}9\r\n\r\n{{".encode())
+        unread.sendall(f"{head}2\r\n\r\n{{}}".encode() * 2_000)
+        with pytest.raises(OSError, match=r"reset|pipe"):  # noqa: PT012  # whichever byte it is
+            for byte in f"{head}9\r\nX-Long: {'x' * 3_000}".encode():
+                drop.sendall(bytes([byte]))
+                assert server.ask("/health").status == 200
+                time.sleep(0.02)
+        assert never.recv(1) == b""
+        assert body.recv(100).startswith(b"HTTP/1.1 408 ")
+        with pytest.raises(ConnectionResetError):  # noqa: PT012
+            end = time.monotonic() + PATIENCE_S
+            while time.monotonic() < end:
+                unread.send(b" ")
+                time.sleep(0.1)
+        assert server.ask("/health").status == 200
+        for one in (never, drop, body, unread):
+            one.close()
+
+
+@pytest.mark.slow
+def test_more_connections_than_the_limit_are_refused_until_some_end(serving: Serving) -> None:
+    """Who holds them without asking is dropped, so nobody is kept out for long."""
+    with serving(HASTE) as server:
+        held = [_connect(server) for _client in range(CONNECTIONS)]
+        assert server.ask("/health").status == 503
+        for one in held:
+            assert one.recv(1) == b""
+            one.close()
+        assert server.ask("/health").status == 200
+
+
+@pytest.mark.slow
+def test_two_servers_of_one_repository_share_it(sandbox: Sandbox, serving: Serving) -> None:
+    """Programs find the last that began, and the first again when that one ends."""
+    sandbox.memory("dec-a", "Redis keeps the sessions.\n")
+    sandbox.commit()
+    place = sandbox.path / ".git/memtool/serve.json"
+    with serving() as first:
+        announced = place.read_text()
+        with serving() as second:
+            assert json.loads(place.read_text())["url"] == second.url
+            for number, server in enumerate((first, second)):
+                written = server.ask("/api/new", _told(number, 0))
+                assert written.status == 200, written.text
+            for server in (first, second):
+                assert server.ask("/api/list", {}).json()["value"]["total"] == 3
+        assert json.loads(place.read_text()) == json.loads(announced)
+        assert first.ask("/api/list", {}).status == 200
+    assert not place.exists()
+
+
+@pytest.mark.slow
+def test_a_server_goes_on_when_its_repository_is_lost_or_rewritten(
+    sandbox: Sandbox, serving: Serving
+) -> None:
+    """A page says what is wrong while it is; what is there again is shown again."""
+    sandbox.memory("dec-a", "Redis keeps the sessions.\n")
+    sandbox.commit()
+    sandbox.memory("dec-b", "Redis is gone.\n")
+    sandbox.commit()
+    place, away = sandbox.path / ".git", sandbox.path / "away"
+    with serving() as server:
+        assert _until(server, "/m/dec-b", 200).status == 200
+        sandbox.git("reset", "--quiet", "--hard", "HEAD~1")
+        sandbox.git("reflog", "expire", "--expire=now", "--all")
+        sandbox.git("gc", "--quiet", "--prune=now")
+        gone = _until(server, "/m/dec-b", 404)
+        assert "dec-b" in gone.text
+        assert _until(server, "/m/dec-a", 200).status == 200
+        place.rename(away)
+        lost = _until(server, "/", 422).text
+        assert "git repository" in lost, lost[1500:]
+        assert server.ask("/api/list", {}).status == 422
+        away.rename(place)
+        assert "dec-a" in _until(server, "/search?q=redis", 200).text
+
+
+@pytest.mark.parametrize("name", ["jinja2", "starlette", "uvicorn"])
+def test_a_missing_package_is_one_sentence(sandbox: Sandbox, tmp_path: Path, name: str) -> None:
+    """All that is installed but one package is on the path, as without the extra."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for folder in site.getsitepackages():
+        for one in Path(folder).iterdir():
+            if not one.name.startswith((name, "__editable__", "memtool")):
+                (packages / one.name).symlink_to(one)
+    path = f"{packages}{os.pathsep}{Path(memtool.__file__).parents[1]}"
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "memtool", "serve", "--no-open", "--port", "0"],
+        check=False, capture_output=True, text=True, cwd=sandbox.path,
+        env={**sandbox.env, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"memtool: the web view needs {name}, which is not installed\n"
+        'hint: pip install "memtool[web]"\n'
+    )
+
+
+def _told(client: int, number: int) -> dict[str, Any]:
+    """Return what makes a memory that is like no other one."""
+    word = f"{WORDS.split()[client]}{number}"
+    body = " ".join(f"{word}{other}" for other in WORDS.split())
+    return {"type": "semantic", "title": f"{word} is told", "body": body, "commit": True}
+
+
+def _connect(server: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), PATIENCE_S)
+
+
+def _until(server: Running, path: str, status: int) -> Any:
+    """Ask until the answer has a status: a page may be a second old."""
+    end = time.monotonic() + PATIENCE_S
+    while (found := server.ask(path)).status != status and time.monotonic() < end:
+        time.sleep(0.1)
+    assert found.status == status, found.text
+    return found
