@@ -28,6 +28,7 @@ from memtool.commands import doctor as _doctor
 from memtool.commands import drift as _drift
 from memtool.commands import eval as _eval
 from memtool.commands import fleet as _fleet
+from memtool.commands import fleet_similar as _fleet_similar
 from memtool.commands import forget as _forget
 from memtool.commands import hook as _hook
 from memtool.commands import import_ as _import
@@ -115,6 +116,7 @@ class Project(Context):
     fleet_status = _fleet.fleet_status
     fleet_sync = _fleet.fleet_sync
     fleet_init = _fleet.fleet_init
+    fleet_similar = _fleet_similar.fleet_similar
     serve = _serve.serve
     site = _site.site
     inject = _inject.inject

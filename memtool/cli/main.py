@@ -64,7 +64,7 @@ SURFACES = {
     "site": "memtool.web",
 }
 """Verbs that need more than a verb knows, and the module that serves them."""
-NO_REPOSITORY = ("demo", "schema", "fleet status", "fleet sync")
+NO_REPOSITORY = ("demo", "schema", "fleet status", "fleet sync", "fleet similar")
 """Verbs that answer without a repository, too."""
 
 

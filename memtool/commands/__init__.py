@@ -61,6 +61,12 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "fleet init", "read", "make the index of a fleet on a server, and print its roles", "fleet"
     ),
+    Verb(
+        "fleet similar",
+        "read",
+        "what several of them decided alike, or to the contrary",
+        "fleet_similar",
+    ),
     Verb("serve", "read", "the memories in a browser, and the verbs over HTTP, on this machine"),
     Verb("site", "read", "the memories of a commit as a static site, to publish"),
     Verb("inject", "read", "the block of memories that an agent gets"),

@@ -271,8 +271,13 @@ def _prompt(context: Context, event: HookCall) -> Injected:
     files = file_rules.inside(context, given.files)
     prompt = given.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(errors="replace")
     shown = primer.versions if primer else ()
+    asked = gather.GatherRequest(context, prompt, files, session, shown=shown)
+    if context.is_hearing_fleet:
+        from memtool.fleet import ask  # off unless the user's own settings say so
+
+        asked = asked.replace(fleet=lambda text, own: ask.heard(context, text, own))
     found = gather.answer(
-        gather.GatherRequest(context, prompt, files, session, shown=shown),
+        asked,
         _form(event),
         candidates.plan(context.strict_settings, budget, None),
     )

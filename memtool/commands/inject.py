@@ -51,6 +51,10 @@ def inject(
     The user's global memories stand beside those of the project, and give way to what it says
     itself. With --at they are left out: no revision of the project knows of them.
 
+    Below all others follow up to three of other repositories, where the user's own settings say
+    inject.fleet: only what clearly answers, and is not against what is known here. --explain says
+    of each of them why it was taken or not.
+
     Tokens are estimated, as a quarter of the bytes. The whole text stays within --budget, else
     within what --remaining allows, else within MEMTOOL_BUDGET or the setting inject.budget_tokens.
 
@@ -108,7 +112,7 @@ def inject(
 
         injected = session_primer.prime(asked, form, shares, lifecycle.recap(context, session))
     else:
-        injected = answer(asked, form, shares)
+        injected = answer(_heard(asked), form, shares)
     injected = injected.replace(format=format or form.name)
     tell_expired(context, injected.expired)
     if explain:
@@ -120,6 +124,16 @@ def inject(
         if not injected.explain:
             context.notes.append("nothing is pinned, nothing answers the prompt")
     return injected
+
+
+def _heard(asked: GatherRequest) -> GatherRequest:
+    """Return a question that other repositories are asked, too, where the user wants that."""
+    context = asked.context
+    if not context.is_hearing_fleet:
+        return asked
+    from memtool.fleet import ask  # off unless the user's own settings say so
+
+    return asked.replace(fleet=lambda text, own: ask.heard(context, text, own))
 
 
 def _written(context: Context, path: str, *, dry_run: bool, is_other: bool) -> Block:

@@ -15,23 +15,26 @@ from memtool.fleet.backend import (
     FleetUnavailable,
     home_of,
     required,
+    settings_of,
 )
 from memtool.fleet.rank import FleetHit, Showing
 from memtool.fleet.repositories import name_of
+from memtool.redaction.find import find
 from memtool.redaction.mask import Mask
-from memtool.search import filters
+from memtool.search import filters, retrieve
 from memtool.search.features import EXCLUDE
 from memtool.search.query import Filter, Group, bad_query, leaves
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
     from memtool.fleet.backend import Backend, FleetSettings
     from memtool.index.reader import IndexReader
     from memtool.index.scoring import Question
+    from memtool.inject.fleet_tier import ForeignMemory
     from memtool.search.query import Query
     from memtool.store.context import Context
 
@@ -46,6 +49,12 @@ KNOWN = frozenset((
 """Filters that can be said of a memory of another repository: it stands in its file."""
 KNOWN_STATES = frozenset(("head", "alive", "due", "confirmed", "pinned", "deprecated"))
 """What `is:` can ask of one."""
+
+
+MOST_PROMPT = 20_000
+"""Characters of a prompt that are asked about."""
+MOST_HEARD = 15
+"""Memories among which those for a block are chosen."""
 
 
 class FleetAnswer(Value):
@@ -159,7 +168,7 @@ def ask(
     wanted = (which or terms).replace(weights=terms.weights, allow=whom.allow)
 
     def answer() -> FleetAnswer:
-        backend = _backend(context, whom)
+        backend = backend_of(context, whom)
         name = "" if context.is_in_global else name_of(context.repository)
         found = backend.candidates(wanted.replace(without=name), whom.within)
         return FleetAnswer(tuple(rank.shown(asked, found, statistics, by, most)), backend.note)
@@ -174,7 +183,28 @@ def ask(
         return FleetAnswer(note=note, is_reached=False)
 
 
-def _backend(context: Context, whom: FleetSettings) -> Backend:
+def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMemory]:
+    """Return what other repositories may answer to a prompt, for the block of an agent.
+
+    Nobody looks at a prompt before it is asked, so secrets are taken out of it first. Where there
+    is no answer a note says why, which a hook shows nobody.
+    """
+    if not settings_of(context).is_set:
+        context.notes.append(
+            "inject.fleet is on, and there is nobody to ask: memtool --global config "
+            "fleet.repositories '~/src/*' sets whom"
+        )
+        return ()
+    text = prompt[:MOST_PROMPT]
+    for one in reversed(find(text)):
+        text = f"{text[: one.start]} {text[one.end :]}"
+    found = ask(context, retrieve.read(text), own, most=MOST_HEARD, text=text)
+    if not found.is_reached:
+        context.notes.append(found.note)
+    return found.hits
+
+
+def backend_of(context: Context, whom: FleetSettings) -> Backend:
     """Return whom the settings name: a server, else the repositories of this machine."""
     if whom.url:
         from memtool.fleet import opensearch  # one of two is asked

@@ -55,7 +55,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from memtool.fleet.backend import FleetQuery
@@ -457,6 +457,7 @@ class OpenedFleet:
                     dead.update(range(part.first, part.end))
             leaves.append(LeafReader(base.index, base.memories, first, frozenset(dead)))
             first += base.index.count
+        self.size = first
         self.reader = IndexReader(leaves)
 
     def row(self, number: int) -> int:
@@ -578,6 +579,23 @@ class GitBackend:
         _held.clear()
         _held[self._home] = (stamp, found)
         return found
+
+    def all(self, asked: FleetQuery) -> Iterator[FleetCandidate]:
+        """Yield every memory that a query admits, whatever its words, by repository and path.
+
+        Raises:
+            FleetUnavailable: nothing was ever synced, or what was is damaged.
+        """
+        try:
+            opened = self.opened()
+            may = opened.allowed(asked, self._now, {})
+            for number in range(opened.size):
+                if may(number):
+                    yield self._candidate(opened, number)
+        except AbsentCache:
+            raise FleetUnavailable("it was synced while it was read: ask again") from None
+        except CorruptCache:
+            raise self._damaged() from None
 
     def _candidates(self, asked: FleetQuery) -> list[FleetCandidate]:
         opened = self.opened()

@@ -17,7 +17,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memtool.memory.memory import Memory
 
@@ -155,11 +155,16 @@ def between(one: Memory, other: Memory) -> Contradiction | None:
     return next(iter(find((one, other))), None)
 
 
-def find(memories: Sequence[Memory]) -> list[Contradiction]:
-    """Return every two memories that may contradict each other, once each, in the list's order."""
+def find(
+    memories: Sequence[Memory], stated: Iterable[Sequence[Statement]] = ()
+) -> list[Contradiction]:
+    """Return every two memories that may contradict each other, once each, in the list's order.
+
+    `stated` is what each of them states, where that is known already.
+    """
     groups: dict[tuple[str, frozenset[str]], list[tuple[int, Statement]]] = {}
-    for at, memory in enumerate(memories):
-        for statement in statements(memory):
+    for at, said in enumerate(stated or map(statements, memories)):
+        for statement in said:
             groups.setdefault((statement.concept, statement.subject), []).append((at, statement))
     found: dict[tuple[int, int], Contradiction] = {}
     for (concept, subject), group in groups.items():

@@ -55,6 +55,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from memtool.index.reader import IndexReader
     from memtool.inject.block import BlockFormat
     from memtool.inject.candidates import BlockEntry, Budget
     from memtool.inject.changed_here import LevelView
@@ -66,8 +67,9 @@ if TYPE_CHECKING:
 
     Write = Callable[[Candidate, bool], str]
 
-    Fleet = Callable[[str], Sequence[ForeignMemory]]
-    """Gives what other repositories may answer to a prompt, the best first."""
+    Fleet = Callable[[str, IndexReader], Sequence[ForeignMemory]]
+    """Gives what other repositories may answer to a prompt, the best first, by how rare words are
+    in the index of the project."""
 
 NOTE = (
     "\nThose of scope global hold in all projects of this user: `memtool --global VERB` reads and "
@@ -226,7 +228,7 @@ def _beside(
     local = fleet_tier.LocalAnswer(
         own.grounds, speaking, own.once, asked.context.strict_settings, form
     )
-    found = asked.fleet(asked.prompt) if share else ()
+    found = asked.fleet(asked.prompt, own.grounds.tree.parts) if share else ()
     return shares.replace(fleet=share), fleet_tier.tier(asked.prompt, found, local, share, room)
 
 

@@ -154,7 +154,7 @@ def test_nobody_waits_longer_than_the_clock(fleet: Fleet, monkeypatch: pytest.Mo
     fleet.project.memory("dec-own", "We keep sessions in memory.\n")
     fleet.set("SRC/*")
     fleet.project.run("--global", "config", "fleet.timeout_ms", "50")
-    monkeypatch.setattr(ask, "_backend", lambda _context, _whom: Sleeper())
+    monkeypatch.setattr(ask, "backend_of", lambda _context, _whom: Sleeper())
     done = fleet.project.run("search", "--fleet", "sessions")
     assert "dec-own" in done.stdout
     assert "no other repository answered: there was no answer within 50 ms" in done.stderr

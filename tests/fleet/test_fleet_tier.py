@@ -43,7 +43,7 @@ def asked(
 ) -> Injected:
     """The block for a prompt, where the fleet gives what is given."""
     context = sandbox.context(**(env or {}))
-    request = GatherRequest(context, prompt, session=session, fleet=lambda _prompt: found)
+    request = GatherRequest(context, prompt, session=session, fleet=lambda _prompt, _own: found)
     shares = plan(context.strict_settings, budget, None)
     return answer(request, block.BY_NAME[form], shares)
 
@@ -185,7 +185,9 @@ def test_a_higher_bar_of_trust_keeps_it_out(sandbox: Sandbox) -> None:
     sandbox.write(".memory/config.toml", '[inject]\ntrust = "committed"\n')
     sandbox.commit()
     context = sandbox.context()
-    request = GatherRequest(context, PROMPT, fleet=lambda _prompt: [foreign("acme/a", "dec-far")])
+    request = GatherRequest(
+        context, PROMPT, fleet=lambda _prompt, _own: [foreign("acme/a", "dec-far")]
+    )
     found = answer(request, FORMATS[2], plan(context.strict_settings, None, None))
     assert found.items == ()
     assert context.notes == [
@@ -198,7 +200,10 @@ def test_the_past_is_the_project_s_alone(sandbox: Sandbox) -> None:
     sandbox.memory("dec-own", "Colours of buttons are blue.\n")
     context = sandbox.context()
     request = GatherRequest(
-        context, PROMPT, as_of="2026-02-28", fleet=lambda _prompt: [foreign("acme/a", "dec-far")]
+        context,
+        PROMPT,
+        as_of="2026-02-28",
+        fleet=lambda _prompt, _own: [foreign("acme/a", "dec-far")],
     )
     found = answer(request, FORMATS[2], plan(context.strict_settings, None, None))
     assert (found.items, found.verdicts) == ((), ())

@@ -1,8 +1,10 @@
-"""Pages that report: how fast and how used the memories are, digests, and the review of a range."""
+"""Pages that report: how memories are used, digests, the review of a range, and the fleet."""
 
 from __future__ import annotations
 
 from memtool.commands.doctor import doctor
+from memtool.commands.fleet import fleet_status
+from memtool.commands.fleet_similar import fleet_similar
 from memtool.commands.review import review as review_of
 from memtool.commands.stats import stats
 from memtool.errors import MemtoolError
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from memtool.store.snapshot import Record, Tree
     from memtool.web.page import PageQuery
 
+FLEET_S, GROUPS = 10, 50
+"""Seconds that a page compares decisions, and how many groups it shows."""
 DAYS = 60
 """Days that a plot of latencies shows."""
 WIDTH, HEIGHT = 480, 80
@@ -169,3 +173,28 @@ def review(context: Context, query: PageQuery) -> dict[str, Any]:
         "found": review_of(context, asked) if asked else None,
         "notes": [*context.notes],
     }
+
+
+def fleet(context: Context, query: PageQuery) -> dict[str, Any]:
+    """Return the repositories of the fleet, and what their decisions share with those of this one.
+
+    With `id` it is about one memory, with `all=1` about all decisions of all repositories.
+    """
+    id_, is_all = query.text("id"), query.text("all") == "1"
+    limit = query.number("limit", GROUPS) or GROUPS
+    values: dict[str, Any] = {"title": "Fleet", "query": query, "found": None, "refused": None}
+    try:
+        values["status"] = fleet_status(context)
+    except MemtoolError as error:
+        if error.code != "no-fleet":
+            raise
+        return {**values, "status": None, "refused": error, "notes": [*context.notes]}
+    try:
+        values["found"] = fleet_similar(
+            context, id_, all=is_all and not id_, limit=limit, seconds=FLEET_S
+        )
+    except MemtoolError as error:
+        if error.code != "no-fleet":
+            raise
+        values["refused"] = error
+    return {**values, "notes": [*context.notes]}

@@ -1,0 +1,215 @@
+"""`memtool fleet similar`: what several repositories decided alike, to the contrary, or gave up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal
+
+from memtool.commands._render import columns
+from memtool.errors import MemtoolError
+from memtool.fleet import similar
+from memtool.fleet.similar import KINDS, Comparison, FleetDecision, SharedDecision
+from memtool.gate import conflicts
+from memtool.index import index
+from memtool.memory import timestamps
+from memtool.store.context import Context
+from memtool.store.provenance import SHORT
+from memtool.value import Value, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+TEXT, MARKDOWN = "text", "markdown"
+MOST_SECONDS = 3_600
+MOST_NAMED = 20
+"""Decisions of one group that are shown; a hundred repositories may have copied one."""
+
+
+class FleetSimilar(Value):
+    """What is shared, the contrary first; `about` is the id that was asked about, empty for all.
+
+    `kinds` counts all groups by kind, also those beyond the limit. `compared` is how many memories
+    were compared, of so many `repositories`, and `cut` says that the time ran out before the end.
+    """
+
+    about: str
+    shared: tuple[SharedDecision, ...]
+    kinds: tuple[tuple[str, int], ...]
+    compared: int
+    repositories: int
+    cut: bool
+    made: str
+    format: str = TEXT
+
+    @property
+    def total(self) -> int:
+        """How many groups there are, with those beyond the limit."""
+        return sum(count for _kind, count in self.kinds)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the shape of `--json`."""
+        return {
+            "about": self.about,
+            "total": self.total,
+            "kinds": dict(self.kinds),
+            "compared": self.compared,
+            "repositories": self.repositories,
+            "cut": self.cut,
+            "made": self.made,
+            "shared": [
+                {**plain(one), "repositories": list(one.repositories)} for one in self.shared
+            ],
+        }
+
+
+def fleet_similar(
+    context: Context,
+    id: str = "",
+    *,
+    all: bool = False,
+    limit: int = 20,
+    seconds: int = 60,
+    format: Literal["text", "markdown"] = "text",
+) -> FleetSimilar:
+    """Say what other repositories decided alike, or to the contrary, and what they gave up.
+
+    Compared are a memory and what the fleet has about it, or all decisions of this repository. Two
+    say the same in nearly the same words, or where they state the same in title or first sentence;
+    they contradict each other as for memtool conflicts. A repository that replaced a memory which
+    another one still holds under the same id is listed, too. Each decision stands with its
+    repository, its commit and what it replaced.
+
+    With --all every decision of every repository on this machine is compared with all others, as
+    memtool fleet sync left them, in a minute or so for a hundred thousand. A server is asked about
+    some memories and never for all of them, so that --all is not for one.
+
+    Words are compared, in English, and only title and first sentence for what is contrary: who
+    puts the same decision quite differently is not found.
+
+    Example:
+        memtool fleet similar --all --format markdown > report.md
+
+    Args:
+        id: a memory of this repository, by id or words of it; by default all its decisions
+        all: all decisions of all repositories of the fleet that are on this machine
+        limit: most groups to show, 0 for all; the summary counts all of them
+        seconds: time after which what was found is shown, and said to be cut
+        format: text, or markdown for a report
+    """
+    if id and all:
+        raise MemtoolError("an id and --all do not go together", hint=f"memtool fleet similar {id}")
+    if not 1 <= seconds <= MOST_SECONDS:
+        raise MemtoolError(
+            f"--seconds {seconds} is not between 1 and {MOST_SECONDS:,}",
+            hint="memtool fleet similar --seconds 60",
+        )
+    about = ""
+    if all:
+        found = similar.everywhere(context, seconds)
+    elif id:
+        record = index.open(context).find(id)
+        about = record.id
+        if not similar.counts(record.memory):
+            raise MemtoolError(
+                f"{record.id} is a {record.memory.type}: only decisions and semantic memories "
+                "claim what others may share",
+                hint="memtool fleet similar compares all decisions of this repository",
+            )
+        found = similar.beside(context, [record], seconds)
+    else:
+        found = similar.beside(context, _decisions(context), seconds)
+    return _answer(context, found, about, limit).replace(format=format)
+
+
+def _decisions(context: Context) -> list[Any]:
+    tree = index.open(context)
+    living = conflicts.living(tree, context.now, context.settings.categories)
+    return [one for one in living if one.memory.type == "decision" and similar.counts(one.memory)]
+
+
+def _answer(context: Context, found: Comparison, about: str, limit: int) -> FleetSimilar:
+    kinds = Counter(one.kind for one in found.shared)
+    shown = found.shared[:limit] if limit > 0 else found.shared
+    if found.is_cut:
+        context.notes.append("the time ran out: there may be more; --seconds gives it longer")
+    if len(shown) < len(found.shared):
+        context.notes.append(
+            f"{len(shown)} of {len(found.shared)} groups are shown; --limit 0 shows all"
+        )
+    return FleetSimilar(
+        about,
+        shown,
+        tuple((kind, kinds[kind]) for kind in KINDS if kinds[kind]),
+        found.compared,
+        found.repositories,
+        found.is_cut,
+        timestamps.render(context.now),
+    )
+
+
+def render(found: FleetSimilar) -> str:
+    """Return a group after the other and a line about all, as text or as markdown."""
+    rows = _markdown(found) if found.format == MARKDOWN else _text(found)
+    return "\n".join(rows)
+
+
+def _text(found: FleetSimilar) -> Iterator[str]:
+    for group in found.shared:
+        yield f"{group.kind}: {group.reason}"
+        yield from (f"  {row}" for row in columns(map(_row, _named(group))))
+        if len(group.decisions) > MOST_NAMED:
+            yield f"  and {len(group.decisions) - MOST_NAMED:,} more"
+        yield ""
+    yield _summary(found)
+
+
+def _row(one: FleetDecision) -> Sequence[str]:
+    replaced = f"replaces {', '.join(one.supersedes)}" if one.supersedes else ""
+    return one.repository, _cited(one), one.date, one.title, one.value, replaced
+
+
+def _cited(one: FleetDecision) -> str:
+    return f"{one.id}@{one.commit[:SHORT] or 'local'}"
+
+
+def _named(group: SharedDecision) -> Sequence[FleetDecision]:
+    return group.decisions[:MOST_NAMED]
+
+
+def _summary(found: FleetSimilar) -> str:
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds)
+    what = "1 group" if found.total == 1 else f"{found.total:,} groups"
+    told = f"{what} ({kinds})" if kinds else "nothing is shared"
+    memories = "1 memory" if found.compared == 1 else f"{found.compared:,} memories"
+    whose = "1 repository" if found.repositories == 1 else f"{found.repositories:,} repositories"
+    return f"{told} among {memories} of {whose}{', cut for time' if found.cut else ''}"
+
+
+def _markdown(found: FleetSimilar) -> Iterator[str]:
+    """Yield the report. What others wrote stands in code spans, where nothing means anything."""
+    yield "# Decisions that repositories share"
+    yield ""
+    yield f"{found.made[:10]}: {_summary(found)}."
+    for kind, said in KINDS.items():
+        groups = [one for one in found.shared if one.kind == kind]
+        if groups:
+            yield from ("", f"## {kind.capitalize()}: {said}")
+        for group in groups:
+            yield from ("", _code(group.reason), "")
+            yield "| repository | decision | day | title | replaced |"
+            yield "|---|---|---|---|---|"
+            for one in _named(group):
+                title = f"{one.title}: {one.value}" if one.value else one.title
+                cells = (
+                    one.repository, _cited(one), one.date, title, ", ".join(one.supersedes)
+                )  # fmt: skip
+                yield f"| {' | '.join(map(_code, cells))} |"
+            if len(group.decisions) > MOST_NAMED:
+                yield from ("", f"And {len(group.decisions) - MOST_NAMED:,} more.")
+
+
+def _code(text: str) -> str:
+    """Return a text as a code span of a table: no link, mention, mark or HTML in it counts."""
+    plain_text = " ".join(text.replace("`", "'").replace("|", "¦").split())
+    return f"`{plain_text}`" if plain_text else ""

@@ -1,0 +1,121 @@
+"""What several repositories decided alike, to the contrary, or no longer."""
+
+from __future__ import annotations
+
+from conftest import make_memory
+
+from memtool.fleet.similar import CONTRARY, REPLACED, SAME, Located, SharedDecision, among
+from memtool.memory.memory import FieldValue
+
+KAFKA = (
+    "Payment events go through kafka between the ledger and the invoices, so that a replay "
+    "costs nobody a night. Topics are kept for nine days.\n"
+)
+
+
+def located(repository: str, id_: str, body: str = KAFKA, **given: FieldValue) -> Located:
+    """A decision of a repository."""
+    memory = make_memory(id_, body, **{"title": "Broker of payment events", **given})
+    return Located(repository, "c" * 40, f".memory/decision/2026-02/{id_}.md", memory)
+
+
+def told(group: SharedDecision) -> tuple[str, list[tuple[str, str]]]:
+    return group.kind, [(one.repository, one.id) for one in group.decisions]
+
+
+def test_the_same_words_of_many_are_one_group() -> None:
+    """However many repositories copied a decision, it is listed once, with each of them."""
+    found = among([located(f"acme/r{n}", f"dec-{n}") for n in range(5)])
+    assert [told(one) for one in found.shared] == [
+        (SAME, [(f"acme/r{n}", f"dec-{n}") for n in range(5)])
+    ]
+    assert found.shared[0].reason == "the same words"
+    assert (found.compared, found.repositories, found.is_cut) == (5, 5, False)
+
+
+def test_nearly_the_same_and_the_same_statement() -> None:
+    """Other words around one decision make it no other; another subject does."""
+    near = KAFKA.replace("costs nobody a night", "wakes nobody at night")
+    states = "We use kafka for payment events.\n\nThe rest is told quite differently here.\n"
+    other = "Use kafka for payment events.\n\nNobody wants to run another broker.\n"
+    found = among(
+        [
+            located("acme/a", "dec-a"),
+            located("acme/b", "dec-b", near),
+            located("acme/c", "dec-c", states, title="Kafka"),
+            located("acme/d", "dec-d", other, title="Queue"),
+            located("acme/e", "dec-e", "Buttons are blue and square.\n", title="Buttons"),
+        ]
+    )
+    assert [told(one) for one in found.shared] == [
+        (SAME, [("acme/a", "dec-a"), ("acme/b", "dec-b")]),
+        (SAME, [("acme/c", "dec-c"), ("acme/d", "dec-d")]),
+    ]
+    assert found.shared[0].reason.startswith("nearly the same words (0.")
+    assert found.shared[1].reason == "they state the same"
+
+
+def test_the_contrary_and_other_values() -> None:
+    """What cannot hold in both is told with the values, or with both sentences."""
+    found = among(
+        [
+            located("acme/a", "dec-a", "The request timeout is 30 seconds.\n", title="Timeout"),
+            located("acme/b", "dec-b", "The request timeout is 60 seconds.\n", title="Timeout"),
+            located(
+                "acme/a", "dec-c", "Never push to the main branch directly.\n", title="Pushing"
+            ),
+            located("acme/c", "dec-d", "Push to the main branch directly.\n", title="Pushing"),
+        ]
+    )
+    values, pushing = found.shared
+    assert told(values) == (CONTRARY, [("acme/a", "dec-a"), ("acme/b", "dec-b")])
+    assert values.reason == "30 seconds against 60 seconds"
+    assert [one.value for one in values.decisions] == ["30 seconds", "60 seconds"]
+    assert told(pushing) == (CONTRARY, [("acme/a", "dec-c"), ("acme/c", "dec-d")])
+    assert '"Never push to the main branch directly"' in pushing.reason
+
+
+def test_one_repository_has_its_own_conflicts() -> None:
+    """What stands in one repository twice is for `memtool conflicts`, not for a fleet."""
+    assert among([located("acme/a", "dec-a"), located("acme/a", "dec-b")]).shared == ()
+
+
+def test_what_one_replaced_and_another_holds() -> None:
+    """A copy of a decision that its origin has given up is worth a look."""
+    found = among(
+        [
+            located("acme/a", "dec-new", "NATS carries events.\n", supersedes=("dec-old",)),
+            located("acme/b", "dec-old"),
+        ]
+    )
+    assert [told(one) for one in found.shared] == [
+        (REPLACED, [("acme/a", "dec-new"), ("acme/b", "dec-old")])
+    ]
+    assert found.shared[0].decisions[0].supersedes == ("dec-old",)
+
+
+def test_only_what_it_is_about() -> None:
+    """Asked about one memory, groups without it are left out."""
+    rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(2)]
+    rows += [located(f"acme/r{n}", f"dec-b{n}", "Buttons are blue.\n") for n in range(2)]
+    found = among(rows, about=lambda one: one.memory.id == "dec-b0")
+    assert [told(one)[1] for one in found.shared] == [
+        [("acme/r0", "dec-b0"), ("acme/r1", "dec-b1")]
+    ]
+
+
+def test_traces_and_digests_decide_nothing() -> None:
+    """What was true at its time, or sums up others, is no decision."""
+    traces = [located(f"acme/r{n}", f"epi-{n}", type="episodic") for n in range(2)]
+    assert among(traces).compared == 0
+
+
+def test_when_time_runs_out_what_was_found_is_told() -> None:
+    """The quick tests are whole; what needs every word compared is cut, and said to be."""
+    rows = [located(f"acme/r{n}", f"dec-{n}") for n in range(3)]
+    near = located("acme/x", "dec-x", KAFKA.replace("nine days", "some days or weeks"))
+    found = among([*rows, near], is_late=lambda: True)
+    assert found.is_cut
+    assert [told(one)[1] for one in found.shared] == [
+        [(f"acme/r{n}", f"dec-{n}") for n in range(3)]
+    ]
