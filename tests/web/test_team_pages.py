@@ -152,7 +152,9 @@ def test_the_timeline_has_commits_and_sessions_by_day(team: Browser):
     assert 'aria-label="Commits"' in found.text
     assert 'aria-label="Sessions"' in found.text
     assert "Free seats take two seconds" in words(found)
-    fits = re.findall(r'<span class="mark">(\w+)</span>', team.get("/timeline?kind=forgotten").text)
+    fits = re.findall(
+        r'<span class="mark \w+">(\w+)</span>', team.get("/timeline?kind=forgotten").text
+    )
     assert fits == ["forgotten"]
     older = words(team.get("/timeline?offset=60"))
     assert "Keep bookings in PostgreSQL" in older

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from memtool.commands.doctor import doctor
 from memtool.commands.fleet import fleet_status
 from memtool.commands.fleet_similar import fleet_similar
@@ -29,6 +31,8 @@ DAYS = 60
 """Days that a plot of latencies shows."""
 WIDTH, HEIGHT = 480, 80
 """Of a plot, in pixels."""
+BAR = 0.7
+"""Share of its day that a bar is wide."""
 PLOTS = 4
 USED, NEVER, MISSED = 15, 30, 20
 """Rows of each table."""
@@ -47,6 +51,19 @@ class LatencyPlot(Value):
     p95: tuple[tuple[float, float], ...]
     most_ms: float
     slo: float | None
+    first: str
+    last: str
+
+
+class UsePlot(Value):
+    """How many answers there were by day: left edge, height and width of each bar in pixels.
+
+    `most` is what the upper edge stands for, `total` all of them.
+    """
+
+    bars: tuple[tuple[float, float, float], ...]
+    most: int
+    total: int
     first: str
     last: str
 
@@ -77,6 +94,7 @@ def health(context: Context, query: PageQuery) -> dict[str, Any]:
         "slow_ms": usage_log.SLOW_MS,
         "signs": doctor(context).signs if query.text("doctor") == "1" else (),
         "plots": plots(timed),
+        "use": use(timed),
         "plot_size": (WIDTH, HEIGHT),
         "missed": [(row, timestamps.render(row.last)) for row in missed],
         "missed_count": sum(row.count for row in missed),
@@ -84,6 +102,24 @@ def health(context: Context, query: PageQuery) -> dict[str, Any]:
         "never_count": len(unused),
         "notes": list(dict.fromkeys(context.notes)),
     }
+
+
+def use(timed: Sequence[tuple[str, int, float]]) -> UsePlot | None:
+    """Return a plot of the answers by day, over the last days of use; None where there are none."""
+    if not timed:
+        return None
+    counts = Counter(moment // timestamps.DAY_S for _verb, moment, _ms in timed)
+    last = max(counts)
+    first = last - DAYS + 1
+    shown = {day: count for day, count in sorted(counts.items()) if day >= first}
+    most = max(shown.values())
+    step = WIDTH / DAYS
+    bars = tuple(
+        (round((day - first) * step, 1), round(count * HEIGHT / most, 1), round(step * BAR, 1))
+        for day, count in shown.items()
+    )
+    dates = (timestamps.date(day * timestamps.DAY_S) for day in (first, last))
+    return UsePlot(bars, most, sum(shown.values()), *dates)
 
 
 def plots(timed: Sequence[tuple[str, int, float]]) -> list[LatencyPlot]:
@@ -167,10 +203,14 @@ def digests(context: Context, query: PageQuery) -> dict[str, Any]:
 def review(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return which decisions govern the files of a range, and whether they are upheld."""
     asked = query.text("range")
+    found = review_of(context, asked) if asked else None
+    reasons = {one.reason for file in (found.files if found else ()) for one in file.memories}
+    known = index.open(context).with_ids(reasons) if found else ()
     return {
         "title": f"Review: {asked}" if asked else "Review",
         "asked": asked,
-        "found": review_of(context, asked) if asked else None,
+        "found": found,
+        "titles": {one.id: one.memory.title for one in known},
         "notes": [*context.notes],
     }
 

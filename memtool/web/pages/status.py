@@ -6,6 +6,7 @@ from memtool.commands.log import log
 from memtool.commands.status import status as status_of
 from memtool.errors import MemtoolError
 from memtool.index import index
+from memtool.inject import session_seen
 from memtool.memory import timestamps
 
 TYPE_CHECKING = False
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
     from memtool.web.page import PageQuery
 
 LAST = 8
-"""Changes, and ids of one thing that waits, that are shown."""
+"""Changes that are shown."""
+WAITING = 5
+"""Memories of one thing that waits that are shown."""
+MORE = {
+    "waiting to be confirmed": "is:candidate",
+    "waiting for a person, since their confidence is low": "is:candidate confidence:low",
+    "drifted from the code": "is:drifted",
+    "due for review": "is:due",
+}
+"""The search that shows all of what waits, by its name."""
 MONTHS = 12
-WIDTH, HEIGHT = 240, 40
+WIDTH, HEIGHT = 480, 80
 """Of the curve of growth, in pixels."""
 _YEAR_MONTHS = 12
 
@@ -29,13 +39,17 @@ def status(context: Context, query: PageQuery) -> dict[str, Any]:
     at = query.text("at") or None
     found = status_of(context, at=at)
     notes = [*context.notes]
+    waiting = [(name, ids[:WAITING], len(ids), hint) for name, ids, hint in found.waiting() if ids]
+    tree = index.open(context, at)
+    named = tree.with_ids({id_ for _name, ids, _count, _hint in waiting for id_ in ids})
     return {
         "title": "Status",
         "status": found,
         "tone": tone(found),
-        "waiting": [
-            (name, ids[:LAST], len(ids), hint) for name, ids, hint in found.waiting() if ids
-        ],
+        "waiting": waiting,
+        "more": MORE,
+        "titles": {one.id: one.memory.title for one in named},
+        "findings": session_seen.waiting(context.repository.cache_dir),
         "events": log(context, limit=LAST, at=at).events,
         "injected": _injected(context),
         "growth": growth(context, at),
