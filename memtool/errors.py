@@ -98,7 +98,7 @@ ERROR_CODES: dict[str, str] = {
     "session-ended": "the session has ended",
     "session-full": "the session may not grow any more",
     "sessions-full": "all sessions together may not grow any more",
-    "several": "a memory replaced several others, which would all come back",
+    "several": "a memory replaced several others, and somebody else may have it",
     "shallow": "the clone does not have all of history",
     "shared-hooks": "the hooks are those of all repositories of a user or machine",
     "surface": "the verb runs in a process of its own only",
