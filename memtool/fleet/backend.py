@@ -145,6 +145,12 @@ def settings_of(context: Context) -> FleetSettings:
     )
 
 
+def is_set(context: Context) -> bool:
+    """Tell whether the user has set anybody to ask."""
+    own = context.own_settings
+    return bool(context.env.get(URL_VARIABLE) or own.text(URL) or own.texts(REPOSITORIES))
+
+
 def required(context: Context) -> FleetSettings:
     """Return who is asked. Raises MemtoolError where nobody is set."""
     found = settings_of(context)

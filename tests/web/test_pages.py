@@ -11,6 +11,7 @@ import pytest
 from memtool.web.markdown import html, is_link
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from conftest import Sandbox
@@ -143,3 +144,26 @@ def test_a_repository_may_change_or_go_while_it_is_served(sandbox: Sandbox, web:
     lost = web.get("/search?q=another")
     assert lost.status == 422
     assert "there is no directory" in lost.text or "is in no git repository" in lost.text
+
+
+def test_other_repositories_are_asked_only_where_somebody_has_set_them(
+    sandbox: Sandbox, web: Web, tmp_path: Path
+):
+    """A box to tick where there is a fleet; what it says has its repository, and no page here."""
+    assert 'name="fleet"' not in web.get("/search?q=redis").text
+    assert web.get("/search?q=redis&fleet=1").status == 200
+    shop = type(sandbox)(tmp_path / "src/acme/shop", sandbox.env)
+    shop.path.mkdir(parents=True)
+    shop.git("init", "--quiet", "--initial-branch=main")
+    shop.memory("dec-far", "Redis <b>is</b> far away.\n", title="Far <i>redis</i>")
+    commit = shop.commit()
+    place = f"{tmp_path}/src/acme/*"
+    assert sandbox.run("--global", "config", "fleet.repositories", place).returncode == 0
+    assert sandbox.run("fleet", "sync").returncode == 0
+    assert 'name="fleet"' in web.get("/search?q=redis&limit=9").text
+    page = web.get("/search?q=redis+far&fleet=1").text
+    assert f"fleet <code>acme/shop@{commit[:10]}</code>" in page
+    assert "Far &lt;i&gt;redis&lt;/i&gt;" in page
+    assert 'href="/m/dec-far"' not in page
+    assert "1 other repository was asked" in page
+    assert "dec-far" not in web.get("/search?q=redis+far&limit=8").text

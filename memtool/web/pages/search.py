@@ -6,6 +6,7 @@ from collections import Counter
 
 from memtool.commands.search import search as searched
 from memtool.errors import MemtoolError
+from memtool.fleet import backend
 from memtool.memory.fields import STATUSES, TYPES
 from memtool.search.saved import saved_queries
 from memtool.web.page import MOST_ROWS
@@ -38,6 +39,7 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "linked": LINKED,
         "categories": sorted(context.settings.categories),
         "explain": explain,
+        "has_fleet": backend.is_set(context),
         "found": None,
         "facets": {},
         "notes": [],
@@ -50,14 +52,16 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
     found = searched(
         context, asked, limit=limit or MOST_ROWS, offset=offset, explain=explain,
         at=query.text("at") or None, as_of=query.text("as_of") or None,
+        fleet=query.text("fleet") == "1" and backend.is_set(context),
     )  # fmt: skip
-    shown = offset + len(found.results)
+    others = sum(bool(one.repository) for one in found.results)
+    shown = offset + len(found.results) - others
     return values | {
         "found": found,
         "facets": _facets(found.results),
         "notes": [] if explain else [*context.notes],
         "first": offset,
-        "more": shown if shown < found.total else 0,
+        "more": shown if shown < found.total - others else 0,
     }
 
 
