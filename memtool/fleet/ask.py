@@ -19,7 +19,8 @@ from memtool.fleet.backend import (
 )
 from memtool.fleet.rank import FleetHit, Showing
 from memtool.fleet.repositories import name_of
-from memtool.redaction.find import find
+from memtool.index.analyzer import terms
+from memtool.redaction import find as detectors
 from memtool.redaction.mask import Mask
 from memtool.search import filters, retrieve
 from memtool.search.features import EXCLUDE
@@ -143,8 +144,8 @@ def ask(
 
     `own` is the index of the project, whose statistics rank the answers. `which` says whom to ask
     (`addressed`); of `query` the filters hold. `text` is the question as it was said: its kind
-    counts. Of the question nothing but terms leaves this process. The repository at hand is not
-    asked.
+    counts. Of the question nothing but terms leaves this process, and none of a secret in it. The
+    repository at hand is not asked.
 
     Raises:
         MemtoolError: nobody is set to ask, or a filter cannot take its value.
@@ -162,10 +163,10 @@ def ask(
         test = filters.matcher(query, by.facts, words_match=query.is_simple and query.has_words)
         by = by.replace(test=test)
     statistics = rank.own_statistics(own, asked)
-    terms = rank.question_of(asked, statistics)
-    if not terms.weights:
+    sent = rank.question_of(without_secrets(asked, text), statistics)
+    if not sent.weights:
         return FleetAnswer(note="such words stand everywhere, so no other repository was asked")
-    wanted = (which or terms).replace(weights=terms.weights, allow=whom.allow)
+    wanted = (which or sent).replace(weights=sent.weights, allow=whom.allow)
 
     def answer() -> FleetAnswer:
         backend = backend_of(context, whom)
@@ -186,8 +187,7 @@ def ask(
 def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMemory]:
     """Return what other repositories may answer to a prompt, for the block of an agent.
 
-    Nobody looks at a prompt before it is asked, so secrets are taken out of it first. Where there
-    is no answer a note says why, which a hook shows nobody.
+    Where there is no answer a note says why, which a hook shows nobody.
     """
     if not settings_of(context).is_set:
         context.notes.append(
@@ -196,12 +196,27 @@ def heard(context: Context, prompt: str, own: IndexReader) -> Sequence[ForeignMe
         )
         return ()
     text = prompt[:MOST_PROMPT]
-    for one in reversed(find(text)):
-        text = f"{text[: one.start]} {text[one.end :]}"
     found = ask(context, retrieve.read(text), own, most=MOST_HEARD, text=text)
     if not found.is_reached:
         context.notes.append(found.note)
     return found.hits
+
+
+def without_secrets(asked: Question, text: str) -> Question:
+    """Return a question without the terms that stand only in secrets and personal data of its text.
+
+    Words that were searched for one by one are also looked at as if they stood in one line.
+    """
+    gone: set[str] = set()
+    for line in dict.fromkeys((text, text.replace("\n", " "))):
+        found = detectors.find(line)
+        kept = detectors.marked(line, detectors.marks(line, found))
+        secret = " ".join(line[one.start : one.end] for one in found)
+        gone |= set(terms(secret)) - set(terms(kept))
+    if not gone:
+        return asked
+    weights = {term: weight for term, weight in asked.weights.items() if term not in gone}
+    return asked.replace(weights=weights)
 
 
 def backend_of(context: Context, whom: FleetSettings) -> Backend:

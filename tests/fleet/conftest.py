@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Sandbox
-from fleet.cluster import Cluster, Node, why_not
 from fleet_scene import Fleet
+from opensearch_cluster import Cluster, Node, why_not
 
 from memtool.fleet import opensearch
 from memtool.fleet.opensearch import SearchServer

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.fleet import opensearch
+from memtool.fleet import ask, opensearch
 from memtool.fleet.backend import FleetQuery, FleetUnavailable
 from memtool.fleet.opensearch import MOST_ANSWER, OpenSearch, server_at
 from memtool.memory.document import MAX_BYTES
+from memtool.search import retrieve
 
 Answer = Callable[[socket.socket, str], None]
 
@@ -412,3 +413,22 @@ def test_a_query_holds_terms_alone() -> None:
     assert words == list(many)[: opensearch.TELLING]
     assert len(bool_["filter"]) == 5
     assert (body["size"], body["timeout"], body["track_total_hits"]) == (150, "250ms", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "kept"),
+    [
+        ("why does postgres://ada:hunter22vX9@db.internal/shop time out", "hunter22vx9", "time"),
+        ("retry\npassword\n=\nhunter22vX9qLm\npayment", "hunter22vx9qlm", "payment"),
+        ("mail ada.lovelace@shopworks.io about the invoice", "lovelac", "invoic"),
+        ("the password of the shop is in the vault", "", "vault"),
+    ],
+)
+def test_no_term_of_a_secret_is_sent(text: str, gone: str, kept: str) -> None:
+    """What the gate would refuse in a memory leaves in no question; the other words do."""
+    asked = retrieve.read(text)
+    sent = ask.without_secrets(asked, text).weights
+    assert kept in sent
+    assert bool(gone) == (len(sent) < len(asked.weights))
+    assert gone not in sent
+    assert not gone or any(term.endswith(gone) for term in asked.weights)

@@ -1,0 +1,298 @@
+"""The shared index of a fleet at scale: a million memories on one OpenSearch node, and its answers.
+
+    python bench/fleet_server.py                 1,000,000 memories of 1,000 repositories
+    python bench/fleet_server.py 20000 100       20,000 memories of 100 repositories
+
+The node is that of the tests (`tests/opensearch_cluster.py`), from Maven's cache. Memories are
+passages of 25 to 54 words of the retrieval sets, analysed by memtool, under the titles of their
+documents. Questions are those of the ADRs and PEPs. Printed are the rate and the bytes of the
+index; then, by how many words a question sends, how many of the ten that all words would show are
+among the hundred candidates, and how many of the candidates are passages of a document that
+answers, beside all words; then milliseconds of a question from 1, 4 and 16 clients at once, beside
+plain queries of OpenSearch for the same questions. Which words tell most is said by the statistics
+of the client's own memories: 300 passages, or ten.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import retrieval
+from retrieval import ROOT
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from opensearch_cluster import Cluster, why_not
+
+from memtool.fleet import opensearch, rank
+from memtool.fleet.backend import FleetCandidate, FleetQuery
+from memtool.fleet.opensearch import TEXT_FIELD, OpenSearch, SearchServer
+from memtool.fleet.publish import Draft, Partition
+from memtool.index import analyzer, scoring
+from memtool.index.scoring import Statistics
+from memtool.search import retrieve
+
+SETS = ("adrs", "peps", "beads")
+ASKED = ("adrs", "peps")
+SENDERS = 2
+QUESTIONS = 100
+COUNTS = (4, 8, 12, 16, 20)
+CLIENTS = (1, 4, 16)
+WITHIN_S = 60.0
+HEAP = "2g"
+
+Passage = tuple[str, str, list[str], str]
+"""The document, its title as terms, the terms of the passage, and its words."""
+
+
+@cache
+def sources() -> list[tuple[str, str, list[tuple[str, list[str]]]]]:
+    """Return id, analysed title, and words with their terms, of every document that is not tiny."""
+    found = []
+    for name in SETS:
+        for row in retrieval.corpus(name):
+            words = [(word, analyzer.terms(word, is_indexed=True)) for word in row["text"].split()]
+            title = " ".join(analyzer.terms(row["title"], is_indexed=True))
+            if len(words) > 30:
+                found.append((f"{name}/{row['id']}", title, words))
+    return found
+
+
+def passages(known: Sequence[Any], seed: int) -> Iterator[Passage]:
+    """Yield passages without end."""
+    draw = random.Random(seed)
+    while True:
+        document, title, words = draw.choice(known)
+        begin = draw.randrange(max(1, len(words) - 30))
+        taken = words[begin : begin + draw.randint(25, 54)]
+        yield (
+            document,
+            title,
+            [term for _w, own in taken for term in own],
+            " ".join(word for word, _own in taken),
+        )
+
+
+def text_of(passage: Passage) -> str:
+    return f" {passage[1]} \n {' '.join(passage[2])} "
+
+
+def send(url: str, first: int, repositories: int, each: int) -> float:
+    """Publish some repositories; return the seconds that it took, without making the passages."""
+    server = opensearch.server_at(url, {})
+    source = passages(sources(), seed=first)
+    spent = 0.0
+    for number in range(first, first + repositories):
+        name = f"team{number % 12}/service-{number:05}"
+        documents = {}
+        for count, passage in enumerate(itertools.islice(source, each)):
+            text = text_of(passage)
+            id_ = f"sem-{count:05}"
+            documents[id_] = {
+                "repo": name, "id": id_, "gen": 1, "commit": "c" * 40, "type": "semantic",
+                "path": f".memory/semantic/2026-10/{id_}.md", "tags": [passage[0]],
+                "data": passage[3], "size": len(passage[3].encode()) + len(text.encode()),
+                TEXT_FIELD: text,
+            }  # fmt: skip
+        begun = time.perf_counter()
+        Partition(server, name).write(Draft(name, "c" * 40, "t" * 40, 1, documents, (), {}))
+        spent += time.perf_counter() - begun
+    return spent
+
+
+def own_statistics(passages_: Sequence[Passage]) -> Callable[[scoring.Question], Statistics]:
+    """Return what gives the statistics of a client that has these memories."""
+    texts = [text_of(one).encode() for one in passages_]
+    terms = [set(text.split()) for text in texts]
+    heads = [set(scoring.head_of(text)) for text in texts]
+    length, head_length = sum(len(text.split()) for text in texts), sum(map(len, heads))
+
+    def of(asked: scoring.Question) -> Statistics:
+        df = {t: max(1, sum(t.encode() in one for one in terms)) for t in asked.weights}
+        head_df = {t: max(1, sum(t.encode() in one for one in heads)) for t in asked.weights}
+        return Statistics(len(texts), length, head_length, df, head_df)
+
+    return of
+
+
+def statistics_there(server: SearchServer) -> Callable[[scoring.Question], Statistics]:
+    """Return what gives the statistics of the index: what a client could know at best."""
+
+    def count(query: dict[str, Any]) -> int:
+        found = server.get("POST", f"/{server.index}/_count", {"query": query}, within=WITHIN_S)
+        return int(found["count"])
+
+    whole = count({"exists": {"field": "repo"}})
+
+    def of(asked: scoring.Question) -> Statistics:
+        df = {t: max(1, count({"term": {TEXT_FIELD: t}})) for t in asked.weights}
+        return Statistics(whole, whole * 60, whole * 6, df, df)
+
+    return of
+
+
+def question_sets() -> list[tuple[str, frozenset[str]]]:
+    """Return questions and the documents that answer each, the same for every run."""
+    found = [
+        (text, frozenset(f"{name}/{id_}" for id_ in grades))
+        for name in ASKED
+        for text, grades in retrieval.questions(name)
+    ]
+    return random.Random(3).sample(found, QUESTIONS)
+
+
+def keys(found: Sequence[FleetCandidate]) -> list[tuple[str, str]]:
+    return [(one.repository, one.path) for one in found]
+
+
+def documents_of(server: SearchServer, found: Sequence[FleetCandidate]) -> list[str]:
+    """Return which document each candidate is a passage of."""
+    docs = [{"_id": f"{one.repository}/{one.path.rpartition('/')[2][:-3]}",
+             "routing": one.repository} for one in found]  # fmt: skip
+    path = f"/{server.index}/_mget?_source_includes=tags"
+    rows = server.get("POST", path, {"docs": docs}, within=WITHIN_S)["docs"] if docs else []
+    return [row["_source"]["tags"][0] for row in rows]
+
+
+def by_words(server: SearchServer, known: Sequence[Any]) -> None:
+    """Print what fewer words cost, by the statistics that choose them."""
+    own = list(itertools.islice(passages(known, seed=99), 300))
+    for called, statistics_of in (
+        ("300 own memories", own_statistics(own)),
+        ("10 own memories", own_statistics(own[:10])),
+        ("the index itself", statistics_there(server)),
+    ):
+        same: dict[int, list[float]] = {count: [] for count in COUNTS}
+        answering: dict[int, float] = dict.fromkeys((*COUNTS, 0), 0.0)
+        sent = []
+        for text, good in question_sets():
+            asked = retrieve.read(text)
+            counted = statistics_of(asked)
+            wanted = rank.question_of(asked, counted)
+            sent.append(len(wanted.weights))
+            whole = candidates(server, wanted, 64)
+            best = {(one.candidate.repository, one.candidate.path)
+                    for one in rank.ranked(asked, whole, counted)[:10]}  # fmt: skip
+            answering[0] += sum(one in good for one in documents_of(server, whole))
+            for count in COUNTS:
+                found = candidates(server, wanted, count)
+                same[count].append(len(best & set(keys(found))) / max(1, len(best)))
+                answering[count] += sum(one in good for one in documents_of(server, found))
+        print(f"\nwords by {called}; {statistics.mean(sent):.1f} telling words a question")
+        print("words  of the ten, among the hundred   passages of what answers, beside all words")
+        for count in COUNTS:
+            share = answering[count] / max(1.0, answering[0])
+            print(f"{count:5}  {statistics.mean(same[count]):27.3f}   {share:20.3f}")
+
+
+def candidates(server: SearchServer, wanted: FleetQuery, words: int) -> list[FleetCandidate]:
+    """Return candidates by the words that tell most, so many of them."""
+    before, opensearch.TELLING = opensearch.TELLING, words
+    try:
+        return OpenSearch(server).candidates(wanted, WITHIN_S)
+    finally:
+        opensearch.TELLING = before
+
+
+def at_once(clients: int, work: Callable[[int], object], count: int) -> str:
+    """Return rate and percentiles of some work, from so many clients at once."""
+    taken: list[float] = []
+
+    def one(number: int) -> None:
+        begun = time.perf_counter()
+        work(number)
+        taken.append((time.perf_counter() - begun) * 1000)
+
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(clients) as threads:
+        list(threads.map(one, range(count)))
+    rate = count / (time.perf_counter() - begun)
+    p95 = statistics.quantiles(taken, n=20)[18]
+    return f"{rate:6.0f}/s {statistics.median(taken):7.1f} {p95:7.1f}"
+
+
+def latencies(server: SearchServer, known: Sequence[Any]) -> None:
+    """Print milliseconds of memtool's questions and of plain queries."""
+    own = list(itertools.islice(passages(known, seed=99), 300))
+    statistics_of = own_statistics(own)
+    texts = [text for text, _good in question_sets()]
+    wanted = [rank.question_of(asked, statistics_of(asked)) for asked in map(retrieve.read, texts)]
+    whole = [retrieve.read(text).weights for text in texts]
+
+    def plain(body: Callable[[int], dict[str, Any]]) -> Callable[[int], object]:
+        path = f"/{server.index}/_search?request_cache=false"
+        return lambda n: server.get("POST", path, body(n % len(texts)), within=WITHIN_S)
+
+    def match(number: int, **more: Any) -> dict[str, Any]:
+        return {"query": {"match": {TEXT_FIELD: " ".join(whole[number])}}, **more}
+
+    ways: dict[str, Callable[[int], object]] = {
+        f"memtool, {opensearch.TELLING} words": lambda n: OpenSearch(server).candidates(
+            wanted[n % len(texts)], WITHIN_S),
+        "memtool, all telling words": lambda n: OpenSearch(server).candidates(
+            wanted[n % len(texts)], WITHIN_S),
+        "memtool, one repository": lambda n: OpenSearch(server).candidates(
+            wanted[n % len(texts)].replace(repositories=("team1/service-00001",)), WITHIN_S),
+        "plain match, all words, 10 hits, counted": plain(
+            lambda n: match(n, track_total_hits=True)),
+        "plain match, all words, 10 hits": plain(
+            lambda n: match(n, track_total_hits=False)),
+        "plain match, all words, 100 hits": plain(
+            lambda n: match(n, track_total_hits=False, size=100)),
+    }  # fmt: skip
+    print(f"\n{'':42}" + "".join(f"  {count:2} at once: rate, p50, p95 ms" for count in CLIENTS))
+    usual = opensearch.TELLING
+    for called, work in ways.items():
+        opensearch.TELLING = 64 if "all telling" in called else usual
+        for number in range(20):
+            work(number)
+        rows = [at_once(count, work, QUESTIONS if count == 1 else max(QUESTIONS, 10 * count))
+                for count in CLIENTS]  # fmt: skip
+        print(f"{called:42}" + "  ".join(f"{row:>30}" for row in rows), flush=True)
+    opensearch.TELLING = usual
+
+
+def main() -> None:
+    memories, repositories = map(int, sys.argv[1:3] or (1_000_000, 1_000))
+    if reason := why_not():
+        raise SystemExit(reason)
+    each = memories // repositories
+    with Cluster(heap=HEAP) as cluster:
+        node = cluster.one()
+        server = opensearch.server_at(f"{node.url}/memories", {})
+        opensearch.prepare(server, shards=2, replicas=0, within=WITHIN_S)
+        known = sources()
+        begun = time.perf_counter()
+        share = repositories // SENDERS
+        with ProcessPoolExecutor(SENDERS) as processes:
+            jobs = [
+                processes.submit(send, server.name, n * share, share, each) for n in range(SENDERS)
+            ]
+            spent = max(job.result() for job in jobs)
+        whole = time.perf_counter() - begun
+        begun = time.perf_counter()
+        server.get("POST", f"/{server.index}/_refresh", within=600)
+        refreshed = time.perf_counter() - begun
+        server.get("POST", f"/{server.index}/_flush", within=600)
+        found = server.get("GET", f"/{server.index}/_stats/docs,store,segments", within=WITHIN_S)
+        total = found["_all"]["primaries"]
+        count, size = total["docs"]["count"], total["store"]["size_in_bytes"]
+        print(f"{count:,} documents of {repositories:,} repositories, {SENDERS} senders: "
+              f"{whole:.0f} s with making them, {spent:.0f} s of sending, "
+              f"{count / spent:,.0f}/s; refresh {refreshed:.1f} s")  # fmt: skip
+        print(f"{size / 1e6:,.0f} MB, {size / count:.0f} bytes a document, "
+              f"{total['segments']['count']} segments", flush=True)  # fmt: skip
+        by_words(server, known)
+        latencies(server, known)
+
+
+if __name__ == "__main__":
+    main()
