@@ -438,8 +438,9 @@ class Tree:
             return self.by_id[wanted]
         broken = [p for p in self.problems if wanted and p.path.endswith(f"/{wanted}.md")]
         if broken:
+            line = f"line {broken[0].line}, " if broken[0].line else ""
             raise MemtoolError(
-                f"{broken[0].path} is not readable: line {broken[0].line}, {broken[0].message}",
+                f"{broken[0].path} is not readable: {line}{broken[0].message}",
                 hint=broken[0].hint,
                 code=broken[0].code,
             )

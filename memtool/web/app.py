@@ -27,15 +27,14 @@ from memtool.fleet.backend import settings_of
 from memtool.value import Value
 from memtool.web import clients, render, rest
 from memtool.web.page import PageQuery
-from memtool.web.pages import PAGES, forms
-from memtool.web.pages.memory import near as near_ids
+from memtool.web.pages import PAGES, forms, near
 from memtool.web.render import PageView
 from memtool.web.security import COOKIE, HEADERS, SAFE, Denied, Guard, refuse_form
 from memtool.web.state import AnswerCache, IndexBuild, Stamp, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from typing import Any, TypeVar
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from memtool.web.security import Visitor
 
     Answer = TypeVar("Answer")
+    Offers = Sequence[tuple[str, str]]
 
 MOST_BODY = 1 << 20
 BODY_S, READ_S, WRITE_S = 15.0, 60.0, 120.0
@@ -384,15 +384,24 @@ class Application:
             return answer
         if not isinstance(error, MemtoolError):
             error = bug(error)
-        near: tuple[str, ...] = ()
-        if error.code == "unknown-id" and "id" in request.path_params:
-            id_ = request.path_params["id"]
-            near = await self.slow.run(lambda: near_ids(self.served.place.open(), id_))
-        return self.refused(request, error, near)
+        return self.refused(request, error, await self._near(request, error.code))
 
-    def refused(
-        self, request: Request, error: MemtoolError, near: tuple[str, ...] = ()
-    ) -> Response:
+    async def _near(self, request: Request, code: str) -> Offers:
+        """Return what may be meant by an address of a page that is refused."""
+        route = request.scope.get("route")
+        path = route.path if isinstance(route, Route) else ""
+        if all(page.path != path for page in PAGES):
+            return ()
+        asked = path, request.path_params, parse_qsl(request.url.query)
+        found: Offers = ()
+        if code in near.NAMES:
+            with suppress(MemtoolError):  # the repository is gone, or it takes too long
+                found = await self.slow.run(
+                    lambda: near.offers(self.served.place.open(), code, *asked)
+                )
+        return [*found, *near.bare(*asked)]
+
+    def refused(self, request: Request, error: MemtoolError, meant: Offers = ()) -> Response:
         """Return a refusal: a page for a browser, an object for a program."""
         answer = rest.refusal(error)
         path, status = request.url.path, answer.status
@@ -405,10 +414,10 @@ class Application:
         if visitor is not None and visitor.is_known:
             view = self.view(visitor)
         values = {
-            "title": "Not found" if status == 404 else "Refused",
+            "title": _refusal_title(request, status),
             "message": visible(error.message),
             "hint": visible(error.hint),
-            "near": near,
+            "near": meant,
         }
         text = render.page("error.html", values, view=view, place="")
         return Response(text, status, media_type="text/html")
@@ -478,6 +487,15 @@ async def _body(request: Request) -> bytes:
     except TimeoutError:
         raise Denied(408, "the body did not come in time", code="too-slow") from None
     return found
+
+
+def _refusal_title(request: Request, status: int) -> str:
+    """Return what a page that says no is called."""
+    if status == 404:
+        return "Not found"
+    if status not in (400, 422):
+        return "Refused"
+    return "That cannot be shown" if request.method in SAFE else "That was not done"
 
 
 def _agent(request: Request) -> str:

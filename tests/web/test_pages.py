@@ -138,7 +138,7 @@ def test_a_repository_may_change_or_go_while_it_is_served(sandbox: Sandbox, web:
     sandbox.git("checkout", "--quiet", "main")
     gone = web.get("/m/dec-b?as_of=2026-03-01")
     assert gone.status == 404
-    assert 'href="/m/dec-a"' in gone.text
+    assert 'href="/m/dec-a?as_of=2026-03-01"' in gone.text
     shutil.rmtree(sandbox.path)
     time.sleep(0.3)
     lost = web.get("/search?q=another")

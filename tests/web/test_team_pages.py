@@ -108,6 +108,28 @@ def test_what_is_not_there_is_said(team: Browser, path: str, says: str):
     assert says in words(found)
 
 
+@pytest.mark.parametrize(
+    ("path", "offer"),
+    [
+        ("/m/dec-2026-08-10-hold-a-seet/graph", "/m/dec-2026-08-10-hold-a-seat-for-20-minutes-"),
+        ("/m/hold-a-seat", "/m/dec-2026-08-11-hold-a-seat-for-10-minutes-on-full-sailings-"),
+        ("/sessions/s-refnds", "/sessions/s-refunds"),
+        ("/findings?session=s-refnds", "/findings?session=s-refunds"),
+        ("/timeline?kind=added&at=mian", "/timeline?kind=added&amp;at=main"),
+        ("/changes?range=mian..HEAD", "/changes?range=main..HEAD"),
+        ("/review?range=mian", "/review?range=main..HEAD"),
+        ("/search?q=type:poem", "/search"),
+    ],
+)
+def test_what_is_near_is_offered(team: Browser, path: str, offer: str):
+    """A page that is not there leads to what may be meant: the same page with the right words."""
+    found = team.get(path)
+    assert found.status in (404, 422)
+    (near,) = (one for one in re.findall(r'href="([^"]+)"', found.text.partition("<main")[2])
+               if one.startswith(offer))  # fmt: skip
+    assert team.get(html.unescape(near)).status == 200
+
+
 def test_conflicts_are_side_by_side_with_signs(team: Browser):
     """Each side has its words, source, time, confidence and trust; what differs has a sign."""
     found = team.get("/conflicts")
@@ -175,13 +197,37 @@ def test_findings_have_points_and_candidates_their_time(team: Browser):
     assert "days left to confirm it" in found
 
 
-def test_a_bad_memory_is_a_problem_and_no_empty_page(writable: Browser):
-    """One file that cannot be read is listed with its problem, and every page still answers."""
-    writable.box.write(".memory/semantic/2026-11/sem-bad.md", "---\nid: [sem\n---\nBad.\n")
-    assert "sem-bad.md" in words(writable.get("/"))
+BAD = {
+    "sem-yaml": b"---\nid: [sem\n---\nBad.\n",
+    "sem-bytes": b"---\nid: sem-bytes\ntitle: \xff\xfe\n---\n",
+    "sem-fields": b"---\nid: sem-fields\ntimestamp: yesterday\ntype: poem\n---\nBad.\n",
+}
+
+
+def test_bad_memories_are_problems_and_no_empty_pages(writable: Browser):
+    """Each is listed with its problem, its own pages say it, and every other page is as before."""
+    folder = writable.box.path / ".memory/semantic/2026-11"
+    known = re.findall(r'href="/m/([^"/]+)"', writable.get("/search?q=seat").text)[0]
+    parts = {"id": known, "category": "warning"}
+    before = {}
     for page in PAGES:
-        if "{" not in page.path:
-            assert writable.get(page.path).status == 200, page.path
+        at = {**parts, "id": "s-refunds"} if page.path.startswith("/sessions") else parts
+        before[page.path.format(**at)] = len(words(writable.get(page.path.format(**at))))
+    for name, data in BAD.items():
+        (folder / f"{name}.md").write_bytes(data)
+    (folder / "sem-link.md").symlink_to("/etc/passwd")
+    for path, length in before.items():
+        found = writable.get(path)
+        assert found.status == 200, path
+        assert len(words(found)) >= length * 0.8, path
+    listed = words(writable.get("/"))
+    for name in (*BAD, "sem-link"):
+        assert f"{name}.md:" in listed
+        for page in PAGES:
+            if page.path.startswith("/m/"):
+                found = writable.get(page.path.format(id=name))
+                assert found.status == 422, page.path
+                assert "is not readable" in words(found)
 
 
 def test_hostile_text_is_text_on_every_page(writable: Browser):

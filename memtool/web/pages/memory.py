@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from memtool.commands.blame import blame
 from memtool.commands.log import log
 from memtool.commands.show import show
 from memtool.commands.why import why
 from memtool.errors import MemtoolError
-from memtool.index import index
 from memtool.memory.fields import order
 from memtool.memory.memory import as_text
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 EVENTS = 30
 INJECTIONS = 10
-MOST_NEAR = 5
 HEAD_KEYS = ("id", "title", "type", "category", "status", "confidence", "timestamp")
 LINKS = ("supersedes", "related_to", "resolves", "derived_from", "parent")
 """Keys that the head of the page shows."""
@@ -60,16 +56,6 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "at": at or "",
         "notes": list(dict.fromkeys(notes)),
     }
-
-
-def near(context: Context, id_: str) -> tuple[str, ...]:
-    """Return ids that are like one that no memory has, the most like it first."""
-    try:
-        known = index.open(context).ids
-    except MemtoolError:
-        return ()
-    holding = [one for one in known if id_ and id_ in one]
-    return tuple(dict.fromkeys([*holding[:MOST_NEAR], *get_close_matches(id_, known, MOST_NEAR)]))
 
 
 def keys(shown: MemoryView) -> list[tuple[str, str]]:
